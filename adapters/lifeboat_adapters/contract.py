@@ -1,0 +1,218 @@
+"""What an adapter of a runtime is (design §3.5): a set of derivations, each of which names the files it reads.
+
+An adapter answers questions about bytes and paths; it never walks a workspace, never keeps state and never
+decides what a change means. Capture does the walking and the bookkeeping, and asks again only for files that
+changed. Every path is relative to its root, with `/`, as text (names that are not UTF-8 are percent-encoded before
+the adapter sees them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+JsonObject = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAgent:
+    """An agent found on this machine. `native_id` is the runtime's own name for it."""
+
+    runtime: str
+    native_id: str
+    name: str
+    workspace: Path
+    state_dir: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """The runtime around one workspace. `state_dir` and `config` are None when the workspace stands alone.
+
+    `layout` names the generation on disk (openclaw: `2026.2`, `2026.9`, `bare`); `program` is the runtime's
+    executable when it is on PATH.
+    """
+
+    runtime: str
+    workspace: Path
+    native_id: str
+    name: str
+    state_dir: Path | None = None
+    config: Path | None = None
+    layout: str = "bare"
+    version: str | None = None
+    program: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A folder that is captured under an archive prefix. `only` lists its files when not the whole tree is wanted
+    (the runtime's home); globs of `fnmatch`. The first root is always the workspace."""
+
+    prefix: str
+    folder: Path
+    only: tuple[str, ...] | None = None
+
+
+class Placement(StrEnum):
+    """Where a file belongs (spec §3.1.9)."""
+
+    MANAGED = "managed"
+    """Tier 1: the runtime's own state, kept in raw/."""
+    ARTIFACT = "artifact"
+    """Tier 2 or 3, by size."""
+    EXCLUDED = "excluded"
+    """Cache, lock, machine identity or execution state: never captured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A consecutive piece of a memory file: joining the `content` of all sections gives the file's text back.
+
+    `heading` is for matching only and is never stored. `fields` are the parts of a memory record that follow from
+    the text: memory_type, namespace, category, tags, confidence, status, temporal (observed_at, valid_*), source
+    (origin, extraction_method), raw_source_format.
+    """
+
+    content: str
+    heading: tuple[str, ...] = ()
+    fields: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A byte span of a file that holds a credential, found by a tokenizer that keeps positions (design §4.8).
+
+    `start` and `end` bound the literal as spelled in the file; `value` is what the runtime reads from it.
+    """
+
+    start: int
+    end: int
+    value: str
+    service: str
+    credential_type: str
+    label: str
+    capabilities: tuple[str, ...] = ()
+
+
+class UnparsableSecrets(ValueError):
+    """A file that may hold secrets does not parse: its last version stays, and it is named."""
+
+
+class Files(Protocol):
+    """The files of an agent as a derivation sees them: by archive path (`raw/openclaw/SOUL.md`), cut bytes."""
+
+    def read(self, path: str) -> bytes | None:
+        """None when the file is not there."""
+        ...
+
+    def paths(self, prefix: str) -> Iterator[str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """A document made from files. `reads` says which archive paths matter; `derive` gets all files and the previous
+    document (None at first) and returns the new one without id, version and times, or None when there is nothing to
+    say. Fields the adapter does not read are carried over by `derive` from `previous` (design §3.7).
+
+    `document` is one of identity, principals, runtime_hints, manifest (agent name, version, adapter hints).
+    """
+
+    document: str
+    reads: Callable[[str], bool]
+    derive: Callable[[Files, JsonObject | None, DerivationContext], JsonObject | None]
+
+
+@dataclass(frozen=True, slots=True)
+class DerivationContext:
+    installation: Installation
+    agent_id: str
+    ids: Callable[..., str]
+    """Mints a stable id from text parts: `ids("principal", "primary")`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a runtime's database: `path` is its archive path (`raw/openclaw-home/db/state/cron_jobs.jsonl`),
+    `key` sorts and identifies it in its table."""
+
+    path: str
+    key: str
+    values: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """A command of the runtime that makes a restore take effect. `automatic` ones are run after a restore (re-index),
+    the others are listed and run on `--finish`."""
+
+    title: str
+    command: tuple[str, ...]
+    automatic: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+    input: bytes | None = None
+    timeout_seconds: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A file written from structured layers. `basis` is `raw`, `merged` or `structured`."""
+
+    path: str
+    data: bytes
+    basis: str
+
+
+class Adapter(Protocol):
+    """A runtime. Everything raises `lifeboat_adapters.errors.AdapterError` where a person has to do something."""
+
+    runtime: str
+    splitter_version: int
+
+    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]: ...
+
+    def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
+        """The installation around a workspace; a folder that looks like none of the runtime's raises NotAWorkspace."""
+        ...
+
+    def recognises(self, workspace: Path) -> bool:
+        """Whether a folder looks like this runtime's workspace (cheap, by names)."""
+        ...
+
+    def roots(self, installation: Installation) -> Sequence[Root]: ...
+
+    def place(self, path: str, *, is_folder: bool) -> Placement:
+        """By archive path. EXCLUDED for a folder means it is not entered."""
+        ...
+
+    def split(self, path: str, text: str) -> list[Section] | None:
+        """The memories in a file, by archive path; None when such a file holds none."""
+        ...
+
+    def secrets(self, path: str, data: bytes) -> list[Secret] | None:
+        """Spans to cut, sorted, not overlapping; None when this path never holds secrets. Raises UnparsableSecrets."""
+        ...
+
+    def derivations(self) -> Sequence[Derivation]: ...
+
+    def rows(self, installation: Installation, *, transcripts: bool) -> Iterator[Row]:
+        """Durable rows of the runtime's databases, each database read in one read transaction, nothing written."""
+        ...
+
+    def databases(self, installation: Installation) -> list[Path]:
+        """The database files that `rows` reads: capture watches their stat."""
+        ...
+
+    def render(self, state: Any) -> Iterator[Rendered]:
+        """Native files of a state that holds no (or outdated) raw of this runtime, workspace-relative archive paths
+        under `raw/<runtime>/` (design §3.7). `state` is a `lifeboat_alf.state.State`."""
+        ...
+
+    def missing_on_host(self, identity: JsonObject) -> list[JsonObject]:
+        """Host-dependent capabilities that this machine lacks: [{name, host_requirements, reason}] (spec §6.2)."""
+        ...
+
+    def next_steps(self, installation: Installation, state: Any) -> list[NextStep]: ...

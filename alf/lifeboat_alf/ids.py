@@ -1,0 +1,52 @@
+"""Identifiers: UUIDv7 minted from a secret seed (design §4.3), so that an id says nothing about its content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import uuid
+
+from lifeboat_alf import times
+
+SEED_BYTES = 32
+_V7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+def mint(seed: bytes, created_at: str, *parts: str, ordinal: int = 0) -> str:
+    """A UUIDv7: the time is `created_at`, the other 74 bits are BLAKE2b keyed with `seed` over `parts` and `ordinal`.
+
+    The same seed, time and parts give the same id; whoever finds the id taken raises `ordinal`.
+    """
+    if len(seed) != SEED_BYTES:
+        raise ValueError(f"an id seed has {SEED_BYTES} bytes")
+    digest = hashlib.blake2b(key=seed, digest_size=10, person=b"lifeboat-id")
+    for part in (*parts, str(ordinal)):
+        data = part.encode("utf-8", "surrogateescape")
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return _version_7(times.milliseconds(created_at), digest.digest())
+
+
+def new(created_at: str) -> str:
+    """A random UUIDv7 at a given time (agents, vaults, credentials: things nobody derives)."""
+    return _version_7(times.milliseconds(created_at), os.urandom(10))
+
+
+def _version_7(milliseconds: int, random: bytes) -> str:
+    bits = int.from_bytes(random, "big")
+    value = (milliseconds & (1 << 48) - 1) << 80
+    value |= 0x7 << 76 | (bits >> 62 & 0xFFF) << 64 | 0b10 << 62 | bits & (1 << 62) - 1
+    return str(uuid.UUID(int=value))
+
+
+def is_uuid(text: str) -> bool:
+    """Any UUID, any version, lower or upper case, with hyphens."""
+    try:
+        return str(uuid.UUID(text)) == text.lower()
+    except ValueError:
+        return False
+
+
+def is_version_7(text: str) -> bool:
+    """What the memory-record schema asks of an id."""
+    return _V7.fullmatch(text) is not None

@@ -1,0 +1,42 @@
+"""Where things lie in an archive (spec §4.1, design §4.1)."""
+
+from __future__ import annotations
+
+MANIFEST = "manifest.json"
+DELTA_MANIFEST = "delta-manifest.json"
+IDENTITY = "identity.json"
+PRINCIPALS = "principals.json"
+CREDENTIALS = "credentials.json"
+ATTACHMENTS = "attachments.json"
+MEMORY_INDEX = "memory/index.json"
+PARTITIONS = "memory/partitions/"
+EMBEDDINGS = "memory/embeddings/"
+DELTA_RECORDS = "memory/delta.jsonl"
+RAW = "raw/"
+ARTIFACTS = "artifacts/"
+HISTORY = "history/"
+FILES = "lifeboat/files.json"
+CUTS = "lifeboat/cuts.json"
+LEAVES = "lifeboat/leaves.bin"
+SIGNATURE = "lifeboat/signature.json"
+
+DERIVED = frozenset({ATTACHMENTS, MEMORY_INDEX, FILES, CUTS, LEAVES, SIGNATURE})
+"""Entries of an archive that are made from the state when it is written, never kept in it."""
+
+
+def raw_prefix(runtime: str) -> str:
+    """Workspace-relative files of a runtime."""
+    return f"{RAW}{runtime}/"
+
+
+def home_prefix(runtime: str) -> str:
+    """Files of the runtime's home, outside the workspace."""
+    return f"{RAW}{runtime}-home/"
+
+
+def identity_history(version: int) -> str:
+    return f"{HISTORY}identity/{version}.json"
+
+
+def profile_history(profile_id: str, version: int) -> str:
+    return f"{HISTORY}principals/{profile_id}/{version}.json"

@@ -1,0 +1,164 @@
+"""File operations as one seam: every read and write of the product that matters goes through `FileOperations`.
+
+Faults (no space, I/O errors, power cuts) are injected by passing another implementation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+StrPath = str | os.PathLike[str]
+
+
+class FileOperations(Protocol):
+    """What the product does to files. Paths are absolute. Raises OSError, always."""
+
+    def scan(self, folder: StrPath) -> list[os.DirEntry[str]]: ...
+
+    def lstat(self, path: StrPath) -> os.stat_result: ...
+
+    def open_regular(self, path: StrPath) -> int: ...
+
+    def read_link(self, path: StrPath) -> str: ...
+
+    def make_folders(self, path: StrPath, mode: int = 0o777) -> None: ...
+
+    def write_new(self, path: StrPath, data: bytes, *, mode: int = 0o666, sync: bool = True) -> None: ...
+
+    def replace(self, source: StrPath, target: StrPath) -> None: ...
+
+    def make_link(self, target: str, path: StrPath) -> None: ...
+
+    def set_times(self, path: StrPath, mtime_ns: int) -> None: ...
+
+    def set_mode(self, path: StrPath, mode: int) -> None: ...
+
+    def remove(self, path: StrPath) -> None: ...
+
+    def remove_folder(self, path: StrPath) -> None: ...
+
+    def sync_folder(self, path: StrPath) -> None: ...
+
+    def sync_file_system(self, path: StrPath) -> None: ...
+
+
+class NotRegular(OSError):
+    """The path is a FIFO, a device, a socket or a link where a regular file was expected."""
+
+
+class SystemFiles:
+    """The real file system."""
+
+    def scan(self, folder: StrPath) -> list[os.DirEntry[str]]:
+        with os.scandir(folder) as entries:
+            return list(entries)
+
+    def lstat(self, path: StrPath) -> os.stat_result:
+        return os.lstat(path)
+
+    def open_regular(self, path: StrPath) -> int:
+        """A descriptor of a regular file, never following a link and never waiting for a FIFO's writer."""
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise NotRegular(f"{os.fspath(path)} is not a regular file")
+        return descriptor
+
+    def read_link(self, path: StrPath) -> str:
+        return os.readlink(path)
+
+    def make_folders(self, path: StrPath, mode: int = 0o777) -> None:
+        os.makedirs(path, mode=mode, exist_ok=True)
+
+    def write_new(self, path: StrPath, data: bytes, *, mode: int = 0o666, sync: bool = True) -> None:
+        """Make a file that must not exist yet."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(path, flags, mode)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+            if sync:
+                _flush(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def replace(self, source: StrPath, target: StrPath) -> None:
+        os.replace(source, target)
+
+    def make_link(self, target: str, path: StrPath) -> None:
+        os.symlink(target, path)
+
+    def set_times(self, path: StrPath, mtime_ns: int) -> None:
+        os.utime(path, ns=(mtime_ns, mtime_ns), follow_symlinks=os.utime not in os.supports_follow_symlinks)
+
+    def set_mode(self, path: StrPath, mode: int) -> None:
+        os.chmod(path, mode)
+
+    def remove(self, path: StrPath) -> None:
+        os.unlink(path)
+
+    def remove_folder(self, path: StrPath) -> None:
+        os.rmdir(path)
+
+    def sync_folder(self, path: StrPath) -> None:
+        """Make renames in a folder durable. Windows has no such call and needs none."""
+        if os.name == "nt":
+            return
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            _flush(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def sync_file_system(self, path: StrPath) -> None:
+        """One flush for everything written to the file system that holds `path`."""
+        os.sync()
+
+
+def _flush(descriptor: int) -> None:
+    """fsync; on macOS that is not a flush, F_FULLFSYNC is."""
+    try:
+        import fcntl
+    except ImportError:
+        os.fsync(descriptor)
+        return
+    full = getattr(fcntl, "F_FULLFSYNC", None)
+    if full is None:
+        os.fsync(descriptor)
+    else:
+        fcntl.fcntl(descriptor, full)
+
+
+def write_atomic(files: FileOperations, path: Path, data: bytes, *, mode: int = 0o600) -> None:
+    """Replace a whole file durably: either the old bytes or the new ones, also after a power cut."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        files.write_new(temporary, data, mode=mode)
+        files.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            files.remove(temporary)
+        raise
+    files.sync_folder(path.parent)
+
+
+def read_all(files: FileOperations, path: StrPath) -> bytes:
+    """The bytes of a regular file."""
+    descriptor = files.open_regular(path)
+    with os.fdopen(descriptor, "rb") as stream:
+        return stream.read()
+
+
+def read_chunks(stream: object, size: int = 1 << 18) -> Iterator[bytes]:
+    """A binary stream in chunks."""
+    read = stream.read  # type: ignore[attr-defined]
+    while chunk := read(size):
+        yield chunk

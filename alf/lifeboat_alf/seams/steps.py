@@ -1,0 +1,41 @@
+"""Every step of capture, replicate, restore, purge and thinning by name, so that a test can end the process at each.
+
+A step is reached *before* what its name says is done. In production `reached` does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+
+
+class Step(StrEnum):
+    CAPTURE_SCANNED = "capture.scanned"
+    CAPTURE_READ = "capture.read"
+    CAPTURE_DERIVED = "capture.derived"
+    CAPTURE_BODIES_WRITTEN = "capture.bodies_written"
+    CAPTURE_ROWS_WRITTEN = "capture.rows_written"
+    CAPTURE_COMMITTED = "capture.committed"
+    CAPTURE_CACHED = "capture.cached"
+    RESTORE_PLANNED = "restore.planned"
+    RESTORE_SAFETY_CAPTURED = "restore.safety_captured"
+    RESTORE_STAGED = "restore.staged"
+    RESTORE_JOURNAL_WRITTEN = "restore.journal_written"
+    RESTORE_MOVED_ASIDE = "restore.moved_aside"
+    RESTORE_MOVED_IN = "restore.moved_in"
+    RESTORE_RENAMED = "restore.renamed"
+    RESTORE_JOURNAL_REMOVED = "restore.journal_removed"
+    THIN_PLANNED = "thin.planned"
+    THIN_REENCODED = "thin.reencoded"
+    THIN_ROWS_DROPPED = "thin.rows_dropped"
+    THIN_COMMITTED = "thin.committed"
+    THIN_SWEPT = "thin.swept"
+
+
+hook: Callable[[Step], None] | None = None
+
+
+def reached(step: Step) -> None:
+    """Say that a step is reached; a test's hook may end the process here."""
+    if hook is not None:
+        hook(step)
