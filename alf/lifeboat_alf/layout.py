@@ -20,7 +20,9 @@ CUTS = "lifeboat/cuts.json"
 LEAVES = "lifeboat/leaves.bin"
 SIGNATURE = "lifeboat/signature.json"
 
-DERIVED = frozenset({ATTACHMENTS, MEMORY_INDEX, FILES, CUTS, LEAVES, SIGNATURE})
+KEYS = "lifeboat/keys.json"
+
+DERIVED = frozenset({ATTACHMENTS, MEMORY_INDEX, FILES, CUTS, LEAVES, SIGNATURE, KEYS})
 """Entries of an archive that are made from the state when it is written, never kept in it."""
 
 
