@@ -1,0 +1,35 @@
+"""What every test stands on: no test sees the real home of its user, and Hypothesis keeps no clock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "lifeboat",
+    deadline=None,
+    # The autouse fixture below is function-scoped on purpose: examples of one test may share its home.
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+settings.load_profile("lifeboat")
+
+_PREFIXES = ("LIFEBOAT_", "OPENCLAW_", "XDG_")
+_KEPT = frozenset({"LIFEBOAT_REFERENCE", "LIFEBOAT_REAL_CACHE"})
+
+
+@pytest.fixture(autouse=True)
+def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home of its own for every test: HOME and LIFEBOAT_HOME are fresh folders, nothing else leaks in."""
+    for name in list(os.environ):
+        if name.startswith(_PREFIXES) and name not in _KEPT:
+            monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    home.chmod(0o700)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    monkeypatch.setenv("LIFEBOAT_HOME", str(home / "lifeboat"))
+    yield home
