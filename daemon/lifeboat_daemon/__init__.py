@@ -1,0 +1,1 @@
+"""The daemon and the command line: homes, agents, capture, restore."""

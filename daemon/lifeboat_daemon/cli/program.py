@@ -1,0 +1,109 @@
+"""The program `lifeboat`: its commands, and how it ends."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from importlib.metadata import version
+
+import click
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.cli.lazy import LazyGroup
+from lifeboat_daemon.cli.output import Output
+
+_HERE = "lifeboat_daemon.cli"
+COMMANDS = {
+    "demo": f"{_HERE}.demo:demo",
+    "agents": f"{_HERE}.agents:agents",
+    "status": f"{_HERE}.status:status",
+    "sync": f"{_HERE}.sync:sync",
+    "timeline": f"{_HERE}.history:timeline",
+    "diff": f"{_HERE}.history:diff",
+    "search": f"{_HERE}.history:search",
+    "records": f"{_HERE}.records:records",
+    "restore": f"{_HERE}.restore:restore",
+    "undo": f"{_HERE}.restore:undo",
+    "verify": f"{_HERE}.restore:verify",
+    "config": f"{_HERE}.config:config",
+    "doctor": f"{_HERE}.doctor:doctor",
+    "alf": f"{_HERE}.alf:alf",
+    "completion": f"{_HERE}.completion:completion",
+}
+INTERRUPTED = 130
+
+
+class UnexpectedError(LifeboatError):
+    code = "unexpected"
+    title = "Something went wrong that should not have"
+    fix = "lifeboat doctor"
+
+
+class DiskFull(LifeboatError):
+    code = "disk_full"
+    title = "There is no space left"
+    fix = "lifeboat status"
+    retryable = True
+
+
+@click.group(cls=LazyGroup, lazy=COMMANDS, invoke_without_command=True, context_settings={"max_content_width": 110})
+@click.version_option(version("agent-lifeboat"), prog_name="lifeboat")
+@click.pass_context
+def program(context: click.Context) -> None:
+    """Keeps AI agents alive: every change captured, every moment restorable, byte for byte."""
+    if context.invoked_subcommand is None:
+        status = program.get_command(context, "status")
+        assert status is not None
+        context.invoke(status)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and end the process with its exit status."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command; returns its exit status. Every failure is said once, in the form that was asked for."""
+    output = Output(as_json="--json" in arguments)
+    try:
+        result = program.main(arguments, prog_name="lifeboat", standalone_mode=False)
+    except click.UsageError as error:
+        _say_usage(output, error)
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        output.note("Stopped. Nothing is half done.")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, less) has gone: stop quietly, also when Python flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        return _say(output, error)
+    return result if isinstance(result, int) else 0
+
+
+def _say(output: Output, error: Exception) -> int:
+    if isinstance(error, LifeboatError):
+        known = error
+    elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        known = DiskFull(str(error))
+    elif isinstance(error, click.ClickException):
+        known = UnexpectedError(error.format_message())
+    elif os.environ.get("LIFEBOAT_DEBUG"):
+        raise error
+    else:
+        known = UnexpectedError(f"{type(error).__name__}: {error} (LIFEBOAT_DEBUG=1 shows where)")
+    output.error(known)
+    return known.exit_status
+
+
+def _say_usage(output: Output, error: click.UsageError) -> None:
+    usage = LifeboatError(error.format_message(), fix=_help_command(error))
+    usage.code, usage.title = "usage", "The command was not understood"
+    output.error(usage)
+
+
+def _help_command(error: click.UsageError) -> str:
+    path = error.ctx.command_path if error.ctx is not None else "lifeboat"
+    return f"{path} --help"

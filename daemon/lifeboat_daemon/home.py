@@ -1,0 +1,165 @@
+"""The home: the one folder in which everything of one user lies.
+
+    config.toml  agents/<id>.toml                 what the user decided
+    vault/<id>/  keys/                            the truth
+    state/<id>.db                                 caches: deleting them costs seconds
+    locks/  restore/                              locks; journals and undo folders of restores
+    id  version                                   who this home is; the layout's version
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
+
+from lifeboat_daemon.errors import HomeError, HomeNewer, HomeUnsafe
+
+LAYOUT_VERSION = 1
+VARIABLE = "LIFEBOAT_HOME"
+_NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "davfs", "fuse.davfs", "fuse.sshfs", "ncpfs"})
+_FOLDERS = ("agents", "vault", "state", "keys", "locks", "restore")
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where everything lies. `folder` is absolute; call `open` before the first use."""
+
+    folder: Path
+
+    @classmethod
+    def locate(cls, environment: Mapping[str, str]) -> Home:
+        """`LIFEBOAT_HOME`, else the platform's folder for a user's data."""
+        named = environment.get(VARIABLE)
+        if named:
+            return cls(Path(os.path.abspath(os.path.expanduser(named))))
+        return cls(platformdirs.user_data_path("lifeboat", appauthor=False))
+
+    @property
+    def config_file(self) -> Path:
+        return self.folder / "config.toml"
+
+    @property
+    def agents_folder(self) -> Path:
+        return self.folder / "agents"
+
+    @property
+    def vaults_folder(self) -> Path:
+        return self.folder / "vault"
+
+    @property
+    def state_folder(self) -> Path:
+        return self.folder / "state"
+
+    @property
+    def keys_folder(self) -> Path:
+        return self.folder / "keys"
+
+    @property
+    def locks_folder(self) -> Path:
+        return self.folder / "locks"
+
+    @property
+    def restore_folder(self) -> Path:
+        return self.folder / "restore"
+
+    def agent_file(self, agent_id: str) -> Path:
+        return self.agents_folder / f"{agent_id}.toml"
+
+    def vault_folder(self, agent_id: str) -> Path:
+        return self.vaults_folder / agent_id
+
+    def state_file(self, agent_id: str) -> Path:
+        return self.state_folder / f"{agent_id}.db"
+
+    def read_id(self, files: FileOperations) -> str:
+        """The random id of this home. Raises HomeError when it is not open yet."""
+        try:
+            return read_all(files, self.folder / "id").decode().strip()
+        except OSError as error:
+            raise HomeError(f"{self.folder}: {error}") from error
+
+    def exists(self) -> bool:
+        """Whether a home was made here."""
+        return (self.folder / "id").is_file()
+
+    def open(self, files: FileOperations) -> Home:
+        """Make what is missing and check the rest. Raises HomeUnsafe, HomeNewer or HomeError."""
+        try:
+            self._make_folder(files)
+            self._check_folder(files)
+            self._make_contents(files)
+        except OSError as error:
+            raise HomeError(f"{self.folder}: {error}") from error
+        self._check_version(files)
+        return self
+
+    def _make_folder(self, files: FileOperations) -> None:
+        if not os.path.lexists(self.folder):
+            files.make_folders(self.folder.parent)
+            files.make_folders(self.folder, 0o700)
+
+    def _check_folder(self, files: FileOperations) -> None:
+        found = files.lstat(self.folder)
+        if stat.S_ISLNK(found.st_mode):
+            raise HomeUnsafe(f"{self.folder} is a symbolic link; name the folder itself")
+        if not stat.S_ISDIR(found.st_mode):
+            raise HomeUnsafe(f"{self.folder} is not a folder")
+        if not self.exists() and any(True for _ in files.scan(self.folder)):
+            raise HomeUnsafe(f"{self.folder} holds files that are not Lifeboat's; name an empty or new folder")
+        if os.name == "posix":
+            self._check_rights(files, found)
+        kind = file_system_of(self.folder)
+        if kind in _NETWORK:
+            raise HomeUnsafe(f"{self.folder} lies on a network file system ({kind}), where locks do not hold")
+
+    def _check_rights(self, files: FileOperations, found: os.stat_result) -> None:
+        if found.st_uid != os.geteuid():
+            raise HomeUnsafe(f"{self.folder} belongs to another user")
+        if found.st_mode & _WRITABLE_BY_OTHERS and self.exists():
+            raise HomeUnsafe(f"others can write to {self.folder}", fix=f"chmod 700 {self.folder}")
+        if stat.S_IMODE(found.st_mode) != 0o700:
+            files.set_mode(self.folder, 0o700)
+
+    def _make_contents(self, files: FileOperations) -> None:
+        if not self.exists():
+            write_atomic(files, self.folder / "id", f"{uuid.uuid4()}\n".encode())
+            write_atomic(files, self.folder / "version", f"{LAYOUT_VERSION}\n".encode())
+        for name in _FOLDERS:
+            files.make_folders(self.folder / name, 0o700)
+
+    def _check_version(self, files: FileOperations) -> None:
+        path = self.folder / "version"
+        try:
+            version = int(read_all(files, path))
+        except FileNotFoundError:
+            write_atomic(files, path, f"{LAYOUT_VERSION}\n".encode())
+            return
+        except (OSError, ValueError) as error:
+            raise HomeError(f"{path}: {error}") from error
+        if version > LAYOUT_VERSION:
+            raise HomeNewer(f"{self.folder} has layout {version}, this release knows {LAYOUT_VERSION}")
+
+
+def file_system_of(folder: Path) -> str | None:
+    """The type of the file system that holds a folder, where the system says it (Linux)."""
+    try:
+        lines = Path("/proc/self/mounts").read_text(errors="surrogateescape").splitlines()
+    except OSError:
+        return None
+    best, kind = -1, None
+    real = os.path.realpath(folder)
+    for line in lines:
+        _, mount, name, *_ = line.split(" ")
+        mount = mount.replace("\\040", " ")
+        inside = real == mount or real.startswith(mount.rstrip("/") + "/")
+        if inside and len(mount) >= best:
+            best, kind = len(mount), name
+    return kind

@@ -1,0 +1,1 @@
+"""The dashboard: a client of the control socket, nothing else."""
