@@ -1,0 +1,85 @@
+# Every target works in a fresh clone with nothing but `make` and a Python >= 3.11.
+#
+#   make demo     an agent protected, changed, destroyed and brought back, checked byte for byte
+#   make test     all tests
+#
+# What is installed comes from the lock files: versions and hashes, no addresses.
+
+PYTHON ?= python3
+UV     ?= uv
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
+PYTEST := $(BIN)/python -m pytest -q -rs
+BENCH  ?=
+
+.DEFAULT_GOAL := help
+
+# A stamp per lock file: a changed lock installs again, and so does a changed pyproject.toml, because entry points
+# are read at install time.
+$(VENV)/run.stamp: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || { echo "this Python has no venv: apt-get install python3-venv" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --require-hashes -r requirements.lock
+	$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/dev.stamp: requirements-dev.lock $(VENV)/run.stamp
+	$(PIP) --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(VENV)/fuzz.stamp: requirements-fuzz.lock $(VENV)/dev.stamp
+	$(PIP) --require-hashes -r requirements-fuzz.lock
+	@touch $@
+
+help: ## what can be made
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  %-17s %s\n' "$$name" "$$text"; done
+
+demo: $(VENV)/run.stamp ## the whole story on a throw-away workspace
+	$(BIN)/lifeboat demo
+
+test: $(VENV)/dev.stamp ## all tests but those that need a real OpenClaw
+	$(PYTEST) -n auto
+
+check: $(VENV)/dev.stamp ## lint, format, types, imports, documentation, map of the specification
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(PYTEST) tests/test_house.py tests/test_spec_map.py tests/docs
+
+bench: $(VENV)/dev.stamp ## side by side with git, restic, tar and a bare walk (BENCH="--quick --strict")
+	$(BIN)/python -m benchmarks.run $(BENCH)
+
+test-real: $(VENV)/dev.stamp ## against a real OpenClaw from npm, in a network namespace (root, npm)
+	$(PYTEST) -m real --timeout 900 tests/real
+
+fuzz: $(VENV)/fuzz.stamp ## coverage-guided fuzzing of the readers (FUZZ_SECONDS=60)
+	$(BIN)/python -m benchmarks.fuzz --seconds $(or $(FUZZ_SECONDS),60)
+
+COMPILE = $(UV) pip compile pyproject.toml --universal --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --quiet
+
+lock: ## write the lock files anew (needs uv)
+	@command -v $(UV) >/dev/null || { echo "uv is needed to write lock files: pipx install uv" >&2; exit 1; }
+	$(COMPILE) --group dev -o requirements-dev.lock
+	$(COMPILE) --group build -c requirements-dev.lock -o requirements.lock
+	$(UV) pip compile --group fuzz -c requirements-dev.lock --universal --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --quiet -o requirements-fuzz.lock
+
+# command:package; only what is missing is installed, and only where that can be done unasked.
+SYSTEM := git:git restic:restic tmux:tmux unshare:util-linux
+
+system-packages: ## what tests and benchmarks compare with, from apt, as root
+	@missing=""; for pair in $(SYSTEM); do command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; done; \
+	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then echo "not installed (needs root and apt):$$missing"; exit 0; fi; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	apt-get update -qq </dev/null && apt-get install -y -qq --no-install-recommends $$missing </dev/null >/dev/null \
+	|| echo "could not install:$$missing; what needs them is skipped with a word"
+
+clean: ## remove the environment and every cache
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: help demo test check bench test-real fuzz lock system-packages clean
