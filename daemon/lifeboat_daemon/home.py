@@ -1,10 +1,10 @@
 """The home: the one folder in which everything of one user lies.
 
-    config.toml  agents/<id>.toml                 what the user decided
-    vault/<id>/  keys/                            the truth
-    state/<id>.db                                 caches: deleting them costs seconds
-    locks/  restore/                              locks; journals and undo folders of restores
-    id  version                                   who this home is; the layout's version
+config.toml  agents/<id>.toml                 what the user decided
+vault/<id>/  keys/                            the truth
+state/<id>.db                                 caches: deleting them costs seconds
+locks/  restore/                              locks; journals and undo folders of restores
+id  version                                   who this home is; the layout's version
 """
 
 from __future__ import annotations

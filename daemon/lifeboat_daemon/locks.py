@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from filelock import FileLock, Timeout
 from lifeboat_alf import codec
-from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_alf.seams.files import read_all
 
 from lifeboat_daemon.errors import Busy
 
@@ -38,24 +38,24 @@ def home_lock(context: Context, purpose: str, *, timeout: float = 10.0) -> Itera
 
 @contextlib.contextmanager
 def _held(context: Context, path: Path, purpose: str, timeout: float) -> Iterator[None]:
-    note = path.with_suffix(".json")
-    lock = FileLock(path.with_suffix(".lock"), timeout=timeout, is_singleton=True)
+    note = path.with_name(f"{path.name}.json")
+    lock = FileLock(f"{path}.lock", is_singleton=True)
     try:
-        lock.acquire()
+        lock.acquire(timeout=timeout)
     except Timeout:
         raise Busy(_holder_text(context, note)) from None
     try:
         if lock.lock_counter == 1:
-            write_note(context, note, purpose)
+            _write_note(context, note, purpose)
         yield
     finally:
         lock.release()
 
 
-def write_note(context: Context, note: Path, purpose: str) -> None:
+def _write_note(context: Context, note: Path, purpose: str) -> None:
     """Say who holds a lock; whoever waits reads it. Not synced: it means nothing after a power cut."""
     body = codec.encode({"pid": os.getpid(), "purpose": purpose})
-    temporary = note.with_suffix(f".{os.getpid()}.tmp")
+    temporary = note.with_name(f"{note.name}.{os.getpid()}.tmp")
     with contextlib.suppress(FileNotFoundError):
         context.files.remove(temporary)
     context.files.write_new(temporary, body, mode=0o600, sync=False)
@@ -68,6 +68,3 @@ def _holder_text(context: Context, note: Path) -> str:
         return f"process {holder['pid']} holds it ({holder['purpose']})"
     except (OSError, msgspec.DecodeError, KeyError, TypeError):
         return "another process holds it"
-
-
-__all__ = ["agent_lock", "home_lock", "write_atomic"]

@@ -1,0 +1,195 @@
+"""An agent as this machine knows it: one file `agents/<id>.toml` that says what the user decided about it."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from lifeboat_alf import ids, times
+from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
+
+from lifeboat_daemon import config
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import AmbiguousAgent, ConfigError, UnknownAgent
+
+SETTINGS = "settings"
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One protected agent.
+
+    `workspace` is absolute. `watched` is False for an agent that an import or a restore registered and nobody
+    asked to protect yet. `paused_until` is a timestamp, None while paused without an end. `problem` says why the
+    file on disk is not the one in force.
+    """
+
+    id: str
+    name: str
+    runtime: str
+    workspace: Path
+    native_id: str = ""
+    added_at: str = ""
+    watched: bool = True
+    paused: bool = False
+    paused_until: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    problem: str | None = None
+
+    def is_paused(self, now: str) -> bool:
+        """Whether captures rest at a given time."""
+        return self.paused and (self.paused_until is None or now < self.paused_until)
+
+
+def _from_document(document: Mapping[str, Any], agent_id: str) -> Agent:
+    try:
+        return Agent(
+            id=agent_id,
+            name=str(document["name"]),
+            runtime=str(document["runtime"]),
+            workspace=Path(document["workspace"]),
+            native_id=str(document.get("native_id", "")),
+            added_at=str(document.get("added_at", "")),
+            watched=bool(document.get("watched", True)),
+            paused=bool(document.get("paused", False)),
+            paused_until=_optional_time(document.get("paused_until")),
+            settings=config.check(dict(config.flatten(document.get(SETTINGS, {}))), per_agent=True),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ConfigError(f"agents/{agent_id}.toml: {error!r}") from None
+
+
+def _optional_time(value: Any) -> str | None:
+    return times.to_text(times.parse(str(value))) if value else None
+
+
+def _to_document(agent: Agent) -> dict[str, Any]:
+    wanted = {
+        "id": agent.id,
+        "name": agent.name,
+        "runtime": agent.runtime,
+        "workspace": str(agent.workspace),
+        "native_id": agent.native_id or None,
+        "added_at": agent.added_at or None,
+        "watched": None if agent.watched else False,
+        "paused": agent.paused or None,
+        "paused_until": agent.paused_until,
+    }
+    return wanted
+
+
+def read(context: Context, agent_id: str) -> Agent:
+    """One agent by id. Raises UnknownAgent, ConfigError."""
+    path = context.home.agent_file(agent_id)
+    good = context.home.state_folder / f"{agent_id}.good.toml"
+    try:
+        data = read_all(context.files, path)
+    except FileNotFoundError:
+        raise UnknownAgent(f"no agent has the id {agent_id}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    try:
+        agent = _parse(data, agent_id)
+    except ConfigError as error:
+        return _last_good(context.files, good, agent_id, error)
+    _remember(context.files, good, data)
+    return agent
+
+
+def _parse(data: bytes, agent_id: str) -> Agent:
+    try:
+        return _from_document(tomllib.loads(data.decode()), agent_id)
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"agents/{agent_id}.toml: {error}") from None
+
+
+def _last_good(files: FileOperations, good: Path, agent_id: str, problem: ConfigError) -> Agent:
+    try:
+        return replace(_parse(read_all(files, good), agent_id), problem=problem.message)
+    except OSError:
+        raise problem from None
+
+
+def _remember(files: FileOperations, good: Path, data: bytes) -> None:
+    try:
+        if read_all(files, good) == data:
+            return
+    except FileNotFoundError:
+        pass
+    write_atomic(files, good, data)
+
+
+def everyone(context: Context) -> list[Agent]:
+    """All agents, by name. Raises ConfigError."""
+    found = context.home.agents_folder.glob("*.toml")
+    agents = [read(context, path.stem) for path in found if ids.is_uuid(path.stem)]
+    return sorted(agents, key=lambda agent: (agent.name.casefold(), agent.id))
+
+
+def find(context: Context, text: str) -> Agent:
+    """An agent by name, id, beginning of its id (8 characters or more), or workspace.
+
+    Raises UnknownAgent, AmbiguousAgent.
+    """
+    agents = everyone(context)
+    for fits in (_by_id, _by_name, _by_folder, _by_prefix):
+        found = [agent for agent in agents if fits(agent, text)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise AmbiguousAgent(f"{text!r} is {' and '.join(agent.id for agent in found)}; name the id")
+    raise UnknownAgent(f"no agent has the name, id or workspace {text!r}")
+
+
+def _by_id(agent: Agent, text: str) -> bool:
+    return agent.id == text.lower()
+
+
+def _by_name(agent: Agent, text: str) -> bool:
+    return agent.name.casefold() == text.casefold()
+
+
+def _by_folder(agent: Agent, text: str) -> bool:
+    return os.sep in text and os.path.realpath(agent.workspace) == os.path.realpath(text)
+
+
+def _by_prefix(agent: Agent, text: str) -> bool:
+    return len(text) >= 8 and agent.id.startswith(text.lower())
+
+
+def save(context: Context, agent: Agent) -> Agent:
+    """Write an agent's file; comments and unknown fields of an earlier one stay."""
+    import tomlkit
+
+    path = context.home.agent_file(agent.id)
+    try:
+        document = tomlkit.parse(read_all(context.files, path).decode())
+    except FileNotFoundError:
+        document = tomlkit.document()
+    for name, value in _to_document(agent).items():
+        config.put(document, name, value)
+    write_atomic(context.files, path, tomlkit.dumps(document).encode())
+    return read(context, agent.id)
+
+
+def write_setting(context: Context, agent: Agent, name: str, value: Any | None) -> Agent:
+    """Set one setting for one agent (None: back to what holds for all). Raises ConfigError."""
+    import tomlkit
+
+    if value is not None:
+        config.check({name: value}, per_agent=True)
+    path = context.home.agent_file(agent.id)
+    document = tomlkit.parse(read_all(context.files, path).decode())
+    config.put(document, f"{SETTINGS}.{name}", value)
+    write_atomic(context.files, path, tomlkit.dumps(document).encode())
+    return read(context, agent.id)
+
+
+def forget(context: Context, agent_id: str) -> None:
+    """Remove an agent's file (its vault is not touched)."""
+    context.files.remove(context.home.agent_file(agent_id))
+    context.home.state_folder.joinpath(f"{agent_id}.good.toml").unlink(missing_ok=True)

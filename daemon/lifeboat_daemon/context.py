@@ -1,0 +1,78 @@
+"""What every command works with: the home, the seams, and the way to keys, vaults and adapters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lifeboat_adapters import registry
+from lifeboat_adapters.contract import Adapter, Installation
+from lifeboat_alf import times
+from lifeboat_alf.seams.clock import Clock, SystemClock
+from lifeboat_alf.seams.files import FileOperations, SystemFiles
+from lifeboat_endpoint.vault import Vault
+from lifeboat_keys.home_keys import HomeKeys
+
+from lifeboat_daemon import config
+from lifeboat_daemon.home import Home
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.agent import Agent
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """An opened home with its seams. Cheap to make; holds nothing open."""
+
+    home: Home
+    files: FileOperations = field(default_factory=SystemFiles)
+    clock: Clock = field(default_factory=SystemClock)
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    @classmethod
+    def open(
+        cls,
+        environment: Mapping[str, str] | None = None,
+        files: FileOperations | None = None,
+        clock: Clock | None = None,
+    ) -> Context:
+        """Locate, make and check the home. Raises HomeError."""
+        around = dict(os.environ) if environment is None else environment
+        operations = files or SystemFiles()
+        return cls(Home.locate(around).open(operations), operations, clock or SystemClock(), around)
+
+    @property
+    def user_home(self) -> Path:
+        """The user's own home folder."""
+        return Path(self.environment.get("HOME") or Path.home())
+
+    def now(self) -> str:
+        return times.to_text(self.clock.now())
+
+    def keys(self) -> HomeKeys:
+        return HomeKeys(self.home.keys_folder, self.files, self.clock)
+
+    def config(self) -> config.Config:
+        """The configuration in force, read afresh. Raises ConfigError."""
+        return config.load(self.home, self.files)
+
+    def setting(self, name: str, agent: Agent | None = None) -> Any:
+        """The value of one setting, an agent's own first."""
+        return self.config().get(name, agent.settings if agent else None).value
+
+    def create_vault(self, agent_id: str) -> Vault:
+        return Vault.create(self.home.vault_folder(agent_id), agent_id, files=self.files, clock=self.clock)
+
+    def vault(self, agent_id: str) -> Vault:
+        """An agent's vault. Raises what `Vault.open` raises."""
+        return Vault.open(self.home.vault_folder(agent_id), files=self.files, clock=self.clock)
+
+    def adapter(self, runtime: str) -> Adapter:
+        return registry.adapter(runtime)
+
+    def installation(self, agent: Agent) -> Installation:
+        """The runtime around an agent's workspace, as it stands now. Raises NotAWorkspace."""
+        return self.adapter(agent.runtime).locate(agent.workspace, self.environment, self.user_home)
