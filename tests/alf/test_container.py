@@ -1,0 +1,288 @@
+"""The container: safe reading, deterministic writing."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lifeboat_alf import deflate
+from lifeboat_alf.container import ArchiveReader, ArchiveWriter, Limits
+from lifeboat_alf.errors import (
+    ArchiveError,
+    ChecksumMismatch,
+    MissingEntry,
+    NotAnArchive,
+    TooLarge,
+    UnsafeEntry,
+)
+
+
+def written(entries: dict[str, bytes], level: int = 6) -> bytes:
+    out = io.BytesIO()
+    writer = ArchiveWriter(out, level)
+    for name, data in entries.items():
+        writer.add(name, data)
+    writer.close()
+    return out.getvalue()
+
+
+def reader(data: bytes, limits: Limits | None = None) -> ArchiveReader:
+    return ArchiveReader(io.BytesIO(data), limits)
+
+
+ODD_NAMES = [
+    "a:b.md",
+    "README.md",
+    "Readme.md",
+    "CON",
+    "caf\u00e9/\u65e5\u672c.md",
+    "%FF%FE.md",
+    "with\nnewline",
+    "-rf",
+    " ",
+]
+
+
+def test_what_is_written_is_read_back_with_odd_but_legal_names():
+    entries = {name: name.encode() * 50 for name in ODD_NAMES}
+    with reader(written(entries)) as archive:
+        assert archive.names() == ODD_NAMES
+        assert {name: archive.read(name) for name in archive.names()} == entries
+
+
+def test_the_same_content_gives_the_same_bytes_and_every_tool_can_read_them():
+    entries = {"a": b"x" * 1000, "b/c": os.urandom(70_000), "empty": b""}
+    data = written(entries)
+    assert data == written(entries)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        assert archive.testzip() is None
+        assert {name: archive.read(name) for name in archive.namelist()} == entries
+        assert all(info.date_time == (1980, 1, 1, 0, 0, 0) and info.create_system == 3 for info in archive.infolist())
+        assert all(info.external_attr >> 16 == 0o100644 and not info.extra for info in archive.infolist())
+
+
+def test_an_archive_can_be_written_to_a_pipe():
+    class Pipe(io.RawIOBase):
+        def __init__(self) -> None:
+            self.data = b""
+
+        def writable(self) -> bool:
+            return True
+
+        def write(self, data) -> int:
+            self.data += bytes(data)
+            return len(data)
+
+    pipe = Pipe()
+    writer = ArchiveWriter(pipe)
+    with writer.stream("a") as entry:
+        entry.write(b"one ")
+        entry.write(b"two")
+    writer.close()
+    assert reader(pipe.data).read("a") == b"one two"
+
+
+def test_lines_come_with_their_number_and_without_newline():
+    data = written({"a.jsonl": b"one\ntwo\r\n\nlast"})
+    assert list(reader(data).lines("a.jsonl")) == [(1, b"one"), (2, b"two\r"), (3, b""), (4, b"last")]
+
+
+def test_a_line_over_the_limit_is_named_and_one_at_the_limit_passes():
+    data = written({"a": b"x" * 10 + b"\n" + b"y" * 11 + b"\n"})
+    assert list(reader(data, Limits(line=11)).lines("a"))[1] == (2, b"y" * 11)
+    with pytest.raises(TooLarge) as caught:
+        list(reader(data, Limits(line=10)).lines("a"))
+    assert (caught.value.entry, caught.value.line) == ("a", 2)
+
+
+@pytest.mark.parametrize(
+    "name", ["/etc/passwd", "../up", "a/../../up", "a\\b", "a//b", "./a", "a/.", "\\\\server\\x", "..", "C:\\x"]
+)
+def test_names_that_leave_the_folder_are_refused_on_both_sides(name):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(name), b"x")
+    with pytest.raises(UnsafeEntry):
+        reader(out.getvalue())
+    with pytest.raises(UnsafeEntry):
+        ArchiveWriter(io.BytesIO()).add(name, b"x")
+
+
+def test_a_zero_byte_in_a_name_is_refused_although_zipfile_cuts_it_off():
+    data = written({"good.mdXevil": b"x"}).replace(b"good.mdXevil", b"good.md\0evil")
+    with pytest.raises(UnsafeEntry):
+        reader(data)
+
+
+def test_an_entry_that_stands_twice_is_refused():
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive, pytest.warns(UserWarning):
+        archive.writestr("a", b"1")
+        archive.writestr("a", b"2")
+    with pytest.raises(UnsafeEntry, match="twice"):
+        reader(out.getvalue())
+    writer = ArchiveWriter(io.BytesIO())
+    writer.add("a", b"1")
+    with pytest.raises(UnsafeEntry):
+        writer.add("a", b"2")
+
+
+@pytest.mark.parametrize("mode", [0o120777, 0o010644, 0o060644])
+def test_links_and_devices_are_refused(mode):
+    out = io.BytesIO()
+    info = zipfile.ZipInfo("link")
+    info.create_system, info.external_attr = 3, mode << 16
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(info, b"/etc/passwd")
+    with pytest.raises(UnsafeEntry, match="link"):
+        reader(out.getvalue())
+
+
+def test_folder_entries_of_other_tools_are_passed_over():
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.mkdir("raw")
+        archive.writestr("raw/a", b"x")
+    assert reader(out.getvalue()).names() == ["raw/a"]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_other_compression_is_refused_by_name(method):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        archive.writestr("a", b"x" * 100)
+    with pytest.raises(NotAnArchive, match="compression") as caught:
+        reader(out.getvalue())
+    assert caught.value.entry == "a"
+
+
+def test_an_encrypted_entry_is_refused_by_name():
+    data = bytearray(written({"a": b"x"}))
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    with pytest.raises(NotAnArchive, match="encrypted"):
+        reader(bytes(data))
+
+
+def test_too_many_entries_too_large_ones_and_too_much_in_all_are_refused():
+    data = written({"a": b"x" * 100, "b": b"y" * 100})
+    for limits in (Limits(entries=1), Limits(entry_size=99), Limits(total_size=199)):
+        with pytest.raises(TooLarge):
+            reader(data, limits)
+    with pytest.raises(TooLarge):
+        reader(data).read("a", max_bytes=99)
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked():
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bomb", bytes(20 << 20))
+    with pytest.raises(TooLarge, match="times"):
+        reader(out.getvalue())
+
+
+def test_a_large_file_of_zeros_that_we_write_can_be_read():
+    data = written({"zeros": bytes(40 << 20)})
+    assert len(data) < 25 << 20
+    assert reader(data).read("zeros") == bytes(40 << 20)
+
+
+def test_overlapping_entries_are_refused():
+    data = bytearray(written({"a": b"x" * 500, "b": b"y" * 500}))
+    second = data.rindex(b"PK\x01\x02")
+    data[second + 42 : second + 46] = (10).to_bytes(4, "little")
+    with pytest.raises(UnsafeEntry, match="over another"):
+        reader(bytes(data))
+
+
+def test_more_data_than_declared_is_noticed():
+    data = bytearray(written({"a": b"x" * 5000}))
+    table = data.index(b"PK\x01\x02")
+    short = deflate.crc32(b"x" * 10, 0)
+    data[table + 16 : table + 20] = short.to_bytes(4, "little")
+    data[table + 24 : table + 28] = (10).to_bytes(4, "little")
+    with pytest.raises(NotAnArchive, match="more bytes than it declares"):
+        reader(bytes(data)).read("a")
+
+
+def test_a_digest_that_is_expected_is_proven_at_the_end():
+    archive = reader(written({"a": b"text"}))
+    archive.expect({"a": "00" * 32})
+    with pytest.raises(ChecksumMismatch) as caught:
+        archive.read("a")
+    assert caught.value.entry == "a"
+    with pytest.raises(ChecksumMismatch):
+        archive.drain("a")
+
+
+def test_an_empty_entry_is_proven_too():
+    archive = reader(written({"a": b""}))
+    archive.expect({"a": "00" * 32})
+    with pytest.raises(ChecksumMismatch):
+        archive.read("a")
+
+
+def test_a_missing_entry_is_named():
+    with pytest.raises(MissingEntry, match=r"nope\.json"):
+        reader(written({"a": b""})).read("nope.json")
+
+
+@pytest.mark.parametrize("data", [b"", b"PK", b"hello world" * 100])
+def test_what_is_no_zip_is_refused(data):
+    with pytest.raises(NotAnArchive):
+        reader(data)
+
+
+WHOLE = written({"a.md": b"some text " * 400, "b.bin": bytes(range(256)) * 20})
+
+
+def read_all(data: bytes) -> dict[str, bytes]:
+    with reader(data) as archive:
+        return {name: archive.read(name) for name in archive.names()}
+
+
+@given(st.integers(0, len(WHOLE) - 1))
+def test_a_truncated_file_is_a_typed_error(length):
+    with pytest.raises(ArchiveError):
+        read_all(WHOLE[:length])
+
+
+@settings(max_examples=300)
+@given(st.integers(0, len(WHOLE) * 8 - 1))
+def test_a_flipped_bit_never_changes_content_silently(bit):
+    data = bytearray(WHOLE)
+    data[bit // 8] ^= 1 << bit % 8
+    try:
+        found = read_all(bytes(data))
+    except ArchiveError:
+        return
+    assert sorted(found.values()) == sorted(read_all(WHOLE).values())
+
+
+def test_the_hook_of_zipfile_for_the_fast_compressor_is_there():
+    with (
+        zipfile.ZipFile(io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("a", "w") as handle,
+    ):
+        assert deflate.use_fast(handle, 6), f"zipfile lost {deflate.HOOK}: exports fall back to slow zlib"
+
+
+def test_without_the_hook_the_standard_compressor_writes_on(monkeypatch):
+    monkeypatch.setattr(deflate, "HOOK", "gone")
+    assert reader(written({"a": b"x" * 1000})).read("a") == b"x" * 1000
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.binary(max_size=400), max_size=20), st.sampled_from([1, 2, 6, 9]))
+def test_any_chunks_come_back_whole(chunks, level):
+    out = io.BytesIO()
+    writer = ArchiveWriter(out, level)
+    with writer.stream("a") as entry:
+        for chunk in chunks:
+            entry.write(chunk)
+    writer.close()
+    assert reader(out.getvalue()).read("a") == b"".join(chunks)
