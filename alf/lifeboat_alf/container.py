@@ -80,7 +80,7 @@ class ArchiveReader:
         self._limits = limits or Limits()
         self._expected: dict[str, str] = {}
         self._owned = isinstance(source, str | Path)
-        self._file: BinaryIO = Path(source).open("rb") if isinstance(source, str | Path) else source
+        self._file = _opened(source)
         try:
             self._entries = _table_of_contents(self._file, self._limits)
         except BaseException:
@@ -149,6 +149,10 @@ class ArchiveReader:
             return self._entries[name]
         except KeyError:
             raise MissingEntry("the entry is not in the archive", entry=name) from None
+
+
+def _opened(source: Path | BinaryIO) -> BinaryIO:
+    return open(source, "rb") if isinstance(source, str | Path) else source
 
 
 def _table_of_contents(file: BinaryIO, limits: Limits) -> dict[str, zipfile.ZipInfo]:
