@@ -1,0 +1,164 @@
+"""Memories from OpenClaw's notes (ALF §2.1, §3.1.2, §3.1.7): which files hold them, where they end, what they are.
+
+Entities are not extracted: finding names without a model is guesswork, and a guess that is fixed when a record is made
+would stay in it for ever (ALF §6.1 asks for them only "where feasible").
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import Any
+
+from lifeboat_adapters.contract import Section
+from lifeboat_adapters.openclaw import markdown, notes, paths
+from lifeboat_alf import times
+
+JsonObject = dict[str, Any]
+
+VERSION = 1
+"""Raised when the same text would be cut in other places: a file is then cut anew when it changes, never before."""
+
+PRIMARY_PRINCIPAL_NAMESPACE = "principal_context:{primary}"
+"""Stands for the namespace of the primary human. Only capture knows the principal's id; it puts it in place of
+`{primary}` when it makes a record (ALF §3.3.2)."""
+
+LARGEST_SECTION = 4096
+"""Bytes of UTF-8. Larger sections are divided between their blocks."""
+
+_SMALLEST_PIECE = 1024
+_ONE_IN = 4
+_DEPTH = 3
+_MEMORY_DEPTH = 2
+_RULES = re.compile(r"(gating-)?polic(y|ies)|procedures?|procedural|rules|playbooks?|runbooks?|workflows?")
+
+
+def split(path: str, text: str) -> list[Section] | None:
+    """The memories in a file, by archive path; None for a file that holds none."""
+    relative = paths.in_workspace(path)
+    if relative is None or not holds_memories(relative):
+        return None
+    base = _fields_of_file(relative)
+    return [
+        Section(content, heading, _fields(base, content, user=relative == paths.USER))
+        for content, heading in _pieces(relative, text)
+    ]
+
+
+def holds_memories(relative: str) -> bool:
+    """MEMORY.md, USER.md and every note under `memory/`; hidden folders there are the runtime's own bookkeeping."""
+    if relative in (paths.MEMORY, paths.LEGACY_MEMORY, paths.USER):
+        return True
+    if not relative.startswith(paths.MEMORY_FOLDER) or not relative.endswith(".md"):
+        return False
+    return not any(part.startswith(".") for part in relative.split("/"))
+
+
+def _pieces(relative: str, text: str) -> list[tuple[str, tuple[str, ...]]]:
+    depth = _MEMORY_DEPTH if relative in (paths.MEMORY, paths.LEGACY_MEMORY) else _DEPTH
+    starts = notes.ENTRY if relative == paths.USER else None
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for piece in markdown.sections(text, depth, starts):
+        first, *others = divide(piece.text)
+        found.append((first, piece.heading))
+        found.extend((other, ()) for other in others)
+    return found
+
+
+def divide(text: str) -> list[str]:
+    """A section in pieces of at most LARGEST_SECTION bytes, unless one block alone is larger.
+
+    Cuts follow the content: a block whose checksum says so opens a new piece once the one before is large enough.
+    An insertion therefore moves the cuts near it and leaves the others, where filling pieces up would move them all.
+    """
+    if _size(text) <= LARGEST_SECTION:
+        return [text]
+    pieces: list[list[str]] = [[]]
+    filled = 0
+    for block in markdown.blocks(text):
+        size = _size(block)
+        full = filled + size > LARGEST_SECTION
+        if filled and (full or (filled >= _SMALLEST_PIECE and _marks_a_cut(block))):
+            pieces.append([])
+            filled = 0
+        pieces[-1].append(block)
+        filled += size
+    return ["".join(piece) for piece in pieces]
+
+
+def _marks_a_cut(block: str) -> bool:
+    return zlib.crc32(_bytes(block)) % _ONE_IN == 0
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _size(text: str) -> int:
+    return len(_bytes(text))
+
+
+def _fields_of_file(relative: str) -> JsonObject:
+    """What all memories of a file have in common."""
+    if relative in (paths.MEMORY, paths.LEGACY_MEMORY):
+        return _base("summary", "memory_md")
+    if relative == paths.USER:
+        return _base("preference", "user_md", namespace=PRIMARY_PRINCIPAL_NAMESPACE)
+    folder = relative.split("/")[1] if relative.count("/") > 1 else None
+    day = paths.day_of(relative)
+    if folder == "dreaming":
+        fields = _base("semantic", "dreaming", "llm_extracted", category="dreaming")
+    elif folder == "imports":
+        fields = _base("semantic", "memory_file", "migrated", category="imports")
+    elif day is not None:
+        fields = _base("episodic", "daily_log", category="daily_log")
+    elif _holds_rules(relative):
+        fields = _base("procedural", "memory_file", category=folder or "rules")
+    else:
+        fields = _base("semantic", "memory_file", category=folder)
+    if day is not None:
+        fields["temporal"] = {"observed_at": times.day_text(day)}
+    return fields
+
+
+def _base(
+    memory_type: str,
+    origin: str,
+    method: str = "agent_written",
+    *,
+    namespace: str = "default",
+    category: str | None = None,
+) -> JsonObject:
+    fields: JsonObject = {"memory_type": memory_type, "namespace": namespace}
+    if category is not None:
+        fields["category"] = category
+    return fields | {"source": {"origin": origin, "extraction_method": method}}
+
+
+def _holds_rules(relative: str) -> bool:
+    names = relative.removeprefix(paths.MEMORY_FOLDER).removesuffix(".md").lower().replace("_", "-").split("/")
+    return any(_RULES.fullmatch(name) for name in names)
+
+
+def _fields(base: JsonObject, content: str, *, user: bool) -> JsonObject:
+    """The fields of one memory. Annotations stay in the text; a copy of what they say stands in raw_source_format."""
+    fields = {key: dict(value) if isinstance(value, dict) else value for key, value in base.items()}
+    confidence, tags = notes.all_tags(content)
+    if confidence is not None:
+        fields["confidence"] = confidence
+    if tags:
+        fields["tags"] = tags
+    comments = notes.comments(content)
+    if comments:
+        fields["raw_source_format"] = {"annotations": comments}
+    if user:
+        _apply_comments(fields, comments)
+    return fields
+
+
+def _apply_comments(fields: JsonObject, comments: dict[str, str]) -> None:
+    observed = notes.day(comments.get("observed"))
+    if observed is not None:
+        fields["temporal"] = {"observed_at": times.day_text(observed)}
+    if comments.get("status", "").lower() == "superseded":
+        fields["status"] = "superseded"

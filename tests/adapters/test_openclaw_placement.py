@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import openclaw_workspaces as workspaces
+import pytest
+
+from lifeboat_adapters.contract import Placement
+from lifeboat_adapters.openclaw import placement
+
+RAW = "raw/openclaw/"
+HOME = "raw/openclaw-home/"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "SOUL.md",
+        "shared_docs.md",
+        ".env",
+        "memory/a/b.md",
+        "memory/state.json",
+        "skills/x/run.sh",
+        "skills/x/LICENSE",
+        "hooks/a.ts",
+    ],
+)
+def test_what_the_runtime_reads_and_writes_is_its_state(path: str) -> None:
+    assert placement.place(RAW + path, is_folder=False) is Placement.MANAGED
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["data/soundings.csv", "reports/a.md", "memory/talk.wav", "avatars/a.png", "facts.db", "notes.lock", "my-journal"],
+)
+def test_everything_else_is_an_artifact(path: str) -> None:
+    assert placement.place(RAW + path, is_folder=False) is Placement.ARTIFACT
+    assert placement.place("artifacts/" + path, is_folder=False) is Placement.ARTIFACT
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".DS_Store",
+        "a/.DS_Store",
+        ".git/HEAD",
+        "a/node_modules/b.js",
+        "__pycache__/a.pyc",
+        ".openclaw/workspace-state.json",
+        "facts.db-wal",
+        "a/facts.sqlite-shm",
+        "memory/main.sqlite",
+        "openclaw-agent.sqlite.memory-reindex-1f-wal",
+        "agents/main/agent/auth-profiles.json.migrated-1",
+        ".ws.lifeboat-undo-1/SOUL.md",
+    ],
+)
+def test_what_can_be_made_again_is_left_out_with_a_reason(path: str) -> None:
+    assert placement.place(RAW + path, is_folder=False) is Placement.EXCLUDED
+    assert placement.exclusion(RAW + path, is_folder=False)
+
+
+@pytest.mark.parametrize("path", [".git", "a/node_modules", "__pycache__", "a/.venv"])
+def test_folders_of_packages_caches_and_version_control_are_not_entered(path: str) -> None:
+    assert placement.place(RAW + path, is_folder=True) is Placement.EXCLUDED
+
+
+def test_folders_of_state_and_artifacts_are_entered() -> None:
+    for path in ("memory", "memory/deep", "data", "skills/x", "memory.sqlite"):
+        assert placement.place(RAW + path, is_folder=True) is not Placement.EXCLUDED
+
+
+@pytest.mark.parametrize(
+    "path", ["openclaw.json", "openclaw.json.bak.2", ".env", "skills/a/SKILL.md", "db/state/cron_jobs.jsonl"]
+)
+def test_of_the_state_folder_the_configuration_and_the_managed_skills_are_kept(path: str) -> None:
+    assert placement.place(HOME + path, is_folder=False) is Placement.MANAGED
+
+
+@pytest.mark.parametrize(
+    "path", ["secrets.json", "state/openclaw.sqlite", "credentials/a.json", "skills/a/node_modules/b"]
+)
+def test_the_rest_of_the_state_folder_is_left_out(path: str) -> None:
+    assert placement.place(HOME + path, is_folder=False) is Placement.EXCLUDED
+
+
+def test_only_the_skills_of_the_state_folder_are_entered() -> None:
+    assert placement.place(HOME + "skills", is_folder=True) is Placement.MANAGED
+    assert placement.place(HOME + "agents", is_folder=True) is Placement.EXCLUDED
+
+
+def test_nothing_of_the_invented_workspace_is_left_out_but_what_should_be(tmp_path: Path) -> None:
+    folder = workspaces.make_workspace(tmp_path / "ws", layout=workspaces.OLD)
+    left_out = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and placement.exclusion(RAW + path.relative_to(folder).as_posix(), is_folder=False)
+    }
+    assert left_out == {
+        ".DS_Store",
+        ".git/HEAD",
+        "tools/__pycache__/tiles.cpython-312.pyc",
+        "web/node_modules/left/index.js",
+        "memory/index.sqlite",
+        ".openclaw/workspace-state.json",
+    }
