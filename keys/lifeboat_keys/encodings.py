@@ -1,0 +1,31 @@
+"""Bytes as text, one spelling only: what decodes must be exactly what would have been encoded.
+
+A lenient decoder reads several texts as the same bytes; then a changed character of a signed document would go
+unnoticed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+
+def to_base64(data: bytes) -> str:
+    """Standard base64 with padding."""
+    return base64.b64encode(data).decode("ascii")
+
+
+def from_base64(text: Any, size: int | None = None) -> bytes:
+    """The bytes of `to_base64`. Raises ValueError for any other spelling, or when there are not `size` bytes."""
+    if not isinstance(text, str):
+        raise ValueError("base64 text was expected")
+    try:
+        data = base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from None
+    if to_base64(data) != text:
+        raise ValueError("base64 in an unusual spelling")
+    if size is not None and len(data) != size:
+        raise ValueError(f"{size} bytes were expected, {len(data)} found")
+    return data

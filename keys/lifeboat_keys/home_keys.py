@@ -1,0 +1,290 @@
+"""The keys of one home on one machine.
+
+    user.key            the user's key (the file store: whoever reads this file has the key)
+    user.json           its public part, so that capture never touches the secret
+    device.key          the device key and its certificate; signs, opens nothing
+    fingerprint.key     tells an unchanged secret from a changed one without keeping it; opens nothing
+    agents/<id>.json    each agent's pairs, secret halves sealed to the user's key
+
+Capturing and signing need no secret of the user: `ensure` once, then everything but `user_key`, `agent_secret`
+and `open` works while the key is away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from lifeboat_alf import times
+from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.seams.clock import Clock, SystemClock
+from lifeboat_alf.seams.files import FileOperations, SystemFiles
+from lifeboat_keys import agent_pair, device_key, sealing
+from lifeboat_keys.agent_pair import AgentPair
+from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.encodings import from_base64, to_base64
+from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, NoAgentKey, NoKey, OtherKey
+from lifeboat_keys.key_files import KeyFiles
+from lifeboat_keys.user_key import UserKey, UserPublic
+from lifeboat_keys.words import SECRET_BYTES
+
+JsonObject = dict[str, Any]
+
+USER_KEY = "user.key"
+USER_PUBLIC = "user.json"
+DEVICE_KEY = "device.key"
+FINGERPRINT_KEY = "fingerprint.key"
+STORE = "file"
+_AGENT_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
+
+
+class KeyState(StrEnum):
+    OK = "ok"
+    NEEDS_KEY = "needs_key"
+    """No key, or only its public part: capture goes on, credentials cannot be opened."""
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyStatus:
+    """What `status` says of the user's key. `note` is for people, "" when there is nothing to say."""
+
+    state: KeyState
+    key_id: str | None
+    store: str
+    note: str
+
+
+class HomeKeys:
+    """The keys in one folder. Nothing is cached: another process may have added to it."""
+
+    def __init__(self, folder: Path, files: FileOperations | None = None, clock: Clock | None = None) -> None:
+        self._store = KeyFiles(folder, files or SystemFiles())
+        self._clock = clock or SystemClock()
+
+    def ensure(self) -> bool:
+        """Make what is missing: the user's key, the device key, the fingerprint key. Never overwrites one.
+
+        Says whether the user's key was made now (its words have then to be shown). Raises NoKey when the user's key
+        was here once and is needed.
+        """
+        with self._store.locked():
+            made = self._store.read(USER_KEY) is None and self._store.read(USER_PUBLIC) is None
+            if made:
+                self._keep_user_key(UserKey.generate())
+            self._complete()
+        return made
+
+    def install(self, user_key: UserKey) -> None:
+        """Take a key from its words. Raises KeyExists when this home has another one."""
+        with self._store.locked():
+            known = self._known_public()
+            if known is not None and known != user_key.public:
+                raise KeyExists(f"this home has the key {known.key_id}, the words are of {user_key.key_id}")
+            if self._store.read(USER_KEY) is None:
+                self._keep_user_key(user_key)
+            self._complete()
+
+    def status(self) -> KeyStatus:
+        """Never raises for what is wrong with a key: it says so."""
+        try:
+            key_id = self.public.key_id
+            self.user_key()
+        except NoKey as error:
+            return KeyStatus(KeyState.NEEDS_KEY, self._key_id_or_none(), STORE, error.message)
+        except KeysError as error:
+            return KeyStatus(KeyState.ERROR, None, STORE, error.message)
+        return KeyStatus(KeyState.OK, key_id, STORE, "key: unprotected file")
+
+    def user_key(self) -> UserKey:
+        """The user's key with its secret. Raises NoKey, KeyUnsafe, KeyDamaged."""
+        document = self._store.read(USER_KEY)
+        if document is None:
+            raise NoKey("there is no key in this home", fix=self._fix())
+        key = UserKey(_secret(document, USER_KEY))
+        if document.get("key_id") != key.key_id:
+            raise KeyDamaged(f"{USER_KEY} does not hold the key it names")
+        return key
+
+    @property
+    def public(self) -> UserPublic:
+        """The public part of the user's key. Raises NoKey."""
+        known = self._known_public()
+        if known is None:
+            raise NoKey("there is no key in this home", fix="lifeboat keys init")
+        return known
+
+    @property
+    def device(self) -> DeviceKey:
+        """The device key. Raises NoKey when `ensure` has not run, KeyDamaged when it is not certified by the user."""
+        device = self._read_device()
+        if device is None:
+            raise NoKey("this machine has no device key", fix="lifeboat keys init")
+        try:
+            device_key.check(device.testify("self test", {}), "self test", {}, self.public)
+        except SignatureError as error:
+            raise KeyDamaged(f"{DEVICE_KEY} is not certified by your key: {error.message}") from None
+        return device
+
+    def agent_public(self, agent_id: str) -> bytes:
+        """The public half (X25519) that an agent's credentials are sealed to; the pair is made when there is none."""
+        pairs = self._pairs(agent_id)
+        if pairs:
+            return pairs[-1].public
+        with self._store.locked():
+            pairs = self._pairs(agent_id) or [self._new_pair(agent_id)]
+        return pairs[-1].public
+
+    def agent_secret(self, agent_id: str, pair: str | None = None) -> bytes:
+        """The secret half of an agent's current pair, or of the one named. Raises NoKey, NoAgentKey."""
+        pairs = [one for one in self._pairs(agent_id) if pair in (None, one.id)]
+        if not pairs:
+            raise NoAgentKey(f"the agent {agent_id} has no key {pair or ''} in this home".replace("  ", " "))
+        return pairs[-1].secret(self.user_key())
+
+    def open(self, credential: JsonObject) -> bytes:
+        """The payload of a credential record, whichever pair of its agent it was sealed to.
+
+        Raises NoKey, NoAgentKey, UnsealError.
+        """
+        encryption = credential.get("encryption")
+        recipient = encryption.get("recipient") if isinstance(encryption, dict) else None
+        secret = self.agent_secret(str(credential.get("agent_id")), str(recipient) if recipient else None)
+        return sealing.unseal(credential, secret)
+
+    def fingerprint(self, value: bytes) -> str:
+        """64 hexadecimal digits that are equal for equal values and mean nothing on another machine."""
+        document = self._store.read(FINGERPRINT_KEY)
+        if document is None:
+            raise NoKey("this machine has no fingerprint key", fix="lifeboat keys init")
+        key = _secret(document, FINGERPRINT_KEY)
+        return hashlib.blake2b(value, key=key, digest_size=32, person=b"lifeboat-print").hexdigest()
+
+    def export_agent(self, agent_id: str) -> JsonObject:
+        """An agent's pairs as they travel in an archive (`lifeboat/keys.json`): nothing secret stands open in it.
+
+        {"agent_id", "user": UserPublic, "pairs": [{"agent_id", "public", "wrapped", "created_at", "testimony"}]},
+        the current pair last. Raises NoAgentKey.
+        """
+        pairs = self._pairs(agent_id)
+        if not pairs:
+            raise NoAgentKey(f"the agent {agent_id} has no key in this home")
+        return self._document(agent_id, pairs)
+
+    def import_agent(self, document: JsonObject) -> None:
+        """Keep the pairs that came with an archive. Those of this home stay, and stay the current ones.
+
+        Raises OtherKey when they were wrapped for another user's key, SignatureError when a pair was not made by a
+        device of the user, KeyDamaged for the wrong shape.
+        """
+        agent_id = _agent_id(document.get("agent_id"))
+        came = self._checked_pairs(agent_id, document)
+        with self._store.locked():
+            own = self._pairs(agent_id)
+            new = [pair for pair in came if pair.id not in {one.id for one in own}]
+            if new:
+                self._store.replace(_agent_file(agent_id), self._document(agent_id, [*new, *own]))
+
+    def _keep_user_key(self, key: UserKey) -> None:
+        document = {"kind": "lifeboat user key", "version": 1, "key_id": key.key_id, "secret": to_base64(key.secret)}
+        self._store.write_once(USER_KEY, document)
+
+    def _complete(self) -> None:
+        """Everything that hangs on the user's key, where it is missing; under the lock."""
+        if self._store.read(USER_PUBLIC) is None:
+            self._store.write_once(USER_PUBLIC, self.user_key().public.to_json())
+        device = self._read_device()
+        if device is None:
+            self._keep_device(DeviceKey.generate(self.user_key()))
+        elif device.user != self.public:
+            self._keep_device(DeviceKey.certified(device.secret, self.user_key()))
+        if self._store.read(FINGERPRINT_KEY) is None:
+            secret = to_base64(os.urandom(SECRET_BYTES))
+            self._store.write_once(
+                FINGERPRINT_KEY, {"kind": "lifeboat fingerprint key", "version": 1, "secret": secret}
+            )
+
+    def _keep_device(self, device: DeviceKey) -> None:
+        document = {
+            "kind": "lifeboat device key",
+            "version": 1,
+            "secret": to_base64(device.secret),
+            "user": device.user.to_json(),
+            "certificate": to_base64(device.certificate),
+        }
+        self._store.replace(DEVICE_KEY, document)
+
+    def _read_device(self) -> DeviceKey | None:
+        document = self._store.read(DEVICE_KEY)
+        if document is None:
+            return None
+        try:
+            user = UserPublic.from_json(document.get("user"))
+            certificate = from_base64(document.get("certificate"), device_key.SIGNATURE_BYTES)
+        except ValueError as error:
+            raise KeyDamaged(f"{DEVICE_KEY}: {error}") from None
+        return DeviceKey(_secret(document, DEVICE_KEY), user, certificate)
+
+    def _known_public(self) -> UserPublic | None:
+        document = self._store.read(USER_PUBLIC)
+        if document is None:
+            return None if self._store.read(USER_KEY) is None else self.user_key().public
+        try:
+            return UserPublic.from_json(document)
+        except ValueError as error:
+            raise KeyDamaged(f"{USER_PUBLIC}: {error}") from None
+
+    def _key_id_or_none(self) -> str | None:
+        known = self._known_public()
+        return None if known is None else known.key_id
+
+    def _fix(self) -> str:
+        return "lifeboat keys init" if self._store.read(USER_PUBLIC) is None else "lifeboat keys recover"
+
+    def _new_pair(self, agent_id: str) -> AgentPair:
+        pair = agent_pair.make(agent_id, self.device, times.to_text(self._clock.now()))
+        self._store.write_once(_agent_file(agent_id), self._document(agent_id, [pair]))
+        return pair
+
+    def _pairs(self, agent_id: str) -> list[AgentPair]:
+        document = self._store.read(_agent_file(_agent_id(agent_id)))
+        return [] if document is None else self._checked_pairs(agent_id, document)
+
+    def _checked_pairs(self, agent_id: str, document: JsonObject) -> list[AgentPair]:
+        public = self.public
+        try:
+            user = UserPublic.from_json(document.get("user"))
+        except ValueError as error:
+            raise KeyDamaged(f"the keys of the agent {agent_id}: {error}") from None
+        if user != public:
+            raise OtherKey(f"the agent's keys belong to the key {user.key_id}, this home has {public.key_id}")
+        pairs = document.get("pairs")
+        if not isinstance(pairs, list) or not pairs:
+            raise KeyDamaged(f"the keys of the agent {agent_id} are empty")
+        return [agent_pair.from_json(pair, agent_id, public) for pair in pairs]
+
+    def _document(self, agent_id: str, pairs: list[AgentPair]) -> JsonObject:
+        return {"agent_id": agent_id, "user": self.public.to_json(), "pairs": [pair.to_json() for pair in pairs]}
+
+
+def _secret(document: JsonObject, name: str) -> bytes:
+    try:
+        return from_base64(document.get("secret"), SECRET_BYTES)
+    except ValueError:
+        raise KeyDamaged(f"{name} does not hold a key") from None
+
+
+def _agent_id(agent_id: Any) -> str:
+    """The id is a file name here, and one may come from an archive."""
+    if not isinstance(agent_id, str) or _AGENT_ID.fullmatch(agent_id) is None:
+        raise KeyDamaged(f"{agent_id!r} is not the id of an agent")
+    return agent_id
+
+
+def _agent_file(agent_id: str) -> str:
+    return f"agents/{agent_id}.json"

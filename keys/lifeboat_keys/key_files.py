@@ -1,0 +1,127 @@
+"""Key files: 0600 in a 0700 folder, each written once, read back before it is used, refused when others can read it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import filelock
+import msgspec
+
+from lifeboat_alf import codec
+from lifeboat_alf.seams.files import FileOperations, NotRegular, write_atomic
+from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, KeyUnsafe
+
+JsonObject = dict[str, Any]
+
+FOLDER_MODE = 0o700
+FILE_MODE = 0o600
+_OTHERS = 0o077
+_LOCK = ".lock"
+_LOCK_SECONDS = 30.0
+
+
+class KeyFiles:
+    """The JSON documents of one folder. Every error is a KeysError that says which command helps."""
+
+    def __init__(self, folder: Path, files: FileOperations) -> None:
+        self.folder = folder
+        self._files = files
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Alone in this folder, which is made when it is not there."""
+        self._make_folder(self.folder)
+        lock = filelock.FileLock(self.folder / _LOCK, timeout=_LOCK_SECONDS, mode=FILE_MODE)
+        try:
+            lock.acquire()
+        except filelock.Timeout:
+            raise KeysError(f"another program has been using {self.folder} for {_LOCK_SECONDS:.0f} s") from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def read(self, name: str) -> JsonObject | None:
+        """A document, None when there is none. Raises KeyUnsafe, KeyDamaged."""
+        path = self.folder / name
+        try:
+            descriptor = self._files.open_regular(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _unreadable(path, error) from None
+        with os.fdopen(descriptor, "rb") as stream:
+            _refuse_open_to_others(path, os.fstat(descriptor))
+            self._check_folder(path.parent)
+            data = stream.read()
+        return _document(path, data)
+
+    def write_once(self, name: str, document: JsonObject) -> None:
+        """Make a document and read it back. Raises KeyExists when the name is taken; only under `locked`."""
+        path = self.folder / name
+        if self._is_there(path):
+            raise KeyExists(f"{path} is there already")
+        self.replace(name, document)
+
+    def replace(self, name: str, document: JsonObject) -> None:
+        """Write a document that may be written again, and read it back; only under `locked`."""
+        path = self.folder / name
+        self._make_folder(path.parent)
+        try:
+            write_atomic(self._files, path, codec.encode_pretty(document) + b"\n", mode=FILE_MODE)
+        except OSError as error:
+            raise KeysError(f"{path} could not be written: {error.strerror or error}") from None
+        if self.read(name) != document:
+            raise KeyDamaged(f"{path} does not read back as it was written")
+
+    def _is_there(self, path: Path) -> bool:
+        try:
+            self._files.lstat(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _make_folder(self, folder: Path) -> None:
+        try:
+            self._files.make_folders(folder, FOLDER_MODE)
+        except OSError as error:
+            raise KeysError(f"{folder} could not be made: {error.strerror or error}") from None
+        self._check_folder(folder)
+
+    def _check_folder(self, folder: Path) -> None:
+        status = self._files.lstat(folder)
+        if not stat.S_ISDIR(status.st_mode):
+            raise KeyUnsafe(f"{folder} is not a folder itself, it leads elsewhere")
+        _refuse_open_to_others(folder, status)
+
+
+def _refuse_open_to_others(path: Path, status: os.stat_result) -> None:
+    if os.name == "nt":  # no mode bits there; the user's profile is private by its access list
+        return
+    if status.st_uid != os.geteuid():
+        raise KeyUnsafe(f"{path} belongs to another user", fix=f"sudo chown $(id -u) {path}")
+    if status.st_mode & _OTHERS:
+        mode = FOLDER_MODE if stat.S_ISDIR(status.st_mode) else FILE_MODE
+        found = stat.S_IMODE(status.st_mode)
+        raise KeyUnsafe(f"{path} has mode {found:04o}: others can use it", fix=f"chmod {mode:o} {path}")
+
+
+def _unreadable(path: Path, error: OSError) -> KeysError:
+    if isinstance(error, NotRegular) or path.is_symlink():
+        return KeyUnsafe(f"{path} is not a regular file")
+    return KeysError(f"{path} cannot be read: {error.strerror or error}")
+
+
+def _document(path: Path, data: bytes) -> JsonObject:
+    try:
+        document = codec.decode(data)
+    except msgspec.DecodeError:
+        document = None
+    if not isinstance(document, dict):
+        raise KeyDamaged(f"{path} is not the document that was written")
+    return document

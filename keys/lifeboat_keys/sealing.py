@@ -1,0 +1,145 @@
+"""Sealed credentials (ALF §3.4): each under a fresh content key, which is sealed to the agent's public key.
+
+    encrypted_payload   base64: XChaCha20-Poly1305 over the padded payload, without the nonce
+    encryption          algorithm    "xchacha20-poly1305"
+                        kdf          "x25519-sealed-box": the content key is random and wrapped, not derived
+                        nonce        base64, 24 bytes
+                        padding      "iso7816-4/256": so that the size tells nothing of a short secret's length
+                        key_id       the user's key that wraps the agent's secret half
+                        recipient    which pair of the agent opens it (see `agent_pair.pair_id`)
+                        wrapped_key  base64: content key and digest of the binding, sealed to the agent's public key
+
+The *binding* is agent, credential, service, type and key id. It is the cipher's associated data, and its digest lies
+beside the content key, so that a credential moved under another name is told from one whose ciphertext was changed.
+Sealing takes no secret; whoever can write credentials can also replace them, which the state's signature shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Any
+
+import nacl.bindings
+import nacl.exceptions
+import nacl.public
+import nacl.secret
+
+from lifeboat_alf import codec
+from lifeboat_keys.agent_pair import pair_id
+from lifeboat_keys.encodings import from_base64, to_base64
+from lifeboat_keys.errors import PayloadChanged, UnknownSealing, WrongAgentKey, WrongBinding
+
+JsonObject = dict[str, Any]
+
+ALGORITHM = "xchacha20-poly1305"
+KDF = "x25519-sealed-box"
+PADDING = "iso7816-4/256"
+PADDING_BYTES = 256
+_KEY_BYTES = nacl.secret.Aead.KEY_SIZE
+_NONCE_BYTES = nacl.secret.Aead.NONCE_SIZE
+_CONTEXT = b"lifeboat credential 1\n"
+
+
+def seal(
+    payload: bytes,
+    *,
+    agent_public: bytes,
+    agent_id: str,
+    credential_id: str,
+    service: str,
+    credential_type: str,
+    key_id: str,
+) -> JsonObject:
+    """The fields `encrypted_payload` and `encryption` of a credential record. Twice the same gives other bytes."""
+    binding = _binding(agent_id, credential_id, service, credential_type, key_id)
+    content_key, nonce = os.urandom(_KEY_BYTES), os.urandom(_NONCE_BYTES)
+    padded = nacl.bindings.sodium_pad(payload, PADDING_BYTES)
+    sealed = nacl.secret.Aead(content_key).encrypt(padded, binding, nonce)
+    wrapped = nacl.public.SealedBox(nacl.public.PublicKey(agent_public)).encrypt(content_key + _digest(binding))
+    encryption = {
+        "algorithm": ALGORITHM,
+        "kdf": KDF,
+        "nonce": to_base64(nonce),
+        "padding": PADDING,
+        "key_id": key_id,
+        "recipient": pair_id(agent_public),
+        "wrapped_key": to_base64(wrapped),
+    }
+    return {"encrypted_payload": to_base64(sealed.ciphertext), "encryption": encryption}
+
+
+def unseal(credential: JsonObject, agent_secret: bytes) -> bytes:
+    """The payload of a credential record.
+
+    Raises WrongAgentKey (sealed to another pair), WrongBinding (id, agent, service, type or key id are not those it
+    was sealed with), PayloadChanged (changed or cut short), UnknownSealing (not a form of this program).
+    """
+    ciphertext, nonce, wrapped = _sealed_parts(credential)
+    private = nacl.public.PrivateKey(agent_secret)
+    if credential["encryption"].get("recipient") != pair_id(bytes(private.public_key)):
+        raise WrongAgentKey(f"the credential {_name(credential)} is sealed to another key")
+    content_key, bound = _open_wrapped(credential, wrapped, private)
+    binding = _binding_of(credential)
+    if _digest(binding) != bound:
+        raise WrongBinding(f"the credential {_name(credential)} was sealed under another name")
+    try:
+        padded = nacl.secret.Aead(content_key).decrypt(ciphertext, binding, nonce)
+        return nacl.bindings.sodium_unpad(padded, PADDING_BYTES)
+    except (nacl.exceptions.CryptoError, ValueError):
+        raise PayloadChanged(f"the ciphertext of the credential {_name(credential)} was changed") from None
+
+
+def _sealed_parts(credential: JsonObject) -> tuple[bytes, bytes, bytes]:
+    encryption = credential.get("encryption")
+    if not isinstance(encryption, dict) or _form(encryption) != (ALGORITHM, KDF, PADDING):
+        raise UnknownSealing(f"the credential {_name(credential)} is sealed in a form that is not known here")
+    try:
+        return (
+            from_base64(credential.get("encrypted_payload")),
+            from_base64(encryption.get("nonce"), _NONCE_BYTES),
+            from_base64(encryption.get("wrapped_key")),
+        )
+    except ValueError as error:
+        raise PayloadChanged(f"the credential {_name(credential)} is damaged: {error}") from None
+
+
+def _form(encryption: JsonObject) -> tuple[Any, Any, Any]:
+    return encryption.get("algorithm"), encryption.get("kdf"), encryption.get("padding")
+
+
+def _open_wrapped(credential: JsonObject, wrapped: bytes, private: nacl.public.PrivateKey) -> tuple[bytes, bytes]:
+    try:
+        opened = nacl.public.SealedBox(private).decrypt(wrapped)
+    except (nacl.exceptions.CryptoError, ValueError, nacl.exceptions.TypeError):
+        raise PayloadChanged(f"the wrapped key of the credential {_name(credential)} was changed") from None
+    if len(opened) != _KEY_BYTES + hashlib.sha256().digest_size:
+        raise PayloadChanged(f"the wrapped key of the credential {_name(credential)} was replaced")
+    return opened[:_KEY_BYTES], opened[_KEY_BYTES:]
+
+
+def _binding_of(credential: JsonObject) -> bytes:
+    names = ("agent_id", "id", "service", "credential_type")
+    fields = [*(credential.get(name) for name in names), credential["encryption"].get("key_id")]
+    if not all(isinstance(field, str) for field in fields):
+        raise WrongBinding(f"the credential {_name(credential)} lacks a field it was sealed with")
+    return _binding(*fields)
+
+
+def _binding(agent_id: str, credential_id: str, service: str, credential_type: str, key_id: str) -> bytes:
+    fields = {
+        "agent": agent_id,
+        "credential": credential_id,
+        "service": service,
+        "type": credential_type,
+        "key_id": key_id,
+    }
+    return _CONTEXT + codec.canonical(fields)
+
+
+def _digest(binding: bytes) -> bytes:
+    return hashlib.sha256(binding).digest()
+
+
+def _name(credential: JsonObject) -> str:
+    return str(credential.get("label") or credential.get("id"))

@@ -1,0 +1,57 @@
+"""A key as 24 words (BIP-39, English). The words ARE the 32 bytes: no passphrase, no stretching, nothing beside them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from lifeboat_keys.errors import BadWords
+
+if TYPE_CHECKING:
+    from mnemonic import Mnemonic
+
+SECRET_BYTES = 32
+WORDS = 24
+
+
+@cache
+def _language() -> Mnemonic:
+    # Loaded on first use: the daemon imports this package and never needs the words.
+    from mnemonic import Mnemonic
+
+    return Mnemonic("english")
+
+
+def to_words(secret: bytes) -> list[str]:
+    """The 24 words of 32 bytes."""
+    if len(secret) != SECRET_BYTES:
+        raise ValueError(f"a key has {SECRET_BYTES} bytes")
+    return str(_language().to_mnemonic(secret)).split()
+
+
+def from_words(words: str | Iterable[str]) -> bytes:
+    """The 32 bytes of 24 words: in any case, with any space between, also as a numbered list (`1. abandon`).
+
+    Raises BadWords, which says where but never repeats a word: what was typed may be most of a key.
+    """
+    found = _normalised(words)
+    if len(found) != WORDS:
+        raise BadWords(f"{len(found)} words were given, a key has {WORDS}")
+    known = set(_language().wordlist)
+    unknown = [str(place) for place, word in enumerate(found, 1) if word not in known]
+    if unknown:
+        raise BadWords(f"not in the list of words: number {', '.join(unknown)}")
+    try:
+        return bytes(_language().to_entropy(found))
+    except ValueError:
+        raise BadWords(
+            "every word is in the list, but together they are no key: one is wrong, or two changed places"
+        ) from None
+
+
+def _normalised(words: str | Iterable[str]) -> list[str]:
+    text = words if isinstance(words, str) else " ".join(words)
+    pieces = unicodedata.normalize("NFKD", text).lower().replace(",", " ").split()
+    return [piece for piece in pieces if not piece.rstrip(".):").isdigit()]
