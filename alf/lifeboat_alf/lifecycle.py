@@ -1,0 +1,182 @@
+"""From an intention to record lines (ALF §3.1.8, §4.1.1): create, edit, delete, archive, revive.
+
+In an open partition a record changes in place: it keeps its id, `created_at` and identity version. In a sealed one
+nothing ever changes: the change is appended as a successor (`supersedes`) dated with the capture, a deletion as a
+tombstone. Every function is pure and returns the one line that says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from lifeboat_alf import records, times
+from lifeboat_alf.partitions import Ledger
+from lifeboat_alf.records import MISSING, TOMBSTONE
+from lifeboat_alf.state import Operation
+
+JsonObject = dict[str, Any]
+Mint = Callable[..., str]
+"""`mint(created_at, *parts)` -> an id that history has never held (see `ids.mint`)."""
+
+
+class Step(NamedTuple):
+    """One line of a delta: the operation, the record it is about, and the partition it stands in."""
+
+    operation: Operation
+    id: str
+    partition: str
+    line: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Scribe:
+    """What every new line needs to know: whose it is, in which partitions, how ids are made, who the agent is now.
+
+    `identity_version` is None while the agent has no versioned identity.
+    """
+
+    agent_id: str
+    ledger: Ledger
+    mint: Mint
+    identity_version: int | None = None
+
+    @property
+    def now(self) -> str:
+        """The time of the capture."""
+        return times.to_text(self.ledger.now)
+
+
+def create(scribe: Scribe, content: str, fields: JsonObject, wanted: str | None = None) -> Step:
+    """A memory seen for the first time.
+
+    `fields` are the parts that follow from its text and file (memory_type, namespace, category, tags, entities,
+    source, temporal ...); `wanted` is its own day or time, see `partitions.plan_partition`. Memory type and namespace
+    default to `semantic` and `default`.
+    """
+    placed = scribe.ledger.place(wanted)
+    record: JsonObject = {"memory_type": "semantic", "status": "active", "namespace": "default", **fields}
+    record["source"] = _lineage(scribe, fields.get("source", {}))
+    record["temporal"] = {"created_at": placed.created_at, **_without_created(fields.get("temporal", {}))}
+    record["content"] = content
+    record["agent_id"] = scribe.agent_id
+    record["id"] = scribe.mint(placed.created_at, records.origin_file(record), content)
+    return _step("create", record, placed.partition.file)
+
+
+def edit(scribe: Scribe, old: JsonObject, partition: str, content: str, fields: JsonObject | None = None) -> Step:
+    """A memory whose text, or what follows from it, changed.
+
+    `fields` replaces top-level fields and is merged into `source` and `temporal`; None removes one. All other fields,
+    known or not, stay. Inline vectors of another text do not. A record that was gone is active again.
+    """
+    new = _merged(old, fields or {})
+    if content != old.get("content"):
+        new.pop("embeddings", None)
+    new["content"] = content
+    return _change(scribe, old, partition, _awake(new))
+
+
+def delete(scribe: Scribe, old: JsonObject, partition: str) -> Step:
+    """A memory that is gone: in place in an open partition (its text stays until a purge), else a tombstone."""
+    if not scribe.ledger.is_sealed(partition):
+        gone = {name: value for name, value in old.items() if name != MISSING}
+        return _step("delete", _touched({**gone, "status": "deleted"}, scribe.now), partition)
+    return _tombstone(scribe, old)
+
+
+def archive(scribe: Scribe, old: JsonObject, partition: str) -> Step:
+    """A memory that vanished from its file and may not go without the user's word."""
+    return _change(scribe, old, partition, {**old, "status": "archived", MISSING: True})
+
+
+def vanish(scribe: Scribe, old: JsonObject, partition: str, *, held: bool = False) -> Step:
+    """What a capture does with a memory its file no longer holds: `archive` for DNA-class, pinned or `held` ones,
+    `delete` for all others."""
+    return archive(scribe, old, partition) if held or records.is_kept(old) else delete(scribe, old, partition)
+
+
+def revive(scribe: Scribe, old: JsonObject, partition: str, dead: JsonObject | None = None) -> Step:
+    """A memory that came back.
+
+    `old` is the record that says it is gone (deleted in place, archived, or a tombstone). For a tombstone `dead` is
+    the record it ended, whose text and fields return; the tombstone becomes its successor.
+    """
+    if dead is None:
+        return _change(scribe, old, partition, _awake(old))
+    own: JsonObject = {name: old[name] for name in ("id", "supersedes") if name in old}
+    temporal = {**_observed(dead), "created_at": records.created_at(old)}
+    return _change(scribe, old, partition, _awake({**dead, **own, "temporal": temporal}))
+
+
+def _step(operation: Operation, record: JsonObject, partition: str) -> Step:
+    return Step(operation, record["id"], partition, records.line_of(record))
+
+
+def _change(scribe: Scribe, old: JsonObject, partition: str, new: JsonObject) -> Step:
+    """`new` in place of `old`, or as its successor where `old` is sealed."""
+    if not scribe.ledger.is_sealed(partition):
+        return _step("update", _touched(new, scribe.now), partition)
+    placed = scribe.ledger.place()
+    successor = {**new, "supersedes": old["id"]}
+    successor["source"] = _lineage(scribe, new.get("source", {}))
+    successor["temporal"] = {"created_at": placed.created_at, **_observed(new)}
+    successor["id"] = scribe.mint(placed.created_at, records.origin_file(new), str(new["content"]), str(old["id"]))
+    return _step("create", successor, placed.partition.file)
+
+
+def _tombstone(scribe: Scribe, old: JsonObject) -> Step:
+    placed = scribe.ledger.place()
+    copied: JsonObject = {name: old[name] for name in ("agent_id", "memory_type", "source", "namespace") if name in old}
+    record = {
+        **copied,
+        "id": scribe.mint(placed.created_at, records.origin_file(old), TOMBSTONE, str(old["id"])),
+        "content": TOMBSTONE,
+        "temporal": {"created_at": placed.created_at, **_observed({"temporal": old["temporal"]}, only_day=True)},
+        "status": "deleted",
+        "supersedes": old["id"],
+    }
+    return _step("delete", record, placed.partition.file)
+
+
+def _lineage(scribe: Scribe, source: JsonObject) -> JsonObject:
+    """The source with the identity the agent has now (ALF §3.1.10); without one the field is absent, never guessed."""
+    lineage = {name: value for name, value in source.items() if name != "identity_version"}
+    if scribe.identity_version is not None:
+        lineage["identity_version"] = scribe.identity_version
+    return lineage
+
+
+def _merged(old: JsonObject, fields: JsonObject) -> JsonObject:
+    """`fields` over `old`. When a record was made, and by which identity, never changes."""
+    new = {name: value for name, value in {**old, **fields}.items() if fields.get(name, value) is not None}
+    new["source"] = {**old.get("source", {}), **fields.get("source", {})}
+    new["source"]["identity_version"] = old.get("source", {}).get("identity_version")
+    new["temporal"] = {**old["temporal"], **fields.get("temporal", {}), "created_at": records.created_at(old)}
+    return new
+
+
+def _awake(record: JsonObject) -> JsonObject:
+    """Active again, if it was gone; a status of its own stays."""
+    gone = records.is_deleted(record) or records.is_missing(record)
+    kept = {name: value for name, value in record.items() if name != MISSING}
+    return {**kept, "status": "active"} if gone else kept
+
+
+def _touched(record: JsonObject, now: str) -> JsonObject:
+    return {**record, "temporal": {**record["temporal"], "updated_at": now}}
+
+
+def _without_created(temporal: JsonObject) -> JsonObject:
+    return {name: value for name, value in temporal.items() if name != "created_at"}
+
+
+def _observed(record: JsonObject, *, only_day: bool = False) -> JsonObject:
+    """The times a successor takes over: the old day becomes `observed_at` where none was known."""
+    temporal = record["temporal"]
+    observed = {"observed_at": temporal.get("observed_at") or temporal["created_at"]}
+    if only_day:
+        return observed
+    kept = {name: value for name, value in temporal.items() if name not in ("created_at", "updated_at")}
+    return {**kept, **observed}

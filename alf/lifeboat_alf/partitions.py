@@ -1,0 +1,261 @@
+"""Time partitions of the memory (ALF §4.1.1): which file a record belongs to, and when a period is closed.
+
+The rules, all of them pure functions of the partition list and of the time of the capture:
+
+- A partition covers the days `first`..`last`, by `temporal.created_at` in UTC. Ranges never overlap; `last` stays None
+  until the partition is sealed.
+- Only the first capture of an agent fills past periods. Later, a record goes where its own day belongs only while that
+  partition is open; otherwise it is dated with the capture. So nothing is ever added to a closed period, not even a
+  new file for an old one.
+- Sealing is decided at a capture and written into its delta. No reader asks a clock.
+- A switch to monthly partitions moves no record: the open quarter keeps the days it already has and is closed after
+  them (`closes` in its manifest entry); the next day opens the file of its month. Back to quarterly: months go on
+  until the quarter ends. Thus every file covers one unbroken range.
+- If the clock has fallen behind the open partition (it had once been ahead), records are dated with that partition's
+  first day: an open range must hold them, and a sealed one must not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Literal, NamedTuple
+
+from lifeboat_alf import layout, times
+from lifeboat_alf.state import Partition
+
+JsonObject = dict[str, Any]
+Granularity = Literal["quarterly", "monthly"]
+
+CLOSES = "closes"
+"""Extension field of an open partition that ends before its period does: the last day it will hold."""
+
+_NAME = re.compile(r"(\d{4})-(?:Q([1-4])|(\d{2}))\.jsonl")
+_ONE_DAY = timedelta(days=1)
+
+
+class Placed(NamedTuple):
+    """Where and when a new record stands."""
+
+    created_at: str
+    partition: Partition
+
+
+def from_head(head: JsonObject) -> list[Partition]:
+    """The partitions that a manifest's head (or the memory layer of a whole manifest) lists, by time.
+
+    Raises KeyError or TypeError for entries without `file` and `from`.
+    """
+    return in_order(_from_item(item) for item in head.get("partitions", []))
+
+
+def _from_item(item: JsonObject) -> Partition:
+    extra = {key: value for key, value in item.items() if key not in ("file", "from", "to", "sealed")}
+    return Partition(item["file"], item["from"], item.get("to"), bool(item.get("sealed", False)), extra)
+
+
+def to_item(partition: Partition) -> JsonObject:
+    """A partition as a manifest's head lists it."""
+    own = {"file": partition.file, "from": partition.first, "to": partition.last, "sealed": partition.sealed}
+    return {**own, **partition.extra}
+
+
+def day_of(moment: str) -> date:
+    """The UTC day of a timestamp, or of a day written `YYYY-MM-DD`. Raises ValueError."""
+    return date.fromisoformat(moment) if len(moment) == len("2026-11-20") else times.parse(moment).date()
+
+
+def name_for(created_at: str, granularity: Granularity = "quarterly") -> str:
+    """The archive path of the partition that covers a timestamp: `memory/partitions/2026-Q4.jsonl` or `2026-11`."""
+    return _path(day_of(created_at), granularity)
+
+
+def _path(day: date, granularity: Granularity) -> str:
+    part = f"{day.month:02}" if granularity == "monthly" else f"Q{_quarter(day)}"
+    return f"{layout.PARTITIONS}{day.year:04}-{part}.jsonl"
+
+
+def _quarter(day: date) -> int:
+    return (day.month + 2) // 3
+
+
+def period(day: date, granularity: Granularity = "quarterly") -> tuple[date, date]:
+    """First and last day of the period around a day."""
+    months = 1 if granularity == "monthly" else 3
+    month = day.month if granularity == "monthly" else _quarter(day) * 3 - 2
+    return date(day.year, month, 1), _last_of_month(day.year, month + months - 1)
+
+
+def _last_of_month(year: int, month: int) -> date:
+    following = date(year + month // 12, month % 12 + 1, 1) if (year, month) != (date.max.year, 12) else None
+    return following - _ONE_DAY if following else date.max
+
+
+def end_of(partition: Partition) -> date:
+    """The last day a partition holds or may come to hold: as sealed, as announced, else as its name says."""
+    known = partition.last or partition.extra.get(CLOSES)
+    if isinstance(known, str):
+        return date.fromisoformat(known)
+    match = _NAME.fullmatch(partition.file.rsplit("/", 1)[-1])
+    granularity: Granularity = "monthly" if match and match[3] else "quarterly"
+    return period(date.fromisoformat(partition.first), granularity)[1]
+
+
+def covers(partition: Partition, day: date) -> bool:
+    """Whether a day lies in a partition's range."""
+    return date.fromisoformat(partition.first) <= day <= end_of(partition)
+
+
+def locate(moment: str, partitions: Iterable[Partition]) -> Partition | None:
+    """The partition whose range holds a timestamp, open or sealed; None when no range does."""
+    day = day_of(moment)
+    return next((partition for partition in reversed(in_order(partitions)) if covers(partition, day)), None)
+
+
+def in_order(partitions: Iterable[Partition]) -> list[Partition]:
+    """Partitions by time: the order in which records were appended (paths do not sort so after a switch)."""
+    return sorted(partitions, key=lambda partition: (partition.first, partition.file))
+
+
+def open_partitions(partitions: Iterable[Partition]) -> list[Partition]:
+    """Those that may still change."""
+    return [partition for partition in in_order(partitions) if not partition.sealed]
+
+
+def seal(partitions: Iterable[Partition], now: datetime) -> list[Partition]:
+    """The partitions that are to be sealed at `now`, each as it stands afterwards (`sealed`, `last` set)."""
+    today = now.astimezone(UTC).date()
+    return [_sealed(partition) for partition in open_partitions(partitions) if end_of(partition) < today]
+
+
+def _sealed(partition: Partition) -> Partition:
+    extra = {key: value for key, value in partition.extra.items() if key != CLOSES}
+    return replace(partition, sealed=True, last=end_of(partition).isoformat(), extra=extra)
+
+
+def replaced(partitions: Iterable[Partition], changed: Iterable[Partition]) -> list[Partition]:
+    """A partition list with some entries put in the place of those with the same file, or added."""
+    by_file = {partition.file: partition for partition in partitions}
+    by_file.update({partition.file: partition for partition in changed})
+    return in_order(by_file.values())
+
+
+def switch(
+    partitions: Iterable[Partition], granularity: Granularity, now: datetime, newest: str | None = None
+) -> list[Partition]:
+    """The partitions that change when an agent's granularity does: the open quarter gets its last day.
+
+    That day is the one of `newest` (the latest `created_at` in the open partition; None: not known, then today), so
+    that with an idle agent the month's file opens at once and otherwise at the next midnight UTC.
+    """
+    if granularity != "monthly":
+        return []
+    last = day_of(newest) if newest else now.astimezone(UTC).date()
+    return [_closing(partition, last) for partition in open_partitions(partitions) if last < end_of(partition)]
+
+
+def _closing(partition: Partition, last: date) -> Partition:
+    month_end = period(date.fromisoformat(partition.first), "monthly")[1]
+    if end_of(partition) <= month_end:
+        return partition
+    closes = max(last, date.fromisoformat(partition.first))
+    return replace(partition, extra={**partition.extra, CLOSES: closes.isoformat()})
+
+
+def plan_partition(
+    wanted: str | None,
+    now: datetime,
+    partitions: Sequence[Partition],
+    *,
+    first_capture: bool = False,
+    granularity: Granularity = "quarterly",
+) -> Placed:
+    """`created_at` and partition of a new record.
+
+    `wanted` is the day in a file's name, the runtime's time or the mtime at first sight (timestamp or `YYYY-MM-DD`);
+    None means now. The partition may be a new one (not in `partitions`): add it. Seal before placing, except in the
+    first capture, which seals after it.
+    """
+    if wanted is not None:
+        asked = min(_moment(wanted), now.astimezone(UTC))
+        found = locate(times.to_text(asked), partitions)
+        if found is None and first_capture:
+            found = _new(asked.date(), partitions, granularity)
+        if found is not None and not found.sealed:
+            return Placed(times.to_text(asked), found)
+    return _place_now(now.astimezone(UTC), partitions, granularity)
+
+
+def _moment(text: str) -> datetime:
+    return times.parse(times.day_text(day_of(text)) if len(text) == len("2026-11-20") else text)
+
+
+def _place_now(now: datetime, partitions: Sequence[Partition], granularity: Granularity) -> Placed:
+    moment = times.to_text(max(now, _earliest(partitions)))
+    return Placed(moment, locate(moment, partitions) or _new(day_of(moment), partitions, granularity))
+
+
+def _earliest(partitions: Sequence[Partition]) -> datetime:
+    """Before this moment nothing is added any more: the start of the latest open range, the end of the sealed ones."""
+    starts = (end_of(p) + _ONE_DAY if p.sealed else date.fromisoformat(p.first) for p in partitions)
+    latest = max(starts, default=date.min)
+    return datetime(latest.year, latest.month, latest.day, tzinfo=UTC)
+
+
+def _new(day: date, partitions: Sequence[Partition], granularity: Granularity) -> Partition:
+    """A fresh partition around a day that none covers, beginning after whatever covers the start of its period."""
+    first, last = period(day, granularity)
+    if granularity == "quarterly" and any(_overlaps(partition, first, last) for partition in partitions):
+        granularity = "monthly"
+        first, last = period(day, granularity)
+    before = [end_of(p) + _ONE_DAY for p in partitions if first <= end_of(p) < day]
+    return Partition(_path(day, granularity), max([first, *before]).isoformat(), None, False)
+
+
+def _overlaps(partition: Partition, first: date, last: date) -> bool:
+    return date.fromisoformat(partition.first) <= last and end_of(partition) >= first
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The partitions of an agent during one capture: the same rules, with what was opened and sealed kept.
+
+    `partitions` is the list as it stands now; the capture writes it into the manifest's head when `changed`.
+    """
+
+    partitions: list[Partition]
+    now: datetime
+    granularity: Granularity = "quarterly"
+    first_capture: bool = False
+    changed: bool = False
+
+    def place(self, wanted: str | None = None) -> Placed:
+        """`plan_partition`; a partition that is opened by it joins the list."""
+        placed = plan_partition(
+            wanted, self.now, self.partitions, first_capture=self.first_capture, granularity=self.granularity
+        )
+        if placed.partition not in self.partitions:
+            self._replace([placed.partition])
+        return placed
+
+    def seal(self) -> list[Partition]:
+        """Seal what has ended. First thing in a capture; last thing in an agent's first one."""
+        sealed = seal(self.partitions, self.now)
+        self._replace(sealed)
+        return sealed
+
+    def switch(self, granularity: Granularity, newest: str | None = None) -> None:
+        """Go over to another granularity; see `switch`."""
+        self._replace(switch(self.partitions, granularity, self.now, newest))
+        self.granularity = granularity
+
+    def is_sealed(self, file: str) -> bool:
+        """Whether a partition may no longer change. An unknown file is open: the capture is making it."""
+        return any(partition.sealed for partition in self.partitions if partition.file == file)
+
+    def _replace(self, changed: list[Partition]) -> None:
+        if changed:
+            self.partitions = replaced(self.partitions, changed)
+            self.changed = True
