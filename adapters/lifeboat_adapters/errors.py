@@ -5,6 +5,7 @@ LifeboatError
     +-- NotAWorkspace       the folder is not this runtime's workspace
     +-- UnknownRuntime      no adapter has this name
     +-- RuntimeConfigError  the runtime's own configuration cannot be read
+    +-- RuntimeDatabaseError  a database of the runtime cannot be read now: its last rows stay
 """
 
 from __future__ import annotations
@@ -32,3 +33,29 @@ class UnknownRuntime(AdapterError):
 class RuntimeConfigError(AdapterError):
     code = "runtime_config"
     title = "The runtime's configuration cannot be read"
+
+
+class RuntimeDatabaseError(AdapterError):
+    code = "runtime_database"
+    title = "A database of the agent's runtime cannot be read now"
+    retryable = True
+
+
+class SecretsError(AdapterError):
+    """A file cannot be made whole: its secrets were cut out and do not fit back."""
+
+    code = "secrets"
+    title = "The secrets of a file cannot be put back"
+    exit_status = 3
+
+
+class CutMismatch(SecretsError):
+    code = "cut_mismatch"
+
+
+class BadPayload(SecretsError):
+    code = "bad_payload"
+
+
+class WholeFileMismatch(SecretsError):
+    code = "whole_file_mismatch"

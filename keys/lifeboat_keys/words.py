@@ -1,4 +1,4 @@
-"""A key as 24 words (BIP-39, English). The words ARE the 32 bytes: no passphrase, no stretching, nothing beside them."""
+"""A key as 24 words (BIP-39, English). The words ARE the 32 bytes: no passphrase, no stretching, and no more."""
 
 from __future__ import annotations
 

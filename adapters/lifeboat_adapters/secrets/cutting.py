@@ -1,0 +1,137 @@
+"""Cutting secrets out of a file's bytes, and filling them in again, byte for byte.
+
+A cut is a span; what stands in its place is for readers only. Filling goes by the listed positions and never
+searches, so that a placeholder which somebody wrote into a file stays the text it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from lifeboat_adapters.contract import Secret
+from lifeboat_adapters.errors import CutMismatch
+from lifeboat_adapters.secrets.finder import Known
+
+JsonObject = dict[str, Any]
+
+OFFSET = "offset"
+CREDENTIAL = "credential_id"
+_NUMBER = re.compile(rb"[+-]?(?:[0-9]|\.[0-9]|Infinity|NaN)[0-9A-Za-z.+-]*")
+_QUOTES = (b'"', b"'", b"`")
+
+
+class Span(NamedTuple):
+    """Bytes to cut for a credential. `quote` stands around the placeholder, so that the file still parses."""
+
+    start: int
+    end: int
+    credential_id: str
+    quote: bytes = b""
+
+
+class Cut(NamedTuple):
+    """A file without its secrets. `cuts` is what the entry's meta lists: [{"offset", "credential_id"}], offsets in
+    `data`, rising. `literals` are the bytes that were cut, in the same order."""
+
+    data: bytes
+    cuts: list[JsonObject]
+    literals: list[bytes]
+
+
+def placeholder(credential_id: str) -> bytes:
+    """What a reader sees where a secret was."""
+    return f"{{{{lifeboat:credential:{credential_id}}}}}".encode()
+
+
+def span_of_secret(data: bytes, secret: Secret, credential_id: str) -> Span:
+    """The span of a literal that a tokenizer found: its own quotes stay, a number gets some."""
+    literal = data[secret.start : secret.end]
+    quote = literal[:1]
+    if quote not in _QUOTES or len(literal) < 2 or literal[-1:] != quote:
+        quote = b'"' if _NUMBER.fullmatch(literal) else b""
+    return Span(secret.start, secret.end, credential_id, quote)
+
+
+def span_of_known(known: Known, credential_id: str) -> Span:
+    """The span of a known value: it may stand inside a string, so nothing is put around the placeholder."""
+    return Span(known.start, known.end, credential_id)
+
+
+def joined(first: Iterable[Span], others: Iterable[Span]) -> list[Span]:
+    """All spans, sorted, not overlapping: where two meet, `first` keeps its bytes and the other what is left."""
+    kept = sorted(first)
+    for span in others:
+        kept.extend(_rest(span, kept))
+        kept.sort()
+    return kept
+
+
+def _rest(span: Span, taken: Sequence[Span]) -> list[Span]:
+    pieces, at = [], span.start
+    for other in taken:
+        if other.end <= at or other.start >= span.end:
+            continue
+        if other.start > at:
+            pieces.append(span._replace(start=at, end=other.start))
+        at = other.end
+    return pieces if at >= span.end else [*pieces, span._replace(start=at)]
+
+
+def cut(data: bytes, spans: Sequence[Span]) -> Cut:
+    """Put a placeholder in the place of every span. The spans are sorted and do not overlap; empty ones are left."""
+    pieces: list[bytes] = []
+    cuts: list[JsonObject] = []
+    literals: list[bytes] = []
+    at = length = 0
+    for span in spans:
+        if not at <= span.start <= span.end <= len(data):
+            raise ValueError("spans must be sorted, apart and inside the data")
+        if span.start == span.end:
+            continue
+        mark = span.quote + placeholder(span.credential_id) + span.quote
+        cuts.append({OFFSET: length + span.start - at, CREDENTIAL: span.credential_id})
+        literals.append(data[span.start : span.end])
+        pieces += [data[at : span.start], mark]
+        length += span.start - at + len(mark)
+        at = span.end
+    return Cut(b"".join([*pieces, data[at:]]), cuts, literals)
+
+
+def fill(data: bytes, cuts: Sequence[JsonObject], literal_of: Callable[[str, int], bytes]) -> bytes:
+    """Put the literals back where they are listed, and nowhere else.
+
+    `literal_of(credential_id, n)` gives the n-th literal (from 0) of a credential in this file: the same secret may
+    be spelled in several ways. Raises CutMismatch when a listed offset does not hold the credential's placeholder.
+    """
+    pieces: list[bytes] = []
+    seen: dict[str, int] = {}
+    at = 0
+    for item in cuts:
+        start, credential_id = _listed(item, at)
+        end = _end_of_mark(data, start, credential_id)
+        nth = seen.get(credential_id, 0)
+        seen[credential_id] = nth + 1
+        pieces += [data[at:start], literal_of(credential_id, nth)]
+        at = end
+    return b"".join([*pieces, data[at:]])
+
+
+def _listed(item: JsonObject, at: int) -> tuple[int, str]:
+    start, credential_id = item.get(OFFSET), item.get(CREDENTIAL)
+    if not isinstance(start, int) or isinstance(start, bool) or not isinstance(credential_id, str):
+        raise CutMismatch("the list of cuts has the wrong shape")
+    if start < at:
+        raise CutMismatch(f"the list of cuts is not in order at offset {start}")
+    return start, credential_id
+
+
+def _end_of_mark(data: bytes, start: int, credential_id: str) -> int:
+    quote = data[start : start + 1]
+    if quote not in _QUOTES:
+        quote = b""
+    mark = quote + placeholder(credential_id) + quote
+    if not data.startswith(mark, start):
+        raise CutMismatch(f"at offset {start} there is no placeholder of the credential {credential_id}")
+    return start + len(mark)

@@ -1,0 +1,212 @@
+"""JSON5 (and so JSON) as leaves with exact byte spans.
+
+A reader of values cannot cut: it says what a value is, not where it stands or how it is spelled, and of duplicate
+keys it shows one while the other stays in the file. This tokenizer is strict (what does not parse has no known place
+to cut) and iterative, so that no input makes it recurse.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+
+from lifeboat_adapters.secrets.leaves import Leaf, Scalar, fail
+
+MAX_DEPTH = 512
+_MAX_EXACT_DIGITS = 4000
+
+_SPACES = "\t\n\v\f\r \u00a0\u2028\u2029\ufeff\u1680\u2000-\u200a\u202f\u205f\u3000"
+_SKIP = re.compile(rf"(?:[{_SPACES}]++|//[^\n\r\u2028\u2029]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
+_NUMBER = re.compile(
+    r"[+-]?(?:Infinity|NaN|0[xX][0-9a-fA-F]+|(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+)
+_NAME_START = rf"[^\W\d]|\$|\\u[0-9a-fA-F]{{4}}|[^\x00-\x7f{_SPACES}]"
+_NAME_PART = rf"[\w$]|\\u[0-9a-fA-F]{{4}}|[^\x00-\x7f{_SPACES}]"
+_NAME = re.compile(rf"(?:{_NAME_START})(?:{_NAME_PART})*+")
+_STRING_BODY = {
+    '"': re.compile(r'(?:[^"\\\n\r]|\\(?:\r\n|[\s\S]))*+'),
+    "'": re.compile(r"(?:[^'\\\n\r]|\\(?:\r\n|[\s\S]))*+"),
+}
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r\n|[\s\S])")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_SIMPLE = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
+_CONTINUED = frozenset(("\n", "\r", "\r\n", "\u2028", "\u2029"))
+_LITERALS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
+_BOM = b"\xef\xbb\xbf"
+
+
+def scan(data: bytes) -> list[Leaf]:
+    """All scalar values of a document, in the order they stand.
+
+    Raises UnparsableSecrets (with line and column) when the bytes are not exactly one JSON5 document in UTF-8.
+    """
+    start = len(_BOM) if data.startswith(_BOM) else 0
+    try:
+        text = data[start:].decode("utf-8")
+    except UnicodeDecodeError as error:
+        fail(data, start + error.start, "not UTF-8")
+    scanner = _Scanner(data, text, start)
+    scanner.document()
+    return scanner.leaves
+
+
+@dataclass(slots=True)
+class _Level:
+    """An open container: what closes it, where in it we are, whether a comma (or the end) must come next."""
+
+    close: str
+    place: str | int
+    complete: bool = False
+
+
+class _Scanner:
+    def __init__(self, data: bytes, text: str, first: int) -> None:
+        self.leaves: list[Leaf] = []
+        self._data = data
+        self._text = text
+        self._at = 0
+        self._levels: list[_Level] = []
+        self._ascii = len(data) - first == len(text)
+        self._first = first
+        self._mark = (0, first)
+
+    def document(self) -> None:
+        self._value()
+        while self._levels:
+            self._step(self._levels[-1])
+        self._skip()
+        if self._at < len(self._text):
+            self._fail("something stands after the end of the document")
+
+    def _step(self, level: _Level) -> None:
+        """One thing in the innermost container: its end, a comma, or a member."""
+        char = self._next()
+        if char == level.close:
+            self._at += 1
+            self._levels.pop()
+        elif level.complete:
+            if char != ",":
+                self._fail(f"a comma or {level.close} was expected")
+            self._at += 1
+            level.complete = False
+        else:
+            level.place = self._key() if level.close == "}" else self._index(level.place)
+            level.complete = True
+            self._value()
+
+    def _value(self) -> None:
+        char = self._next()
+        if char in "{[":
+            self._open(char)
+            return
+        start = self._at
+        value = self._string(char) if char in "\"'" else self._bare()
+        path = tuple(level.place for level in self._levels)
+        self.leaves.append(Leaf(path, value, self._byte(start), self._byte(self._at)))
+
+    def _open(self, char: str) -> None:
+        if len(self._levels) == MAX_DEPTH:
+            self._fail(f"nested deeper than {MAX_DEPTH}")
+        self._levels.append(_Level("}", "") if char == "{" else _Level("]", -1))
+        self._at += 1
+
+    def _index(self, place: str | int) -> int:
+        return int(place) + 1
+
+    def _key(self) -> str:
+        char = self._next()
+        if char in "\"'":
+            key = self._string(char)
+        else:
+            found = _NAME.match(self._text, self._at)
+            if found is None:
+                self._fail("a key was expected")
+            key = self._unescaped(found[0], self._at)
+            self._at = found.end()
+        if self._next() != ":":
+            self._fail("a colon was expected")
+        self._at += 1
+        return key
+
+    def _string(self, quote: str) -> str:
+        body = self._at + 1
+        found = _STRING_BODY[quote].match(self._text, body)
+        end = body if found is None else found.end()
+        if self._text[end : end + 1] != quote:
+            self._fail("a string has no end")
+        self._at = end + 1
+        return self._unescaped(self._text[body:end], body)
+
+    def _unescaped(self, spelled: str, start: int) -> str:
+        if "\\" not in spelled:
+            return spelled
+
+        def meant(escape: re.Match[str]) -> str:
+            return self._escape(escape[1], start + escape.start())
+
+        # Two \u escapes may spell one character.
+        return _PAIR.sub(_joined, _ESCAPE.sub(meant, spelled))
+
+    def _escape(self, escape: str, start: int) -> str:
+        if len(escape) > 2:
+            return chr(int(escape[1:], 16))
+        if escape in _CONTINUED:
+            return ""
+        if escape in "ux123456789":
+            self._at = start
+            self._fail("an escape that means nothing")
+        return _SIMPLE.get(escape, escape)
+
+    def _bare(self) -> Scalar:
+        """A number, true, false or null."""
+        found = _NUMBER.match(self._text, self._at) or _NAME.match(self._text, self._at)
+        if found is None:
+            self._fail("a value was expected")
+        spelled = found[0]
+        if spelled not in _LITERALS and _NUMBER.fullmatch(spelled) is None:
+            self._fail("a value was expected")
+        if _NAME.match(self._text, found.end()) or self._text[found.end() : found.end() + 1].isdigit():
+            self._fail("a number was expected")
+        self._at = found.end()
+        return _LITERALS[spelled] if spelled in _LITERALS else _number(spelled)
+
+    def _next(self) -> str:
+        """The character of the next token, white space and comments left behind."""
+        self._skip()
+        if self._at >= len(self._text):
+            self._fail("the document ends too early")
+        return self._text[self._at]
+
+    def _skip(self) -> None:
+        found = _SKIP.match(self._text, self._at)
+        if found is not None:
+            self._at = found.end()
+
+    def _byte(self, index: int) -> int:
+        """Where a character stands in the bytes; asked for in rising order, so the whole costs one pass."""
+        if self._ascii:
+            return self._first + index
+        seen, offset = self._mark
+        if index < seen:
+            seen, offset = 0, self._first
+        offset += len(self._text[seen:index].encode("utf-8"))
+        self._mark = (index, offset)
+        return offset
+
+    def _fail(self, problem: str) -> NoReturn:
+        fail(self._data, self._byte(self._at), problem)
+
+
+def _joined(pair: re.Match[str]) -> str:
+    return pair[0].encode("utf-16", "surrogatepass").decode("utf-16")
+
+
+def _number(spelled: str) -> int | float:
+    sign = -1 if spelled.startswith("-") else 1
+    digits = spelled.lstrip("+-")
+    if digits[:2] in ("0x", "0X"):
+        return sign * int(digits, 16)
+    if digits.isdigit() and len(digits) <= _MAX_EXACT_DIGITS:
+        return sign * int(digits)
+    return sign * float(digits)
