@@ -1,0 +1,1 @@
+"""Where a vault keeps its rows and its large bodies, behind two protocols."""

@@ -1,0 +1,74 @@
+"""Large bodies as files in one folder."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+
+from lifeboat_alf.seams.files import FileOperations, read_all
+from lifeboat_endpoint import errors
+
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+
+
+class DiskBlobs:
+    """A `BlobStore` in `folder` (made when missing)."""
+
+    def __init__(self, folder: Path, files: FileOperations) -> None:
+        self._folder = folder
+        self._files = files
+        with _translated():
+            files.make_folders(folder, 0o700)
+
+    def put(self, name: str, data: bytes) -> None:
+        path = self._folder / name
+        with _translated():
+            try:
+                self._files.write_new(path, data, mode=0o600)
+            except OSError:
+                # Half a body is nobody's; if even this fails the next sweep takes it.
+                with contextlib.suppress(OSError):
+                    self._files.remove(path)
+                raise
+
+    def flush(self) -> None:
+        with _translated():
+            self._files.sync_folder(self._folder)
+
+    def read(self, name: str) -> bytes:
+        try:
+            with _translated():
+                return read_all(self._files, self._folder / name)
+        except FileNotFoundError:
+            raise errors.VaultDamaged(f"the body file {name} is missing") from None
+
+    def names(self) -> Iterator[str]:
+        with _translated():
+            return iter([item.name for item in self._files.scan(self._folder)])
+
+    def remove(self, name: str) -> None:
+        with _translated(), contextlib.suppress(FileNotFoundError):
+            self._files.remove(self._folder / name)
+
+    def size(self) -> int:
+        with _translated():
+            return sum(self._files.lstat(self._folder / name).st_size for name in self.names())
+
+    def copy_to(self, folder: Path) -> None:
+        target = DiskBlobs(folder, self._files)
+        for name in self.names():
+            target.put(name, self.read(name))
+        target.flush()
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        kind = errors.VaultFull if error.errno in _NO_SPACE else errors.VaultUnusable
+        raise kind(str(error)) from error

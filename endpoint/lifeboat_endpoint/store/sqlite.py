@@ -1,0 +1,190 @@
+"""A vault's rows in one SQLite file.
+
+Write-ahead log: a commit is one flush instead of three, and the timeline can be read while a capture commits. With
+`synchronous=FULL` a commit that returned survives a power cut. `auto_vacuum` has to be set before the log mode and
+before the first table, or it is silently ignored. Raw SQL throughout: `sqlite_utils` would begin its transactions
+deferred, where a second writer fails at once instead of waiting.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from sqlite_utils import Database
+
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.store import schema
+from lifeboat_endpoint.store.protocols import Parameters, Row
+
+BUSY_SECONDS = 10.0
+_LOG_LIMIT = 16 << 20
+_PAGES_PER_STEP = 4096
+
+_AT_CREATION = ("pragma page_size = 4096", "pragma auto_vacuum = incremental", "pragma journal_mode = wal")
+_ALWAYS = (
+    "pragma synchronous = full",
+    "pragma fullfsync = on",
+    "pragma secure_delete = on",
+    "pragma foreign_keys = on",
+    f"pragma journal_size_limit = {_LOG_LIMIT}",
+)
+
+
+class SqliteStore:
+    """A `MetadataStore` in the file `path`. Belongs to the thread that made it."""
+
+    def __init__(self, path: Path, *, create: bool = False) -> None:
+        """Open the file; with `create` it may be missing or empty. Raises VaultMissing, VaultDamaged."""
+        if not create and not path.exists():
+            raise errors.VaultMissing(f"{path} does not exist")
+        self._path = path
+        with _translated(path):
+            self._connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+            self.database = Database(self._connection, execute_plugins=False, recursive_triggers=False)
+            for pragma in (*(_AT_CREATION if create else ()), *_ALWAYS):
+                self._connection.execute(pragma).fetchall()
+
+    def prepare(self) -> None:
+        if self.database.table("vault").exists():
+            return
+        with self.transaction():
+            for statement in schema.TABLES:
+                self.execute(statement)
+
+    @contextlib.contextmanager
+    def transaction(self, *, wait: bool = True) -> Iterator[None]:
+        self._begin(wait)
+        try:
+            yield
+            with _translated(self._path):
+                self._connection.execute("commit")
+        except BaseException:
+            # After "disk full" SQLite has rolled back by itself, and a second rollback would hide the cause.
+            if self._connection.in_transaction:
+                self._connection.execute("rollback")
+            raise
+
+    def _begin(self, wait: bool) -> None:
+        with _translated(self._path):
+            if wait:
+                self._connection.execute("begin immediate")
+                return
+            self._set_timeout(0)
+            try:
+                self._connection.execute("begin immediate")
+            finally:
+                self._set_timeout(BUSY_SECONDS)
+
+    def _set_timeout(self, seconds: float) -> None:
+        self._connection.execute(f"pragma busy_timeout = {int(seconds * 1000)}").fetchall()
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        if self._connection.in_transaction:
+            yield
+            return
+        with _translated(self._path):
+            self._connection.execute("begin")
+        try:
+            yield
+        finally:
+            self._connection.execute("rollback")
+
+    def execute(self, statement: str, parameters: Parameters = ()) -> int:
+        with _translated(self._path):
+            return self._connection.execute(statement, parameters).rowcount
+
+    def execute_many(self, statement: str, rows: Iterable[Parameters]) -> None:
+        with _translated(self._path):
+            self._connection.executemany(statement, rows)
+
+    def row(self, statement: str, parameters: Parameters = ()) -> Row | None:
+        with _translated(self._path):
+            row: Row | None = self._connection.execute(statement, parameters).fetchone()
+            return row
+
+    def rows(self, statement: str, parameters: Parameters = ()) -> Iterator[Row]:
+        with _translated(self._path):
+            cursor = self._connection.execute(statement, parameters)
+        return self._stream(cursor)
+
+    def _stream(self, cursor: sqlite3.Cursor) -> Iterator[Row]:
+        while True:
+            with _translated(self._path):
+                rows = cursor.fetchmany(64)
+            if not rows:
+                return
+            yield from rows
+
+    def problems(self) -> list[str]:
+        try:
+            found = [str(text) for (text,) in self.rows("pragma integrity_check(20)") if text != "ok"]
+            broken = sum(1 for _ in self.rows("pragma foreign_key_check"))
+        except errors.VaultDamaged as error:
+            return [error.message]
+        return found + ([f"{broken} rows name objects that are not there"] if broken else [])
+
+    def size(self) -> int:
+        names = (self._path, self._path.with_name(self._path.name + "-wal"))
+        return sum(path.stat().st_size for path in names if path.exists())
+
+    def compact(self) -> None:
+        """In steps, so that a reader never waits long; then the log is emptied, or deleted content would stay in it."""
+        while self._free_pages() and self._vacuum_step():
+            pass
+        self._pragma("pragma wal_checkpoint(truncate)")
+
+    def _vacuum_step(self) -> bool:
+        before = self._free_pages()
+        self._pragma(f"pragma incremental_vacuum({_PAGES_PER_STEP})")
+        return self._free_pages() < before
+
+    def _free_pages(self) -> int:
+        row = self.row("pragma freelist_count")
+        return int(row[0]) if row else 0
+
+    def _pragma(self, statement: str) -> None:
+        with _translated(self._path):
+            self._connection.execute(statement).fetchall()
+
+    def copy_to(self, path: Path) -> None:
+        with _translated(self._path), contextlib.closing(sqlite3.connect(path)) as target:
+            self._connection.backup(target)
+
+    def close(self) -> None:
+        with _translated(self._path):
+            self._connection.close()
+
+
+_BY_CODE: dict[int, Callable[[str], errors.VaultError]] = {
+    sqlite3.SQLITE_FULL: errors.VaultFull,
+    sqlite3.SQLITE_BUSY: errors.VaultBusy,
+    sqlite3.SQLITE_LOCKED: errors.VaultBusy,
+    sqlite3.SQLITE_CORRUPT: errors.VaultDamaged,
+    sqlite3.SQLITE_NOTADB: errors.VaultDamaged,
+    sqlite3.SQLITE_ERROR: errors.VaultDamaged,
+    sqlite3.SQLITE_CONSTRAINT: errors.DraftInvalid,
+}
+
+
+class _Translated:
+    """Turns SQLite's errors into ours, by the low byte of its code. A class: it surrounds every statement."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, sqlite3.Error) and hasattr(error, "sqlite_errorcode"):
+            make = _BY_CODE.get(error.sqlite_errorcode & 0xFF, errors.VaultUnusable)
+            raise make(f"{self._path}: {error}") from error
+
+
+_translated = _Translated

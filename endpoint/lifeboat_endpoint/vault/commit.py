@@ -1,0 +1,261 @@
+"""One capture as one transaction: bodies, rows, digest, signature, audit; or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from lifeboat_alf import codec, merkle
+from lifeboat_alf.seams.files import FileOperations, read_all
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_alf.state import JsonObject, Leaf, Sequence
+from lifeboat_endpoint.errors import DraftInvalid
+from lifeboat_endpoint.store.protocols import MetadataStore, Row
+from lifeboat_endpoint.vault import audit, digest
+from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.draft import Body, Draft, EntryPut, RecordPut
+from lifeboat_endpoint.vault.objects import Objects, ObjectWriter
+
+Sign = Callable[[Sequence], JsonObject]
+
+_CHUNK = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a sequence comes from, and its place in the log."""
+
+    agent_id: str
+    number: int
+    base: int | None
+    epoch: int
+    time: str
+    raw_time: str
+    kind: str
+    writer: str
+
+
+class _EntryRow(NamedTuple):
+    """A change of an entry that is one: `object` None removes the path."""
+
+    path: str
+    object: int | None
+    meta: str
+    bucket: int
+
+
+class _LiveRecord(NamedTuple):
+    id: str
+    partition: str
+    position: int
+    first: int
+    object: int
+
+
+class _RecordRow(NamedTuple):
+    put: RecordPut
+    position: int
+    replaces: bool
+
+
+class Commit:
+    """The rows of one new sequence. Lives inside one open transaction."""
+
+    def __init__(
+        self, metadata: MetadataStore, objects: Objects, writer: ObjectWriter, files: FileOperations, seed: bytes
+    ) -> None:
+        self._metadata = metadata
+        self._objects = objects
+        self._writer = writer
+        self._files = files
+        self._seed = seed
+        self._touched: set[int] = set()
+        self._counts = {"put": 0, "removed": 0, "create": 0, "update": 0, "delete": 0}
+
+    def run(self, draft: Draft, origin: Origin, now: datetime, sign: Sign | None, counts: JsonObject | None) -> bool:
+        """Write everything; False when the draft changes nothing (then nothing was written)."""
+        entries = self._store_bodies(draft.entries)
+        reached(Step.CAPTURE_ROWS_WRITTEN)
+        self._write_entries(entries, origin.number)
+        self._write_records(draft.records, origin.number)
+        if not self._touched:
+            return False
+        self._write_sequence(origin, now, sign, counts)
+        reached(Step.CAPTURE_COMMITTED)
+        return True
+
+    # Entries ----------------------------------------------------------------------------------------------------
+
+    def _store_bodies(self, puts: Mapping[str, EntryPut | None]) -> list[_EntryRow]:
+        changed = [row for path, put in puts.items() if (row := self._entry_row(path, put)) is not None]
+        reached(Step.CAPTURE_BODIES_WRITTEN)
+        self._writer.flush()
+        return changed
+
+    def _entry_row(self, path: str, put: EntryPut | None) -> _EntryRow | None:
+        """The row for a path, None when it stays as it is."""
+        live = self._metadata.row(sql.LIVE_ENTRY, (path,))
+        bucket = merkle.bucket_of(merkle.entry_key(path))
+        if put is None:
+            return None if live is None else _EntryRow(path, None, "", bucket)
+        meta = codec.encode(put.meta).decode()
+        number = self._object_for(path, put, live)
+        if live is not None and live[0] == number and _same_json(live[1], meta):
+            return None
+        return _EntryRow(path, number, meta, bucket)
+
+    def _object_for(self, path: str, put: EntryPut, live: Row | None) -> int:
+        """The object with the bytes of a put: the live one, one with the same content anywhere, or a new one."""
+        if put.body is None:
+            return self._object_without_body(path, put, live)
+        body = _bytes_of(put.body, self._files)
+        if put.leaf is not None and put.leaf.salt and not merkle.leaf_holds(put.leaf, body):
+            raise DraftInvalid(f"{path}: the bytes are not what the leaf commits to")
+        sha256 = hashlib.sha256(body).digest()
+        held = None if live is None else int(live[0])
+        twins = self._twins(sha256, len(body), put.leaf)
+        if held in twins:
+            return held
+        return twins[0] if twins else self._writer.put(body, sha256, leaf=put.leaf, base=held)
+
+    def _twins(self, sha256: bytes, size: int, leaf: Leaf | None) -> list[int]:
+        """Objects with the same content (under the same leaf, if one is asked for): content that moved or came back."""
+        rows = self._metadata.rows(sql.OBJECTS_WITH_CONTENT, (sha256, size))
+        return [number for number, digest in rows if leaf is None or leaf.digest == digest]
+
+    def _object_without_body(self, path: str, put: EntryPut, live: Row | None) -> int:
+        if put.leaf is None and live is not None:
+            return int(live[0])
+        if put.leaf is None:
+            raise DraftInvalid(f"{path} has no bytes, and the newest state has none either")
+        if live is not None and live[2] == put.leaf.digest:
+            return int(live[0])
+        sha256 = None if put.sha256 is None else bytes.fromhex(put.sha256)
+        return self._writer.put_absent(put.leaf, sha256, put.size)
+
+    def _write_entries(self, rows: list[_EntryRow], number: int) -> None:
+        self._metadata.execute_many(sql.END_ENTRY, [(number, row.path) for row in rows])
+        added = [(row.path, row.object, row.meta, row.bucket, number) for row in rows if row.object is not None]
+        self._metadata.execute_many(sql.ADD_ENTRY, added)
+        self._touched.update(row.bucket for row in rows)
+        self._counts["put"] += len(added)
+        self._counts["removed"] += len(rows) - len(added)
+
+    # Records ----------------------------------------------------------------------------------------------------
+
+    def _write_records(self, puts: Iterable[RecordPut], number: int) -> None:
+        known = self._metadata.row(sql.ANY_RECORD) is not None
+        ends: dict[str, int] = {}
+        for chunk in _chunks(puts):
+            live = self._live(chunk) if known else {}
+            rows = [row for put in chunk if (row := self._record_row(put, live.get(put.id), number, ends))]
+            self._write_chunk(rows, number)
+
+    def _live(self, chunk: list[RecordPut]) -> dict[str, _LiveRecord]:
+        found = self._metadata.rows(sql.live_records_named(len(chunk)), [put.id for put in chunk])
+        return {row[0]: _LiveRecord(*row) for row in found}
+
+    def _record_row(
+        self, put: RecordPut, live: _LiveRecord | None, number: int, ends: dict[str, int]
+    ) -> _RecordRow | None:
+        """Where a line goes: over the live one, or to the end of its partition. None when it stands there already."""
+        if live is None:
+            if put.operation == "update":
+                raise DraftInvalid(f"the record {put.id} cannot be updated: it is not in the newest state")
+            return _RecordRow(put, self._take_position(put.partition, ends), False)
+        if put.operation == "create":
+            raise DraftInvalid(f"the record {put.id} cannot be created: it exists")
+        if live.first == number:
+            raise DraftInvalid(f"the record {put.id} stands twice in one draft")
+        if live.partition != put.partition:
+            raise DraftInvalid(f"the record {put.id} is in {live.partition}, not in {put.partition}")
+        if put.leaf is None and self._objects.read(live.object) == put.line:
+            return None
+        return _RecordRow(put, live.position, True)
+
+    def _take_position(self, partition: str, ends: dict[str, int]) -> int:
+        if partition not in ends:
+            row = self._metadata.row(sql.END_POSITION, (partition,))
+            ends[partition] = row[0] if row else 0
+        ends[partition] += 1
+        return ends[partition] - 1
+
+    def _write_chunk(self, rows: list[_RecordRow], number: int) -> None:
+        if not rows:
+            return
+        lines, leaves = [row.put.line for row in rows], [row.put.leaf for row in rows]
+        objects = self._writer.put_lines(lines, leaves)
+        self._metadata.execute_many(sql.END_RECORD, [(number, row.put.id) for row in rows if row.replaces])
+        self._metadata.execute_many(sql.ADD_RECORD, self._rows_to_add(rows, objects, number))
+
+    def _rows_to_add(self, rows: list[_RecordRow], objects: range, number: int) -> Iterator[tuple[object, ...]]:
+        for (put, position, _), held in zip(rows, objects, strict=True):
+            bucket = merkle.bucket_of(merkle.record_key(put.id))
+            self._touched.add(bucket)
+            self._counts[put.operation] += 1
+            yield put.id, put.partition, position, held, bucket, content_key(self._seed, put.line), number
+
+    # The sequence -----------------------------------------------------------------------------------------------
+
+    def _write_sequence(self, origin: Origin, now: datetime, sign: Sign | None, counts: JsonObject | None) -> None:
+        root = digest.update(self._metadata, self._touched)
+        sequence = Sequence(origin.agent_id, origin.number, origin.base, origin.epoch, origin.time, root)
+        signature = None if sign is None else sign(sequence)
+        self._metadata.execute(
+            sql.ADD_SEQUENCE, self._sequence_values(origin, replace(sequence, signature=signature), counts)
+        )
+        details = {"base": origin.base, "digest": root.hex(), "kind": origin.kind, "changes": self._counts}
+        audit.append(self._metadata, now, "commit", str(origin.number), details)
+
+    def _sequence_values(self, origin: Origin, sequence: Sequence, counts: JsonObject | None) -> tuple[object, ...]:
+        signature = None if sequence.signature is None else codec.encode(sequence.signature).decode()
+        numbers = codec.encode(self._counts if counts is None else counts).decode()
+        place = (sequence.number, sequence.base, sequence.epoch, sequence.time, origin.raw_time)
+        return (*place, origin.kind, origin.writer, sequence.digest, signature, None, numbers, self._writer.stored)
+
+
+class _Content(msgspec.Struct):
+    content: str | None = None
+
+
+_content = msgspec.json.Decoder(_Content)
+
+
+def content_key(seed: bytes, line: bytes) -> bytes | None:
+    """A keyed digest of a record's content, to find a memory that moved; None for a line without text content."""
+    try:
+        content = _content.decode(line).content
+    except msgspec.MsgspecError:
+        return None
+    return None if content is None else text_key(seed, content)
+
+
+def text_key(seed: bytes, text: str) -> bytes:
+    """BLAKE2b keyed with the vault's seed: outside this vault it says nothing about the text."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=seed, digest_size=16).digest()
+
+
+def _chunks(puts: Iterable[RecordPut]) -> Iterator[list[RecordPut]]:
+    iterator = iter(puts)
+    while chunk := list(itertools.islice(iterator, _CHUNK)):
+        yield chunk
+
+
+def _bytes_of(body: Body, files: FileOperations) -> bytes:
+    if isinstance(body, bytes):
+        return body
+    return read_all(files, body) if isinstance(body, Path) else body()
+
+
+def _same_json(old: str, new: str) -> bool:
+    """Equal meta: the same text, or the same value whatever the order of its keys."""
+    if old == new:
+        return True
+    return codec.canonical(codec.decode(old.encode())) == codec.canonical(codec.decode(new.encode()))

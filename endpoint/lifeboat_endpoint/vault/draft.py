@@ -1,0 +1,50 @@
+"""What a capture wants to change: a draft on top of the head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from lifeboat_alf.state import JsonObject, Leaf, Operation
+
+Body = bytes | Path | Callable[[], bytes]
+
+
+class EntryPut(NamedTuple):
+    """A new or changed entry.
+
+    `body` None: the bytes are those of the head, only `meta` is new. A path names a staged file (read whole, one at a
+    time, never removed here); a callable is called when its turn comes. `leaf` is given when a state is taken over
+    with its commitments (an import); then `body` may be None, and `size` (bytes) and `sha256` (hex) say what it was.
+    """
+
+    meta: JsonObject
+    body: Body | None = None
+    leaf: Leaf | None = None
+    size: int = 0
+    sha256: str | None = None
+
+
+class RecordPut(NamedTuple):
+    """One record line (JSON without newline) and what it does to the memory.
+
+    `create` appends to the partition; `update` replaces the line of a known id; `delete` replaces it too, or, when
+    the id is unknown, appends a tombstone (ALF §5.4). `leaf` as in `EntryPut`.
+    """
+
+    operation: Operation
+    id: str
+    partition: str
+    line: bytes
+    leaf: Leaf | None = None
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Changes on top of the head. `entries`: by path, None removes. `records` may be an iterator over any number of
+    records, read once, in the order in which they are appended; an id stands in it once."""
+
+    entries: Mapping[str, EntryPut | None] = field(default_factory=dict)
+    records: Iterable[RecordPut] = ()

@@ -1,0 +1,188 @@
+"""Bodies as objects: a salted leaf, and bytes kept plain, compressed, as a patch on another object, or in a file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from lifeboat_alf import merkle
+from lifeboat_alf.state import SALT_BYTES, BodyAbsent, Leaf
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
+from lifeboat_endpoint.vault import encoding
+from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.encoding import Encoded
+
+LARGEST_INLINE = 256 << 10
+DEEPEST_CHAIN = 16
+
+
+class Stored(NamedTuple):
+    """An object as its row keeps it; `data` or `file` holds the encoded bytes, neither when they are not here."""
+
+    number: int
+    coding: str
+    data: bytes | None
+    file: str | None
+    base: int | None
+    size: int
+
+
+class Objects:
+    """Reading. Memory: the body asked for and, for patches, one more."""
+
+    def __init__(self, metadata: MetadataStore, blobs: BlobStore) -> None:
+        self._metadata = metadata
+        self._blobs = blobs
+
+    def read(self, number: int) -> bytes:
+        """The bytes of an object. Raises BodyAbsent, VaultDamaged."""
+        chain = [self._stored(number)]
+        while (base := chain[-1].base) is not None:
+            if len(chain) > DEEPEST_CHAIN + 1:
+                raise errors.VaultDamaged(f"the object {number} rests on too many others")
+            chain.append(self._stored(base))
+        body: bytes | None = None
+        for stored in reversed(chain):
+            body = self.decode(stored, body)
+        assert body is not None
+        return body
+
+    def _stored(self, number: int) -> Stored:
+        row = self._metadata.row(sql.OBJECT, (number,))
+        if row is None:
+            raise errors.VaultDamaged(f"the object {number} is missing")
+        return Stored(number, *row)
+
+    def decode(self, stored: Stored, base: bytes | None = None) -> bytes:
+        """The bytes of one stored form, those of its base given. Raises BodyAbsent, VaultDamaged."""
+        held = stored.data if stored.file is None else self._blobs.read(stored.file)
+        if held is None:
+            raise BodyAbsent(f"object {stored.number}")
+        try:
+            return encoding.decode(Encoded(stored.coding, held), stored.size, base)
+        except encoding.CodingError as error:
+            raise errors.VaultDamaged(f"the object {stored.number} does not decode: {error}") from error
+
+
+class ObjectWriter:
+    """Writing, inside one transaction. `stored` counts the bytes written. `discard` removes the files after a failure;
+    whatever it cannot remove the next sweep takes."""
+
+    def __init__(self, metadata: MetadataStore, blobs: BlobStore) -> None:
+        self._metadata = metadata
+        self._blobs = blobs
+        self._objects = Objects(metadata, blobs)
+        row = metadata.row(sql.NEXT_OBJECT)
+        self._next: int = row[0] if row else 1
+        self._files: list[str] = []
+        self.stored = 0
+
+    def put(self, body: bytes, sha256: bytes, *, leaf: Leaf | None = None, base: int | None = None) -> int:
+        """Keep a body, as a patch on `base` where that pays; the new object's number."""
+        leaf = leaf or merkle.new_leaf(body)
+        rests_on, depth, encoded = self._encode(body, base)
+        return self._add(leaf, sha256, len(body), rests_on, depth, encoded)
+
+    def put_absent(self, leaf: Leaf, sha256: bytes | None, size: int) -> int:
+        """Know of a body without having it."""
+        number = self._take_number()
+        row = (number, leaf.digest, leaf.salt or None, sha256, size, None, 0, encoding.PLAIN, None, None)
+        self._metadata.execute(sql.ADD_OBJECT, row)
+        return number
+
+    def put_lines(self, lines: list[bytes], leaves: list[Leaf | None]) -> range:
+        """Keep many record lines; their numbers. No patches: a record is small and read in long streams."""
+        first = self._next
+        self._metadata.execute_many(sql.ADD_OBJECT, self._line_rows(lines, leaves))
+        self._next = first + len(lines)
+        return range(first, self._next)
+
+    def _line_rows(self, lines: list[bytes], leaves: list[Leaf | None]) -> Iterable[tuple[Any, ...]]:
+        salts = os.urandom(SALT_BYTES * len(lines))
+        for place, (line, given) in enumerate(zip(lines, leaves, strict=True)):
+            salt = salts[place * SALT_BYTES : (place + 1) * SALT_BYTES] if given is None else given.salt
+            digest = hashlib.sha256(salt + line).digest() if given is None else given.digest
+            coding, data, file = self._place(encoding.encode(line))
+            number = self._next + place
+            yield number, digest, salt or None, None, len(line), None, 0, coding, file, data
+
+    def reencode(self, number: int, base: int | None) -> None:
+        """Let an object rest on `base` (None: on nothing). Its content does not change."""
+        rests_on, depth, encoded = self._encode(self._objects.read(number), base)
+        coding, data, file = self._place(encoded)
+        self._metadata.execute(sql.REENCODE, (rests_on, depth, coding, file, data, number))
+
+    def flush(self) -> None:
+        """Make the files written so far durable."""
+        if self._files:
+            self._blobs.flush()
+
+    def discard(self) -> None:
+        for name in self._files:
+            self._blobs.remove(name)
+
+    def _encode(self, body: bytes, base: int | None) -> tuple[int | None, int, Encoded]:
+        if base is None or len(body) > encoding.LARGEST_PATCHED:
+            return None, 0, encoding.encode(body)
+        depth = self._depth(base)
+        old = self._base_body(base) if depth < DEEPEST_CHAIN else None
+        if old is None:
+            return None, 0, encoding.encode(body)
+        encoded = encoding.encode_against(old, body)
+        return (base, depth + 1, encoded) if encoded.coding == encoding.PATCH else (None, 0, encoded)
+
+    def _depth(self, number: int) -> int:
+        row = self._metadata.row(sql.OBJECT_DEPTH, (number,))
+        return DEEPEST_CHAIN if row is None else int(row[0])
+
+    def _base_body(self, number: int) -> bytes | None:
+        """The bytes to make a patch against; None when they are too large or not here."""
+        row = self._metadata.row(sql.OBJECT, (number,))
+        if row is None or not 0 < row[4] <= encoding.LARGEST_PATCHED:
+            return None
+        try:
+            return self._objects.read(number)
+        except BodyAbsent:
+            return None
+
+    def _add(self, leaf: Leaf, sha256: bytes, size: int, base: int | None, depth: int, encoded: Encoded) -> int:
+        number = self._take_number()
+        coding, data, file = self._place(encoded)
+        row = (number, leaf.digest, leaf.salt or None, sha256, size, base, depth, coding, file, data)
+        self._metadata.execute(sql.ADD_OBJECT, row)
+        return number
+
+    def _take_number(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+    def _place(self, encoded: Encoded) -> tuple[str, bytes | None, str | None]:
+        """(coding, inline bytes, file): what is too large for a row goes into a file first."""
+        self.stored += len(encoded.data)
+        if len(encoded.data) <= LARGEST_INLINE:
+            return encoded.coding, encoded.data, None
+        name = secrets.token_hex(16)
+        self._files.append(name)
+        self._blobs.put(name, encoded.data)
+        return encoded.coding, None, name
+
+
+def orphans(metadata: MetadataStore, blobs: BlobStore) -> list[str]:
+    """Body files that no object names: left by a commit that did not happen, or by objects dropped since."""
+    known = {name for (name,) in metadata.rows(sql.FILES)}
+    return [name for name in blobs.names() if name not in known]
+
+
+def sweep(metadata: MetadataStore, blobs: BlobStore, *, wait: bool = True) -> int:
+    """Remove orphans; how many. Body files are written under the write lock only, so none of them is on its way."""
+    if not orphans(metadata, blobs):
+        return 0
+    with metadata.transaction(wait=wait):
+        found = orphans(metadata, blobs)
+        for name in found:
+            blobs.remove(name)
+    return len(found)

@@ -1,0 +1,61 @@
+"""Which sequences thinning lets go. Pure: rows and a trusted time in, numbers out."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lifeboat_alf import times
+from lifeboat_endpoint.vault.rows import SequenceRow
+
+LARGEST_SHARE = 10
+"""One run drops at most one part in ten, so that a wrong time cannot cost the history."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Keep all sequences of `all_hours`, then the last of each hour for `hourly_days`, of each day for `daily_days`,
+    and of each week for ever. Ages count from the trusted time."""
+
+    all_hours: int = 24
+    hourly_days: int = 7
+    daily_days: int = 90
+
+
+def to_drop(rows: list[SequenceRow], retention: Retention, now: datetime, verified: int | None) -> list[int]:
+    """Numbers to drop, oldest first. `rows` are all kept sequences in order; the head, pinned and labelled ones and
+    `verified` stay, and so does the last of each period."""
+    last_of = {_period(row, retention, now): row.number for row in rows}
+    spare = {row.number for row in rows if not _is_protected(row, now)} - {*last_of.values(), verified}
+    return _without_twins(rows, spare)[: max(1, len(rows) // LARGEST_SHARE)]
+
+
+def _without_twins(rows: list[SequenceRow], spare: set[int]) -> list[int]:
+    """The spare ones, but for those between two equal states: without them one state would stand twice in a row."""
+    drop: list[int] = []
+    before: bytes | None = None
+    for row, following in itertools.pairwise(rows):
+        if row.number in spare and following.digest != before:
+            drop.append(row.number)
+        else:
+            before = row.digest
+    return drop
+
+
+def _period(row: SequenceRow, retention: Retention, now: datetime) -> str:
+    """The period of which the last sequence is kept; one of its own for everything recent (or in the future)."""
+    moment = times.parse(row.time)
+    age = now - moment
+    if age <= timedelta(hours=retention.all_hours):
+        return f"all {row.number}"
+    if age <= timedelta(days=retention.hourly_days):
+        return f"hour {moment:%Y-%m-%dT%H}"
+    if age <= timedelta(days=retention.daily_days):
+        return f"day {moment:%Y-%m-%d}"
+    year, week, _ = moment.isocalendar()
+    return f"week {year}-{week}"
+
+
+def _is_protected(row: SequenceRow, now: datetime) -> bool:
+    return row.label is not None or any(pin.until is None or times.parse(pin.until) > now for pin in row.pins)

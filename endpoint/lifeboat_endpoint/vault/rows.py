@@ -1,0 +1,62 @@
+"""What the vault says about its sequences, pins and audit: plain rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lifeboat_alf import codec
+from lifeboat_alf.state import JsonObject, Sequence
+from lifeboat_endpoint.store.protocols import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """Why a sequence must stay; until when (timestamp), None for ever."""
+
+    number: int
+    reason: str
+    until: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceRow:
+    """One kept sequence. `time` never goes back, `raw_time` is what the clock said; `bytes` is what it added to the
+    vault as stored; `counts` is the caller's (what changed, in numbers)."""
+
+    number: int
+    base: int | None
+    epoch: int
+    time: str
+    raw_time: str
+    kind: str
+    writer: str
+    digest: bytes
+    signature: JsonObject | None
+    label: str | None
+    pins: list[Pin]
+    counts: JsonObject
+    bytes: int
+
+    def as_sequence(self, agent_id: str) -> Sequence:
+        """The part a signature covers, and the signature."""
+        return Sequence(agent_id, self.number, self.base, self.epoch, self.time, self.digest, self.signature)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """One change of the vault: what was done to which subject, in numbers and hashes, never content. `hash` covers
+    the row and the hash before it."""
+
+    number: int
+    time: str
+    kind: str
+    subject: str
+    details: JsonObject
+    hash: bytes
+
+
+def sequence_row(row: Row, pins: list[Pin]) -> SequenceRow:
+    number, base, epoch, time, raw_time, kind, writer, digest, signature, label, counts, size = row
+    document = None if signature is None else codec.decode(signature.encode())
+    numbers = codec.decode(counts.encode())
+    return SequenceRow(number, base, epoch, time, raw_time, kind, writer, digest, document, label, pins, numbers, size)

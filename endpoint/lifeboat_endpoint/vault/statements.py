@@ -1,0 +1,124 @@
+"""Every SQL statement of the vault, in portable SQL with `?` parameters.
+
+Three shapes come back everywhere: rows alive at n (`first <= n` and not yet ended), rows alive now (`last is null`),
+and rows alive at one of two sequences but not at the other, found by where they begin or end in between.
+"""
+
+from __future__ import annotations
+
+# The vault itself
+ADD_VAULT = "insert into vault(id, agent_id, seed, epoch, schema, created_at) values (?, ?, ?, ?, ?, ?)"
+VAULT = "select id, agent_id, seed, epoch from vault"
+
+# Sequences
+_SEQUENCE = "select n, base, epoch, time, raw_time, kind, writer, digest, signature, label, counts, bytes from sequence"
+HEAD = f"{_SEQUENCE} order by n desc limit 1"
+SEQUENCES = f"{_SEQUENCE} order by n"
+SEQUENCE = f"{_SEQUENCE} where n = ?"
+SEQUENCE_AT = f"{_SEQUENCE} where time <= ? order by n desc limit 1"
+ADD_SEQUENCE = """insert into sequence(
+    n, base, epoch, time, raw_time, kind, writer, digest, signature, label, counts, bytes)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+DROP_SEQUENCE = "delete from sequence where n = ?"
+SET_LABEL = "update sequence set label = ? where n = ?"
+PINS = "select n, reason, until from pin order by n, reason"
+PINS_OF = "select n, reason, until from pin where n = ? order by reason"
+ADD_PIN = "insert into pin(n, reason, until) values (?, ?, ?)"
+DROP_PIN = "delete from pin where n = ? and reason = ?"
+DROP_PINS = "delete from pin where n = ?"
+
+# Objects
+NEXT_OBJECT = "select coalesce(max(id), 0) + 1 from object"
+ADD_OBJECT = """insert into object(id, leaf, salt, sha256, size, base, depth, coding, file, body)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+OBJECT = "select coding, body, file, base, size from object where id = ?"
+OBJECT_DEPTH = "select depth from object where id = ?"
+OBJECTS = "select id, leaf, salt, sha256, size, body is not null or file is not null from object order by id"
+OBJECTS_WITH_CONTENT = """select id, leaf from object
+    where sha256 = ? and size = ? and (body is not null or file is not null) order by id"""
+OBJECT_USED = """select 1 from entry where object = ? union all select 1 from record where object = ?
+    union all select 1 from object where replaced_by = ? limit 1"""
+OBJECTS_ON = "select id from object where base = ? order by id"
+OBJECT_BASE = "select base from object where id = ?"
+REENCODE = "update object set base = ?, depth = ?, coding = ?, file = ?, body = ? where id = ?"
+DROP_OBJECT = "delete from object where id = ?"
+FILES = "select file from object where file is not null"
+
+# Entries
+_ENTRY = """select e.path, e.meta, o.leaf, o.salt, o.size, o.sha256, o.id,
+    o.body is not null or o.file is not null from entry e join object o on o.id = e.object"""
+_ALIVE = "first <= ? and (last is null or last > ?)"
+LIVE_ENTRY = """select e.object, e.meta, o.leaf from entry e join object o on o.id = e.object
+    where e.path = ? and e.last is null"""
+END_ENTRY = "update entry set last = ? where path = ? and last is null"
+ADD_ENTRY = "insert into entry(path, object, meta, bucket, first) values (?, ?, ?, ?, ?)"
+ENTRIES = f"{_ENTRY} where {_ALIVE} order by path"
+ENTRIES_FROM = f"{_ENTRY} where path >= ? and {_ALIVE} order by path"
+ENTRIES_BETWEEN = f"{_ENTRY} where path >= ? and path < ? and {_ALIVE} order by path"
+ENTRY = f"{_ENTRY} where path = ? and {_ALIVE}"
+LIVE_ENTRIES = (
+    "select e.bucket, e.path, e.meta, o.leaf from entry e join object o on o.id = e.object where e.last is null"
+)
+LIVE_ENTRIES_IN = f"{LIVE_ENTRIES} and e.bucket = ?"
+
+# Records
+_RECORD = """select r.id, r.partition, r.position, o.leaf, o.salt, o.id, o.coding, o.body, o.file, o.base, o.size
+    from record r join object o on o.id = r.object"""
+ANY_RECORD = "select 1 from record limit 1"
+HAS_RECORD = "select 1 from record where id = ? limit 1"
+END_POSITION = "select coalesce(max(position) + 1, 0) from record where partition = ?"
+END_RECORD = "update record set last = ? where id = ? and last is null"
+ADD_RECORD = """insert into record(id, partition, position, object, bucket, content_key, first)
+    values (?, ?, ?, ?, ?, ?, ?)"""
+RECORDS = f"{_RECORD} where {_ALIVE} order by partition, position"
+RECORDS_OF = f"{_RECORD} where partition = ? and {_ALIVE} order by position"
+RECORD = f"{_RECORD} where r.id = ? and {_ALIVE}"
+RECORDS_WITH_CONTENT = "select id from record where content_key = ? and last is null order by partition, position"
+LIVE_RECORDS = """select r.bucket, r.id, r.partition, r.position, o.leaf from record r join object o on o.id = r.object
+    where r.last is null"""
+LIVE_RECORDS_IN = f"{LIVE_RECORDS} and r.bucket = ?"
+
+
+def live_records_named(count: int) -> str:
+    """Live records among `count` ids."""
+    marks = ", ".join("?" * count)
+    return f"select id, partition, position, first, object from record where last is null and id in ({marks})"
+
+
+# Between two sequences: (low, high) -> alive at low only, (low, high, high) -> alive at high only.
+_ENDED = "last > ? and last <= ? and first <= ?"
+_BEGUN = "first > ? and first <= ? and (last is null or last > ?)"
+ENTRIES_ENDED = f"{_ENTRY} where {_ENDED}"
+ENTRIES_BEGUN = f"{_ENTRY} where {_BEGUN}"
+RECORDS_ENDED = f"{_RECORD} where {_ENDED}"
+RECORDS_BEGUN = f"{_RECORD} where {_BEGUN}"
+
+# Buckets of the head's digest
+BUCKETS = "select hash from bucket order by number"
+ADD_BUCKET = "insert into bucket(number, hash) values (?, ?)"
+SET_BUCKET = "update bucket set hash = ? where number = ?"
+
+# Thinning: rows that no kept sequence lies in
+_UNNEEDED = "last is not null and not exists (select 1 from sequence where n >= {table}.first and n < {table}.last)"
+UNNEEDED_ENTRY_OBJECTS = f"select object from entry where {_UNNEEDED.format(table='entry')}"
+UNNEEDED_RECORD_OBJECTS = f"select object from record where {_UNNEEDED.format(table='record')}"
+DROP_UNNEEDED_ENTRIES = f"delete from entry where {_UNNEEDED.format(table='entry')}"
+DROP_UNNEEDED_RECORDS = f"delete from record where {_UNNEEDED.format(table='record')}"
+
+# Sanity
+BAD_INTERVALS = """select 'the entry ' || path from entry where last <= first
+    union all select 'the record ' || id from record where last <= first"""
+OVERLAPPING_ENTRIES = """select distinct a.path from entry a join entry b on a.path = b.path and a.first < b.first
+    where a.last is null or a.last > b.first"""
+OVERLAPPING_RECORDS = """select distinct a.id from record a join record b on a.id = b.id and a.first < b.first
+    where a.last is null or a.last > b.first"""
+SPARSE_PARTITIONS = """select partition from record where last is null
+    group by partition having count(*) <> max(position) + 1"""
+
+# Audit and decisions
+AUDIT = "select number, time, kind, subject, details, hash from audit order by number"
+LAST_AUDIT = "select number, hash from audit order by number desc limit 1"
+ADD_AUDIT = "insert into audit(number, time, kind, subject, details, hash) values (?, ?, ?, ?, ?, ?)"
+DECISION = "select value from decision where key = ?"
+DROP_DECISION = "delete from decision where key = ?"
+ADD_DECISION = "insert into decision(key, value) values (?, ?)"

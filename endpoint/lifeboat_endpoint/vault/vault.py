@@ -1,0 +1,284 @@
+"""The vault of one agent: every kept state, signed and numbered, in one folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from lifeboat_alf import codec, ids, times
+from lifeboat_alf.seams.clock import Clock, SystemClock
+from lifeboat_alf.seams.files import FileOperations, SystemFiles
+from lifeboat_alf.state import Changes, JsonObject
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.store import schema
+from lifeboat_endpoint.store.disk import DiskBlobs
+from lifeboat_endpoint.store.migrations import migrate
+from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
+from lifeboat_endpoint.store.sqlite import SqliteStore
+from lifeboat_endpoint.vault import audit, changes, digest, objects
+from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.commit import Commit, Origin, Sign, text_key
+from lifeboat_endpoint.vault.draft import Draft
+from lifeboat_endpoint.vault.rows import AuditRow, Pin, SequenceRow, sequence_row
+from lifeboat_endpoint.vault.state import VaultState
+
+FILE = "vault.db"
+BODIES = "objects"
+FIRST_EPOCH = 1
+
+Moment = datetime | str
+"""A datetime with a zone, or RFC 3339 text."""
+
+
+class Vault:
+    """An open vault. Belongs to the thread that opened it; close it, or use it as a context manager.
+
+    Several processes may read; writers wait for each other, and who captures or thins holds the agent's lock.
+    """
+
+    def __init__(self, metadata: MetadataStore, blobs: BlobStore, *, files: FileOperations, clock: Clock) -> None:
+        """A vault on a prepared pair of stores (see `initialise`)."""
+        self._metadata = metadata
+        self._blobs = blobs
+        self._files = files
+        self._clock = clock
+        self._objects = objects.Objects(metadata, blobs)
+        row = metadata.row(sql.VAULT)
+        if row is None:
+            raise errors.VaultDamaged("the tables hold no vault")
+        self.id, self.agent_id, self.seed, self.epoch = str(row[0]), str(row[1]), bytes(row[2]), int(row[3])
+
+    # Opening ----------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls, folder: Path, agent_id: str, *, files: FileOperations | None = None, clock: Clock | None = None
+    ) -> Self:
+        """Make an empty vault in `folder`. It appears whole or not at all. Raises VaultExists."""
+        files, clock = files or SystemFiles(), clock or SystemClock()
+        if (folder / FILE).exists():
+            raise errors.VaultExists(f"{folder} holds a vault")
+        DiskBlobs(folder / BODIES, files)
+        new = folder / f"{FILE}.new"
+        for leftover in (new, new.with_name(f"{new.name}-wal"), new.with_name(f"{new.name}-shm")):
+            leftover.unlink(missing_ok=True)
+        files.write_new(new, b"", mode=0o600)
+        metadata = SqliteStore(new, create=True)
+        initialise(metadata, agent_id, clock)
+        metadata.close()
+        files.replace(new, folder / FILE)
+        files.sync_folder(folder)
+        return cls.open(folder, files=files, clock=clock)
+
+    @classmethod
+    def open(cls, folder: Path, *, files: FileOperations | None = None, clock: Clock | None = None) -> Self:
+        """Open the vault in `folder`. Raises VaultMissing, VaultNewer, VaultDamaged."""
+        files, clock = files or SystemFiles(), clock or SystemClock()
+        metadata = SqliteStore(folder / FILE)
+        try:
+            migrate(metadata, folder / FILE)
+            vault = cls(metadata, DiskBlobs(folder / BODIES, files), files=files, clock=clock)
+            vault._sweep_leftovers()
+        except BaseException:
+            metadata.close()
+            raise
+        return vault
+
+    def _sweep_leftovers(self) -> None:
+        """Remove what a commit that was cut off left behind; whoever is writing right now will do it."""
+        try:
+            objects.sweep(self._metadata, self._blobs, wait=False)
+        except errors.VaultBusy:
+            return
+
+    def close(self) -> None:
+        self._metadata.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Sequences --------------------------------------------------------------------------------------------------
+
+    def head(self) -> SequenceRow | None:
+        """The newest sequence, None in an empty vault."""
+        return self._one(sql.HEAD)
+
+    def sequences(self) -> list[SequenceRow]:
+        """All kept sequences, oldest first."""
+        pins: dict[int, list[Pin]] = {}
+        for row in self._metadata.rows(sql.PINS):
+            pins.setdefault(row[0], []).append(Pin(*row))
+        return [sequence_row(row, pins.get(row[0], [])) for row in self._metadata.rows(sql.SEQUENCES)]
+
+    def sequence(self, number: int) -> SequenceRow:
+        """Raises UnknownSequence."""
+        found = self._one(sql.SEQUENCE, number)
+        if found is None:
+            raise errors.UnknownSequence(f"sequence {number} was never made, or was thinned")
+        return found
+
+    def at(self, time: Moment) -> SequenceRow | None:
+        """The last sequence at or before a time; None when the history begins later."""
+        return self._one(sql.SEQUENCE_AT, _text(time))
+
+    def _one(self, statement: str, *parameters: Any) -> SequenceRow | None:
+        row = self._metadata.row(statement, parameters)
+        if row is None:
+            return None
+        return sequence_row(row, [Pin(*pin) for pin in self._metadata.rows(sql.PINS_OF, (row[0],))])
+
+    def state(self, number: int | None = None) -> VaultState:
+        """The state at a kept sequence, the head unless named. Raises UnknownSequence."""
+        row = self.head() if number is None else self.sequence(number)
+        if row is None:
+            raise errors.UnknownSequence("the vault is empty: nothing was captured yet")
+        return VaultState(self._metadata, self._objects, row.as_sequence(self.agent_id))
+
+    def changes(self, base: int, new: int) -> Changes:
+        """What leads from one kept sequence to another, forward or back. Raises UnknownSequence."""
+        ends = [self.sequence(number).as_sequence(self.agent_id) for number in (base, new)]
+        return changes.between(self._metadata, self._objects, ends[0], ends[1])
+
+    # Records ----------------------------------------------------------------------------------------------------
+
+    def has_record(self, record_id: str) -> bool:
+        """Whether history has ever held a record of this id."""
+        return self._metadata.row(sql.HAS_RECORD, (record_id,)) is not None
+
+    def records_with_content(self, text: str) -> list[str]:
+        """Ids of the head's records (deleted ones too) whose content is exactly `text`."""
+        return [found for (found,) in self._metadata.rows(sql.RECORDS_WITH_CONTENT, (text_key(self.seed, text),))]
+
+    # Changing ---------------------------------------------------------------------------------------------------
+
+    def commit(
+        self,
+        draft: Draft,
+        *,
+        kind: str,
+        writer: str,
+        time: Moment,
+        raw_time: Moment | None = None,
+        sign: Sign | None = None,
+        counts: JsonObject | None = None,
+        number: int | None = None,
+    ) -> SequenceRow | None:
+        """Put a draft on top of the head as one new, durable sequence; None when it changes nothing.
+
+        The first number is 0, the next head + 1; an import may name a larger one. `time` never goes back: an earlier
+        one becomes that of the head (`raw_time` keeps what the clock said). `sign` gets the finished sequence inside
+        the transaction; if it fails, nothing happened. Raises DraftInvalid, VaultFull, VaultBusy.
+        """
+        with self._metadata.transaction():
+            head = self.head()
+            origin = self._origin(head, kind, writer, _text(time), _text(raw_time or time), number)
+            writing = objects.ObjectWriter(self._metadata, self._blobs)
+            commit = Commit(self._metadata, self._objects, writing, self._files, self.seed)
+            try:
+                changed = commit.run(draft, origin, self._clock.now(), sign, counts)
+            except BaseException:
+                # Only before COMMIT: after one that failed, the rows may still come back with the log.
+                writing.discard()
+                raise
+        return self.sequence(origin.number) if changed else None
+
+    def _origin(
+        self, head: SequenceRow | None, kind: str, writer: str, time: str, raw_time: str, number: int | None
+    ) -> Origin:
+        following = 0 if head is None else head.number + 1
+        if number is not None and number < following:
+            raise errors.DraftInvalid(f"the next sequence is {following}, not {number}")
+        base, newest = (None, time) if head is None else (head.number, max(head.time, time))
+        chosen = following if number is None else number
+        return Origin(self.agent_id, chosen, base, self.epoch, newest, raw_time, kind, writer)
+
+    def pin(self, number: int, reason: str, until: Moment | None = None) -> None:
+        """Keep a sequence from being thinned, for a reason, until a time or for ever. Raises UnknownSequence."""
+        with self._metadata.transaction():
+            self.sequence(number)
+            self._metadata.execute(sql.DROP_PIN, (number, reason))
+            ends = None if until is None else _text(until)
+            self._metadata.execute(sql.ADD_PIN, (number, reason, ends))
+            self._audit("pin", str(number), {"reason": reason, "until": ends})
+
+    def unpin(self, number: int, reason: str) -> bool:
+        """Take a pin away; False when there was none."""
+        with self._metadata.transaction():
+            removed = self._metadata.execute(sql.DROP_PIN, (number, reason)) > 0
+            if removed:
+                self._audit("unpin", str(number), {"reason": reason})
+        return removed
+
+    def label(self, number: int, text: str | None) -> None:
+        """Name a sequence; None takes the name away. Labelled ones are never thinned. Raises UnknownSequence."""
+        with self._metadata.transaction():
+            self.sequence(number)
+            self._metadata.execute(sql.SET_LABEL, (text, number))
+            self._audit("label", str(number), {"set": text is not None})
+
+    # Decisions --------------------------------------------------------------------------------------------------
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """A small JSON value decided earlier."""
+        row = self._metadata.row(sql.DECISION, (key,))
+        return default if row is None else codec.decode(row[0].encode())
+
+    def set(self, key: str, value: Any, *, kind: str = "decision") -> None:
+        """Keep a small JSON value; None forgets it. The audit row names the key, not the value."""
+        if self.get(key) == value:
+            return
+        with self._metadata.transaction():
+            self._metadata.execute(sql.DROP_DECISION, (key,))
+            if value is not None:
+                self._metadata.execute(sql.ADD_DECISION, (key, codec.encode(value).decode()))
+            self._audit(kind, key, {"set": value is not None})
+
+    # Audit and care ---------------------------------------------------------------------------------------------
+
+    def _audit(self, kind: str, subject: str, details: JsonObject) -> None:
+        audit.append(self._metadata, self._clock.now(), kind, subject, details)
+
+    def audit_rows(self) -> Iterator[AuditRow]:
+        """Every change of this vault, oldest first."""
+        return audit.rows(self._metadata)
+
+    def check_audit(self) -> list[int]:
+        """Numbers of audit rows that do not follow from the one before; empty when the chain is whole."""
+        return audit.broken(self._metadata)
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        return self._metadata.size() + self._blobs.size()
+
+    def copy_to(self, folder: Path) -> None:
+        """A consistent copy in a new folder; commits wait meanwhile. Raises VaultExists."""
+        if (folder / FILE).exists():
+            raise errors.VaultExists(f"{folder} holds a vault")
+        with self._metadata.transaction():
+            self._blobs.copy_to(folder / BODIES)
+            self._metadata.copy_to(folder / FILE)
+        self._files.sync_folder(folder)
+
+
+def initialise(metadata: MetadataStore, agent_id: str, clock: Clock, epoch: int = FIRST_EPOCH) -> None:
+    """Make the tables of an empty vault: its own random id, and the seed that ids and content keys are made with."""
+    metadata.prepare()
+    now = times.to_text(clock.now())
+    with metadata.transaction():
+        row = (ids.new(now), agent_id, os.urandom(ids.SEED_BYTES), epoch, schema.VERSION, now)
+        metadata.execute(sql.ADD_VAULT, row)
+        digest.prepare(metadata)
+        audit.append(metadata, clock.now(), "create", row[0], {"agent": agent_id})
+
+
+def _text(moment: Moment) -> str:
+    return times.to_text(times.parse(moment) if isinstance(moment, str) else moment)

@@ -1,0 +1,64 @@
+"""Vaults, drafts and edits for the endpoint's tests."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from lifeboat_alf import codec
+from lifeboat_alf.state import JsonObject, State
+from lifeboat_alf.testing import AGENT_ID, record
+from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault
+
+START = datetime(2026, 11, 20, 12, tzinfo=UTC)
+QUARTER = "memory/partitions/2026-Q4.jsonl"
+
+
+class ManualClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, moment: datetime = START) -> None:
+        self.moment = moment
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def since_boot(self) -> float:
+        return 0.0
+
+    def boot_id(self) -> str:
+        return "test"
+
+    def advance(self, **parts: float) -> None:
+        self.moment += timedelta(**parts)
+
+
+def new_vault(folder: Path, **options: object) -> Vault:
+    return Vault.create(folder / "vault", AGENT_ID, clock=ManualClock(), **options)  # type: ignore[arg-type]
+
+
+def put(vault: Vault, path: str, body: bytes, **meta: object) -> SequenceRow:
+    """Commit one entry that changes."""
+    made = commit(vault, Draft({path: EntryPut(dict(meta), body)}))
+    assert made is not None
+    return made
+
+
+def commit(vault: Vault, draft: Draft, time: datetime = START, **options: object) -> SequenceRow | None:
+    return vault.commit(draft, kind="capture", writer="laptop", time=time, **options)  # type: ignore[arg-type]
+
+
+def create(content: str, **fields: object) -> RecordPut:
+    line = record(content, **fields)  # type: ignore[arg-type]
+    return RecordPut("create", line["id"], QUARTER, codec.encode(line))
+
+
+def edit(old: RecordPut, operation: str = "update", **fields: object) -> RecordPut:
+    line: JsonObject = codec.decode(old.line)
+    return old._replace(operation=operation, line=codec.encode({**line, **fields}))  # type: ignore[arg-type]
+
+
+def content_of(state: State) -> tuple[dict[str, tuple[JsonObject, bytes]], list[tuple[str, str, int, bytes]]]:
+    """Everything a state says, for comparison."""
+    entries = {entry.path: (entry.meta, state.body(entry.path)) for entry in state.entries()}
+    return entries, [(item.id, item.partition, item.position, item.line) for item in state.records()]
