@@ -1,0 +1,96 @@
+"""Archives read, written and edited with nothing but the standard library: a second opinion on what stands in them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import rfc8785
+
+Json = dict[str, Any]
+
+
+class ArchiveFile:
+    """A snapshot or delta as names and bytes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with zipfile.ZipFile(path) as archive:
+            self.bodies: dict[str, bytes] = {name: archive.read(name) for name in archive.namelist()}
+
+    def json(self, name: str) -> Any:
+        return json.loads(self.bodies[name])
+
+    def lines(self, name: str) -> list[Json]:
+        return [json.loads(line) for line in self.bodies[name].splitlines() if line.strip()]
+
+    @property
+    def manifest(self) -> Json:
+        document: Json = self.json("manifest.json")
+        return document
+
+    @property
+    def identity(self) -> Json:
+        return _unwrapped(self.json("identity.json"), "identity")
+
+    @property
+    def partitions(self) -> list[Json]:
+        partitions: list[Json] = self.manifest["layers"]["memory"]["partitions"]
+        return partitions
+
+    @property
+    def records(self) -> list[Json]:
+        """Every line of every partition, in order."""
+        return [record for partition in self.partitions for record in self.lines(partition["file"])]
+
+    @property
+    def active(self) -> list[Json]:
+        """The memories the agent has now: not deleted, not succeeded by another."""
+        gone = {record["supersedes"] for record in self.records if record.get("supersedes")}
+        return [record for record in self.records if record["status"] == "active" and record["id"] not in gone]
+
+    def record_with(self, text: str) -> Json:
+        """The one active record whose content holds `text`."""
+        found = [record for record in self.active if text in record["content"]]
+        assert len(found) == 1, f"{len(found)} memories hold {text!r}"
+        return found[0]
+
+    @property
+    def attachments(self) -> dict[str, Json]:
+        """By file name."""
+        return {item["filename"]: item for item in self.json("attachments.json")["attachments"]}
+
+
+def _unwrapped(document: Json, key: str) -> Json:
+    inner = document.get(key)
+    return inner if isinstance(inner, dict) else document
+
+
+def edit(source: Path, target: Path, changed: Mapping[str, bytes | None]) -> Path:
+    """A copy of an archive with other bytes in some entries (None: without them), and a manifest that agrees."""
+    bodies: dict[str, bytes] = dict(ArchiveFile(source).bodies)
+    for name, data in changed.items():
+        bodies.pop(name, None)
+        if data is not None:
+            bodies[name] = data
+    manifest = json.loads(bodies.pop("manifest.json"))
+    entries = {name: hashlib.sha256(data).hexdigest() for name, data in bodies.items()}
+    for partition in manifest.get("layers", {}).get("memory", {}).get("partitions", []):
+        if "checksum" in partition and partition["file"] in entries:
+            partition["checksum"] = f"sha256:{entries[partition['file']]}"
+    manifest["entries"] = entries
+    manifest["checksum"] = "sha256:" + hashlib.sha256(rfc8785.dumps(entries)).hexdigest()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in bodies.items():
+            archive.writestr(name, data)
+        archive.writestr("manifest.json", json.dumps(manifest, indent=2))
+    return target
+
+
+def edit_lines(source: Path, target: Path, partition: str, records: list[Json]) -> Path:
+    """A copy of an archive with other records in one partition."""
+    return edit(source, target, {partition: b"".join(json.dumps(record).encode() + b"\n" for record in records)})

@@ -1,0 +1,24 @@
+"""The command line as scripts use it, without starting a process for each command."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def run(*arguments: str | Path, expect: int = 0) -> Json:
+    """Run `lifeboat ARGUMENTS --json`; its document. Fails when it ends with another status than `expect`."""
+    from lifeboat_daemon.cli import program
+
+    out, notes = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(notes):
+        status = program.run([*(str(argument) for argument in arguments), "--json"])
+    said = out.getvalue()
+    assert status == expect, f"lifeboat {' '.join(map(str, arguments))}: {status}\n{said}\n{notes.getvalue()}"
+    document: Json = json.loads(said) if said.strip() else {}
+    return document

@@ -1,0 +1,63 @@
+"""Agents for the tests of the format's own testing strategy (ALF §10)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import openclaw_workspaces
+import pytest
+from archive_files import ArchiveFile
+from cli_client import run
+from openclaw_workspaces import StateFolder
+
+
+@pytest.fixture
+def openclaw(isolated_home: Path) -> StateFolder:
+    """An OpenClaw with two agents in the user's home; the main agent has notes, skills, artifacts and secrets."""
+    return openclaw_workspaces.make_state_dir(isolated_home / ".openclaw")
+
+
+@pytest.fixture
+def agent(openclaw: StateFolder) -> Path:
+    """The main agent's workspace, protected."""
+    run("agents", "add", openclaw.workspace)
+    return openclaw.workspace
+
+
+Export = Callable[..., ArchiveFile]
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Export:
+    """`export(workspace, "name.alf", *options)`: the archive, written by the program and read by zipfile."""
+
+    def make(workspace: Path, name: str = "export.alf", *options: str) -> ArchiveFile:
+        target = tmp_path / name
+        run("alf", "export", "openclaw", workspace, "-o", target, *options)
+        return ArchiveFile(target)
+
+    return make
+
+
+@pytest.fixture
+def import_into(tmp_path: Path, isolated_home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """`import_into("folder", archive)`: a workspace made from an archive on another machine of the same user.
+
+    What runs afterwards runs on that machine too.
+    """
+
+    def make(name: str, archive: Path | ArchiveFile, *options: str) -> Path:
+        machine = tmp_path / name
+        keys = isolated_home / "lifeboat" / "keys"
+        (machine / "lifeboat").mkdir(parents=True, mode=0o700)
+        if keys.is_dir():
+            shutil.copytree(keys, machine / "lifeboat" / "keys")
+        monkeypatch.setenv("LIFEBOAT_HOME", str(machine / "lifeboat"))
+        folder = machine / "workspace"
+        path = archive.path if isinstance(archive, ArchiveFile) else archive
+        run("alf", "import", path, "--to", folder, "--accept-unsigned", *options)
+        return folder
+
+    return make

@@ -1,0 +1,153 @@
+"""ALF §10.1: schema validation."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import archive_files
+import jsonschema
+import pytest
+import reference
+from archive_files import ArchiveFile
+from cli_client import run
+from lifeboat_alf.validate import validate
+
+from lifeboat_alf import testing
+from lifeboat_alf.snapshot import write_snapshot
+
+Json = dict[str, Any]
+LAYERS = {
+    "identity.json": "identity",
+    "principals.json": "principals",
+    "credentials.json": "credentials",
+    "attachments.json": "attachments",
+    "manifest.json": "manifest",
+}
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Path:
+    path = tmp_path / "agent.alf"
+    with path.open("wb") as out:
+        write_snapshot(testing.full_state(), out)
+    return path
+
+
+def _examples() -> Iterator[Json]:
+    """Every JSON object that the text of the specification shows."""
+    text = reference.require("specs", "alf-1.0.0-rc.1.md").read_text()
+    text = re.sub(r'([0-9a-f])\.\.\."', r'\1"', text)  # digests that were cut short for reading
+    decoder, position = json.JSONDecoder(), 0
+    while (start := text.find("\n{", position)) >= 0:
+        try:
+            value, end = decoder.raw_decode(text, start + 1)
+        except ValueError:
+            position = start + 1
+        else:
+            yield value
+            position = end
+
+
+def _schema(name: str) -> Json:
+    document: Json = json.loads(reference.require("schemas", "alf", f"{name}.schema.json").read_text())
+    return document
+
+
+def _part(name: str, definition: str) -> Json:
+    """One definition of a schema, with the others beside it."""
+    schema = _schema(name)
+    return {**schema["$defs"][definition], "$defs": schema["$defs"]}
+
+
+def _schema_for(example: Json) -> tuple[Json, Json] | None:
+    """An example, unwrapped, with the schema it has to obey; None for examples of parts."""
+    if "identity" in example:
+        return example["identity"], _schema("identity")
+    if "credential" in example:
+        return {"credentials": [example["credential"]]}, _schema("credentials")
+    if "attachments" in example:
+        return example, _schema("attachments")
+    if "alf_version" in example:
+        return example, _schema("manifest")
+    if "principal_id" in example:
+        return example, _part("principals", "PrincipalProfile")
+    if "source" in example:
+        return example["source"], _part("memory-record", "SourceProvenance")
+    if "temporal" in example:
+        return example["temporal"], _part("memory-record", "TemporalMetadata")
+    if "runtime_hints" in example:
+        return example["runtime_hints"], _part("manifest", "RuntimeHints")
+    if "sub_agents" in example:
+        return example["sub_agents"][0], _part("identity", "SubAgent")
+    return None
+
+
+def test_every_example_of_the_specification_is_valid() -> None:
+    checked = [pair for pair in map(_schema_for, _examples()) if pair]
+    assert len(checked) >= 9
+    for example, schema in checked:
+        jsonschema.validate(example, schema)
+
+
+def test_every_layer_of_an_export_is_valid_under_its_schema(agent: Path, tmp_path: Path) -> None:
+    target = tmp_path / "export.alf"
+    run("alf", "export", "openclaw", agent, "-o", target)
+    archive = ArchiveFile(target)
+    checker = jsonschema.FormatChecker()
+    for name, schema in LAYERS.items():
+        jsonschema.validate(archive.json(name), _schema(schema), format_checker=checker)
+    for record in archive.records:
+        jsonschema.validate(record, _schema("memory-record"), format_checker=checker)
+
+
+def _with_record(snapshot: Path, change: Json, *drop: str) -> Path:
+    """The snapshot with its last record changed."""
+    archive = ArchiveFile(snapshot)
+    partition = archive.partitions[-1]["file"]
+    *kept, last = archive.lines(partition)
+    changed = {key: value for key, value in {**last, **change}.items() if key not in drop}
+    return archive_files.edit_lines(snapshot, snapshot.with_name("edited.alf"), partition, [*kept, changed])
+
+
+@pytest.mark.parametrize(
+    "field", ["id", "agent_id", "content", "memory_type", "source", "temporal", "status", "namespace"]
+)
+def test_a_record_without_a_required_field_is_rejected(snapshot: Path, field: str) -> None:
+    found = validate(_with_record(snapshot, {}, field))
+    assert not found.ok
+    assert any(field in error and ".jsonl" in error for error in found.errors)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("content", 7), ("tags", "one"), ("source", "openclaw"), ("temporal", {"created_at": 3}), ("status", None)],
+)
+def test_a_record_with_a_wrong_type_is_rejected(snapshot: Path, field: str, value: Any) -> None:
+    found = validate(_with_record(snapshot, {field: value}))
+    assert not found.ok
+    assert any(".jsonl" in error for error in found.errors)
+
+
+@pytest.mark.parametrize("field", ["memory_type", "status"])
+def test_an_unknown_enum_value_is_a_warning_and_under_strict_an_error(snapshot: Path, field: str) -> None:
+    """§8.2 forbids to reject such a record, so only a strict check does."""
+    edited = _with_record(snapshot, {field: "prophetic"})
+    tolerant = validate(edited)
+    assert tolerant.ok
+    assert any("prophetic" in warning for warning in tolerant.warnings)
+    assert not validate(edited, strict=True).ok
+
+
+def test_records_with_unknown_fields_are_accepted_and_kept(snapshot: Path, tmp_path: Path) -> None:
+    edited = _with_record(snapshot, {"x_mood": {"valence": 0.25, "words": ["calm"]}})
+    assert validate(edited).ok
+    from lifeboat_alf.snapshot import SnapshotReader
+
+    again = tmp_path / "again.alf"
+    with SnapshotReader(edited) as state, again.open("wb") as out:
+        write_snapshot(state, out)
+    assert ArchiveFile(again).records[-1]["x_mood"] == {"valence": 0.25, "words": ["calm"]}

@@ -1,0 +1,71 @@
+"""ALF §10.10: scale. One agent with 50,000 memories is captured once and asked four times."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from archive_files import ArchiveFile
+from benchmarks import workspaces
+from cli_client import run
+
+RECORDS = 50_000
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The workspace of a large agent; its home lies beside it."""
+    folder = tmp_path_factory.mktemp("large")
+    made = workspaces.many_records(folder / "workspace", records=RECORDS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(folder))
+        patch.setenv("LIFEBOAT_HOME", str(folder / "home"))
+        run("agents", "add", made.folder, "--runtime", "openclaw")
+    return made.folder
+
+
+@pytest.fixture(autouse=True)
+def its_home(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(large.parent))
+    monkeypatch.setenv("LIFEBOAT_HOME", str(large.parent / "home"))
+
+
+@pytest.fixture
+def snapshot(large: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "large.alf"
+    run("alf", "export", "openclaw", large, "-o", path)
+    return path
+
+
+def test_fifty_thousand_memories_are_captured(snapshot: Path) -> None:
+    assert ArchiveFile(snapshot).manifest["layers"]["memory"]["record_count"] >= RECORDS
+
+
+def test_the_snapshot_stays_under_50_megabytes(snapshot: Path) -> None:
+    assert snapshot.stat().st_size < 50_000_000
+
+
+def test_a_delta_after_one_change_is_made_in_under_10_seconds(large: Path, tmp_path: Path) -> None:
+    """The limit is the specification's own; what is really wanted stands in the benchmarks."""
+    head = run("status")["agents"][0]["sequence"]
+    memory = large / "MEMORY.md"
+    memory.write_text(memory.read_text() + "\n## One more\n\nThe ice came early.\n")
+    target = tmp_path / "change.alf-delta"
+    start = time.monotonic()
+    run("sync")
+    run("alf", "export", "openclaw", large, "-o", target, "--since", str(head))
+    assert time.monotonic() - start < 10
+    assert [line["operation"] for line in ArchiveFile(target).lines("memory/delta.jsonl")] == ["create"]
+    assert target.stat().st_size < 100_000
+
+
+def test_search_over_50_000_memories_answers_in_time(large: Path) -> None:
+    """§8.1 asks for 500 ms over 10,000 records."""
+    run("search", large.as_posix(), "warm", "up")
+    times = []
+    for words in (("quiet", "harbour"), ("insurance",), ("Ghent", "contract"), ("orchard", "lease", "Porto")):
+        start = time.monotonic()
+        assert run("search", large.as_posix(), *words)["hits"]
+        times.append(time.monotonic() - start)
+    assert sorted(times)[len(times) // 2] < 0.5

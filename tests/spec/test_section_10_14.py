@@ -1,0 +1,102 @@
+"""ALF §10.14: hard deletion, as far as it concerns files."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from archive_files import ArchiveFile
+from cli_client import run
+
+from lifeboat_alf.snapshot import write_snapshot
+from lifeboat_alf.testing import MemoryState, identity, principals, record
+
+Json = dict[str, Any]
+OLD, OLDER, NOW = "2026-05-04T08:00:00.000Z", "2026-02-04T08:00:00.000Z", "2026-11-20T12:00:00.000Z"
+
+
+@pytest.fixture
+def state() -> MemoryState:
+    """A hundred records in a sealed quarter, three in an older one, two in the current one."""
+    made = MemoryState().put_document("identity.json", identity()).put_document("principals.json", principals())
+    made.add_all(record(f"Old fact number {number:03}.", created_at=OLD) for number in range(100))
+    made.add_all(record(f"Older fact {number}.", created_at=OLDER) for number in range(3))
+    made.add_all(record(f"Fact of today {number}.", created_at=NOW) for number in range(2))
+    return made.seal("memory/partitions/2026-Q1.jsonl", "2026-03-31").seal(
+        "memory/partitions/2026-Q2.jsonl", "2026-06-30"
+    )
+
+
+@pytest.fixture
+def whole(state: MemoryState, tmp_path: Path) -> Path:
+    path = tmp_path / "whole.alf"
+    with path.open("wb") as out:
+        write_snapshot(state, out)
+    return path
+
+
+def _ids(path: Path, *contents: str) -> list[str]:
+    records = ArchiveFile(path).records
+    return [next(item["id"] for item in records if item["content"] == content) for content in contents]
+
+
+def _purge(path: Path, ids: list[str]) -> tuple[Json, ArchiveFile]:
+    target = path.with_name("purged.alf")
+    chosen = [part for record_id in ids for part in ("--record", record_id)]
+    return run("alf", "purge", path, *chosen, "-o", target), ArchiveFile(target)
+
+
+def _partition(archive: ArchiveFile, name: str) -> Json:
+    return next(item for item in archive.partitions if name in item["file"])
+
+
+def test_three_of_a_hundred_records_are_purged_from_a_file(whole: Path) -> None:
+    gone = ["Old fact number 007.", "Old fact number 050.", "Old fact number 099."]
+    ids = _ids(whole, *gone)
+    audit, purged = _purge(whole, ids)
+    partition = _partition(purged, "2026-Q2")
+    data = purged.bodies[partition["file"]]
+    assert partition["record_count"] == len(purged.lines(partition["file"])) == 97
+    assert partition["checksum"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
+    assert data != ArchiveFile(whole).bodies[partition["file"]]
+    for text in (*ids, *gone):
+        assert [name for name, body in purged.bodies.items() if text.encode() in body] == []
+    assert sorted(audit["record_ids"]) == sorted(ids)
+
+
+def test_records_of_two_partitions_are_purged_independently(whole: Path) -> None:
+    ids = _ids(whole, "Old fact number 001.", "Older fact 2.")
+    audit, purged = _purge(whole, ids)
+    assert [_partition(purged, name)["record_count"] for name in ("2026-Q1", "2026-Q2")] == [2, 99]
+    assert sorted(audit["partitions_affected"]) == [
+        "memory/partitions/2026-Q1.jsonl",
+        "memory/partitions/2026-Q2.jsonl",
+    ]
+
+
+def test_a_record_of_the_current_partition_is_purged(whole: Path) -> None:
+    audit, purged = _purge(whole, _ids(whole, "Fact of today 1."))
+    current = purged.partitions[-1]
+    assert [item["content"] for item in purged.lines(current["file"])] == ["Fact of today 0."]
+    assert not current["sealed"]
+    assert audit["partitions_affected"] == [current["file"]]
+
+
+def test_a_purged_file_is_a_valid_archive_without_the_records(whole: Path) -> None:
+    _, purged = _purge(whole, _ids(whole, "Old fact number 042."))
+    assert run("alf", "validate", purged.path, "--strict")["ok"]
+    assert len(purged.records) == 104
+
+
+def test_the_audit_record_tells_nothing_of_the_content(whole: Path) -> None:
+    ids = _ids(whole, "Older fact 0.")
+    audit, _ = _purge(whole, ids)
+    assert set(audit) == {
+        "purge_id", "agent_id", "scope", "record_ids", "partitions_affected",
+        "reason", "requested_at", "completed_at", "requested_by",
+    }  # fmt: skip
+    assert (audit["scope"], audit["reason"]) == ("record_purge", "user_request")
+    assert audit["requested_by"] == principals()["principals"][0]["id"]
+    assert "Older fact" not in str(audit)

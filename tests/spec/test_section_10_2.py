@@ -1,0 +1,113 @@
+"""ALF §10.2: the round trip of a rich agent through its own runtime."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from archive_files import ArchiveFile
+from cli_client import run
+from openclaw_workspaces import StateFolder
+
+from lifeboat_alf.snapshot import write_snapshot
+from lifeboat_alf.testing import MemoryState, full_state, record
+
+STRUCTURED = ("identity.json", "principals.json", "attachments.json")
+
+
+@pytest.fixture
+def rich(openclaw: StateFolder) -> Path:
+    """The main agent with more than a hundred memories, protected."""
+    folder = openclaw.workspace / "memory" / "people"
+    folder.mkdir()
+    for number in range(12):
+        sections = [
+            f"## Visit {number}-{part}\n\nVisitor {number}-{part} asked for berth {part}.\n" for part in range(9)
+        ]
+        (folder / f"visitors-{number}.md").write_text(f"# Visitors {number}\n\n" + "\n".join(sections))
+    run("agents", "add", openclaw.workspace)
+    return openclaw.workspace
+
+
+@pytest.fixture
+def twice(
+    rich: Path, export: Callable[..., ArchiveFile], import_into: Callable[..., Path]
+) -> tuple[ArchiveFile, ArchiveFile, Path]:
+    """The export, the export of what was imported from it, and the imported workspace."""
+    first = export(rich, "first.alf")
+    again = import_into("again", first)
+    return first, export(again, "second.alf"), again
+
+
+def test_the_agent_is_rich(rich: Path, export: Callable[..., ArchiveFile]) -> None:
+    archive = export(rich)
+    assert len(archive.active) >= 100
+    assert archive.identity["version"] == 1
+    assert archive.json("principals.json")["principals"][0]["profile"]["structured"]["name"] == "Mira Lindqvist"
+    assert len(archive.json("credentials.json")["credentials"]) >= 5
+
+
+def test_the_export_is_a_valid_archive(rich: Path, export: Callable[..., ArchiveFile]) -> None:
+    assert run("alf", "validate", export(rich).path, "--strict")["ok"]
+
+
+def test_the_import_writes_every_file(twice: tuple[ArchiveFile, ArchiveFile, Path]) -> None:
+    first, _, workspace = twice
+    wanted = {name.removeprefix("raw/openclaw/") for name in first.bodies if name.startswith("raw/openclaw/")}
+    wanted |= {name.removeprefix("artifacts/") for name in first.bodies if name.startswith("artifacts/")}
+    assert wanted
+    assert {name for name in wanted if not (workspace / name).is_file()} == set()
+
+
+def test_raw_files_come_back_byte_for_byte(rich: Path, twice: tuple[ArchiveFile, ArchiveFile, Path]) -> None:
+    first, second, workspace = twice
+    names = [name for name in first.bodies if name.startswith(("raw/openclaw/", "artifacts/"))]
+    for name in names:
+        relative = name.split("/", 2)[2] if name.startswith("raw/") else name.split("/", 1)[1]
+        assert (workspace / relative).read_bytes() == (rich / relative).read_bytes() == first.bodies[name]
+        assert second.bodies[name] == first.bodies[name]
+
+
+def test_structured_fields_come_back_equal(twice: tuple[ArchiveFile, ArchiveFile, Path]) -> None:
+    first, second, _ = twice
+    for name in STRUCTURED:
+        assert second.json(name) == first.json(name)
+    assert second.records == first.records
+    assert second.manifest["runtime_hints"] == first.manifest["runtime_hints"]
+
+
+def test_the_identity_version_of_every_record_survives(
+    openclaw: StateFolder, export: Callable[..., ArchiveFile], import_into: Callable[..., Path]
+) -> None:
+    run("agents", "add", openclaw.workspace)
+    soul = openclaw.workspace / "SOUL.md"
+    soul.write_text(soul.read_text() + "\nYou may now joke on Fridays.\n")
+    memory = openclaw.workspace / "MEMORY.md"
+    memory.write_text(memory.read_text() + "\n### Fridays\n\nJokes are allowed.\n")
+    run("sync")
+    first = export(openclaw.workspace, "first.alf")
+    versions = {item["id"]: item["source"].get("identity_version") for item in first.records}
+    assert set(versions.values()) == {1, 2}
+    second = export(import_into("again", first), "second.alf")
+    assert {item["id"]: item["source"].get("identity_version") for item in second.records} == versions
+
+
+def test_links_between_records_survive(
+    tmp_path: Path, export: Callable[..., ArchiveFile], import_into: Callable[..., Path]
+) -> None:
+    state = full_state()
+    target = next(state.records())
+    linked = record("Because of the move.", related_records=[{"id": target.id, "relation": "caused_by"}])
+    state.add(linked)
+    second = export(import_into("again", _written(state, tmp_path)), "second.alf")
+    assert second.record_with("Because of the move.")["related_records"] == linked["related_records"]
+    assert json.loads(target.line)["id"] in {item["id"] for item in second.records}
+
+
+def _written(state: MemoryState, folder: Path) -> Path:
+    path = folder / "made.alf"
+    with path.open("wb") as out:
+        write_snapshot(state, out)
+    return path

@@ -1,0 +1,68 @@
+"""ALF §10.5: credentials, as far as they exist: cut out, sealed, opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from archive_files import ArchiveFile
+from cli_client import run
+from openclaw_workspaces import SECRETS, StateFolder
+
+from lifeboat_daemon.context import Context
+from lifeboat_keys.home_keys import HomeKeys
+from lifeboat_keys.sealing import unseal
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file())
+
+
+def test_no_credential_stands_in_clear_in_an_archive(
+    openclaw: StateFolder, isolated_home: Path, export: Callable[..., ArchiveFile]
+) -> None:
+    """Neither in an archive, nor in a delta, nor in anything that is stored."""
+    run("agents", "add", openclaw.workspace)
+    archives = [export(openclaw.workspace, "whole.alf")]
+    note = openclaw.workspace / "MEMORY.md"
+    note.write_text(note.read_text() + f"\n### Careless\n\nThe key is {SECRETS[0]}, do not tell.\n")
+    run("sync")
+    archives.append(export(openclaw.workspace, "later.alf"))
+    archives.append(export(openclaw.workspace, "later.alf-delta", "--since", "0"))
+    for secret in SECRETS:
+        clear = secret.encode()
+        for archive in archives:
+            assert [name for name, data in archive.bodies.items() if clear in data] == []
+        assert [path for path in _files(isolated_home / "lifeboat") if clear in path.read_bytes()] == []
+
+
+def _opened(archive: ArchiveFile, secret: bytes) -> set[str]:
+    opened = set()
+    for credential in archive.json("credentials.json")["credentials"]:
+        opened.add(unseal(credential, secret).decode(errors="replace"))
+    return opened
+
+
+def test_a_credential_opens_with_the_right_key(agent: Path, export: Callable[..., ArchiveFile]) -> None:
+    archive = export(agent)
+    keys = Context.open().keys()
+    payloads = _opened(archive, keys.agent_secret(archive.manifest["agent"]["id"]))
+    for secret in SECRETS:
+        assert any(secret in payload for payload in payloads), "a secret was cut out and not sealed"
+
+
+def test_a_credential_stays_shut_under_a_wrong_key(
+    agent: Path, export: Callable[..., ArchiveFile], tmp_path: Path
+) -> None:
+    from lifeboat_keys.errors import KeysError
+
+    archive = export(agent)
+    other = HomeKeys(tmp_path / "other")
+    other.ensure()
+    agent_id = archive.manifest["agent"]["id"]
+    other.agent_public(agent_id)
+    wrong = other.agent_secret(agent_id)
+    for credential in archive.json("credentials.json")["credentials"]:
+        with pytest.raises(KeysError):
+            unseal(credential, wrong)

@@ -1,0 +1,77 @@
+"""ALF §6.2: what an import owes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from archive_files import ArchiveFile
+from cli_client import run
+
+from lifeboat_alf.snapshot import write_snapshot
+from lifeboat_alf.testing import MemoryState, identity, principals, record
+
+
+def _written(state: MemoryState, path: Path) -> Path:
+    with path.open("wb") as out:
+        write_snapshot(state, out)
+    return path
+
+
+def test_raw_files_are_preferred(tmp_path: Path, import_into: Callable[..., Path]) -> None:
+    soul = b"# My soul\r\n\r\nAs it was  written, trailing blanks and all.  \r\n"
+    state = MemoryState().put("raw/openclaw/SOUL.md", soul).put_document("identity.json", identity())
+    workspace = import_into("new", _written(state, tmp_path / "raw.alf"))
+    assert (workspace / "SOUL.md").read_bytes() == soul
+
+
+def test_an_identity_from_elsewhere_is_written_as_the_runtimes_own_files(
+    tmp_path: Path, import_into: Callable[..., Path]
+) -> None:
+    """Structured only, as a runtime without prose leaves it."""
+    document = identity(goals=["keep the harbour clear"], role="Harbour pilot")
+    del document["prose"]
+    document["source_format"] = "zeroclaw"
+    agent = {"id": document["agent_id"], "name": "Ada", "source_runtime": "zeroclaw"}
+    state = MemoryState(agent=agent, raw_sources=[]).put_document("identity.json", document)
+    state.put_document("principals.json", principals()).add(record("The buoy is red."))
+    workspace = import_into("new", _written(state, tmp_path / "elsewhere.alf"))
+    said = "".join(path.read_text() for path in sorted(workspace.glob("*.md")))
+    for text in ("Ada", "Harbour pilot", "keep the harbour clear", "Robin"):
+        assert text in said
+    assert "The buoy is red." in "".join(path.read_text() for path in workspace.rglob("*.md"))
+
+
+def test_the_command_that_rebuilds_the_index_is_named_where_the_program_is_missing(agent: Path, tmp_path: Path) -> None:
+
+    said = str(run("restore", agent, "--to", tmp_path / "copy", "--yes"))
+    assert "memory index" in said
+
+
+def test_the_runtimes_program_rebuilds_its_index(
+    agent: Path, tmp_path: Path, isolated_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = isolated_home / "bin" / "openclaw"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" >> {isolated_home}/called\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    run("restore", agent, "--yes")
+    assert "memory index" in (isolated_home / "called").read_text()
+
+
+def test_an_unmapped_type_is_kept(
+    tmp_path: Path, import_into: Callable[..., Path], export: Callable[..., ArchiveFile]
+) -> None:
+    state = MemoryState()
+    state.add(record("Dreamt of herons.", memory_type="oneiric", category="night"))
+    (found,) = export(import_into("new", _written(state, tmp_path / "odd.alf")), "again.alf").records
+    assert (found["memory_type"], found["category"]) == ("oneiric", "night")
+
+
+def test_a_dry_run_writes_nothing_and_says_what_it_would(agent: Path, tmp_path: Path) -> None:
+    target = tmp_path / "nowhere"
+    report = run("restore", agent, "--to", target, "--dry-run")
+    assert "MEMORY.md" in str(report)
+    assert not target.exists()
