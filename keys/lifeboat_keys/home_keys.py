@@ -70,15 +70,15 @@ class HomeKeys:
     def ensure(self) -> bool:
         """Make what is missing: the user's key, the device key, the fingerprint key. Never overwrites one.
 
-        Says whether the user's key was made now (its words have then to be shown). Raises NoKey when the user's key
-        was here once and is needed.
+        Says whether the user's key was made now, or by a call that did not get to its end: its words have then to
+        be shown. Raises NoKey when the user's key was here once and is needed.
         """
         with self._store.locked():
-            made = self._store.read(USER_KEY) is None and self._store.read(USER_PUBLIC) is None
-            if made:
+            new = self._read_public() is None
+            if new and self._store.read(USER_KEY) is None:
                 self._keep_user_key(UserKey.generate())
             self._complete()
-        return made
+        return new
 
     def install(self, user_key: UserKey) -> None:
         """Take a key from its words. Raises KeyExists when this home has another one."""
@@ -102,13 +102,16 @@ class HomeKeys:
         return KeyStatus(KeyState.OK, key_id, STORE, "key: unprotected file")
 
     def user_key(self) -> UserKey:
-        """The user's key with its secret. Raises NoKey, KeyUnsafe, KeyDamaged."""
+        """The user's key with its secret. Raises NoKey, KeyUnsafe, KeyDamaged, OtherKey."""
         document = self._store.read(USER_KEY)
         if document is None:
             raise NoKey("there is no key in this home", fix=self._fix())
         key = UserKey(_secret(document, USER_KEY))
         if document.get("key_id") != key.key_id:
             raise KeyDamaged(f"{USER_KEY} does not hold the key it names")
+        known = self._read_public()
+        if known is not None and known != key.public:
+            raise OtherKey(f"{USER_KEY} holds the key {key.key_id}, this home has {known.key_id}")
         return key
 
     @property
@@ -196,7 +199,7 @@ class HomeKeys:
 
     def _complete(self) -> None:
         """Everything that hangs on the user's key, where it is missing; under the lock."""
-        if self._store.read(USER_PUBLIC) is None:
+        if self._read_public() is None:
             self._store.write_once(USER_PUBLIC, self.user_key().public.to_json())
         device = self._read_device()
         if device is None:
@@ -231,9 +234,15 @@ class HomeKeys:
         return DeviceKey(_secret(document, DEVICE_KEY), user, certificate)
 
     def _known_public(self) -> UserPublic | None:
+        known = self._read_public()
+        if known is not None or self._store.read(USER_KEY) is None:
+            return known
+        return self.user_key().public
+
+    def _read_public(self) -> UserPublic | None:
         document = self._store.read(USER_PUBLIC)
         if document is None:
-            return None if self._store.read(USER_KEY) is None else self.user_key().public
+            return None
         try:
             return UserPublic.from_json(document)
         except ValueError as error:

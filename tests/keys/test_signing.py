@@ -1,0 +1,149 @@
+"""Signed sequences: the 24 words alone verify them, and no byte of them can be changed."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.state import Sequence
+from lifeboat_keys import signing
+from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.errors import SignedByAnother
+from lifeboat_keys.signing import Verdict
+from lifeboat_keys.user_key import UserKey
+
+AGENT = "01900000-0000-7000-8000-00000000000a"
+KEY = UserKey(b"k" * 32)
+DEVICE = DeviceKey.generate(KEY)
+
+
+def _sequence(**fields: Any) -> Sequence:
+    plain = Sequence(AGENT, 12, 11, 1, "2026-11-20T18:55:00.123Z", bytes(range(32)))
+    return replace(plain, **fields)
+
+
+def _signed(sequence: Sequence | None = None, device: DeviceKey = DEVICE) -> Sequence:
+    sequence = sequence or _sequence()
+    return replace(sequence, signature=signing.sign(sequence, device))
+
+
+def test_the_words_of_the_key_verify_what_the_device_signed() -> None:
+    again = UserKey.from_words(KEY.words())
+    assert signing.verify(_signed(), again.public) is Verdict.SIGNED
+
+
+def test_the_first_sequence_has_no_base_and_is_signed_like_any_other() -> None:
+    assert signing.verify(_signed(_sequence(number=0, base=None)), KEY.public) is Verdict.SIGNED
+
+
+def test_a_foreign_state_is_unsigned() -> None:
+    assert signing.verify(_sequence(), KEY.public) is Verdict.UNSIGNED
+    assert signing.verify(_sequence(), None) is Verdict.UNSIGNED
+
+
+def test_without_a_trusted_key_a_whole_signature_is_of_an_unknown_signer() -> None:
+    assert signing.verify(_signed(), None) is Verdict.UNKNOWN_SIGNER
+
+
+def test_another_users_signature_is_refused_by_name() -> None:
+    stranger = UserKey.generate()
+    theirs = _signed(device=DeviceKey.generate(stranger))
+    with pytest.raises(SignedByAnother, match=stranger.key_id):
+        signing.verify(theirs, KEY.public)
+
+
+def test_a_device_that_certifies_itself_is_refused() -> None:
+    forger = DeviceKey(b"f" * 32, KEY.public, UserKey.generate().sign(b"anything"))
+    with pytest.raises(SignatureError, match="certificate"):
+        signing.verify(_signed(device=forger), KEY.public)
+
+
+def test_a_certificate_of_another_device_does_not_help() -> None:
+    forger = DeviceKey(b"f" * 32, KEY.public, DEVICE.certificate)
+    with pytest.raises(SignatureError, match="certificate"):
+        signing.verify(_signed(device=forger), KEY.public)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"agent_id": "01900000-0000-7000-8000-00000000000b"},
+        {"number": 13},
+        {"base": 10},
+        {"base": None},
+        {"epoch": 2},
+        {"time": "2026-11-20T18:55:00.124Z"},
+        {"digest": bytes(32)},
+        {"digest": b""},
+    ],
+)
+def test_a_signature_holds_for_exactly_one_sequence(change: dict[str, Any]) -> None:
+    with pytest.raises(SignatureError):
+        signing.verify(replace(_signed(), **change), KEY.public)
+
+
+def test_a_signature_of_another_kind_does_not_pass_as_one_of_a_sequence() -> None:
+    sequence = _sequence()
+    statement = {
+        "agent": AGENT,
+        "sequence": 12,
+        "base": 11,
+        "epoch": 1,
+        "time": sequence.time,
+        "digest": sequence.digest.hex(),
+    }
+    assert signing.verify(replace(sequence, signature=DEVICE.testify("sequence", statement)), KEY.public)
+    with pytest.raises(SignatureError):
+        signing.verify(replace(sequence, signature=DEVICE.testify("agent pair", statement)), KEY.public)
+
+
+def _strings(document: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    if isinstance(document, dict):
+        return [found for key, value in document.items() for found in _strings(value, (*path, key))]
+    return [path] if isinstance(document, str) else []
+
+
+@given(st.data(), st.booleans())
+def test_any_flipped_byte_of_any_field_is_refused(draw: st.DataObject, trusting: bool) -> None:
+    signed = _signed()
+    document = copy.deepcopy(signed.signature)
+    assert document is not None
+    *parents, name = draw.draw(st.sampled_from(_strings(document)))
+    holder = document
+    for parent in parents:
+        holder = holder[parent]
+    data = bytearray(holder[name].encode())
+    place = draw.draw(st.integers(0, len(data) - 1))
+    data[place] ^= draw.draw(st.integers(1, 255))
+    holder[name] = data.decode("latin-1")
+    with pytest.raises(SignatureError):
+        signing.verify(replace(signed, signature=document), KEY.public if trusting else None)
+
+
+@pytest.mark.parametrize("field", ["version", "algorithm", "device", "user", "certificate", "signature"])
+@pytest.mark.parametrize("value", [None, 2, "", [], {}])
+def test_a_missing_or_misshapen_field_is_refused(field: str, value: object) -> None:
+    signed = _signed()
+    with pytest.raises(SignatureError, match="not well formed"):
+        signing.verify(replace(signed, signature={**(signed.signature or {}), field: value}), KEY.public)
+
+
+def test_a_signature_that_is_no_object_is_refused() -> None:
+    with pytest.raises(SignatureError, match="not well formed"):
+        signing.verify(_sequence(signature=["x"]), None)
+
+
+def test_a_state_without_a_digest_is_not_signed() -> None:
+    with pytest.raises(ValueError, match="digest"):
+        signing.sign(_sequence(digest=b""), DEVICE)
+
+
+def test_the_secrets_of_a_device_show_in_no_repr() -> None:
+    device = DeviceKey.certified(b"\x41" * 32, KEY)
+    assert "4141" not in repr(device)
