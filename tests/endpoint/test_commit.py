@@ -117,9 +117,7 @@ def test_a_delete_is_in_place_when_known_and_appended_when_not(vault: Vault) -> 
     assert [(item.id, item.position) for item in vault.state().records()] == [(known.id, 0), (tombstone.id, 1)]
 
 
-@pytest.mark.parametrize(
-    "case", ["created twice", "update of nothing", "twice in a draft", "other partition", "no body"]
-)
+@pytest.mark.parametrize("case", ["created twice", "update of nothing", "twice in a draft", "other partition", "bare"])
 def test_a_draft_that_does_not_fit_is_refused_whole(vault: Vault, case: str) -> None:
     known = create("Likes tea.")
     commit(vault, Draft({}, [known]))

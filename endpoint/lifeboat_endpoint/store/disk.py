@@ -27,6 +27,8 @@ class DiskBlobs:
         with _translated():
             try:
                 self._files.write_new(path, data, mode=0o600)
+            except FileExistsError:
+                raise
             except OSError:
                 # Half a body is nobody's; if even this fails the next sweep takes it.
                 with contextlib.suppress(OSError):

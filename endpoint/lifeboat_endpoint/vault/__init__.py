@@ -4,6 +4,21 @@ from lifeboat_endpoint.vault.draft import Draft, EntryPut, RecordPut
 from lifeboat_endpoint.vault.retention import Retention
 from lifeboat_endpoint.vault.rows import AuditRow, Pin, SequenceRow
 from lifeboat_endpoint.vault.state import VaultState
+from lifeboat_endpoint.vault.thinning import ThinReport
 from lifeboat_endpoint.vault.vault import Vault
+from lifeboat_endpoint.vault.verification import Finding, Verification
 
-__all__ = ["AuditRow", "Draft", "EntryPut", "Pin", "RecordPut", "Retention", "SequenceRow", "Vault", "VaultState"]
+__all__ = [
+    "AuditRow",
+    "Draft",
+    "EntryPut",
+    "Finding",
+    "Pin",
+    "RecordPut",
+    "Retention",
+    "SequenceRow",
+    "ThinReport",
+    "Vault",
+    "VaultState",
+    "Verification",
+]

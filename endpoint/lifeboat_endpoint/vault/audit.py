@@ -10,7 +10,7 @@ from lifeboat_alf import codec, times
 from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint.store.protocols import MetadataStore
 from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.rows import AuditRow
+from lifeboat_endpoint.vault.rows import AuditRow, json_of
 
 _START = b"lifeboat audit 1"
 
@@ -27,7 +27,7 @@ def append(metadata: MetadataStore, now: datetime, kind: str, subject: str, deta
 def rows(metadata: MetadataStore) -> Iterator[AuditRow]:
     """All rows, oldest first."""
     for number, time, kind, subject, details, digest in metadata.rows(sql.AUDIT):
-        yield AuditRow(number, time, kind, subject, codec.decode(details.encode()), digest)
+        yield AuditRow(number, time, kind, subject, json_of(details), digest)
 
 
 def broken(metadata: MetadataStore) -> list[int]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_alf import codec, merkle
+from lifeboat_alf import merkle
 from lifeboat_endpoint.store.protocols import MetadataStore
 from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.rows import json_of
 
 Item = tuple[int, bytes, bytes]
 """(bucket, key, item hash)"""
@@ -59,6 +60,6 @@ def _live_items(metadata: MetadataStore, touched: set[int]) -> Iterator[Item]:
 
 def _items(metadata: MetadataStore, entries: str, records: str, parameters: tuple[int, ...]) -> Iterator[Item]:
     for bucket, path, meta, leaf in metadata.rows(entries, parameters):
-        yield bucket, merkle.entry_key(path), merkle.entry_hash(path, codec.decode(meta.encode()), leaf)
+        yield bucket, merkle.entry_key(path), merkle.entry_hash(path, json_of(meta), leaf)
     for bucket, record_id, partition, position, leaf in metadata.rows(records, parameters):
         yield bucket, merkle.record_key(record_id), merkle.record_hash(record_id, partition, position, leaf)

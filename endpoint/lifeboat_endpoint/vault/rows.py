@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import msgspec
 
 from lifeboat_alf import codec
 from lifeboat_alf.state import JsonObject, Sequence
+from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.store.protocols import Row
 
 
@@ -55,8 +59,16 @@ class AuditRow:
     hash: bytes
 
 
+def json_of(text: str) -> Any:
+    """A JSON value the vault wrote. Raises VaultDamaged when somebody else wrote it."""
+    try:
+        return codec.decode(text.encode())
+    except (msgspec.DecodeError, AttributeError) as error:
+        raise VaultDamaged(f"a row holds what is not JSON: {error}") from error
+
+
 def sequence_row(row: Row, pins: list[Pin]) -> SequenceRow:
     number, base, epoch, time, raw_time, kind, writer, digest, signature, label, counts, size = row
-    document = None if signature is None else codec.decode(signature.encode())
-    numbers = codec.decode(counts.encode())
+    document = None if signature is None else json_of(signature)
+    numbers = json_of(counts)
     return SequenceRow(number, base, epoch, time, raw_time, kind, writer, digest, document, label, pins, numbers, size)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_alf import codec
 from lifeboat_alf.state import Entry, Leaf, Record, Sequence
 from lifeboat_endpoint.store.protocols import MetadataStore, Row
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.objects import Objects, Stored
+from lifeboat_endpoint.vault.rows import json_of
 
 
 class VaultState:
@@ -61,7 +61,7 @@ class VaultState:
 def entry_of(row: Row) -> Entry:
     path, meta, leaf, salt, size, sha256 = row[:6]
     digest = None if sha256 is None else sha256.hex()
-    return Entry(path, codec.decode(meta.encode()), Leaf(leaf, salt or b""), size, digest)
+    return Entry(path, json_of(meta), Leaf(leaf, salt or b""), size, digest)
 
 
 def object_of(entry_row: Row) -> int:

@@ -36,6 +36,9 @@ OBJECT_DEPTH = "select depth from object where id = ?"
 OBJECTS = "select id, leaf, salt, sha256, size, body is not null or file is not null from object order by id"
 OBJECTS_WITH_CONTENT = """select id, leaf from object
     where sha256 = ? and size = ? and (body is not null or file is not null) order by id"""
+OBJECTS_AT = """select id, leaf, salt, sha256, size, body is not null or file is not null from object where id in (
+    select object from entry where first <= ? and (last is null or last > ?)
+    union select object from record where first <= ? and (last is null or last > ?)) order by id"""
 OBJECT_USED = """select 1 from entry where object = ? union all select 1 from record where object = ?
     union all select 1 from object where replaced_by = ? limit 1"""
 OBJECTS_ON = "select id from object where base = ? order by id"
@@ -92,6 +95,16 @@ ENTRIES_ENDED = f"{_ENTRY} where {_ENDED}"
 ENTRIES_BEGUN = f"{_ENTRY} where {_BEGUN}"
 RECORDS_ENDED = f"{_RECORD} where {_ENDED}"
 RECORDS_BEGUN = f"{_RECORD} where {_BEGUN}"
+
+# The parts of rows that digests cover, at one sequence and between two
+_ENTRY_ITEM = "select e.path, e.meta, o.leaf from entry e join object o on o.id = e.object"
+_RECORD_ITEM = "select r.id, r.partition, r.position, o.leaf from record r join object o on o.id = r.object"
+ENTRY_ITEMS_AT = f"{_ENTRY_ITEM} where {_ALIVE}"
+ENTRY_ITEMS_BEGUN = f"{_ENTRY_ITEM} where {_BEGUN}"
+ENTRY_ITEMS_ENDED = f"{_ENTRY_ITEM} where {_ENDED}"
+RECORD_ITEMS_AT = f"{_RECORD_ITEM} where {_ALIVE}"
+RECORD_ITEMS_BEGUN = f"{_RECORD_ITEM} where {_BEGUN}"
+RECORD_ITEMS_ENDED = f"{_RECORD_ITEM} where {_ENDED}"
 
 # Buckets of the head's digest
 BUCKETS = "select hash from bucket order by number"

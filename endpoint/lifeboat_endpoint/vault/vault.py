@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +13,7 @@ from typing import Any, Self
 from lifeboat_alf import codec, ids, times
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
+from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import Changes, JsonObject
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.store import schema
@@ -23,12 +25,17 @@ from lifeboat_endpoint.vault import audit, changes, digest, objects
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.commit import Commit, Origin, Sign, text_key
 from lifeboat_endpoint.vault.draft import Draft
-from lifeboat_endpoint.vault.rows import AuditRow, Pin, SequenceRow, sequence_row
+from lifeboat_endpoint.vault.retention import Retention
+from lifeboat_endpoint.vault.rows import AuditRow, Pin, SequenceRow, json_of, sequence_row
 from lifeboat_endpoint.vault.state import VaultState
+from lifeboat_endpoint.vault.thinning import ThinReport, thin
+from lifeboat_endpoint.vault.verification import Finding, Verification, Verifier
+from lifeboat_keys.user_key import UserPublic
 
 FILE = "vault.db"
 BODIES = "objects"
 FIRST_EPOCH = 1
+_VERIFIED = "last_verified"
 
 Moment = datetime | str
 """A datetime with a zone, or RFC 3339 text."""
@@ -230,7 +237,7 @@ class Vault:
     def get(self, key: str, default: Any = None) -> Any:
         """A small JSON value decided earlier."""
         row = self._metadata.row(sql.DECISION, (key,))
-        return default if row is None else codec.decode(row[0].encode())
+        return default if row is None else json_of(row[0])
 
     def set(self, key: str, value: Any, *, kind: str = "decision") -> None:
         """Keep a small JSON value; None forgets it. The audit row names the key, not the value."""
@@ -254,6 +261,52 @@ class Vault:
     def check_audit(self) -> list[int]:
         """Numbers of audit rows that do not follow from the one before; empty when the chain is whole."""
         return audit.broken(self._metadata)
+
+    def thin(self, retention: Retention, now: datetime) -> ThinReport:
+        """Let go of old sequences, at most a tenth of them; every one that stays still restores to its digest.
+
+        `now` is a time the caller trusts. The head, pinned and labelled sequences and the last verified one stay.
+        """
+        before = self.size()
+        with self._metadata.transaction():
+            writing = objects.ObjectWriter(self._metadata, self._blobs)
+            try:
+                report = thin(self._metadata, writing, self.sequences(), retention, now, self.last_verified())
+            except BaseException:
+                writing.discard()
+                raise
+        reached(Step.THIN_SWEPT)
+        objects.sweep(self._metadata, self._blobs)
+        if report.dropped:
+            self._metadata.compact()
+        return replace(report, bytes_freed=before - self.size())
+
+    def verify(self, number: int | None = None, *, trusted: UserPublic | None, whole: bool = True) -> Verification:
+        """Hold a sequence (the head unless named) against its bytes, digest and signature; with `whole` also every
+        other kept one, the audit and the tables. Reads everything it judges; findings are in the result, never raised.
+
+        Raises UnknownSequence.
+        """
+        verifier = Verifier(self._metadata, self._blobs, self.agent_id, trusted)
+        with self._metadata.snapshot():
+            try:
+                row = self.head() if number is None else self.sequence(number)
+                rows = self.sequences() if whole else []
+            except errors.VaultDamaged as error:
+                return Verification(number, findings=[Finding("rows", "sequences", error.message)])
+            if whole:
+                return verifier.whole(None if row is None else row.number, rows)
+            return Verification(None) if row is None else verifier.one(row)
+
+    def mark_verified(self, number: int) -> None:
+        """Remember that a sequence was read back and found whole; it is not thinned while it is the last such one."""
+        self.sequence(number)
+        self.set(_VERIFIED, {"sequence": number, "time": times.to_text(self._clock.now())}, kind="verified")
+
+    def last_verified(self) -> int | None:
+        """The number given to `mark_verified` last."""
+        found = self.get(_VERIFIED)
+        return None if found is None else int(found["sequence"])
 
     def size(self) -> int:
         """Bytes on disk."""

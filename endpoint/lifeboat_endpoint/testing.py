@@ -1,0 +1,206 @@
+"""What any pair of stores must do for a vault to stand on it: subclass in a test module, pytest does the rest.
+
+class TestMyStores(StoreConformance):
+    def open_stores(self, folder):
+        return MyMetadata(folder), MyBlobs(folder)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from lifeboat_alf import codec, merkle
+from lifeboat_alf.seams.clock import SystemClock
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.testing import AGENT_ID, quarter_file, record
+from lifeboat_endpoint.errors import DraftInvalid, VaultBusy, VaultDamaged, VaultError
+from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
+from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Retention, Vault
+from lifeboat_endpoint.vault.vault import initialise
+
+_START = datetime(2026, 10, 1, 12, tzinfo=UTC)
+_SET = "insert into decision(key, value) values (?, ?)"
+_GET = "select value from decision where key = ?"
+_KEYS = "select key from decision order by key"
+
+
+class StoreConformance(ABC):
+    """One test per promise of `MetadataStore` and `BlobStore`, and a history lived through on both."""
+
+    @abstractmethod
+    def open_stores(self, folder: Path) -> tuple[MetadataStore, BlobStore]:
+        """The pair kept in `folder`, made when missing. Called more than once for one folder: another process."""
+
+    def _metadata(self, folder: Path) -> MetadataStore:
+        metadata, _ = self.open_stores(folder)
+        metadata.prepare()
+        return metadata
+
+    def _blobs(self, folder: Path) -> BlobStore:
+        return self.open_stores(folder)[1]
+
+    # Rows -------------------------------------------------------------------------------------------------------
+
+    def test_what_was_committed_is_there_for_the_next_one(self, tmp_path: Path) -> None:
+        first = self._metadata(tmp_path)
+        with first.transaction():
+            assert first.execute(_SET, ("key", "value")) == 1
+        first.close()
+        assert self._metadata(tmp_path).row(_GET, ("key",)) == ("value",)
+
+    def test_a_transaction_that_fails_leaves_nothing(self, tmp_path: Path) -> None:
+        metadata = self._metadata(tmp_path)
+
+        def fail() -> None:
+            with metadata.transaction():
+                metadata.execute(_SET, ("key", "value"))
+                raise KeyboardInterrupt
+
+        assert isinstance(_raised(fail), KeyboardInterrupt)
+        assert metadata.row(_GET, ("key",)) is None
+
+    def test_a_broken_constraint_is_an_invalid_draft(self, tmp_path: Path) -> None:
+        metadata = self._metadata(tmp_path)
+
+        def break_it() -> None:
+            with metadata.transaction():
+                metadata.execute_many(_SET, [("key", "value"), ("key", "again")])
+
+        assert isinstance(_raised(break_it), DraftInvalid)
+        assert list(metadata.rows(_KEYS)) == []
+
+    def test_a_row_cannot_name_an_object_that_is_not_there(self, tmp_path: Path) -> None:
+        metadata = self._metadata(tmp_path)
+
+        def break_it() -> None:
+            with metadata.transaction():
+                values = ("path", 7, "{}", 0, 0)
+                metadata.execute("insert into entry(path, object, meta, bucket, first) values (?, ?, ?, ?, ?)", values)
+
+        assert isinstance(_raised(break_it), DraftInvalid)
+
+    def test_there_is_one_writer_at_a_time(self, tmp_path: Path) -> None:
+        first, second = self._metadata(tmp_path), self._metadata(tmp_path)
+
+        def write_too() -> None:
+            with second.transaction(wait=False):
+                second.execute(_SET, ("other", "value"))
+
+        with first.transaction():
+            first.execute(_SET, ("key", "value"))
+            assert isinstance(_raised(write_too), VaultBusy)
+            assert second.row(_GET, ("key",)) is None
+        write_too()
+
+    def test_a_snapshot_sees_one_moment(self, tmp_path: Path) -> None:
+        reader, writer = self._metadata(tmp_path), self._metadata(tmp_path)
+        with reader.snapshot():
+            assert reader.row(_GET, ("key",)) is None
+            with writer.transaction():
+                writer.execute(_SET, ("key", "value"))
+            assert reader.row(_GET, ("key",)) is None
+        assert reader.row(_GET, ("key",)) == ("value",)
+
+    def test_rows_are_streamed_while_other_statements_run(self, tmp_path: Path) -> None:
+        metadata = self._metadata(tmp_path)
+        with metadata.transaction():
+            metadata.execute_many(_SET, ((f"{number:05}", str(number)) for number in range(1000)))
+        values = [metadata.row(_GET, key) for key in metadata.rows(_KEYS)]
+        assert values == [(str(number),) for number in range(1000)]
+
+    def test_text_is_ordered_by_its_utf8_bytes(self, tmp_path: Path) -> None:
+        metadata = self._metadata(tmp_path)
+        keys = ["a", "A", "é", "z", "\uffff", "\U00010000", "a/b", "a.b", ""]
+        with metadata.transaction():
+            metadata.execute_many(_SET, [(key, "") for key in keys])
+        assert [key for (key,) in metadata.rows(_KEYS)] == sorted(keys, key=str.encode)
+
+    def test_bytes_and_large_numbers_survive(self, tmp_path: Path) -> None:
+        metadata = self._metadata(tmp_path)
+        body = bytes(range(256)) * 3
+        with metadata.transaction():
+            metadata.execute("insert into bucket(number, hash) values (?, ?)", (2**62, body))
+        assert metadata.row("select number, hash from bucket") == (2**62, body)
+
+    def test_space_is_counted_and_given_back_and_nothing_is_wrong(self, tmp_path: Path) -> None:
+        metadata = self._metadata(tmp_path)
+        with metadata.transaction():
+            metadata.execute_many(_SET, ((str(number), "x" * 4000) for number in range(500)))
+        with metadata.transaction():
+            metadata.execute("delete from decision")
+        before = metadata.size()
+        metadata.compact()
+        assert 0 < metadata.size() < before and metadata.problems() == []
+
+    # Bodies -----------------------------------------------------------------------------------------------------
+
+    def test_a_body_is_there_for_the_next_one(self, tmp_path: Path) -> None:
+        first = self._blobs(tmp_path)
+        first.put("0a", b"body" * 1000)
+        first.put("0b", b"")
+        first.flush()
+        second = self._blobs(tmp_path)
+        assert second.read("0a") == b"body" * 1000 and second.read("0b") == b""
+        assert sorted(second.names()) == ["0a", "0b"] and second.size() == 4000
+
+    def test_a_body_is_written_once(self, tmp_path: Path) -> None:
+        blobs = self._blobs(tmp_path)
+        blobs.put("0a", b"body")
+        assert isinstance(_raised(lambda: blobs.put("0a", b"other")), VaultError)
+        assert blobs.read("0a") == b"body"
+
+    def test_a_missing_body_is_damage_and_removing_it_again_is_not(self, tmp_path: Path) -> None:
+        blobs = self._blobs(tmp_path)
+        blobs.put("0a", b"body")
+        blobs.remove("0a")
+        blobs.remove("0a")
+        assert isinstance(_raised(lambda: blobs.read("0a")), VaultDamaged) and list(blobs.names()) == []
+
+    # A vault on both --------------------------------------------------------------------------------------------
+
+    def test_a_history_is_kept_thinned_and_verified(self, tmp_path: Path) -> None:
+        metadata, blobs = self.open_stores(tmp_path)
+        initialise(metadata, AGENT_ID, SystemClock())
+        vault = Vault(metadata, blobs, files=SystemFiles(), clock=SystemClock())
+        expected = [_live_a_day(vault, day) for day in range(30)]
+        assert [row.digest for row in vault.sequences()] == expected
+        assert vault.changes(3, 20) and not vault.changes(5, 5)
+        while vault.thin(Retention(), _START + timedelta(days=400)).dropped:
+            pass
+        kept = vault.sequences()
+        assert len(kept) < 10 and all(row.digest == expected[row.number] for row in kept)
+        assert all(merkle.state_digest(vault.state(row.number)) == row.digest for row in kept)
+        assert vault.verify(trusted=None).findings == []
+
+
+def _live_a_day(vault: Vault, day: int) -> bytes:
+    """One sequence with a note that grows, a large file that is new and a memory; its digest."""
+    time = _START + timedelta(days=day)
+    memory = record(f"Day {day} was fine.", created_at="2026-10-01T08:00:00.000Z")
+    partition = quarter_file("2026-10-01T08:00:00.000Z")
+    note = "\n".join(f"- day {number}: the lighthouse was lit at {number % 24}" for number in range(day * 40)).encode()
+    entries = {"raw/note.md": EntryPut({}, note), "raw/large.bin": EntryPut({}, _noise(day))}
+    draft = Draft(entries, [RecordPut("create", memory["id"], partition, codec.encode(memory))])
+    made = vault.commit(draft, kind="capture", writer="test", time=time)
+    assert made is not None
+    return made.digest
+
+
+def _noise(day: int) -> bytes:
+    """300 KB that do not compress."""
+    leaf, block = b"%d" % day, []
+    for _ in range(300 << 5):
+        leaf = merkle.root([leaf])
+        block.append(leaf)
+    return b"".join(block)
+
+
+def _raised(action: Callable[[], object]) -> BaseException | None:
+    try:
+        action()
+    except BaseException as error:
+        return error
+    return None

@@ -1,0 +1,95 @@
+"""Thinning: sequences go, and with them every row and object that no kept sequence needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_endpoint.vault import audit
+from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.objects import ObjectWriter
+from lifeboat_endpoint.vault.retention import Retention, to_drop
+from lifeboat_endpoint.vault.rows import SequenceRow
+
+
+@dataclass(frozen=True, slots=True)
+class ThinReport:
+    """What one run did: the numbers that went, how many are left, objects dropped and re-encoded, bytes freed on
+    disk (negative when re-encoding took more than dropping gave)."""
+
+    dropped: list[int]
+    kept: int
+    objects_dropped: int = 0
+    objects_reencoded: int = 0
+    bytes_freed: int = 0
+
+
+def thin(
+    metadata: MetadataStore,
+    writer: ObjectWriter,
+    rows: list[SequenceRow],
+    retention: Retention,
+    now: datetime,
+    verified: int | None,
+) -> ThinReport:
+    """Drop what the retention lets go, in the caller's transaction."""
+    reached(Step.THIN_PLANNED)
+    dropped = to_drop(rows, retention, now, verified)
+    if not dropped:
+        return ThinReport([], len(rows))
+    _drop_sequences(metadata, dropped)
+    unneeded = _drop_rows(metadata)
+    reencoded = _reencode(metadata, writer, unneeded)
+    _drop_objects(metadata, unneeded)
+    details = {"sequences": dropped, "objects": len(unneeded), "reencoded": reencoded}
+    audit.append(metadata, now, "thin", f"{dropped[0]}..{dropped[-1]}", details)
+    reached(Step.THIN_COMMITTED)
+    return ThinReport(dropped, len(rows) - len(dropped), len(unneeded), reencoded)
+
+
+def _drop_sequences(metadata: MetadataStore, numbers: list[int]) -> None:
+    """With their pins, which have all run out."""
+    metadata.execute_many(sql.DROP_PINS, [(number,) for number in numbers])
+    metadata.execute_many(sql.DROP_SEQUENCE, [(number,) for number in numbers])
+
+
+def _drop_rows(metadata: MetadataStore) -> set[int]:
+    """Drop the rows in which no kept sequence lies; the objects that nothing uses any more."""
+    statements = (sql.UNNEEDED_ENTRY_OBJECTS, sql.UNNEEDED_RECORD_OBJECTS)
+    candidates = {number for statement in statements for (number,) in metadata.rows(statement)}
+    metadata.execute(sql.DROP_UNNEEDED_ENTRIES)
+    metadata.execute(sql.DROP_UNNEEDED_RECORDS)
+    return {number for number in candidates if metadata.row(sql.OBJECT_USED, (number,) * 3) is None}
+
+
+def _reencode(metadata: MetadataStore, writer: ObjectWriter, unneeded: set[int]) -> int:
+    """Let whatever stays but rests on something unneeded rest on the nearest of its bases that stays; how many."""
+    reached(Step.THIN_REENCODED)
+    resting = {
+        number for base in unneeded for (number,) in metadata.rows(sql.OBJECTS_ON, (base,)) if number not in unneeded
+    }
+    for number in sorted(resting):
+        writer.reencode(number, _staying_base(metadata, number, unneeded))
+    writer.flush()
+    return len(resting)
+
+
+def _staying_base(metadata: MetadataStore, number: int, unneeded: set[int]) -> int | None:
+    base = _base_of(metadata, number)
+    while base is not None and base in unneeded:
+        base = _base_of(metadata, base)
+    return base
+
+
+def _base_of(metadata: MetadataStore, number: int) -> int | None:
+    row = metadata.row(sql.OBJECT_BASE, (number,))
+    return None if row is None else row[0]
+
+
+def _drop_objects(metadata: MetadataStore, unneeded: Iterable[int]) -> None:
+    """Newest first: a patch goes before what it rests on."""
+    reached(Step.THIN_ROWS_DROPPED)
+    metadata.execute_many(sql.DROP_OBJECT, [(number,) for number in sorted(unneeded, reverse=True)])

@@ -1,0 +1,215 @@
+"""Verification: what is kept against what was digested, what was digested against what was signed.
+
+Nothing here raises for what it finds; everything found is in the result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from lifeboat_alf import merkle
+from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.state import BodyAbsent, Leaf
+from lifeboat_endpoint.errors import VaultDamaged, VaultUnusable
+from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore, Row
+from lifeboat_endpoint.vault import audit, digest
+from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.objects import Objects
+from lifeboat_endpoint.vault.rows import SequenceRow, json_of
+from lifeboat_keys import signing
+from lifeboat_keys.signing import Verdict
+from lifeboat_keys.user_key import UserPublic
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it should be. `kind` is one of body, digest, signature, audit, rows, database."""
+
+    kind: str
+    subject: str
+    message: str
+
+
+@dataclass
+class Verification:
+    """What was looked at and what was found. `number` is the sequence asked for (None: an empty vault); `unsigned`
+    and `unknown_signer` list sequences whose signature is missing or, without a trusted key, shows nothing."""
+
+    number: int | None
+    sequences: int = 0
+    objects: int = 0
+    bytes: int = 0
+    absent: int = 0
+    unsigned: list[int] = field(default_factory=list)
+    unknown_signer: list[int] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+    def found(self, kind: str, subject: str, message: str) -> None:
+        self.findings.append(Finding(kind, subject, message))
+
+
+class Verifier:
+    """One verification of one vault, inside one snapshot of its tables."""
+
+    def __init__(self, metadata: MetadataStore, blobs: BlobStore, agent_id: str, trusted: UserPublic | None) -> None:
+        self._metadata = metadata
+        self._objects = Objects(metadata, blobs)
+        self._agent_id = agent_id
+        self._trusted = trusted
+
+    def one(self, row: SequenceRow) -> Verification:
+        """The bytes, the digest and the signature of one sequence."""
+        result = Verification(row.number)
+        self._guarded(result, lambda: self._bodies(result, sql.OBJECTS_AT, (row.number,) * 4))
+        self._guarded(result, lambda: self._digests(result, [row]))
+        self._signature(result, row)
+        return result
+
+    def whole(self, number: int | None, rows: list[SequenceRow]) -> Verification:
+        """Every body once, every kept sequence's digest and signature, the audit chain and the tables themselves."""
+        result = Verification(number)
+        for problem in self._metadata.problems():
+            result.found("database", "vault.db", problem)
+        checks: list[Callable[[], None]] = [
+            lambda: self._bodies(result, sql.OBJECTS, ()),
+            lambda: self._digests(result, rows),
+            lambda: self._intervals(result),
+            lambda: self._buckets(result),
+            lambda: self._audit(result, rows),
+        ]
+        for check in checks:
+            self._guarded(result, check)
+        for row in rows:
+            self._signature(result, row)
+        return result
+
+    def _guarded(self, result: Verification, check: Callable[[], None]) -> None:
+        """A table that cannot be read, or a text in it that is not what we write, is a finding too."""
+        try:
+            check()
+        except (VaultDamaged, VaultUnusable) as error:
+            result.found("database", "vault.db", error.message)
+        except (TypeError, ValueError, AttributeError) as error:
+            result.found("rows", "vault.db", f"a value in a row is not of its kind: {error}")
+
+    # Bytes ------------------------------------------------------------------------------------------------------
+
+    def _bodies(self, result: Verification, statement: str, parameters: tuple[int, ...]) -> None:
+        for row in self._metadata.rows(statement, parameters):
+            result.objects += 1
+            problem = self._body_problem(result, row)
+            if problem:
+                result.found("body", f"object {row[0]}", problem)
+
+    def _body_problem(self, result: Verification, row: Row) -> str | None:
+        number, leaf, salt, sha256, size, held = row
+        if not held:
+            result.absent += 1
+            return None
+        try:
+            body = self._objects.read(number)
+        except (VaultDamaged, VaultUnusable, BodyAbsent) as error:
+            return str(error)
+        result.bytes += len(body)
+        if not merkle.leaf_holds(Leaf(leaf, salt or b""), body):
+            return "the bytes are not what the leaf commits to"
+        wrong = len(body) != size or (sha256 is not None and hashlib.sha256(body).digest() != sha256)
+        return "size or hash beside the bytes are not theirs" if wrong else None
+
+    # Digests and signatures -------------------------------------------------------------------------------------
+
+    def _digests(self, result: Verification, rows: list[SequenceRow]) -> None:
+        """From one sequence to the next only what changed is hashed again."""
+        tree = _Tree()
+        before: int | None = None
+        for row in rows:
+            for key, item in self._leaving(before, row.number):
+                tree.remove(key, item)
+            for key, item in self._coming(before, row.number):
+                tree.add(key, item)
+            if tree.root() != row.digest:
+                result.found("digest", f"sequence {row.number}", "the state is not the one that was digested")
+            result.sequences += 1
+            before = row.number
+
+    def _coming(self, before: int | None, number: int) -> Iterator[tuple[bytes, bytes]]:
+        if before is None:
+            return self._items(sql.ENTRY_ITEMS_AT, sql.RECORD_ITEMS_AT, (number, number))
+        return self._items(sql.ENTRY_ITEMS_BEGUN, sql.RECORD_ITEMS_BEGUN, (before, number, number))
+
+    def _leaving(self, before: int | None, number: int) -> Iterator[tuple[bytes, bytes]]:
+        if before is None:
+            return iter(())
+        return self._items(sql.ENTRY_ITEMS_ENDED, sql.RECORD_ITEMS_ENDED, (before, number, before))
+
+    def _items(self, entries: str, records: str, parameters: tuple[int, ...]) -> Iterator[tuple[bytes, bytes]]:
+        for path, meta, leaf in self._metadata.rows(entries, parameters):
+            yield merkle.entry_key(path), merkle.entry_hash(path, json_of(meta), leaf)
+        for record_id, partition, position, leaf in self._metadata.rows(records, parameters):
+            yield merkle.record_key(record_id), merkle.record_hash(record_id, partition, position, leaf)
+
+    def _signature(self, result: Verification, row: SequenceRow) -> None:
+        try:
+            verdict = signing.verify(row.as_sequence(self._agent_id), self._trusted)
+        except SignatureError as error:
+            result.found("signature", f"sequence {row.number}", error.message)
+            return
+        if verdict is Verdict.UNSIGNED:
+            result.unsigned.append(row.number)
+        elif verdict is Verdict.UNKNOWN_SIGNER:
+            result.unknown_signer.append(row.number)
+
+    # Tables -----------------------------------------------------------------------------------------------------
+
+    def _intervals(self, result: Verification) -> None:
+        for (subject,) in self._metadata.rows(sql.BAD_INTERVALS):
+            result.found("rows", subject, "ends before it begins")
+        for statement in (sql.OVERLAPPING_ENTRIES, sql.OVERLAPPING_RECORDS):
+            for (subject,) in self._metadata.rows(statement):
+                result.found("rows", subject, "stands twice in one state")
+        for (partition,) in self._metadata.rows(sql.SPARSE_PARTITIONS):
+            result.found("rows", partition, "has gaps in its positions")
+
+    def _buckets(self, result: Verification) -> None:
+        if digest.stored_buckets(self._metadata) != digest.live_buckets(self._metadata):
+            result.found("rows", "buckets", "are not those of the newest state")
+
+    def _audit(self, result: Verification, rows: list[SequenceRow]) -> None:
+        for number in audit.broken(self._metadata):
+            result.found("audit", f"row {number}", "does not follow from the row before it")
+        commits = {row.subject: row.details.get("digest") for row in audit.rows(self._metadata) if row.kind == "commit"}
+        for row in rows:
+            if commits.get(str(row.number)) != row.digest.hex():
+                result.found("audit", f"sequence {row.number}", "was not committed with this digest")
+
+
+class _Tree:
+    """The items of one state in their buckets, changed step by step."""
+
+    def __init__(self) -> None:
+        self._items: list[set[tuple[bytes, bytes]]] = [set() for _ in range(merkle.BUCKETS)]
+        self._hashes = merkle.empty_buckets()
+        self._touched: set[int] = set()
+
+    def add(self, key: bytes, item: bytes) -> None:
+        self._bucket(key).add((key, item))
+
+    def remove(self, key: bytes, item: bytes) -> None:
+        self._bucket(key).discard((key, item))
+
+    def _bucket(self, key: bytes) -> set[tuple[bytes, bytes]]:
+        number = merkle.bucket_of(key)
+        self._touched.add(number)
+        return self._items[number]
+
+    def root(self) -> bytes:
+        for number in self._touched:
+            self._hashes[number] = merkle.bucket_hash(self._items[number])
+        self._touched.clear()
+        return merkle.root(self._hashes)

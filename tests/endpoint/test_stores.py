@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_endpoint.store.disk import DiskBlobs
+from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
+from lifeboat_endpoint.store.sqlite import SqliteStore
+from lifeboat_endpoint.testing import StoreConformance
+
+
+class TestSqliteAndDisk(StoreConformance):
+    def open_stores(self, folder: Path) -> tuple[MetadataStore, BlobStore]:
+        return SqliteStore(folder / "rows.db", create=True), DiskBlobs(folder / "bodies", SystemFiles())
+
+
+def test_the_file_is_set_up_as_promised(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "rows.db", create=True)
+    store.prepare()
+    pragmas = {"auto_vacuum": 2, "journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "foreign_keys": 1}
+    assert {name: store.row(f"pragma {name}") for name in pragmas} == {name: (is_,) for name, is_ in pragmas.items()}
+    assert store.row("pragma busy_timeout") == (10_000,)
