@@ -78,7 +78,7 @@ class ArchiveReader:
 
     def __init__(self, source: Path | BinaryIO, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
-        self._expected: dict[str, str] = {}
+        self._expected: Mapping[str, str] = {}
         self._owned = isinstance(source, str | Path)
         self._file = _opened(source)
         try:
@@ -111,8 +111,11 @@ class ArchiveReader:
         return self._info(name).file_size
 
     def expect(self, digests: Mapping[str, str]) -> None:
-        """From now on hold entries against these SHA-256 hex digests whenever they are read to their end."""
-        self._expected = dict(digests)
+        """From now on hold entries against these SHA-256 hex digests whenever they are read to their end.
+
+        The map is kept, not copied: what is added to it later counts too.
+        """
+        self._expected = digests
 
     def open(self, name: str) -> BinaryIO:
         """The unpacked entry as a stream. Damage raises at the place where it is met, at the latest at the end."""

@@ -21,8 +21,10 @@ LEAVES = "lifeboat/leaves.bin"
 SIGNATURE = "lifeboat/signature.json"
 
 KEYS = "lifeboat/keys.json"
+HEAD = "lifeboat/head.json"
+"""The head document byte for byte, present only where it cannot be derived from the manifest."""
 
-DERIVED = frozenset({ATTACHMENTS, MEMORY_INDEX, FILES, CUTS, LEAVES, SIGNATURE, KEYS})
+DERIVED = frozenset({ATTACHMENTS, MEMORY_INDEX, FILES, CUTS, LEAVES, SIGNATURE, KEYS, HEAD})
 """Entries of an archive that are made from the state when it is written, never kept in it."""
 
 

@@ -1,0 +1,8 @@
+"""Snapshots (`.alf`): a whole state in one file (ALF §4.1, §4.2), written from any `State` and read as one."""
+
+from __future__ import annotations
+
+from lifeboat_alf.snapshot.reading import SnapshotReader
+from lifeboat_alf.snapshot.writing import SnapshotSummary, write_snapshot
+
+__all__ = ["SnapshotReader", "SnapshotSummary", "write_snapshot"]

@@ -1,0 +1,145 @@
+"""The records of an archive: streamed in order, and one by one by id."""
+
+from __future__ import annotations
+
+import tempfile
+from array import array
+from collections.abc import Iterator
+from typing import IO
+
+import msgspec
+
+from lifeboat_alf import codec
+from lifeboat_alf.container import ArchiveReader
+from lifeboat_alf.documents import BOM
+from lifeboat_alf.errors import BadDocument, SignatureError
+from lifeboat_alf.snapshot.salts import Salts
+from lifeboat_alf.state import Record
+
+
+class _OnlyId(msgspec.Struct):
+    id: str
+
+
+_ids = msgspec.json.Decoder(_OnlyId)
+
+
+class Lines:
+    """Partitions of an archive as records. The first pass over a partition is strict; later ones trust it."""
+
+    def __init__(self, archive: ArchiveReader, partitions: dict[str, int], salts: Salts, warnings: list[str]) -> None:
+        self._archive = archive
+        self._salts = salts
+        self._warnings = warnings
+        self._counts = partitions
+        self._starts = _running_sum(partitions)
+        self._proven: set[str] = set()
+        self._spool: _Spool | None = None
+
+    def close(self) -> None:
+        if self._spool is not None:
+            self._spool.close()
+
+    def records(self, partition: str | None = None) -> Iterator[Record]:
+        """In (partition, position) order; those of one partition if named (none, if it is unknown)."""
+        for file in self._counts if partition is None else [partition]:
+            if file in self._counts:
+                yield from self._records_of(file)
+
+    def record(self, record_id: str) -> Record | None:
+        """One record. The first call unpacks all lines into a temporary file that has no name."""
+        if self._spool is None:
+            self._spool = _Spool(self.records())
+        found = self._spool.find(record_id)
+        return None if found is None else self._made(record_id, *found)
+
+    def check(self) -> None:
+        """Read all records. Raises BadDocument for an id that stands twice, SignatureError for a line without salt
+        in a signed archive, and whatever reading raises."""
+        seen: set[str] = set()
+        for record in self.records():
+            if record.id in seen:
+                raise _twice(record)
+            if not record.leaf.salt:
+                raise SignatureError(f"nothing covers the record {record.id} in {record.partition}")
+            seen.add(record.id)
+
+    def _made(self, record_id: str, index: int, line: bytes) -> Record:
+        file = next(file for file in reversed(self._starts) if self._starts[file] <= index)
+        leaf = self._salts.leaf(self._salts.record_number(index), line)
+        return Record(record_id, file, index - self._starts[file], leaf, line)
+
+    def _records_of(self, file: str) -> Iterator[Record]:
+        start = self._salts.record_number(self._starts[file])
+        position, strict = 0, file not in self._proven
+        for number, line in self._archive.lines(file):
+            if not line.strip():
+                continue
+            if strict and position == 0 and line.startswith(BOM):
+                self._warnings.append(f"{file}: begins with a byte order mark")
+            if position == 0:
+                line = line.removeprefix(BOM)
+            record_id = _strict_id(line, file, number) if strict else _ids.decode(line).id
+            if position == self._counts[file]:
+                raise BadDocument(f"holds more than the {position} records it declares", entry=file, line=number)
+            yield Record(record_id, file, position, self._salts.leaf(start + position, line), line)
+            position += 1
+        if position != self._counts[file]:
+            raise BadDocument(f"holds {position} records, {self._counts[file]} are declared", entry=file)
+        self._proven.add(file)
+
+
+def _running_sum(counts: dict[str, int]) -> dict[str, int]:
+    starts, total = {}, 0
+    for file, count in counts.items():
+        starts[file] = total
+        total += count
+    return starts
+
+
+def _strict_id(line: bytes, file: str, number: int) -> str:
+    record_id = codec.decode_object(line, entry=file, line=number).get("id")
+    if not isinstance(record_id, str) or not record_id:
+        raise BadDocument("the record has no id", entry=file, line=number)
+    return record_id
+
+
+class _Spool:
+    """All lines in a temporary file without a name, and where each id's line lies in it."""
+
+    def __init__(self, records: Iterator[Record]) -> None:
+        self._file = _unnamed_file()
+        self._ends = array("Q", [0])
+        self._numbers: dict[str, int] = {}
+        try:
+            for record in records:
+                self._add(record)
+        except BaseException:
+            self.close()
+            raise
+
+    def _add(self, record: Record) -> None:
+        if record.id in self._numbers:
+            raise _twice(record)
+        self._numbers[record.id] = len(self._ends) - 1
+        self._file.write(record.line)
+        self._ends.append(self._ends[-1] + len(record.line))
+
+    def find(self, record_id: str) -> tuple[int, bytes] | None:
+        """The record's place over all partitions, and its line."""
+        number = self._numbers.get(record_id)
+        if number is None:
+            return None
+        self._file.seek(self._ends[number])
+        return number, self._file.read(self._ends[number + 1] - self._ends[number])
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _unnamed_file() -> IO[bytes]:
+    return tempfile.TemporaryFile(prefix="lifeboat-")
+
+
+def _twice(record: Record) -> BadDocument:
+    return BadDocument(f"the id {record.id} stands twice", entry=record.partition, line=record.position + 1)

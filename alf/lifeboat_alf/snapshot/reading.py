@@ -1,0 +1,286 @@
+"""Reading a snapshot as a `State`: our own archives, and those of every other writer of ALF 1.x."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from lifeboat_alf import codec, layout, merkle, metas
+from lifeboat_alf.container import ArchiveReader, Limits
+from lifeboat_alf.documents import BOM, DOCUMENT_LIMIT, read_object
+from lifeboat_alf.errors import BadDocument, ChecksumMismatch, MissingEntry, SignatureError
+from lifeboat_alf.leaves import Rows
+from lifeboat_alf.manifest import check_entries, check_manifest, derive_head
+from lifeboat_alf.sequences import read_sequence
+from lifeboat_alf.snapshot.lines import Lines
+from lifeboat_alf.snapshot.parts import Documents, Part, join
+from lifeboat_alf.snapshot.salts import Salts
+from lifeboat_alf.state import BodyAbsent, Entry, JsonObject, Leaf, Partition, Record
+
+_CHUNK = 1 << 18
+_STRICT = (layout.IDENTITY, layout.PRINCIPALS, layout.CREDENTIALS)
+_EMPTY = hashlib.sha256().hexdigest()
+_PART_OF_NOTHING = Part({})
+
+
+class SnapshotReader:
+    """An archive as a state. Use as a context manager; not for several threads at once.
+
+    Opening checks the container, the version, the manifest, the entry map's checksum and the documents; the bytes of
+    entries and the lines of records are checked while they are read, all of them by `check`. An archive without
+    leaves (any other writer's) is an unsigned state: its salts are fresh in every reader.
+
+    `manifest` is the manifest as read, `head` the head document, `keys` what travels in `lifeboat/keys.json`,
+    `warnings` what is odd but carried. Raises the ArchiveError family.
+    """
+
+    def __init__(self, source: Path | BinaryIO, limits: Limits | None = None) -> None:
+        self.warnings: list[str] = []
+        self._archive = ArchiveReader(source, limits)
+        try:
+            self._open()
+        except BaseException:
+            self._archive.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._lines.close()
+        self._archive.close()
+
+    # Opening ----------------------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        self.manifest = self._required(layout.MANIFEST)
+        self.warnings += check_manifest(self.manifest)
+        self._digests = check_entries(self.manifest, self._archive.names())
+        self._archive.expect(self._digests)
+        self._aliases = self._layer_files()
+        partitions = self._partition_counts()
+        documents = self._documents()
+        self._content = self._content_names(set(partitions))
+        self._parts = join(documents, self._content.keys(), self.warnings)
+        self._expect_artifacts()
+        self._head = self._head_body(documents)
+        self.head: JsonObject = codec.decode(self._head)
+        self._paths = sorted({layout.MANIFEST, *self._content, *self._parts})
+        self._numbers = {path: number for number, path in enumerate(self._paths)}
+        self._known: dict[str, Entry] = {}
+        self.keys = self._optional(layout.KEYS)
+        self.sequence = read_sequence(self.manifest, self._optional(layout.SIGNATURE), self.warnings)
+        self._salts = Salts(self._rows(partitions), len(self._paths))
+        self._lines = Lines(self._archive, partitions, self._salts, self.warnings)
+        self._check_presence()
+        for path in _STRICT:
+            if path in self._content:
+                self._optional(self._content[path])
+
+    def _required(self, name: str) -> JsonObject:
+        data = self._archive.read(name, DOCUMENT_LIMIT)
+        if data.startswith(BOM):
+            self.warnings.append(f"{name}: begins with a byte order mark")
+        return read_object(data, entry=name)
+
+    def _optional(self, name: str) -> JsonObject | None:
+        return self._required(name) if name in self._archive else None
+
+    def _layer_files(self) -> dict[str, str]:
+        """{path in a state: entry} of documents that this archive keeps elsewhere (ALF names only examples)."""
+        aliases = {}
+        for layer, key, path in (
+            ("identity", "file", layout.IDENTITY),
+            ("principals", "file", layout.PRINCIPALS),
+            ("credentials", "file", layout.CREDENTIALS),
+            ("attachments", "file", layout.ATTACHMENTS),
+            ("memory", "index_file", layout.MEMORY_INDEX),
+        ):
+            name = self.manifest["layers"].get(layer, {}).get(key, path)
+            if name not in self._archive and path not in self._archive:
+                self._check_missing(layer, name)
+            elif name != path and name in self._archive:
+                self._check_alias(name, path)
+                aliases[path] = name
+        return aliases
+
+    def _check_missing(self, layer: str, name: str) -> None:
+        """A layer that is listed must be there, but an index can be derived and nothing may be left out."""
+        fields = self.manifest["layers"].get(layer)
+        if fields is not None and layer != "memory" and fields.get("count") != 0:
+            raise MissingEntry(f"the manifest lists it as {layer}", entry=name)
+
+    def _check_alias(self, name: str, path: str) -> None:
+        if path in self._archive:
+            raise BadDocument(f"both {name} and {path} claim to be the same document", entry=layout.MANIFEST)
+        if name in (layout.MANIFEST, *layout.DERIVED):
+            raise BadDocument(f"{name} cannot be {path}", entry=layout.MANIFEST)
+
+    def _partition_counts(self) -> dict[str, int]:
+        """{partition file: records} in the order of the state; those without records are not in the archive."""
+        counts = {}
+        taken = {layout.MANIFEST, *layout.DERIVED, *self._aliases, *self._aliases.values(), *_STRICT}
+        for item in self.manifest["layers"].get("memory", {}).get("partitions", []):
+            file = item["file"]
+            if file in taken:
+                raise BadDocument(f"{file} is no partition", entry=layout.MANIFEST)
+            if file in self._archive:
+                counts[file] = item.get("record_count", 0)
+                self._expect_partition(file, item.get("checksum"))
+            elif item.get("record_count", 0):
+                raise MissingEntry("the manifest lists it as a partition", entry=file)
+        return dict(sorted(counts.items()))
+
+    def _expect_partition(self, file: str, checksum: object) -> None:
+        if isinstance(checksum, str) and checksum.startswith("sha256:"):
+            self._expect(file, checksum.removeprefix("sha256:"))
+
+    def _expect_artifacts(self) -> None:
+        for path, part in self._parts.items():
+            if metas.ATTACHMENT in part.meta and not part.absent:
+                if part.size != self._archive.size(self._content[path]):
+                    raise ChecksumMismatch("has another size than its attachment says", entry=path)
+                if part.sha256:
+                    self._expect(self._content[path], part.sha256)
+
+    def _expect(self, name: str, digest: str) -> None:
+        if self._digests.setdefault(name, digest) != digest:
+            raise ChecksumMismatch("two documents list different digests", entry=name)
+
+    def _documents(self) -> Documents:
+        def read(path: str) -> JsonObject:
+            return self._optional(self._aliases.get(path, path)) or {}
+
+        return Documents(read(layout.FILES), read(layout.MEMORY_INDEX), read(layout.CUTS), read(layout.ATTACHMENTS))
+
+    def _content_names(self, partitions: set[str]) -> dict[str, str]:
+        """{path in the state: entry} of everything that is neither derived nor a partition."""
+        paths = {name: path for path, name in self._aliases.items()}
+        content = {paths.get(name, name): name for name in self._archive.names() if name not in partitions}
+        return {path: name for path, name in content.items() if path not in (layout.MANIFEST, *layout.DERIVED)}
+
+    def _head_body(self, documents: Documents) -> bytes:
+        derived = derive_head(self.manifest, documents.unknown_fields())
+        threshold = documents.attachments.get("artifact_size_threshold")
+        if threshold is not None:
+            derived.setdefault("artifact_size_threshold", threshold)
+        if layout.HEAD not in self._archive:
+            return codec.encode_pretty(derived)
+        body = self._archive.read(layout.HEAD, DOCUMENT_LIMIT)
+        if read_object(body, entry=layout.HEAD).get("agent") != self.manifest["agent"]:
+            raise BadDocument("names another agent than the manifest", entry=layout.HEAD)
+        return body
+
+    def _rows(self, partitions: dict[str, int]) -> Rows | None:
+        if not self.sequence.digest:
+            return None
+        if layout.LEAVES not in self._archive:
+            raise MissingEntry("a signed archive has leaves", entry=layout.LEAVES)
+        rows = Rows(self._archive.read(layout.LEAVES))
+        expected = len(self._paths) + sum(partitions.values())
+        if len(rows) != expected:
+            raise BadDocument(f"{len(rows)} leaves for {expected} entries and records", entry=layout.LEAVES)
+        return rows
+
+    def _check_presence(self) -> None:
+        """Every entry has bytes, or says that it has none; a stored leaf never stands for bytes that are here."""
+        for path in self._paths:
+            part = self._parts.get(path, _PART_OF_NOTHING)
+            here = path in self._content or path == layout.MANIFEST or not metas.is_file(part.meta)
+            if not here and not part.absent:
+                raise MissingEntry("a document lists it, the file does not hold it", entry=path)
+            if here and self._salts.stored_leaf(self._numbers[path]):
+                raise BadDocument(f"the bytes of {path} are here, but not its salt", entry=layout.LEAVES)
+
+    # State ------------------------------------------------------------------------------------------------------
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """The partitions as the head lists them."""
+        known = ("file", "from", "to", "sealed")
+        return [
+            Partition(
+                item["file"],
+                item["from"],
+                item.get("to"),
+                item["sealed"],
+                {key: value for key, value in item.items() if key not in known},
+            )
+            for item in self.head["partitions"]
+        ]
+
+    def entries(self, prefix: str = "") -> Iterator[Entry]:
+        return (self._entry(path) for path in self._paths if path.startswith(prefix))
+
+    def entry(self, path: str) -> Entry | None:
+        return self._entry(path) if path in self._numbers else None
+
+    def body(self, path: str) -> bytes:
+        if path == layout.MANIFEST:
+            return self._head
+        with self.open(path) as stream:
+            return stream.read()
+
+    def open(self, path: str) -> BinaryIO:
+        """The bytes of an entry as a stream; raises as `body` does."""
+        if path in self._content:
+            return self._archive.open(self._content[path])
+        part = self._parts[path]
+        if part.absent:
+            raise BodyAbsent(path)
+        return io.BytesIO()
+
+    def records(self, partition: str | None = None) -> Iterator[Record]:
+        return self._lines.records(partition)
+
+    def record(self, record_id: str) -> Record | None:
+        return self._lines.record(record_id)
+
+    def check(self) -> None:
+        """Read everything once: sizes, CRCs, digests, strict JSON, counts, ids, and the state digest when it is known.
+
+        Says nothing about who signed. Raises the ArchiveError family and SignatureError.
+        """
+        for entry in self.entries():
+            if entry.path.startswith(layout.HISTORY) and entry.path in self._content:
+                self._required(self._content[entry.path])
+        self._lines.check()
+        if self.sequence.digest and merkle.state_digest(self, check_bodies=False) != self.sequence.digest:
+            raise SignatureError("the archive is not the state that its digest names")
+
+    def _entry(self, path: str) -> Entry:
+        if path not in self._known:
+            self._known[path] = self._made(path)
+        return self._known[path]
+
+    def _made(self, path: str) -> Entry:
+        part = self._parts.get(path, _PART_OF_NOTHING)
+        number = self._numbers[path]
+        if path == layout.MANIFEST:
+            leaf = self._salts.leaf(number, self._head)
+            return Entry(path, part.meta, leaf, len(self._head), hashlib.sha256(self._head).hexdigest())
+        if path in self._content:
+            return self._measured(path, part, number)
+        if part.absent:
+            return Entry(path, part.meta, self._salts.absent(number), part.size, part.sha256)
+        return Entry(path, part.meta, self._salts.leaf(number, b""), 0, _EMPTY)
+
+    def _measured(self, path: str, part: Part, number: int) -> Entry:
+        """An entry whose leaf and digest follow from its bytes, in one pass over them."""
+        salt = self._salts.salt(number)
+        salted, plain, size = hashlib.sha256(salt), hashlib.sha256(), 0
+        with self.open(path) as stream:
+            while chunk := stream.read(_CHUNK):
+                salted.update(chunk)
+                plain.update(chunk)
+                size += len(chunk)
+        return Entry(path, part.meta, Leaf(salted.digest(), salt), size, plain.hexdigest())

@@ -1,0 +1,279 @@
+"""Writing a snapshot: first the content in the order of its paths, then what is derived from it, the manifest last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from heapq import merge
+from itertools import groupby
+from typing import Any, BinaryIO, cast
+
+from lifeboat_alf import attachments, codec, embeddings, layout, leaves, metas, sequences
+from lifeboat_alf.container import LINE_LIMIT, ArchiveWriter, EntryWriter
+from lifeboat_alf.documents import BOM, DOCUMENT_LIMIT, identity_version
+from lifeboat_alf.errors import BadDocument, TooLarge
+from lifeboat_alf.manifest import DOCUMENT_FIELDS, Contents, build_manifest, derive_head, partition_entries
+from lifeboat_alf.state import BodyAbsent, Entry, JsonObject, Record, State, path_key
+
+SNAPSHOT_LEVEL = 6
+_BUFFER = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotSummary:
+    """What was written: memory records, artifacts whose bytes are in the file and those only listed, ZIP entries;
+    sizes in bytes."""
+
+    records: int
+    bytes: int
+    included: int
+    included_bytes: int
+    referenced: int
+    referenced_bytes: int
+    entries: int
+
+
+def write_snapshot(
+    state: State,
+    out: BinaryIO,
+    *,
+    keys: JsonObject | None = None,
+    embeddings_inline: bool = False,
+    level: int = SNAPSHOT_LEVEL,
+) -> SnapshotSummary:
+    """Write a state as an archive. Equal states give equal archives; records stream, they are never all in memory.
+
+    `keys` is what `lifeboat_keys` lets travel with an archive. `embeddings_inline` puts the vectors into the records
+    for tools that look there; such a file is no longer byte for byte what was signed, so it carries no signature.
+    Raises BadDocument and TooLarge for a state that could not be read back.
+    """
+    counter = _Counter(out)
+    archive = ArchiveWriter(cast(BinaryIO, counter), level)
+    writing = _Writing(state, archive, embeddings_inline)
+    writing.content()
+    writing.derived(keys)
+    writing.manifest()
+    archive.close()
+    contents = writing.contents
+    return SnapshotSummary(
+        records=sum(contents.record_counts.values()),
+        bytes=counter.written(),
+        included=len(contents.included),
+        included_bytes=sum(contents.included),
+        referenced=len(contents.referenced),
+        referenced_bytes=sum(contents.referenced),
+        entries=len(archive.digests),
+    )
+
+
+@dataclass
+class _Writing:
+    """One snapshot being written. Order matters: content, derived, manifest."""
+
+    state: State
+    archive: ArchiveWriter
+    inline: bool
+    contents: Contents = field(default_factory=Contents)
+    entry_rows: list[bytes] = field(default_factory=list)
+    record_rows: bytearray = field(default_factory=bytearray)
+    absent: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.head_body = self.state.body(layout.MANIFEST)
+        self.head: JsonObject = codec.decode(self.head_body)
+        self.entries = list(self.state.entries())
+        self.signed = bool(self.state.sequence.digest) and not self.inline
+        self.vectors = embeddings.Vectors(self.state) if self.inline else None
+
+    def content(self) -> None:
+        """Entries and partitions in the order of their paths."""
+        entries = ((entry.path, entry) for entry in self.entries)
+        partitions = groupby(self.state.records(), key=lambda record: record.partition)
+        parts: Iterator[tuple[str, Entry | Iterator[Record]]] = merge(entries, partitions, key=_part_key)
+        for path, part in parts:
+            if isinstance(part, Entry):
+                self._entry(part)
+            else:
+                self._partition(path, part)
+
+    def derived(self, keys: JsonObject | None) -> None:
+        """The documents that other tools read (§3.1.9, memory index) and those that keep what ZIP cannot."""
+        extra: JsonObject = self.head.get(DOCUMENT_FIELDS, {})
+        files = self._metas_with(metas.RECORDS)
+        self.contents.has_index = bool(files or self.contents.record_counts or layout.MEMORY_INDEX in extra)
+        self._attachments(extra.get(layout.ATTACHMENTS, {}))
+        self._document(layout.CUTS, self._metas_with(metas.CUTS))
+        self._document(layout.FILES, self._file_parts())
+        if not self._head_follows():
+            self.archive.add(layout.HEAD, self.head_body)
+        self._document(layout.KEYS, keys)
+        if self.signed:
+            self.archive.add(layout.LEAVES, b"".join(self.entry_rows) + bytes(self.record_rows), stored=True)
+            self._document(layout.SIGNATURE, sequences.to_document(self.state.sequence))
+        self._index(files, extra.get(layout.MEMORY_INDEX, {}))
+
+    def manifest(self) -> None:
+        self._document(layout.MANIFEST, self._manifest())
+
+    # Content ----------------------------------------------------------------------------------------------------
+
+    def _entry(self, entry: Entry) -> None:
+        if self.inline and entry.path.startswith(layout.EMBEDDINGS):
+            return
+        written = entry.path == layout.MANIFEST or not metas.is_file(entry.meta) or self._body(entry)
+        if not written:
+            self.absent.add(entry.path)
+        elif self.signed and not entry.leaf.salt:
+            raise BadDocument("its bytes are held without the salt that proves them", entry=entry.path)
+        self.entry_rows.append(leaves.row(entry.leaf, absent=not written))
+        self._note(entry)
+
+    def _body(self, entry: Entry) -> bool:
+        """Write the bytes of an entry; False when they belong to no archive or are not held."""
+        if attachments.is_referenced(entry.meta):
+            return False
+        try:
+            body = self.state.body(entry.path)
+        except BodyAbsent:
+            return False
+        self.archive.add(entry.path, body)
+        self._count_document(entry.path, body)
+        return True
+
+    def _count_document(self, path: str, body: bytes) -> None:
+        if path == layout.IDENTITY:
+            self.contents.identity_version = identity_version(codec.decode(body.removeprefix(BOM)))
+        elif path == layout.PRINCIPALS:
+            self.contents.principals = len(codec.decode(body.removeprefix(BOM)).get("principals", []))
+        elif path == layout.CREDENTIALS:
+            self.contents.credentials = len(codec.decode(body.removeprefix(BOM)).get("credentials", []))
+
+    def _note(self, entry: Entry) -> None:
+        if entry.path.startswith(layout.RAW):
+            runtime = entry.path.removeprefix(layout.RAW).split("/", 1)[0].removesuffix("-home")
+            if runtime not in self.contents.raw_runtimes:
+                self.contents.raw_runtimes.append(runtime)
+        elif entry.path.startswith(layout.EMBEDDINGS):
+            self.contents.has_embeddings = True
+
+    def _partition(self, file: str, records: Iterator[Record]) -> None:
+        if all(item["file"] != file for item in self.head.get("partitions", [])):
+            raise BadDocument(f"records lie in {file}, which the head does not list", entry=layout.MANIFEST)
+        with self.archive.stream(file) as entry:
+            self.contents.record_counts[file] = self._lines(entry, file, records)
+
+    def _lines(self, entry: EntryWriter, file: str, records: Iterator[Record]) -> int:
+        buffer, count = bytearray(), 0
+        for record in records:
+            line = record.line if self.vectors is None else self.vectors.inline(record)
+            if len(line) > LINE_LIMIT or b"\n" in line or not line:
+                raise _unwritable(line, file, count + 1)
+            if not self.contents.has_embeddings and embeddings.has_inline(line):
+                self.contents.has_embeddings = True
+            buffer += line
+            buffer += b"\n"
+            self.record_rows += leaves.row(record.leaf)
+            count += 1
+            if len(buffer) >= _BUFFER:
+                entry.write(bytes(buffer))
+                buffer.clear()
+        entry.write(bytes(buffer))
+        return count
+
+    # Derived ----------------------------------------------------------------------------------------------------
+
+    def _attachments(self, extra: JsonObject) -> None:
+        artifacts = [entry for entry in self.entries if metas.ATTACHMENT in entry.meta]
+        items = []
+        for entry in artifacts:
+            item = attachments.to_json(entry, included=entry.path not in self.absent)
+            listed = self.contents.referenced if item["archive_path"] is None else self.contents.included
+            listed.append(item["size_bytes"])
+            items.append(item)
+        threshold = self.head.get("artifact_size_threshold")
+        top = {} if threshold is None else {"artifact_size_threshold": threshold}
+        if items or extra or layout.ATTACHMENTS in self.head.get(DOCUMENT_FIELDS, {}):
+            self._document(layout.ATTACHMENTS, {**top, **extra, "attachments": items})
+
+    def _file_parts(self) -> JsonObject:
+        """{path: what bytes do not say}; a file whose bytes are not here also says what they were."""
+        parts: JsonObject = {}
+        for entry in self.entries:
+            part = metas.file_part(entry.meta)
+            if entry.path in self.absent and metas.ATTACHMENT not in entry.meta:
+                part["absent"] = {"size": entry.size, "sha256": entry.sha256}
+            if part:
+                parts[entry.path] = part
+        return parts
+
+    def _metas_with(self, key: str) -> JsonObject:
+        return {entry.path: entry.meta[key] for entry in self.entries if entry.meta.get(key)}
+
+    def _index(self, files: JsonObject, extra: JsonObject) -> None:
+        counts = self.contents.record_counts
+        if not self.contents.has_index:
+            return
+        document = {
+            "record_count": sum(counts.values()),
+            "partitions": partition_entries(self.head, counts, self.archive.digests),
+            "files": files,
+        }
+        self._document(layout.MEMORY_INDEX, document | extra)
+
+    def _manifest(self) -> JsonObject:
+        return build_manifest(self.head, self.state.sequence, self.contents, self.archive.digests)
+
+    def _head_follows(self) -> bool:
+        """Whether a reader can derive the head document from the manifest, to the byte."""
+        derived = derive_head(self._manifest(), self.head.get(DOCUMENT_FIELDS))
+        return codec.encode_pretty(derived) == self.head_body
+
+    def _document(self, path: str, document: JsonObject | None) -> None:
+        if not document:
+            return
+        data = codec.encode_pretty(document)
+        if len(data) > DOCUMENT_LIMIT:
+            raise TooLarge(f"the document is larger than {DOCUMENT_LIMIT} bytes", entry=path)
+        self.archive.add(path, data)
+
+
+def _part_key(part: tuple[str, Any]) -> bytes:
+    return path_key(part[0])
+
+
+def _unwritable(line: bytes, file: str, number: int) -> Exception:
+    if len(line) > LINE_LIMIT:
+        return TooLarge(f"the record is longer than {LINE_LIMIT} bytes", entry=file, line=number)
+    return BadDocument("the record is not one line of JSON", entry=file, line=number)
+
+
+class _Counter:
+    """Counts what goes into a binary file, which need not know its own place."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._count = 0
+        self._start = self._place()
+
+    def write(self, data: bytes) -> int:
+        self._count += len(data)
+        return self._out.write(data)
+
+    def flush(self) -> None:
+        self._out.flush()
+
+    def tell(self) -> int:
+        return self._out.tell()
+
+    def seek(self, place: int, whence: int = 0) -> int:
+        return self._out.seek(place, whence)
+
+    def written(self) -> int:
+        end = self._place()
+        return self._count if end is None or self._start is None else end - self._start
+
+    def _place(self) -> int | None:
+        try:
+            return self._out.tell()
+        except OSError:
+            return None
