@@ -39,6 +39,8 @@ _DERIVED = ("alf_version", "created_at", "entries", "checksum")
 DOCUMENT_FIELDS = "document_fields"
 """Key of the head: {document: unknown fields} of documents that are made when an archive is written."""
 
+_MADE = ("agent", "partitions", "layers", "sync", "raw_state", DOCUMENT_FIELDS, *_DERIVED)
+
 
 @dataclass(slots=True)
 class Contents:
