@@ -14,6 +14,18 @@ LifeboatError
     |   +-- AlreadyProtected    the folder belongs to an agent already
     |   +-- WorkspaceRefused    a folder that must not be a workspace
     +-- Busy                    somebody else holds the agent's lock
+    +-- RestoreError
+    |   +-- TargetRefused       a folder that a restore must not write into
+    |   +-- ConsentNeeded       the folder is not empty and nobody said yes
+    |   +-- UnsignedState       nobody signed the state and nobody accepted that
+    |   +-- TargetChanged       a file changed between plan and restore, or since the restore that is undone
+    |   +-- NamesDoNotFit       the file system cannot hold some names
+    |   +-- UnsafeName          a name that would climb out of the folder
+    |   +-- RestoreFailed       the file system refused; everything was put back
+    |   +-- NothingToUndo       no restore of this agent within seven days
+    |   +-- NothingToRestore    nothing is kept, or nothing fits what was asked for
+    +-- ExchangeError
+    |   +-- FileExists          the file to be written is there already
     +-- RecordError
         +-- UnknownRecord       no record has this id
 """
@@ -104,3 +116,82 @@ class UnknownRecord(RecordError):
     code = "unknown_record"
     title = "There is no such record"
     fix = "lifeboat search AGENT WORDS"
+
+
+class RestoreError(DaemonError):
+    code = "restore"
+    title = "The restore was not done"
+
+
+class TargetRefused(RestoreError):
+    code = "target_refused"
+    title = "This folder is not one to restore into"
+    fix = "lifeboat restore AGENT --to NEW-FOLDER"
+    exit_status = 3
+
+
+class ConsentNeeded(RestoreError):
+    code = "consent_needed"
+    title = "The folder is not empty"
+    fix = "lifeboat restore AGENT --dry-run"
+    exit_status = 3
+
+
+class UnsignedState(RestoreError):
+    code = "unsigned"
+    title = "Nobody signed this state"
+    fix = "lifeboat restore AGENT --accept-unsigned"
+    exit_status = 3
+
+
+class TargetChanged(RestoreError):
+    """A file is no longer what the plan saw. Nothing was moved."""
+
+    code = "target_changed"
+    title = "A file changed meanwhile"
+    retryable = True
+    exit_status = 3
+
+
+class NamesDoNotFit(RestoreError):
+    code = "names_do_not_fit"
+    title = "The file system there cannot hold some of the names"
+    fix = "lifeboat restore AGENT --to FOLDER-ELSEWHERE"
+    exit_status = 3
+
+
+class UnsafeName(RestoreError):
+    code = "unsafe_name"
+    title = "The state holds a name that is not safe to write"
+    exit_status = 3
+
+
+class RestoreFailed(RestoreError):
+    """The file system refused a step. What had been moved was moved back."""
+
+    code = "restore_failed"
+    title = "The restore stopped, and everything is as it was"
+    retryable = True
+
+
+class NothingToUndo(RestoreError):
+    code = "nothing_to_undo"
+    title = "There is no restore to take back"
+    fix = "lifeboat timeline AGENT"
+
+
+class NothingToRestore(RestoreError):
+    code = "nothing_to_restore"
+    title = "There is nothing to restore"
+    fix = "lifeboat timeline AGENT"
+
+
+class ExchangeError(DaemonError):
+    code = "exchange"
+    title = "The file was not made or not read"
+
+
+class FileExists(ExchangeError):
+    code = "file_exists"
+    title = "The file is there already"
+    exit_status = 3

@@ -1,0 +1,106 @@
+"""Run a runtime's own program: a cleaned environment, a time limit, its output kept. The only place that does."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_PASSED_ON = frozenset(
+    {
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TMPDIR",
+        "TEMP",
+        "TMP",
+        "SYSTEMROOT",
+        "USERPROFILE",
+        "APPDATA",
+        "LOCALAPPDATA",
+        "COMSPEC",
+        "PATHEXT",
+        "NODE_EXTRA_CA_CERTS",
+        "SSL_CERT_FILE",
+    }
+)
+_PASSED_ON_BEGINNINGS = ("LC_", "XDG_")
+_KEPT_CHARACTERS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a program ended. `exit_status` is None when it could not be started or ran out of time; `output` is the end
+    of what it printed, standard output and errors together."""
+
+    command: tuple[str, ...]
+    exit_status: int | None
+    output: str
+    timed_out: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.exit_status == 0
+
+
+def cleaned(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables a program needs to find itself; none of ours, no tokens."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name in _PASSED_ON or name.startswith(_PASSED_ON_BEGINNINGS)
+    }
+
+
+def run(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    extra: Mapping[str, str] | None = None,
+    input: bytes | None = None,
+    timeout_seconds: float = 120.0,
+    folder: Path | None = None,
+) -> Ran:
+    """Run a program to its end or to its time limit, when its whole process group is ended. Never raises for it."""
+    try:
+        process = subprocess.Popen(
+            list(command),
+            stdin=subprocess.PIPE if input is not None else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**cleaned(environment), **(extra or {})},
+            cwd=folder,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Ran(tuple(command), None, str(error))
+    try:
+        output, _ = process.communicate(input, timeout=timeout_seconds)
+    except subprocess.TimeoutExpired:
+        return Ran(tuple(command), None, _tail(_end(process)), timed_out=True)
+    return Ran(tuple(command), process.returncode, _tail(output))
+
+
+def _end(process: subprocess.Popen[bytes]) -> bytes:
+    with contextlib.suppress(ProcessLookupError):
+        if os.name == "posix":
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    try:
+        return process.communicate(timeout=5)[0]
+    except subprocess.TimeoutExpired:
+        return b""
+
+
+def _tail(output: bytes | None) -> str:
+    return (output or b"").decode("utf-8", "replace")[-_KEPT_CHARACTERS:]

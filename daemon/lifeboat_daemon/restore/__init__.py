@@ -1,0 +1,37 @@
+"""Restore: a state back onto the disk, all of it or nothing.
+
+plan     what would happen to which file, and what cannot be done
+run      stage, prove, write the journal, move, finish
+recover  roll forward what a crash interrupted
+undo     take the last restore back
+"""
+
+from __future__ import annotations
+
+from lifeboat_daemon.restore.decide import Action, Item
+from lifeboat_daemon.restore.diffs import diffs, plan_lines
+from lifeboat_daemon.restore.finish import origin_of
+from lifeboat_daemon.restore.opening import opened_plan, restore
+from lifeboat_daemon.restore.options import RestoreOptions
+from lifeboat_daemon.restore.plan import Plan, plan
+from lifeboat_daemon.restore.recovery import recover
+from lifeboat_daemon.restore.report import RestoreReport
+from lifeboat_daemon.restore.run import run
+from lifeboat_daemon.restore.undo import undo
+
+__all__ = [
+    "Action",
+    "Item",
+    "Plan",
+    "RestoreOptions",
+    "RestoreReport",
+    "diffs",
+    "opened_plan",
+    "origin_of",
+    "plan",
+    "plan_lines",
+    "recover",
+    "restore",
+    "run",
+    "undo",
+]

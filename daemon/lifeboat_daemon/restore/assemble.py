@@ -1,0 +1,150 @@
+"""From a plan to a journal: which file is staged where, what goes aside where, which folders come and go."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_daemon.restore import names, target
+from lifeboat_daemon.restore.contents import FOLDER, Wanted
+from lifeboat_daemon.restore.decide import Action, Item
+from lifeboat_daemon.restore.journal import STAGING, Folder, Journal, Move, Time, to_text
+from lifeboat_daemon.restore.plan import Plan
+from lifeboat_daemon.restore.target import Place
+
+TREE = "tree"
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A journal, and what has to be staged for it: single files at paths, or a whole tree."""
+
+    journal: Journal
+    files: list[tuple[Path, Wanted]]
+    tree: tuple[Path, list[Wanted]] | None
+
+
+def assemble(files: FileOperations, plan: Plan, time: str, report: JsonObject) -> Assembled:
+    """The journal of a plan, in phase `staging`. Looks at the disk, writes nothing but a probe."""
+    places = target.places(files, plan.target, plan.id)
+    own, others = _by_root(plan)
+    as_whole = plan.is_fresh and places[-1].stage.parent == plan.target.parent
+    tree = (
+        (places[-1].stage / TREE, [item.wanted for item in own if item.wanted and item.is_write]) if as_whole else None
+    )
+    places += [target.inside(root, plan.id) for root in sorted({item.root for item in others if item.is_write})]
+    singles = others if as_whole else own + others
+    moves, staged = _moves(singles, places)
+    used = [place for place in places if _is_used(place, moves, as_whole, plan.target)]
+    journal = Journal(
+        id=plan.id,
+        agent_id=plan.agent_id,
+        kind="restore",
+        phase=STAGING,
+        sequence=plan.sequence,
+        workspace=to_text(plan.target),
+        time=time,
+        moves=tuple(moves),
+        make=tuple(_folders_to_make(singles)),
+        drop=tuple(_folders_to_drop(files, plan, singles)),
+        fresh=tuple(_fresh_folders(files, singles)),
+        times=tuple(_times(singles)),
+        whole=(to_text(tree[0]), to_text(plan.target)) if tree else None,
+        work=tuple(to_text(place.stage) for place in used),
+        undo=tuple(to_text(place.undo) for place in used),
+        report=report,
+    )
+    return Assembled(journal, staged, tree)
+
+
+def _by_root(plan: Plan) -> tuple[list[Item], list[Item]]:
+    """Items of the workspace, and items of the runtime's own folder."""
+    return (
+        [item for item in plan.items if item.root == plan.target],
+        [item for item in plan.items if item.root != plan.target],
+    )
+
+
+def _is_used(place: Place, moves: Iterable[Move], as_whole: bool, folder: Path) -> bool:
+    if as_whole and place.folder == folder:
+        return True
+    stage, undo = to_text(place.stage), to_text(place.undo)
+    return any((move.staged or "").startswith(stage) or move.aside.startswith(undo) for move in moves)
+
+
+def _moves(items: list[Item], places: list[Place]) -> tuple[list[Move], list[tuple[Path, Wanted]]]:
+    """Removals first: what stands in the way of a folder has to go before a file is moved into it."""
+    whole_folders = [item.name for item in items if _replaces_folder(item)]
+    removals = [_move(item, places, None) for item in items if _goes_aside(item, whole_folders)]
+    writes: list[Move] = []
+    staged: list[tuple[Path, Wanted]] = []
+    for number, item in enumerate(item for item in items if item.is_write and item.kind != FOLDER):
+        path = target.place_for(places, item.root / item.name).stage / str(number)
+        writes.append(_move(item, places, path))
+        if item.wanted is not None:
+            staged.append((path, item.wanted))
+    return removals + writes, staged
+
+
+def _move(item: Item, places: list[Place], staged: Path | None) -> Move:
+    path = item.root / item.name
+    place = target.place_for(places, path)
+    aside = place.undo / os.path.relpath(path, place.folder)
+    return Move(to_text(path), to_text(staged) if staged else None, to_text(aside), item.seen)
+
+
+def _replaces_folder(item: Item) -> bool:
+    return item.is_write and item.kind != FOLDER and item.seen is not None and stat.S_ISDIR(item.seen.kind)
+
+
+def _goes_aside(item: Item, whole_folders: list[str]) -> bool:
+    """Removed files and links, and what stands where an empty folder is wanted; not what goes with its folder."""
+    if item.action == Action.OVERWRITE:
+        return item.kind == FOLDER
+    return item.action == Action.REMOVE and item.kind != FOLDER and not _lies_in(item.name, whole_folders)
+
+
+def _lies_in(name: str, folders: list[str]) -> bool:
+    return any(name.startswith(f"{folder}/") for folder in folders)
+
+
+def _folders_to_make(items: list[Item]) -> Iterator[Folder]:
+    for item in items:
+        if item.is_write and item.kind == FOLDER and item.wanted is not None:
+            yield Folder(to_text(item.root / item.name), item.wanted.mode, item.wanted.mtime_ns)
+
+
+def _folders_to_drop(files: FileOperations, plan: Plan, items: list[Item]) -> Iterator[Folder]:
+    """Folders that hold nothing once the removed files are gone, the deepest first."""
+    removed = [item for item in items if item.action == Action.REMOVE]
+    left = {parent for item in removed for parent in names.parents(item.name)}
+    left |= {item.name for item in removed if item.kind == FOLDER}
+    needed = {parent for name in plan.contents.workspace for parent in (*names.parents(name), name)}
+    for name in sorted(left - needed, key=lambda each: each.count("/"), reverse=True):
+        path = plan.target / name
+        found = files.lstat(path)
+        if stat.S_ISDIR(found.st_mode):
+            yield Folder(to_text(path), stat.S_IMODE(found.st_mode), found.st_mtime_ns)
+
+
+def _fresh_folders(files: FileOperations, items: list[Item]) -> list[str]:
+    """Folders that the restore makes, the deepest first."""
+    fresh: set[Path] = set()
+    for item in items:
+        if item.is_write:
+            above = (item.root / parent for parent in names.parents(item.name))
+            own = [item.root / item.name] if item.kind == FOLDER else []
+            fresh.update(folder for folder in (*above, *own) if not folder.is_dir() or folder.is_symlink())
+    return [to_text(folder) for folder in sorted(fresh, key=lambda each: len(each.parts), reverse=True)]
+
+
+def _times(items: list[Item]) -> Iterator[Time]:
+    for item in items:
+        new = item.wanted.mtime_ns if item.wanted is not None else None
+        if item.action == Action.SAME and item.old_time is not None and new is not None:
+            yield Time(to_text(item.root / item.name), new, item.old_time)

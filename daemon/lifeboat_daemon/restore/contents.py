@@ -1,0 +1,161 @@
+"""What a state wants on the disk for one runtime (ALF §6.2): raw files first, memories that changed since merged
+into them, files made from the structured layers where the runtime has no raw of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lifeboat_adapters.contract import Adapter
+from lifeboat_alf import codec, layout, metas
+from lifeboat_alf.metas import JsonObject
+from lifeboat_alf.state import Entry, State
+from lifeboat_daemon.restore import inventory as inventories
+from lifeboat_daemon.restore import names
+from lifeboat_daemon.restore.inventory import Inventory
+
+FILE, LINK, FOLDER = "file", "link", "folder"
+RAW, MERGED, STRUCTURED, ARTIFACT = "raw", "merged", "structured", "artifact"
+DATABASES = "db/"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One file, link or empty folder. `name` is relative to its root; `data` holds the bytes where they are not the
+    entry's own; `basis` says where they come from."""
+
+    name: str
+    path: str
+    basis: str
+    meta: JsonObject
+    entry: Entry | None = None
+    data: bytes | None = None
+
+    @property
+    def kind(self) -> str:
+        return str(self.meta.get("type", FILE))
+
+    @property
+    def size(self) -> int:
+        if self.data is not None:
+            return len(self.data)
+        return self.entry.size if self.entry is not None else 0
+
+    @property
+    def cuts(self) -> list[JsonObject]:
+        return list(self.meta.get(metas.CUTS, []))
+
+    @property
+    def mode(self) -> int:
+        """The rights to make a file or folder with."""
+        if self.kind == FOLDER:
+            return 0o700 if self.meta.get("private") else 0o755
+        mode = 0o755 if self.meta.get("executable") else 0o644
+        return mode & 0o700 if self.meta.get("private") else mode
+
+    @property
+    def mtime_ns(self) -> int | None:
+        text = self.meta.get("mtime_ns")
+        return int(text) if text is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A large file of which only the description is held (ALF §3.1.9, tier 3)."""
+
+    filename: str
+    size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a state wants: in the workspace, in the runtime's home, as rows of its databases (never written as
+    files), and what is only described."""
+
+    workspace: dict[str, Wanted]
+    home: dict[str, Wanted]
+    rows: list[str]
+    absent: list[Absent]
+
+
+def source_runtime(state: State) -> str:
+    """The runtime whose files a state holds."""
+    head = _head(state)
+    return str(head.get("agent", {}).get("source_runtime", "openclaw"))
+
+
+def agent_name(state: State) -> str:
+    return str(_head(state).get("agent", {}).get("name", state.sequence.agent_id))
+
+
+def _head(state: State) -> JsonObject:
+    document = codec.decode(state.body(layout.MANIFEST)) if state.entry(layout.MANIFEST) else {}
+    return document if isinstance(document, dict) else {}
+
+
+def gather(state: State, inventory: Inventory, adapter: Adapter) -> Contents:
+    """Everything a state wants on the disk of one runtime."""
+    prefix, home_prefix = layout.raw_prefix(adapter.runtime), layout.home_prefix(adapter.runtime)
+    workspace: dict[str, Wanted] = {}
+    home: dict[str, Wanted] = {}
+    found = Contents(workspace, home, [], [])
+    for entry in inventory.entries.values():
+        if entry.path.startswith(prefix):
+            _put(workspace, _raw(entry, prefix, inventory))
+        elif entry.path.startswith(home_prefix + DATABASES):
+            found.rows.append(entry.path)
+        elif entry.path.startswith(home_prefix):
+            _put(home, _raw(entry, home_prefix, inventory))
+        elif entry.path.startswith(layout.ARTIFACTS):
+            _artifact(state, entry, found)
+    _rendered(state, inventory, adapter, workspace)
+    return found
+
+
+def _put(wanted: dict[str, Wanted], item: Wanted) -> None:
+    wanted[item.name] = item
+
+
+def _raw(entry: Entry, prefix: str, inventory: Inventory) -> Wanted:
+    """A raw file, as captured if its memories still say what it says."""
+    name = names.name_of(entry.path, entry.meta, prefix)
+    ids = entry.meta.get(metas.RECORDS)
+    if ids and metas.is_file(entry.meta):
+        joined = inventory.memories.join(ids)
+        if not inventories.same_bytes(entry, joined):
+            return Wanted(name, entry.path, MERGED, _without_time(entry.meta), entry, joined)
+    return Wanted(name, entry.path, RAW, entry.meta, entry)
+
+
+def _without_time(meta: JsonObject) -> JsonObject:
+    return {key: value for key, value in meta.items() if key != "mtime_ns"}
+
+
+def _artifact(state: State, entry: Entry, found: Contents) -> None:
+    name = names.name_of(entry.path, entry.meta, layout.ARTIFACTS)
+    if inventories.is_held(state, entry):
+        found.workspace.setdefault(name, Wanted(name, entry.path, ARTIFACT, entry.meta, entry))
+    else:
+        found.absent.append(Absent(name, entry.size))
+
+
+def _rendered(state: State, inventory: Inventory, adapter: Adapter, workspace: dict[str, Wanted]) -> None:
+    """Add the files that have to be made from the structured layers."""
+    if any(item.basis == RAW for item in workspace.values()) and not is_outdated(state, inventory, adapter.runtime):
+        return
+    for item in _render(state, adapter):
+        _put(workspace, item)
+
+
+def _render(state: State, adapter: Adapter) -> Iterator[Wanted]:
+    prefix = layout.raw_prefix(adapter.runtime)
+    for made in adapter.render(state):
+        yield Wanted(names.name_of(made.path, {}, prefix), made.path, made.basis, {}, None, made.data)
+
+
+def is_outdated(state: State, inventory: Inventory, runtime: str) -> bool:
+    """Whether another runtime captured this agent after `runtime` last did: then raw files are not the last word."""
+    captured = _head(state).get("raw_state") or {}
+    own: Any = captured.get(runtime)
+    return own is not None and any(number > own for name, number in captured.items() if name != runtime)

@@ -1,0 +1,139 @@
+"""What a restore does to each name: a pure decision from what a state wants and what stands there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from lifeboat_daemon.restore import names
+from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
+from lifeboat_daemon.restore.journal import Seen
+from lifeboat_daemon.restore.tree import OTHER, Found, Tree
+
+
+class Action(StrEnum):
+    CREATE = "create"
+    OVERWRITE = "overwrite"
+    SAME = "same"
+    REMOVE = "remove"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One name of a plan. `root` is the folder it is relative to. `reason` says why something is skipped, or why
+    something that was never captured has to go aside. `old_time` is given where only the time is wrong."""
+
+    name: str
+    action: Action
+    root: Path
+    wanted: Wanted | None = None
+    seen: Seen | None = None
+    kind: str = FILE
+    reason: str = ""
+    old_time: int | None = None
+
+    @property
+    def is_write(self) -> bool:
+        return self.action in (Action.CREATE, Action.OVERWRITE)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a decision looks at files. `equal` says whether bytes on disk are what is wanted; `barred` why a file may
+    not be written ("" when it may); `keep` forbids to replace what is there (files of the runtime's home)."""
+
+    root: Path
+    tree: Tree
+    equal: Callable[[Wanted, bytes], bool]
+    barred: Callable[[Wanted], str]
+    keep: bool = False
+
+
+def decide(wanted: Mapping[str, Wanted], removable: Iterable[str], rules: Rules) -> list[Item]:
+    """The items of a plan, sorted by name. `removable` are names that the newest state captured and this one lacks."""
+    gone = _removals(removable, rules)
+    items = dict(gone)
+    for item in wanted.values():
+        for obstacle in _obstacles(item.name, rules):
+            items.setdefault(obstacle.name, obstacle)
+        items[item.name] = _decide_one(item, gone.keys(), rules)
+    return [items[name] for name in sorted(items)]
+
+
+def _removals(removable: Iterable[str], rules: Rules) -> dict[str, Item]:
+    found = ((name, rules.tree.find(name)) for name in removable)
+    return {
+        name: Item(name, Action.REMOVE, rules.root, seen=there.seen, kind=there.kind)
+        for name, there in found
+        if there is not None and there.kind != OTHER
+    }
+
+
+def _obstacles(name: str, rules: Rules) -> Iterator[Item]:
+    """A file or link that stands where a parent folder has to be."""
+    for parent in names.parents(name):
+        found = rules.tree.find(parent)
+        if found is None:
+            return
+        if found.kind != FOLDER:
+            reason = "it stands where a folder has to be"
+            yield Item(parent, Action.REMOVE, rules.root, seen=found.seen, kind=found.kind, reason=reason)
+            return
+
+
+def _decide_one(wanted: Wanted, gone: Iterable[str], rules: Rules) -> Item:
+    found = rules.tree.find(wanted.name)
+    if found is not None and _is_same(wanted, found, rules):
+        return _same(wanted, found, rules)
+    reason = _refusal(wanted, found, gone, rules)
+    if reason:
+        return Item(wanted.name, Action.SKIP, rules.root, wanted, kind=wanted.kind, reason=reason)
+    action = Action.CREATE if found is None else Action.OVERWRITE
+    return Item(wanted.name, action, rules.root, wanted, found.seen if found else None, wanted.kind)
+
+
+def _same(wanted: Wanted, found: Found, rules: Rules) -> Item:
+    wrong_time = wanted.kind == FILE and wanted.mtime_ns not in (None, found.mtime_ns) and not rules.keep
+    old_time = found.mtime_ns if wrong_time else None
+    return Item(wanted.name, Action.SAME, rules.root, wanted, found.seen, wanted.kind, old_time=old_time)
+
+
+def _is_same(wanted: Wanted, found: Found, rules: Rules) -> bool:
+    if found.kind != wanted.kind:
+        return False
+    if wanted.kind == FOLDER:
+        return True
+    if wanted.kind == LINK:
+        return found.target == wanted.meta.get("target")
+    return _same_rights(wanted, found) and _same_bytes(wanted, found, rules)
+
+
+def _same_rights(wanted: Wanted, found: Found) -> bool:
+    rights = bool(wanted.meta.get("executable")), bool(wanted.meta.get("private"))
+    return rights == (found.executable, found.private)
+
+
+def _same_bytes(wanted: Wanted, found: Found, rules: Rules) -> bool:
+    if not wanted.cuts and found.size != wanted.size:
+        return False
+    data = rules.tree.read(wanted.name)
+    return data is not None and rules.equal(wanted, data)
+
+
+def _refusal(wanted: Wanted, found: Found | None, gone: Iterable[str], rules: Rules) -> str:
+    """Why a file is not written, "" when it is."""
+    if wanted.kind not in (FILE, LINK, FOLDER):
+        return f"{wanted.kind} is a kind of entry that this release cannot make"
+    target = wanted.meta.get("target", "")
+    if wanted.kind == LINK and names.leaves_folder(wanted.name, target, rules.root):
+        return f"the link leads out of the workspace, to {target}"
+    if found is not None and rules.keep:
+        return "it is there already, and files of the runtime's own folder are never replaced"
+    if found is not None and found.kind == OTHER:
+        return "something that is neither file, link nor folder stands there"
+    if found is not None and found.kind == FOLDER and not set(rules.tree.below(wanted.name)) <= set(gone):
+        return "a folder with files that were never captured stands there"
+    return rules.barred(wanted)

@@ -1,0 +1,93 @@
+"""What a restore would change in the text of files."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all
+from lifeboat_alf.state import BodyAbsent
+from lifeboat_daemon.restore.contents import FILE
+from lifeboat_daemon.restore.decide import Action, Item
+from lifeboat_daemon.restore.names import printable
+from lifeboat_daemon.restore.plan import Plan
+from lifeboat_daemon.restore.staging import Stage
+
+LARGEST_BYTES = 256 * 1024
+"""Beyond this a comparison line by line takes seconds and says nothing to anyone."""
+MOST_LINES = 200
+
+
+class Diff(NamedTuple):
+    """`text` is a unified diff; `cut` says that lines were left out."""
+
+    name: str
+    text: str
+    cut: bool
+
+
+def unified(name: str, old: bytes | None, new: bytes | None, most_lines: int = MOST_LINES) -> Diff | None:
+    """The difference between two texts (None: not there). None when one is no text, is too large, or both are equal."""
+    texts = _text(old), _text(new)
+    if texts[0] is None or texts[1] is None or texts[0] == texts[1]:
+        return None
+    before = "/dev/null" if old is None else f"a/{name}"
+    after = "/dev/null" if new is None else f"b/{name}"
+    lines = list(_lines(texts[0].splitlines(), texts[1].splitlines(), before, after))
+    return Diff(name, "\n".join(lines[:most_lines]), len(lines) > most_lines)
+
+
+def _lines(old: list[str], new: list[str], before: str, after: str) -> Iterator[str]:
+    return difflib.unified_diff(old, new, before, after, lineterm="", n=3)
+
+
+def _text(data: bytes | None) -> str | None:
+    if data is None:
+        return ""
+    if len(data) > LARGEST_BYTES or b"\0" in data:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def diffs(plan: Plan, files: FileOperations | None = None) -> Iterator[Diff]:
+    """The diffs of every text file that a plan overwrites or removes. Credentials stay cut."""
+    files = files or SystemFiles()
+    stage = Stage(files, plan.state, None)
+    for item in plan.items:
+        if item.kind == FILE and item.action in (Action.OVERWRITE, Action.REMOVE):
+            found = _diff(files, plan, stage, item)
+            if found is not None:
+                yield found
+
+
+def _diff(files: FileOperations, plan: Plan, stage: Stage, item: Item) -> Diff | None:
+    if item.wanted is not None and item.wanted.cuts:
+        return None
+    try:
+        old = read_all(files, item.root / item.name)
+        new = stage.bytes_of(item.wanted) if item.wanted is not None else None
+    except (OSError, BodyAbsent):
+        return None
+    return unified(item.name, old, new)
+
+
+def plan_lines(plan: Plan, files: FileOperations | None = None, *, most_names: int = 50) -> Iterator[str]:
+    """A plan for people: what happens to which file, what is left out and why, and the changed lines."""
+    time = plan.state.sequence.time
+    yield f"Sequence {plan.sequence} of {plan.agent_name} ({time}) into {plan.target}"
+    shown = [item for item in plan.items if item.action not in (Action.SAME, Action.SKIP)]
+    yield from (f"  {item.action:<9} {printable(item.name)}" for item in shown[:most_names])
+    if len(shown) > most_names:
+        yield f"  and {len(shown) - most_names} more"
+    yield f"  same      {plan.count(Action.SAME)} files"
+    yield from plan.warnings
+    yield from (f"could run here: {line}" for line in plan.executable)
+    yield from (f"does not fit there: {printable(each.name)}: {each.reason}" for each in plan.unholdable)
+    for diff in diffs(plan, files):
+        yield diff.text
+        if diff.cut:
+            yield f"(the rest of {printable(diff.name)} is left out)"

@@ -1,0 +1,52 @@
+"""Put credentials back where they were cut out: by listed position, never by searching, and the whole file checked."""
+
+from __future__ import annotations
+
+from lifeboat_adapters.secrets import payload
+from lifeboat_adapters.secrets.payload import Payload
+from lifeboat_alf import codec, layout
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.state import State
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.restore.contents import Wanted
+from lifeboat_keys.home_keys import HomeKeys
+
+
+class Filler:
+    """Opens the credentials of one state. Every payload is opened once."""
+
+    def __init__(self, credentials: dict[str, JsonObject], keys: HomeKeys) -> None:
+        self._credentials = credentials
+        self._keys = keys
+        self._opened: dict[str, Payload] = {}
+
+    @classmethod
+    def open(cls, context: Context, state: State) -> Filler:
+        """Raises NoKey when the user's key is not on this machine."""
+        keys = context.keys()
+        keys.user_key()
+        return cls(credentials_of(state), keys)
+
+    def missing(self, wanted: Wanted) -> list[str]:
+        """Credentials that a file needs and the state no longer holds."""
+        return [cut["credential_id"] for cut in wanted.cuts if cut.get("credential_id") not in self._credentials]
+
+    def fill(self, wanted: Wanted, body: bytes) -> bytes:
+        """The original bytes of a cut file. Raises UnsealError, CutMismatch, WholeFileMismatch."""
+        return payload.whole(wanted.path, body, wanted.cuts, self._payload)
+
+    def _payload(self, credential_id: str) -> Payload:
+        found = self._opened.get(credential_id)
+        if found is None:
+            found = payload.decode(self._keys.open(self._credentials[credential_id]))
+            self._opened[credential_id] = found
+        return found
+
+
+def credentials_of(state: State) -> dict[str, JsonObject]:
+    """The credential records of a state by id."""
+    if state.entry(layout.CREDENTIALS) is None:
+        return {}
+    document = codec.decode(state.body(layout.CREDENTIALS))
+    listed = document.get("credentials", []) if isinstance(document, dict) else []
+    return {str(each["id"]): each for each in listed if isinstance(each, dict) and "id" in each}

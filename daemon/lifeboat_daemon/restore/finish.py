@@ -1,0 +1,128 @@
+"""The end of a restore: what is remembered, captured, cleaned up. Also run by whoever finds an unfinished journal."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lifeboat_alf import codec
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.files import read_all
+from lifeboat_alf.seams.steps import Step
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import UnknownAgent
+from lifeboat_daemon.home import Home
+from lifeboat_daemon.restore import journal as journals
+from lifeboat_daemon.restore import moves
+from lifeboat_daemon.restore.capturing import capture_now
+from lifeboat_daemon.restore.journal import DONE, Journal, to_path
+from lifeboat_daemon.restore.report import RestoreReport
+
+LAST_RESTORE = "last_restore"
+
+
+def finish(context: Context, journal: Journal, *, recovered: bool = False) -> RestoreReport:
+    """Everything after the last move. May be repeated until the journal is gone."""
+    report = replace(RestoreReport.from_json(journal.report), recovered=recovered)
+    report = _keep_undo(context, journal, report)
+    report = _adopt(context, journal, report)
+    report = _capture_after(context, report)
+    _remember_origin(context, journal, report)
+    write_receipt(context, report)
+    _audit(context, report)
+    put_away(context, journal)
+    return report
+
+
+def _keep_undo(context: Context, journal: Journal, report: RestoreReport) -> RestoreReport:
+    """Remember what was moved, so that it can be moved back."""
+    if journal.whole is not None or not (journal.moves or journal.make or journal.times):
+        return report
+    done = replace(journal, phase=DONE, installed=moves.installed(context.files, journal), report=report.to_json())
+    journals.write(context.files, journals.undo_path(context.home, journal.id), done)
+    return replace(report, undo=True)
+
+
+def _adopt(context: Context, journal: Journal, report: RestoreReport) -> RestoreReport:
+    """Make the restored folder the workspace of the agent."""
+    if not report.adopted:
+        return report
+    agent = agents.read(context, journal.agent_id)
+    agents.save(context, replace(agent, workspace=to_path(journal.workspace), runtime=report.runtime))
+    return report
+
+
+def _capture_after(context: Context, report: RestoreReport) -> RestoreReport:
+    """The restored workspace becomes the newest sequence."""
+    if not (report.in_place or report.adopted):
+        return report
+    try:
+        return replace(report, captured=capture_now(context, agents.read(context, report.agent), "restore"))
+    except LifeboatError as error:
+        return replace(report, warnings=[*report.warnings, f"not captured after the restore: {error.message}"])
+
+
+def _remember_origin(context: Context, journal: Journal, report: RestoreReport) -> None:
+    """A copy in another folder: `agents add` can ask whether it goes on as this agent."""
+    if report.in_place or report.adopted:
+        return
+    hint = {
+        "workspace": journal.workspace,
+        "agent": report.agent,
+        "name": report.name,
+        "runtime": report.runtime,
+        "sequence": report.sequence,
+        "time": report.time,
+    }
+    journals.write(context.files, _origin_path(context.home, to_path(journal.workspace)), hint)
+
+
+def origin_of(context: Context, workspace: Path) -> JsonObject | None:
+    """Which agent a folder was restored from: {workspace, agent, name, runtime, sequence, time}; None for others."""
+    path = _origin_path(context.home, Path(os.path.realpath(workspace)))
+    try:
+        found: Any = codec.decode(read_all(context.files, path))
+    except FileNotFoundError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _origin_path(home: Home, workspace: Path) -> Path:
+    name = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:32]
+    return home.restore_folder / "origins" / f"{name}.json"
+
+
+def write_receipt(context: Context, report: RestoreReport) -> None:
+    journals.write(context.files, journals.receipt_path(context.home, report.receipt), report.to_json())
+
+
+def _audit(context: Context, report: RestoreReport) -> None:
+    """One row in the vault of an agent that has one here."""
+    try:
+        agents.read(context, report.agent)
+    except UnknownAgent:
+        return
+    with context.vault(report.agent) as vault:
+        value = {
+            "receipt": report.receipt,
+            "sequence": report.sequence,
+            "time": report.time,
+            "in_place": report.in_place,
+        }
+        vault.set(LAST_RESTORE, value, kind=report.kind)
+
+
+def put_away(context: Context, journal: Journal) -> None:
+    """Remove the staging folders, then the journal."""
+    for folder in journal.work:
+        moves.remove_tree(context.files, to_path(folder))
+    steps.reached(Step.RESTORE_JOURNAL_REMOVED)
+    path = journals.path_of(context.home, journal.id)
+    context.files.remove(path)
+    context.files.sync_folder(path.parent)

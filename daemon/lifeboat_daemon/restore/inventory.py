@@ -1,0 +1,140 @@
+"""One pass over a state before anything is written: its digest, its entries, what its memories say now.
+
+The signature covers the digest and the digest covers every leaf, so after this pass only bytes remain to be held
+against their leaf, which happens once, when they are read (`checked_body`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from lifeboat_alf import merkle
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.effective import Chains, in_append_order
+from lifeboat_alf.errors import BadJson, SignatureError
+from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, Record, State
+from lifeboat_keys import signing
+from lifeboat_keys.signing import Verdict
+from lifeboat_keys.user_key import UserPublic
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What a state holds. `memories` gives the content in force of every record id, None once it was deleted;
+    any id of a chain names its memory (ALF §3.1.5)."""
+
+    digest: bytes
+    entries: dict[str, Entry]
+    memories: Memories
+
+
+class _Line(msgspec.Struct):
+    """The fields of a record that a restore reads."""
+
+    content: str = ""
+    status: Any = None
+    supersedes: Any = None
+
+
+class Memories:
+    """Contents in force, by any id of their chain."""
+
+    def __init__(self) -> None:
+        self._contents: dict[str, str | None] = {}
+        self._successors: list[JsonObject] = []
+
+    def add(self, record_id: str, line: _Line) -> None:
+        """Take in a record, in append order."""
+        self._contents[record_id] = None if line.status == "deleted" else line.content
+        if line.supersedes:
+            self._successors.append({"id": record_id, "status": line.status, "supersedes": line.supersedes})
+
+    @cached_property
+    def _chains(self) -> Chains:
+        return Chains.of(self._successors)
+
+    def content(self, record_id: str) -> str | None:
+        """What a memory says now; None when it was deleted or is not known."""
+        if self._successors:
+            record_id = self._chains.winner(record_id)
+        return self._contents.get(record_id)
+
+    def in_force(self) -> int:
+        """How many memories there are: records that win their chain and were not deleted."""
+        wins = self._chains.wins
+        return sum(text is not None and wins(record_id) for record_id, text in self._contents.items())
+
+    def join(self, record_ids: list[str]) -> bytes:
+        """The text of a file from its records in order."""
+        found = (self.content(record_id) for record_id in record_ids)
+        return "".join(text for text in found if text is not None).encode("utf-8", "surrogatepass")
+
+
+def take(state: State) -> Inventory:
+    """Read a whole state but for the bytes of its entries. Raises SignatureError for a record that was changed."""
+    entries = {entry.path: entry for entry in state.entries()}
+    memories = Memories()
+    items = [merkle.entry_item(entry) for entry in entries.values()]
+    items.extend(_record_items(state, memories))
+    return Inventory(merkle.digest_of_items(items), entries, memories)
+
+
+def _record_items(state: State, memories: Memories) -> Iterator[tuple[bytes, bytes]]:
+    decode = msgspec.json.Decoder(_Line).decode
+    for record in in_append_order(state):
+        if not merkle.leaf_holds(record.leaf, record.line):
+            raise SignatureError(f"the record {record.id} in {record.partition} was changed")
+        memories.add(record.id, _decoded(record, decode))
+        yield merkle.record_item(record)
+
+
+def _decoded(record: Record, decode: Any) -> _Line:
+    try:
+        line: _Line = decode(record.line)
+    except msgspec.DecodeError as error:
+        raise BadJson(str(error), entry=record.partition, line=record.position + 1) from None
+    return line
+
+
+def check_signature(state: State, inventory: Inventory, trusted: UserPublic | None) -> Verdict:
+    """Hold a state against its signature. `trusted` is the user's public key, None where there is none.
+
+    Raises SignatureError when the state is not the one that was signed, or somebody else signed it.
+    """
+    sequence = state.sequence
+    if sequence.digest and sequence.digest != inventory.digest:
+        raise SignatureError(f"sequence {sequence.number} does not have the digest it was signed with")
+    return signing.verify(sequence, trusted)
+
+
+def checked_body(state: State, entry: Entry) -> bytes:
+    """The bytes of an entry, held against its leaf. Raises BodyAbsent, SignatureError."""
+    body = state.body(entry.path)
+    if entry.leaf.digest != ABSENT_LEAF and not merkle.leaf_holds(entry.leaf, body):
+        raise SignatureError(f"{entry.path} was changed")
+    return body
+
+
+def is_held(state: State, entry: Entry) -> bool:
+    """Whether the bytes of an entry are here. Only large artifacts can be away, so only they are read."""
+    attachment = entry.meta.get("attachment") or {}
+    if attachment.get("tier") != 3 and entry.leaf.digest != ABSENT_LEAF:
+        return True
+    try:
+        state.body(entry.path)
+    except BodyAbsent:
+        return False
+    return True
+
+
+def same_bytes(entry: Entry, data: bytes) -> bool:
+    """Whether bytes on disk are what an entry holds, without reading the entry."""
+    if entry.leaf.salt:
+        return merkle.leaf_holds(entry.leaf, data)
+    return entry.sha256 is not None and hashlib.sha256(data).hexdigest() == entry.sha256

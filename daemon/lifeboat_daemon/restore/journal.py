@@ -1,0 +1,173 @@
+"""The journal of a restore: what has to happen to the disk, written durably before the first move.
+
+restore/<id>.json           a restore under way; whoever starts next finishes it
+restore/undo/<id>.json      a finished one that can be taken back for seven days
+restore/receipts/<id>.json  what was done, for ever
+
+A journal does not say how far it came: that is read from the disk, so each move can be repeated safely.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lifeboat_alf import codec
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
+from lifeboat_daemon.home import Home
+
+STAGING = "staging"
+"""Files are being staged: a crash here leaves everything as it was."""
+MOVING = "moving"
+"""Everything is staged and checked: a crash here is rolled forward."""
+DONE = "done"
+_NOT_TEXT = "\0"
+
+
+def to_text(path: os.PathLike[str] | str) -> str:
+    """A path as JSON can hold it; bytes that are not UTF-8 become NUL and hexadecimal (no path holds a NUL)."""
+    text = os.fspath(path)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return _NOT_TEXT + os.fsencode(text).hex()
+    return text
+
+
+def to_path(text: str) -> Path:
+    """The opposite of `to_text`."""
+    return Path(os.fsdecode(bytes.fromhex(text[1:])) if text.startswith(_NOT_TEXT) else text)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What stood at a path: enough to notice that it is another file, or was written to. Of a folder only the inode
+    counts: its times change with whatever is moved in it."""
+
+    kind: int
+    inode: int
+    size: int = 0
+    mtime_ns: int = 0
+    ctime_ns: int = 0
+
+    def is_same_content(self, other: Seen | None) -> bool:
+        """Equal but for ctime, which a rename moves."""
+        return other is not None and replace(self, ctime_ns=0) == replace(other, ctime_ns=0)
+
+
+def look(files: FileOperations, path: os.PathLike[str] | str) -> Seen | None:
+    """What stands at a path, None for nothing."""
+    try:
+        found = files.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return seen_from(found)
+
+
+def seen_from(found: os.stat_result) -> Seen:
+    kind = stat.S_IFMT(found.st_mode)
+    if stat.S_ISDIR(kind):
+        return Seen(kind, found.st_ino)
+    return Seen(kind, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One file, link or folder: what stands at `target` goes to `aside`, `staged` (None: a removal) takes its name.
+    `seen` is what the plan saw at `target`."""
+
+    target: str
+    staged: str | None
+    aside: str
+    seen: Seen | None
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder to make (with these rights and this time, where known) or to remove when it is empty."""
+
+    path: str
+    mode: int | None = None
+    mtime_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A file whose bytes are right and whose time is not."""
+
+    path: str
+    new_ns: int
+    old_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """`fresh` are folders that do not exist yet and that the moves will make, the deepest first. `whole` is (staged
+    tree, target) where a new folder is renamed into place at once; `work` are the staging folders, removed at the end,
+    `undo` those that keep what was moved aside. `installed` is what the finished restore left at each move's target,
+    in the order of `moves`."""
+
+    id: str
+    agent_id: str
+    kind: str
+    phase: str
+    sequence: int
+    workspace: str
+    time: str
+    moves: tuple[Move, ...] = ()
+    make: tuple[Folder, ...] = ()
+    drop: tuple[Folder, ...] = ()
+    fresh: tuple[str, ...] = ()
+    times: tuple[Time, ...] = ()
+    whole: tuple[str, str] | None = None
+    work: tuple[str, ...] = ()
+    undo: tuple[str, ...] = ()
+    installed: tuple[Seen | None, ...] = ()
+    report: JsonObject = field(default_factory=dict)
+
+
+def path_of(home: Home, journal_id: str) -> Path:
+    return home.restore_folder / f"{journal_id}.json"
+
+
+def undo_path(home: Home, journal_id: str) -> Path:
+    return home.restore_folder / "undo" / f"{journal_id}.json"
+
+
+def receipt_path(home: Home, receipt_id: str) -> Path:
+    return home.restore_folder / "receipts" / f"{receipt_id}.json"
+
+
+def write(files: FileOperations, path: Path, document: Any) -> None:
+    """Write a document of a restore durably; its folder is made when missing."""
+    files.make_folders(path.parent, 0o700)
+    write_atomic(files, path, codec.encode(document))
+
+
+def read(files: FileOperations, path: Path) -> Journal:
+    """A journal. Raises OSError, msgspec.ValidationError or msgspec.DecodeError."""
+    return msgspec.convert(codec.decode(read_all(files, path)), Journal)
+
+
+def under_way(home: Home, files: FileOperations) -> Iterator[Journal]:
+    """Journals of restores that did not end, oldest first."""
+    yield from _all_in(home.restore_folder, files)
+
+
+def finished(home: Home, files: FileOperations) -> list[Journal]:
+    """Restores that can be taken back, newest first."""
+    return sorted(_all_in(home.restore_folder / "undo", files), key=lambda each: (each.time, each.id), reverse=True)
+
+
+def _all_in(folder: Path, files: FileOperations) -> Iterator[Journal]:
+    if folder.is_dir():
+        for entry in sorted(files.scan(folder), key=lambda each: each.name):
+            if entry.name.endswith(".json") and not entry.name.startswith("."):
+                yield read(files, Path(entry.path))

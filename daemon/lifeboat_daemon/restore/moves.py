@@ -1,0 +1,157 @@
+"""Carry out a journal on the disk. Every function may be repeated: what is done already is recognised and left.
+
+A target is MOVED to the undo folder, never overwritten: `rename` onto a file destroys what was there, and a write
+by the agent in that moment with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_alf.seams.steps import Step
+from lifeboat_daemon.errors import TargetChanged
+from lifeboat_daemon.restore.journal import Folder, Journal, Move, Seen, Time, look, to_path
+
+_GONE_ALREADY = (errno.ENOENT, errno.ENOTDIR)
+_STAYS = (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY)
+
+
+def check_unchanged(files: FileOperations, moves: Iterable[Move]) -> None:
+    """Raise TargetChanged when a target is not what the plan saw."""
+    for move in moves:
+        if look(files, to_path(move.target)) != move.seen:
+            raise TargetChanged(f"{to_path(move.target)} changed since the plan was made; nothing was moved")
+
+
+def roll_forward(files: FileOperations, journal: Journal) -> None:
+    """Do what is left of a journal in phase `moving`. Raises OSError."""
+    if journal.whole is not None:
+        _rename_whole(files, to_path(journal.whole[0]), to_path(journal.whole[1]))
+    for move in journal.moves:
+        _advance(files, move)
+    for folder in journal.drop:
+        _drop(files, to_path(folder.path))
+    for folder in journal.make:
+        _make(files, folder)
+    for time in journal.times:
+        _settle(files, time)
+    _flush(files, journal)
+
+
+def roll_back(files: FileOperations, journal: Journal) -> None:
+    """Take back the moves of a journal that could not be finished. Raises OSError."""
+    for move in reversed(journal.moves):
+        _retreat(files, move)
+
+
+def _rename_whole(files: FileOperations, tree: Path, target: Path) -> None:
+    if look(files, tree) is None:
+        return
+    steps.reached(Step.RESTORE_RENAMED)
+    files.make_folders(target.parent)
+    files.replace(tree, target)
+    files.sync_folder(target.parent)
+
+
+def _advance(files: FileOperations, move: Move) -> None:
+    target, aside = to_path(move.target), to_path(move.aside)
+    if move.staged is None:
+        if look(files, aside) is None:
+            _set_aside(files, target, aside)
+        return
+    staged = to_path(move.staged)
+    if look(files, staged) is None:
+        return
+    files.make_folders(target.parent)
+    _set_aside(files, target, _free(files, aside))
+    steps.reached(Step.RESTORE_MOVED_IN)
+    files.replace(staged, target)
+
+
+def _set_aside(files: FileOperations, target: Path, aside: Path) -> None:
+    if look(files, target) is not None:
+        steps.reached(Step.RESTORE_MOVED_ASIDE)
+        files.make_folders(aside.parent, 0o700)
+        files.replace(target, aside)
+
+
+def _free(files: FileOperations, aside: Path) -> Path:
+    """A name in the undo folder that keeps what is there: the agent may have written the file again since."""
+    free, count = aside, 1
+    while look(files, free) is not None:
+        count += 1
+        free = aside.with_name(f"{aside.name}.{count}")
+    return free
+
+
+def _retreat(files: FileOperations, move: Move) -> None:
+    target, aside = to_path(move.target), to_path(move.aside)
+    if move.staged is not None and look(files, to_path(move.staged)) is None and look(files, target) is not None:
+        files.replace(target, to_path(move.staged))
+    if look(files, aside) is not None and look(files, target) is None:
+        files.replace(aside, target)
+
+
+def _drop(files: FileOperations, folder: Path) -> None:
+    """Remove a folder if nothing is left in it."""
+    try:
+        files.remove_folder(folder)
+    except OSError as error:
+        if error.errno not in (*_GONE_ALREADY, *_STAYS):
+            raise
+
+
+def _make(files: FileOperations, folder: Folder) -> None:
+    path = to_path(folder.path)
+    files.make_folders(path)
+    if folder.mode is not None:
+        files.set_mode(path, folder.mode)
+    if folder.mtime_ns is not None:
+        files.set_times(path, folder.mtime_ns)
+
+
+def _settle(files: FileOperations, time: Time) -> None:
+    """Set a file's time, unless somebody wrote to it since the plan."""
+    path = to_path(time.path)
+    found = look(files, path)
+    if found is not None and found.mtime_ns == time.old_ns:
+        files.set_times(path, time.new_ns)
+
+
+def _flush(files: FileOperations, journal: Journal) -> None:
+    if journal.moves or journal.make or journal.drop or journal.times:
+        folder = to_path(journal.workspace)
+        files.sync_file_system(folder if folder.is_dir() else folder.parent)
+
+
+def installed(files: FileOperations, journal: Journal) -> tuple[Seen | None, ...]:
+    """What stands at each target once the journal has run."""
+    return tuple(look(files, to_path(move.target)) for move in journal.moves)
+
+
+def remove_tree(files: FileOperations, folder: Path) -> None:
+    """Remove a folder of ours with everything in it, never following a link. Nothing there is fine."""
+    if look(files, folder) is None:
+        return
+    for entry in files.scan(folder):
+        if entry.is_dir(follow_symlinks=False):
+            remove_tree(files, Path(entry.path))
+        else:
+            files.remove(entry.path)
+    files.remove_folder(folder)
+
+
+def remove_if_empty(files: FileOperations, folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        files.remove_folder(folder)
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Whether a path is a folder or lies in it; both absolute and resolved."""
+    return path == folder or os.fspath(path).startswith(os.path.join(folder, ""))

@@ -1,0 +1,150 @@
+"""Names on disk: from an archive path to the name in the workspace, and whether a file system can hold it.
+
+Names are text with `/`; bytes that are not UTF-8 stand in it as lone surrogates (`os.fsdecode`).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lifeboat_alf.metas import JsonObject
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_daemon.errors import UnsafeName
+
+_NAME_BYTES = 255
+_PATH_BYTES = 4096
+_WINDOWS_RESERVED = frozenset('<>:"\\|?*')
+
+
+def name_of(path: str, meta: JsonObject, prefix: str) -> str:
+    """The name under `prefix` as it was on disk. Raises UnsafeName for one that would climb out of its folder."""
+    raw = meta.get("name_hex")
+    name = os.fsdecode(bytes.fromhex(raw)) if isinstance(raw, str) else path.removeprefix(prefix)
+    if not is_safe(name):
+        raise UnsafeName(f"{path} would be written outside of the workspace")
+    return name
+
+
+def is_safe(name: str) -> bool:
+    """Whether a name stays inside its folder: relative, no empty part, no `.` or `..`, no NUL."""
+    parts = name.split("/")
+    if "\0" in name or any(part in ("", ".", "..") for part in parts):
+        return False
+    return os.name != "nt" or not any(":" in part or "\\" in part for part in parts)
+
+
+def printable(name: str) -> str:
+    """A name as JSON can hold it."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def parents(name: str) -> list[str]:
+    """Every folder above a name, outermost first."""
+    parts = name.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def leaves_folder(name: str, target: str, folder: Path) -> bool:
+    """Whether a link `name` in `folder` that points to `target` leads out of the folder."""
+    place = os.path.normpath(os.path.join(folder, os.path.dirname(name), target))
+    return place != os.fspath(folder) and not place.startswith(os.path.join(folder, ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Unholdable:
+    """A name that the target's file system cannot hold, and why."""
+
+    name: str
+    reason: str
+
+
+def unholdable(files: FileOperations, folder: Path, names: Iterable[str]) -> list[Unholdable]:
+    """Which of these names a folder cannot hold. Asks the file system itself, in a probe folder, only where needed."""
+    wanted = sorted(set(names), key=os.fsencode)
+    found = [Unholdable(name, reason) for name in wanted if (reason := _too_long(name, folder))]
+    twins = _twins(wanted)
+    odd = [name for name in wanted if _is_odd(name)]
+    if twins or odd:
+        found += _probe(files, folder, twins, odd)
+    return found
+
+
+def _too_long(name: str, folder: Path) -> str | None:
+    if any(len(os.fsencode(part)) > _NAME_BYTES for part in name.split("/")):
+        return f"a part of the name is longer than {_NAME_BYTES} bytes"
+    if len(os.fsencode(folder)) + len(os.fsencode(name)) + 1 >= _PATH_BYTES:
+        return f"the whole path is longer than {_PATH_BYTES} bytes"
+    return None
+
+
+def _is_odd(name: str) -> bool:
+    """What not every file system takes: bytes that are not UTF-8, what Windows reserves."""
+    if not _is_text(name):
+        return True
+    return sys.platform == "win32" and not _WINDOWS_RESERVED.isdisjoint(name)
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _twins(names: list[str]) -> list[tuple[str, str]]:
+    """Pairs of names (of folders too) that differ in case or in Unicode form only."""
+    spelled: dict[str, str] = {}
+    pairs: dict[tuple[str, str], None] = {}
+    for name in names:
+        for part in (*parents(name), name):
+            known = spelled.setdefault(unicodedata.normalize("NFC", part).casefold(), part)
+            if known != part:
+                pairs[known, part] = None
+    return list(pairs)
+
+
+def _probe(files: FileOperations, folder: Path, twins: list[tuple[str, str]], odd: list[str]) -> list[Unholdable]:
+    existing = next(place for place in (folder, *folder.parents) if place.is_dir())
+    probe = existing / f".lifeboat-probe-{secrets.token_hex(6)}"
+    files.make_folders(probe, 0o700)
+    try:
+        clashes = [
+            Unholdable(second, f"it is the same name as {first} there")
+            for first, second in twins
+            if _is_one_name(files, probe, first, second)
+        ]
+        return clashes + [
+            Unholdable(name, "the file system does not take this name")
+            for name in odd
+            if not _takes(files, probe, name)
+        ]
+    finally:
+        files.remove_folder(probe)
+
+
+def _is_one_name(files: FileOperations, probe: Path, first: str, second: str) -> bool:
+    """Twins may differ in any part; the first part that differs decides."""
+    pairs = zip(first.split("/"), second.split("/"), strict=True)
+    one, other = next((a, b) for a, b in pairs if a != b)
+    files.make_folders(probe / one)
+    try:
+        return os.path.lexists(probe / other)
+    finally:
+        files.remove_folder(probe / one)
+
+
+def _takes(files: FileOperations, probe: Path, name: str) -> bool:
+    for part in name.split("/"):
+        try:
+            files.make_folders(probe / part)
+        except OSError:
+            return False
+        files.remove_folder(probe / part)
+    return True

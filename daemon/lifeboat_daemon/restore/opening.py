@@ -1,0 +1,57 @@
+"""From an agent and a moment to a plan: open the vault, find the sequence, keep both open while the plan is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from lifeboat_alf import times
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import NothingToRestore
+from lifeboat_daemon.restore.options import RestoreOptions
+from lifeboat_daemon.restore.plan import Plan, plan
+from lifeboat_daemon.restore.report import RestoreReport
+from lifeboat_daemon.restore.run import run
+from lifeboat_endpoint.vault import Vault
+
+
+@contextmanager
+def opened_plan(context: Context, agent: Agent, target: Path | None, options: RestoreOptions) -> Iterator[Plan]:
+    """The plan to restore an agent into a folder (None: in place). Valid inside the `with` only."""
+    with context.vault(agent.id) as vault:
+        state = vault.state(number_at(vault, options.at))
+        yield plan(context, state, target or options.to, options)
+
+
+def restore(context: Context, agent: Agent, options: RestoreOptions) -> RestoreReport:
+    """Plan and run. Raises what both raise."""
+    with opened_plan(context, agent, None, options) as made:
+        return run(context, made)
+
+
+def number_at(vault: Vault, at: int | str | None) -> int:
+    """The sequence of a number or a time (local where it has no offset); the newest for None.
+
+    Raises NothingToRestore, UnknownSequence.
+    """
+    if at is None:
+        row = vault.head()
+        if row is None:
+            raise NothingToRestore("nothing was captured yet", fix="lifeboat sync")
+        return row.number
+    if isinstance(at, int) or at.isdigit():
+        return vault.sequence(int(at)).number
+    row = vault.at(times.to_text(_moment(at)))
+    if row is None:
+        raise NothingToRestore(f"the history begins after {at}")
+    return row.number
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        raise NothingToRestore(f"{text!r} is neither a sequence nor a time like 2026-11-20T18:00") from None

@@ -1,0 +1,40 @@
+"""What a user may ask of a restore."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreOptions:
+    """`at` is a sequence number or a timestamp, None for the newest state. `to` is the folder to restore into, None
+    for the agent's own workspace. `path_globs` limits the restore to matching files, links and folders, by
+    workspace-relative name. `runtime` is the runtime to write for, the state's own by default. `yes` is the consent to
+    write into a folder that is not empty; `accept_unsigned` the consent to a state that nobody signed.
+    """
+
+    at: int | str | None = None
+    to: Path | None = None
+    path_globs: tuple[str, ...] = ()
+    with_credentials: bool = False
+    adopt: bool = False
+    finish: bool = False
+    accept_unsigned: bool = False
+    reindex: bool = True
+    yes: bool = False
+    dry_run: bool = False
+    runtime: str | None = None
+
+    def wants(self, name: str) -> bool:
+        """Whether a file of this name is asked for. A glob without a slash also fits the last part of a name, and a
+        folder's name stands for everything in it."""
+        return not self.path_globs or any(_fits(name, glob) for glob in self.path_globs)
+
+
+def _fits(name: str, glob: str) -> bool:
+    glob = glob.rstrip("/")
+    if fnmatchcase(name, glob) or fnmatchcase(name, f"{glob}/*"):
+        return True
+    return "/" not in glob and fnmatchcase(name.rpartition("/")[2], glob)

@@ -1,0 +1,312 @@
+"""The plan of a restore: what happens to which file, what cannot be done and why. Nothing is written here."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters.contract import Adapter, Installation
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_alf import codec, layout
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.state import State
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import NothingToRestore, UnknownAgent
+from lifeboat_daemon.restore import contents as contents_module
+from lifeboat_daemon.restore import hazards, names, target
+from lifeboat_daemon.restore import inventory as inventories
+from lifeboat_daemon.restore.contents import MERGED, Contents, Wanted
+from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
+from lifeboat_daemon.restore.filling import Filler
+from lifeboat_daemon.restore.inventory import Inventory
+from lifeboat_daemon.restore.names import Unholdable, printable
+from lifeboat_daemon.restore.options import RestoreOptions
+from lifeboat_daemon.restore.tree import DiskTree, NoTree, Tree
+from lifeboat_keys.errors import NoKey
+from lifeboat_keys.signing import Verdict
+from lifeboat_keys.user_key import UserPublic
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a restore would do. `agent` is the registered agent, None for a state of an agent this home does not have.
+
+    `in_place` is true for the agent's own workspace; only then files are removed. `is_fresh` is true when the target
+    is missing or empty. `executable` is filled for unsigned states only.
+    """
+
+    id: str
+    state: State
+    inventory: Inventory
+    contents: Contents
+    adapter: Adapter
+    options: RestoreOptions
+    verdict: Verdict
+    agent: Agent | None
+    agent_id: str
+    agent_name: str
+    target: Path
+    in_place: bool
+    is_fresh: bool
+    installation: Installation | None
+    filler: Filler | None
+    items: list[Item]
+    unholdable: list[Unholdable]
+    executable: list[str]
+    capabilities: list[JsonObject]
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def sequence(self) -> int:
+        return self.state.sequence.number
+
+    @property
+    def runtime(self) -> str:
+        return self.adapter.runtime
+
+    def count(self, action: Action) -> int:
+        return sum(item.action == action for item in self.items)
+
+    def skipped(self) -> list[Item]:
+        return [item for item in self.items if item.action == Action.SKIP]
+
+    def to_json(self) -> JsonObject:
+        """For `restore --dry-run --json`: the receipt's fields so far, and every name that is touched."""
+        return {
+            "agent": self.agent_id,
+            "sequence": self.sequence,
+            "time": self.state.sequence.time,
+            "to": str(self.target),
+            "runtime": self.runtime,
+            "signature": str(self.verdict),
+            "files": self.file_counts(),
+            "items": [_item_json(item) for item in self.items if item.action != Action.SAME],
+            "absent": [{"filename": each.filename, "size": each.size} for each in self.contents.absent],
+            "executable": self.executable,
+            "capabilities_missing": self.capabilities,
+            "unholdable": [{"name": printable(each.name), "reason": each.reason} for each in self.unholdable],
+            "warnings": self.warnings,
+        }
+
+    def file_counts(self) -> dict[str, int]:
+        counted = Counter(item.action for item in self.items)
+        return {
+            "created": counted[Action.CREATE],
+            "overwritten": counted[Action.OVERWRITE],
+            "same": counted[Action.SAME],
+            "removed": counted[Action.REMOVE],
+            "skipped": counted[Action.SKIP],
+        }
+
+
+def _item_json(item: Item) -> JsonObject:
+    document: JsonObject = {"name": printable(item.name), "action": str(item.action), "kind": item.kind}
+    if item.wanted is not None:
+        document |= {"basis": item.wanted.basis, "size": item.wanted.size}
+    return document | ({"reason": item.reason} if item.reason else {})
+
+
+def plan(context: Context, state: State, target_folder: Path | None, options: RestoreOptions) -> Plan:
+    """Plan a restore of a state into a folder (None: the agent's own workspace). Reads, never writes.
+
+    Raises TargetRefused, SignatureError, UnsafeName, NothingToRestore, UnknownAgent, UnknownRuntime.
+    """
+    inventory = inventories.take(state)
+    verdict = inventories.check_signature(state, inventory, trusted(context))
+    agent = registered(context, state.sequence.agent_id)
+    folder = _folder(target_folder, agent)
+    target.check(context, folder, agent)
+    in_place = agent is not None and folder == target.resolve(agent.workspace)
+    adapter = context.adapter(_runtime(state, agent if in_place else None, options))
+    contents = contents_module.gather(state, inventory, adapter)
+    filler = Filler.open(context, state) if options.with_credentials else None
+    is_fresh = target.is_empty(context.files, folder)
+    installation = locate(context, adapter, folder)
+    removable = _removable(context, agent, adapter, contents, options) if in_place and not is_fresh else []
+    rules = _rules(context, state, folder, filler, is_fresh)
+    items = decide({n: w for n, w in contents.workspace.items() if options.wants(n)}, removable, rules)
+    items += _home_items(context, state, contents, filler, installation, adapter, options)
+    if not any(item.action != Action.SKIP for item in items):
+        raise NothingToRestore(_nothing(items, options))
+    written = [item.name for item in items if item.root == folder and item.action == Action.CREATE]
+    return Plan(
+        id=f"{context.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}",
+        state=state,
+        inventory=inventory,
+        contents=contents,
+        adapter=adapter,
+        options=options,
+        verdict=verdict,
+        agent=agent,
+        agent_id=state.sequence.agent_id,
+        agent_name=contents_module.agent_name(state),
+        target=folder,
+        in_place=in_place,
+        is_fresh=is_fresh,
+        installation=installation,
+        filler=filler,
+        items=items,
+        unholdable=names.unholdable(context.files, folder, written),
+        executable=[] if verdict is Verdict.SIGNED else hazards.executables(state, contents),
+        capabilities=missing_capabilities(state, adapter),
+        warnings=_warnings(items, contents),
+    )
+
+
+def trusted(context: Context) -> UserPublic | None:
+    """The key this home trusts, None when it has none."""
+    try:
+        return context.keys().public
+    except NoKey:
+        return None
+
+
+def registered(context: Context, agent_id: str) -> Agent | None:
+    try:
+        return agents.read(context, agent_id)
+    except UnknownAgent:
+        return None
+
+
+def _folder(target_folder: Path | None, agent: Agent | None) -> Path:
+    if target_folder is not None:
+        return target.resolve(target_folder)
+    if agent is None:
+        raise UnknownAgent("this agent has no workspace here; name a folder", fix="lifeboat restore AGENT --to FOLDER")
+    return target.resolve(agent.workspace)
+
+
+def _runtime(state: State, agent: Agent | None, options: RestoreOptions) -> str:
+    if options.runtime:
+        return options.runtime
+    return agent.runtime if agent is not None else contents_module.source_runtime(state)
+
+
+def locate(context: Context, adapter: Adapter, folder: Path) -> Installation | None:
+    """The runtime around a folder, also when the folder is empty or gone; None for a folder that stands alone."""
+    try:
+        return adapter.locate(folder, context.environment, context.user_home)
+    except AdapterError:
+        pass
+    for found in adapter.discover(context.environment, context.user_home):
+        if target.resolve(found.workspace) == folder and found.state_dir is not None:
+            return Installation(adapter.runtime, folder, found.native_id, found.name, state_dir=found.state_dir)
+    return None
+
+
+def _removable(
+    context: Context, agent: Agent | None, adapter: Adapter, contents: Contents, options: RestoreOptions
+) -> Iterable[str]:
+    """Names that the newest state captured and the wanted one does not know (also not as a description)."""
+    if agent is None:
+        return []
+    with context.vault(agent.id) as vault:
+        if vault.head() is None:
+            return []
+        captured = captured_names(vault.state(), adapter)
+    known = contents.workspace.keys() | {absent.filename for absent in contents.absent}
+    return sorted(name for name in captured - known if options.wants(name))
+
+
+def captured_names(state: State, adapter: Adapter) -> set[str]:
+    """Every name in the workspace that a state captured."""
+    prefixes = layout.raw_prefix(adapter.runtime), layout.ARTIFACTS
+    return {names.name_of(entry.path, entry.meta, prefix) for prefix in prefixes for entry in state.entries(prefix)}
+
+
+def _rules(context: Context, state: State, folder: Path, filler: Filler | None, is_fresh: bool) -> Rules:
+    tree: Tree = NoTree() if is_fresh else DiskTree(context.files, folder)
+    return Rules(folder, tree, _equal(state, filler), _barred(filler))
+
+
+def _equal(state: State, filler: Filler | None) -> Callable[[Wanted, bytes], bool]:
+    def equal(wanted: Wanted, data: bytes) -> bool:
+        if wanted.data is not None:
+            return data == wanted.data
+        if wanted.entry is None:
+            return False
+        if not wanted.cuts:
+            return inventories.same_bytes(wanted.entry, data)
+        if filler is None or filler.missing(wanted):
+            return False
+        return filler.fill(wanted, inventories.checked_body(state, wanted.entry)) == data
+
+    return equal
+
+
+def _barred(filler: Filler | None) -> Callable[[Wanted], str]:
+    def barred(wanted: Wanted) -> str:
+        if not wanted.cuts:
+            return ""
+        if wanted.basis == MERGED:
+            return "its memories changed and credentials were cut out of it; the runtime has to be given them again"
+        if filler is None:
+            return "credentials were cut out of it; --with-credentials puts them back"
+        missing = filler.missing(wanted)
+        return f"the state no longer holds its credential {missing[0]}" if missing else ""
+
+    return barred
+
+
+def _home_items(
+    context: Context,
+    state: State,
+    contents: Contents,
+    filler: Filler | None,
+    installation: Installation | None,
+    adapter: Adapter,
+    options: RestoreOptions,
+) -> list[Item]:
+    """Files of the runtime's own folder: only where there is one around the target, only where they are missing."""
+    wanted = {name: item for name, item in contents.home.items() if options.wants(name)}
+    folder = home_folder(adapter, installation)
+    if folder is None:
+        reason = "it belongs into the runtime's own folder, and there is none around this workspace"
+        return [_left_out(item, reason) for _, item in sorted(wanted.items())]
+    tree = DiskTree(context.files, folder)
+    return decide(wanted, [], Rules(folder, tree, _equal(state, filler), _barred(filler), keep=True))
+
+
+def home_folder(adapter: Adapter, installation: Installation | None) -> Path | None:
+    """The runtime's own folder, by its root under `raw/<runtime>-home/`."""
+    if installation is None or installation.state_dir is None:
+        return None
+    prefix = layout.home_prefix(adapter.runtime)
+    found = (root.folder for root in adapter.roots(installation) if root.prefix == prefix)
+    return next((target.resolve(folder) for folder in found if folder.is_dir()), None)
+
+
+def _left_out(item: Wanted, reason: str) -> Item:
+    return Item(item.name, Action.SKIP, Path(), item, kind=item.kind, reason=reason)
+
+
+def _nothing(items: list[Item], options: RestoreOptions) -> str:
+    if options.path_globs and not items:
+        return f"no file fits {' '.join(options.path_globs)}"
+    reasons = sorted({item.reason for item in items if item.reason})
+    return "; ".join(reasons) if reasons else "the state holds no files of this runtime"
+
+
+def missing_capabilities(state: State, adapter: Adapter) -> list[JsonObject]:
+    """Host-dependent capabilities that this machine lacks (ALF §3.2.6, §6.2)."""
+    if state.entry(layout.IDENTITY) is None:
+        return []
+    identity: Any = codec.decode(state.body(layout.IDENTITY))
+    return adapter.missing_on_host(identity) if isinstance(identity, dict) else []
+
+
+def _warnings(items: list[Item], contents: Contents) -> list[str]:
+    said = [
+        f"{printable(item.name)}: {item.reason}, so it goes aside"
+        for item in items
+        if item.action == Action.REMOVE and item.reason
+    ]
+    said += [f"{printable(item.name)} is not written: {item.reason}" for item in items if item.action == Action.SKIP]
+    said += [f"{printable(each.filename)} ({each.size} bytes) is not held, only described" for each in contents.absent]
+    return said

@@ -1,0 +1,89 @@
+"""What an interrupted restore left behind, finished by whoever starts next; and the end of undo folders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+
+from lifeboat_alf import times
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import Busy
+from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.restore import journal as journals
+from lifeboat_daemon.restore import moves
+from lifeboat_daemon.restore.capturing import KEPT_DAYS
+from lifeboat_daemon.restore.finish import finish, put_away
+from lifeboat_daemon.restore.journal import MOVING, Journal, to_path
+
+
+def recover(context: Context) -> list[str]:
+    """Roll every interrupted restore forward, or drop it when nothing had been moved. Says what was done, a sentence
+    each; a restore that another process is at is left alone. Costs one listing of a folder when there is nothing."""
+    said = [sentence for path in _journal_files(context) for sentence in _recover_one(context, path)]
+    sweep(context)
+    return said
+
+
+def _journal_files(context: Context) -> list[Path]:
+    folder = context.home.restore_folder
+    if not folder.is_dir():
+        return []
+    return sorted(
+        Path(entry.path)
+        for entry in context.files.scan(folder)
+        if entry.name.endswith(".json") and not entry.name.startswith(".")
+    )
+
+
+def _recover_one(context: Context, path: Path) -> Iterator[str]:
+    try:
+        agent_id = journals.read(context.files, path).agent_id
+        with agent_lock(context, agent_id, "restore"):
+            yield _recover_locked(context, journals.read(context.files, path))
+    except (Busy, FileNotFoundError):
+        return
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        yield f"The journal {path.name} of a restore is damaged; nothing was done about it."
+    except (OSError, LifeboatError) as error:
+        yield f"An interrupted restore could not be finished yet: {error}"
+
+
+def _recover_locked(context: Context, journal: Journal) -> str:
+    folder = to_path(journal.workspace)
+    if journal.phase != MOVING:
+        put_away(context, journal)
+        return f"A restore into {folder} was interrupted before it changed anything; it was dropped."
+    moves.roll_forward(context.files, journal)
+    finish(context, journal, recovered=True)
+    return f"A restore of sequence {journal.sequence} into {folder} was interrupted; it is finished now."
+
+
+def sweep(context: Context) -> None:
+    """Remove undo folders of restores older than seven days. One that another process is at waits."""
+    folder = context.home.restore_folder / "undo"
+    if not folder.is_dir():
+        return
+    limit = f"{context.clock.now() - timedelta(days=KEPT_DAYS):%Y%m%dT%H%M%S}"
+    for entry in context.files.scan(folder):
+        if entry.name < limit and entry.name.endswith(".json"):
+            _forget(context, Path(entry.path))
+
+
+def _forget(context: Context, path: Path) -> None:
+    journal = journals.read(context.files, path)
+    try:
+        with agent_lock(context, journal.agent_id, "restore"):
+            for folder in journal.undo:
+                moves.remove_tree(context.files, to_path(folder))
+            context.files.remove(path)
+    except Busy:
+        return
+
+
+def is_recent(context: Context, journal: Journal) -> bool:
+    """Whether a finished restore can still be taken back."""
+    return times.parse(journal.time) > context.clock.now() - timedelta(days=KEPT_DAYS)

@@ -1,0 +1,86 @@
+"""What a restore did: its receipt, and what the command prints."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import msgspec
+
+from lifeboat_alf import metas
+from lifeboat_alf.codec import JsonObject
+from lifeboat_daemon.restore.decide import Action
+from lifeboat_daemon.restore.filling import credentials_of
+from lifeboat_daemon.restore.names import printable
+from lifeboat_daemon.restore.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreReport:
+    """The receipt. `files` counts created, overwritten, same, removed and skipped names; `steps` are the runtime's own
+    commands that ran with how they ended, `next` those left to run. `safety` is the sequence captured before an
+    in-place restore, `captured` the one after it; `undo` says whether `lifeboat undo` can take it back."""
+
+    agent: str
+    name: str
+    sequence: int
+    to: str
+    runtime: str
+    files: dict[str, int]
+    records: dict[str, int]
+    credentials: dict[str, int]
+    receipt: str
+    warnings: list[str]
+    time: str
+    kind: str = "restore"
+    signature: str = "signed"
+    in_place: bool = False
+    adopted: bool = False
+    safety: int | None = None
+    captured: int | None = None
+    undo: bool = False
+    recovered: bool = False
+    skipped: list[dict[str, str]] = field(default_factory=list)
+    absent: list[JsonObject] = field(default_factory=list)
+    capabilities_missing: list[JsonObject] = field(default_factory=list)
+    steps: list[JsonObject] = field(default_factory=list)
+    next: list[JsonObject] = field(default_factory=list)
+
+    def to_json(self) -> JsonObject:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, document: JsonObject) -> RestoreReport:
+        return msgspec.convert(document, cls)
+
+
+def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
+    """The report of a plan before it is carried out."""
+    injected = _injected(plan)
+    return RestoreReport(
+        agent=plan.agent_id,
+        name=plan.agent_name,
+        sequence=plan.sequence,
+        to=printable(str(plan.target)),
+        runtime=plan.runtime,
+        files=plan.file_counts(),
+        records={"restored": plan.inventory.memories.in_force()},
+        credentials={"injected": len(injected), "skipped": len(credentials_of(plan.state).keys() - injected)},
+        receipt=plan.id,
+        warnings=list(plan.warnings),
+        time=time,
+        signature=str(plan.verdict),
+        in_place=plan.in_place,
+        skipped=[{"name": printable(item.name), "reason": item.reason} for item in plan.skipped()],
+        absent=[{"filename": printable(each.filename), "size": each.size} for each in plan.contents.absent],
+        capabilities_missing=plan.capabilities,
+        **fields,
+    )
+
+
+def _injected(plan: Plan) -> set[str]:
+    """Ids of the credentials that stand in files which are written or already right."""
+    if plan.filler is None:
+        return set()
+    filled = (item.wanted for item in plan.items if item.wanted is not None and item.action != Action.SKIP)
+    return {str(cut["credential_id"]) for wanted in filled for cut in wanted.meta.get(metas.CUTS, [])}

@@ -1,0 +1,145 @@
+"""Carry out a plan: safety copy, staging, journal, moves, and what belongs to the end of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.steps import Step
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import ConsentNeeded, NamesDoNotFit, RestoreFailed, UnsignedState
+from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.restore import journal as journals
+from lifeboat_daemon.restore import moves, report, runtime_steps
+from lifeboat_daemon.restore.assemble import Assembled, assemble
+from lifeboat_daemon.restore.capturing import capture_for_safety
+from lifeboat_daemon.restore.decide import Action
+from lifeboat_daemon.restore.finish import finish, put_away
+from lifeboat_daemon.restore.journal import MOVING, Journal, to_path
+from lifeboat_daemon.restore.plan import Plan
+from lifeboat_daemon.restore.report import RestoreReport
+from lifeboat_daemon.restore.staging import Stage
+from lifeboat_keys.signing import Verdict
+
+
+def run(context: Context, plan: Plan) -> RestoreReport:
+    """Do what a plan says, all of it or nothing.
+
+    Raises UnsignedState, ConsentNeeded, NamesDoNotFit (exit 3, nothing written), SignatureError, TargetChanged,
+    RestoreFailed (everything as it was), Busy.
+    """
+    check_guards(plan)
+    if plan.options.dry_run:
+        return report.draft(plan, context.now())
+    with agent_lock(context, plan.agent_id, "restore"):
+        steps.reached(Step.RESTORE_PLANNED)
+        drafted = report.draft(plan, context.now(), adopted=plan.options.adopt and plan.agent is not None)
+        drafted = _with_safety(context, plan, drafted)
+        steps.reached(Step.RESTORE_SAFETY_CAPTURED)
+        assembled = assemble(context.files, plan, drafted.time, drafted.to_json())
+        journal = _stage(context, plan, assembled)
+        carry_out(context, journal)
+        done = finish(context, journal)
+        return runtime_steps.after(context, plan, done)
+
+
+def check_guards(plan: Plan) -> None:
+    """What has to be agreed to, or cannot be, before the first write."""
+    if plan.unholdable:
+        named = ", ".join(f"{each.name!r} ({each.reason})" for each in plan.unholdable[:10])
+        raise NamesDoNotFit(f"{len(plan.unholdable)} names do not fit into {plan.target}: {named}")
+    if plan.verdict is not Verdict.SIGNED and not plan.options.accept_unsigned:
+        raise UnsignedState(_unsigned(plan))
+    if not plan.is_fresh and not plan.options.yes and not plan.options.dry_run:
+        raise ConsentNeeded(f"{plan.target} holds files; --dry-run shows what would happen to them, --yes does it")
+
+
+def _unsigned(plan: Plan) -> str:
+    who = (
+        "nobody signed it" if plan.verdict is Verdict.UNSIGNED else "it is signed, but your key is not here to check it"
+    )
+    if not plan.executable:
+        return f"{who}; --accept-unsigned restores it all the same"
+    return f"{who}, and it holds what could run here: {'; '.join(plan.executable[:10])}"
+
+
+def _with_safety(context: Context, plan: Plan, drafted: RestoreReport) -> RestoreReport:
+    """Capture the workspace as it is, before anything is moved, and keep that for seven days.
+
+    A capture that fails does not stop the restore, which is needed most when something is broken: what is replaced
+    lies in the undo folder in any case.
+    """
+    if plan.agent is None or not plan.in_place or plan.is_fresh:
+        return drafted
+    try:
+        number = capture_for_safety(context, plan.agent)
+    except LifeboatError as error:
+        return replace(drafted, warnings=[*drafted.warnings, f"no safety copy was captured first: {error.message}"])
+    return replace(drafted, safety=number)
+
+
+def _stage(context: Context, plan: Plan, assembled: Assembled) -> Journal:
+    """Stage everything, prove the whole state, make both durable. Returns the journal in phase `moving`."""
+    journal = assembled.journal
+    path = journals.path_of(context.home, journal.id)
+    journals.write(context.files, path, journal)
+    try:
+        steps.reached(Step.RESTORE_STAGED)
+        _write_stage(context, plan, assembled)
+        moves.check_unchanged(context.files, journal.moves)
+        steps.reached(Step.RESTORE_JOURNAL_WRITTEN)
+        moving = replace(journal, phase=MOVING)
+        journals.write(context.files, path, moving)
+    except OSError as error:
+        put_away(context, journal)
+        raise RestoreFailed(f"{error}; nothing was changed") from error
+    except LifeboatError:
+        put_away(context, journal)
+        raise
+    return moving
+
+
+def _write_stage(context: Context, plan: Plan, assembled: Assembled) -> None:
+    files, journal = context.files, assembled.journal
+    stage = Stage(files, plan.state, plan.filler)
+    for folder in journal.work:
+        files.make_folders(to_path(folder).parent)
+        files.make_folders(to_path(folder), 0o700)
+    if assembled.tree is not None:
+        stage.write_tree(*assembled.tree)
+        if plan.target.is_dir():
+            files.set_mode(assembled.tree[0], plan.target.stat().st_mode & 0o7777)
+    for path, item in assembled.files:
+        stage.write(path, item)
+    if not plan.options.path_globs:
+        _prove_rest(plan, stage)
+    for folder in journal.work:
+        files.sync_file_system(to_path(folder))
+
+
+def _prove_rest(plan: Plan, stage: Stage) -> None:
+    """Also what this restore does not write has to be what was signed; what is the same on disk was compared."""
+    for item in plan.items:
+        if item.action == Action.SAME and item.wanted is not None and not item.wanted.cuts:
+            stage.seen(item.wanted)
+    stage.prove_rest(plan.inventory)
+
+
+def carry_out(context: Context, journal: Journal) -> None:
+    """Run a journal in phase `moving`; if the file system refuses a step, put everything back."""
+    try:
+        moves.roll_forward(context.files, journal)
+    except OSError as error:
+        _take_back(context, journal, error)
+
+
+def _take_back(context: Context, journal: Journal, error: OSError) -> None:
+    try:
+        moves.roll_back(context.files, journal)
+    except OSError as second:
+        raise RestoreFailed(
+            f"{error}; putting everything back failed too ({second}); the next command goes on with it"
+        ) from error
+    put_away(context, journal)
+    raise RestoreFailed(f"{error}; everything was put back") from error

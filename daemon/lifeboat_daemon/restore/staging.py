@@ -1,0 +1,77 @@
+"""Write what a plan wants into a working folder, each byte held against its leaf as it passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_alf.state import BodyAbsent, State
+from lifeboat_daemon.restore import inventory as inventories
+from lifeboat_daemon.restore.contents import FOLDER, LINK, Wanted
+from lifeboat_daemon.restore.filling import Filler
+from lifeboat_daemon.restore.inventory import Inventory
+
+
+class Stage:
+    """Writes wanted files. Remembers which entries were read, so that `prove_rest` reads the others only."""
+
+    def __init__(self, files: FileOperations, state: State, filler: Filler | None) -> None:
+        self._files = files
+        self._state = state
+        self._filler = filler
+        self._folders: set[Path] = set()
+        self._read: set[str] = set()
+
+    def write_tree(self, tree: Path, items: Iterable[Wanted]) -> None:
+        """A whole folder of files, links and empty folders under their own names."""
+        self._make_folder(tree)
+        for item in items:
+            path = tree / item.name
+            self._make_folder(path.parent)
+            self.write(path, item)
+
+    def write(self, path: Path, item: Wanted) -> None:
+        """One file, link or folder at a path that is free. Raises OSError, SignatureError."""
+        if item.kind == FOLDER:
+            self._files.make_folders(path)
+            self._files.set_mode(path, item.mode)
+        elif item.kind == LINK:
+            self._files.make_link(str(item.meta.get("target", "")), path)
+        else:
+            self._files.write_new(path, self.bytes_of(item), mode=item.mode, sync=False)
+            self._files.set_mode(path, item.mode)
+        if item.mtime_ns is not None:
+            self._files.set_times(path, item.mtime_ns)
+        self.seen(item)
+
+    def bytes_of(self, item: Wanted) -> bytes:
+        """What stands in a file once it is restored."""
+        if item.data is not None:
+            return item.data
+        if item.entry is None:
+            return b""
+        body = inventories.checked_body(self._state, item.entry)
+        return self._filler.fill(item, body) if item.cuts and self._filler is not None else body
+
+    def seen(self, item: Wanted) -> None:
+        """Remember that the bytes of an entry were held against its leaf."""
+        if item.entry is not None and item.data is None:
+            self._read.add(item.entry.path)
+
+    def prove_rest(self, inventory: Inventory) -> None:
+        """Hold every byte of the state that was not read yet against its leaf. Raises SignatureError."""
+        for entry in inventory.entries.values():
+            if entry.path not in self._read:
+                self._prove(entry.path, inventory)
+
+    def _prove(self, path: str, inventory: Inventory) -> None:
+        try:
+            inventories.checked_body(self._state, inventory.entries[path])
+        except BodyAbsent:
+            return
+
+    def _make_folder(self, folder: Path) -> None:
+        if folder not in self._folders:
+            self._files.make_folders(folder)
+            self._folders.add(folder)

@@ -1,0 +1,190 @@
+"""Where a restore may write, and where beside it there is room to stage and to keep what is moved aside."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import TargetRefused
+from lifeboat_daemon.restore.moves import is_inside
+
+_SYSTEM = (
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/proc",
+    "/sbin",
+    "/sys",
+    "/usr",
+    "/System",
+    "/Library",
+    "/Applications",
+    "C:\\Windows",
+    "C:\\Program Files",
+    "C:\\Program Files (x86)",
+)
+_NOT_THEMSELVES = (
+    "/",
+    "/home",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/root",
+    "/run",
+    "/srv",
+    "/tmp",
+    "/var",
+    "/Users",
+    "/Volumes",
+    "/private",
+    "/private/tmp",
+    "/private/var",
+    "/var/lib",
+    "/var/tmp",
+    "C:\\",
+    "C:\\Users",
+)
+_HOMES = ("/home", "/Users", "C:\\Users")
+OURS = ".lifeboat-"
+"""What begins so in a workspace is ours: staged files and what was moved aside. Capture never takes it."""
+
+
+def resolve(target: Path) -> Path:
+    """The real place of a folder that may not exist yet."""
+    return Path(os.path.realpath(target))
+
+
+def check(context: Context, target: Path, agent: Agent | None) -> None:
+    """Refuse folders that a restore of `agent` must not write into. `target` is resolved. Raises TargetRefused."""
+    _check_place(target, resolve(context.user_home))
+    if is_inside(target, resolve(context.home.folder)) or is_inside(resolve(context.home.folder), target):
+        raise TargetRefused(f"{target} holds, or lies in, the home of Lifeboat")
+    for other in agents.everyone(context):
+        workspace = resolve(other.workspace)
+        own = agent is not None and other.id == agent.id
+        if own and workspace == target:
+            return
+        if is_inside(target, workspace) or is_inside(workspace, target):
+            raise TargetRefused(f"{target} holds, or lies in, the workspace of {other.name}")
+    _check_owner(target)
+
+
+def _check_place(target: Path, user_home: Path) -> None:
+    if target == target.parent or target in map(Path, _NOT_THEMSELVES):
+        raise TargetRefused(f"{target} is a folder of the system")
+    if any(is_inside(target, Path(folder)) for folder in _SYSTEM):
+        raise TargetRefused(f"{target} lies in a folder of the system")
+    if is_inside(user_home, target) or target.parent in map(Path, _HOMES):
+        raise TargetRefused(f"{target} is somebody's home folder")
+    if os.path.lexists(target) and not target.is_dir():
+        raise TargetRefused(f"{target} is not a folder")
+
+
+def _check_owner(target: Path) -> None:
+    """As root, a folder of another owner is refused: what is written there would be root's."""
+    if os.name == "posix" and os.geteuid() == 0 and target.exists() and target.stat().st_uid != 0:
+        raise TargetRefused(f"{target} belongs to another user")
+
+
+def is_empty(files: FileOperations, target: Path) -> bool:
+    """Whether there is nothing in a folder, or no folder."""
+    try:
+        return not files.scan(target)
+    except FileNotFoundError:
+        return True
+
+
+def mounts_below(folder: Path) -> list[Path]:
+    """Mount points in a folder, itself included, where the system lists them (Linux)."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
+    except OSError:
+        return [folder] if os.path.ismount(folder) else []
+    points = (Path(os.fsdecode(_unescape(line.split(b" ")[4]))) for line in lines)
+    return sorted({point for point in points if is_inside(point, folder)})
+
+
+def _unescape(text: bytes) -> bytes:
+    for escaped, plain in ((b"\\040", b" "), (b"\\011", b"\t"), (b"\\012", b"\n"), (b"\\134", b"\\")):
+        text = text.replace(escaped, plain)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder in which files are replaced, and the two working folders on its file system: `stage` for what will
+    take a name, `undo` for what held it. They stand beside `folder`, or in it where beside is not possible."""
+
+    folder: Path
+    stage: Path
+    undo: Path
+
+
+def places(files: FileOperations, folder: Path, journal_id: str) -> list[Place]:
+    """Working folders for a folder and for every mount point below it, the innermost first."""
+    mounts = mounts_below(folder) if folder.exists() else []
+    inner = [inside(point, journal_id) for point in mounts if point != folder and point.is_dir()]
+    return [*reversed(inner), _beside_or_inside(files, folder, journal_id, is_mount=folder in mounts)]
+
+
+def place_for(known: Iterable[Place], path: Path) -> Place:
+    """The working folders that lie on the same mount as a path."""
+    return next(place for place in known if is_inside(path, place.folder))
+
+
+def inside(folder: Path, journal_id: str) -> Place:
+    return Place(folder, folder / f"{OURS}stage-{journal_id}", folder / f"{OURS}undo-{journal_id}")
+
+
+def beside(folder: Path, journal_id: str) -> Place:
+    name = f".{folder.name}{OURS}"
+    return Place(folder, folder.with_name(f"{name}stage-{journal_id}"), folder.with_name(f"{name}undo-{journal_id}"))
+
+
+def _beside_or_inside(files: FileOperations, folder: Path, journal_id: str, *, is_mount: bool) -> Place:
+    if not is_mount and (not folder.exists() or _can_rename_from_beside(files, folder)):
+        return beside(folder, journal_id)
+    return inside(folder, journal_id)
+
+
+def _can_rename_from_beside(files: FileOperations, folder: Path) -> bool:
+    """Try it: device numbers do not tell bind mounts, rights do not tell read-only mounts."""
+    name = f"{OURS}probe-{secrets.token_hex(6)}"
+    outside, within = folder.with_name(name), folder / name
+    try:
+        files.make_folders(outside, 0o700)
+    except OSError:
+        return False
+    try:
+        files.replace(outside, within)
+    except OSError:
+        files.remove_folder(outside)
+        return False
+    files.remove_folder(within)
+    return True
+
+
+def obstacle_above(files: FileOperations, folder: Path, name: str) -> str | None:
+    """The outermost parent of a name that is there and is not a folder (a link to one is none either)."""
+    parts = name.split("/")[:-1]
+    for count in range(1, len(parts) + 1):
+        parent = "/".join(parts[:count])
+        try:
+            found = files.lstat(folder / parent)
+        except FileNotFoundError:
+            return None
+        if not stat.S_ISDIR(found.st_mode):
+            return parent
+    return None

@@ -1,0 +1,112 @@
+"""What stands in a folder now, looked at by name and never through a link."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from lifeboat_alf.seams.files import FileOperations, NotRegular, read_all
+from lifeboat_daemon.restore import names
+from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK
+from lifeboat_daemon.restore.journal import Seen, seen_from
+
+OTHER = "other"
+"""A FIFO, a socket, a device."""
+_KINDS = {stat.S_IFREG: FILE, stat.S_IFLNK: LINK, stat.S_IFDIR: FOLDER}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What stands at a name. `target` is a link's."""
+
+    kind: str
+    seen: Seen
+    size: int = 0
+    mtime_ns: int = 0
+    executable: bool = False
+    private: bool = False
+    target: str | None = None
+
+
+class Tree(Protocol):
+    """A folder as a decision sees it."""
+
+    def find(self, name: str) -> Found | None: ...
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes of a regular file; None when they cannot be read."""
+        ...
+
+    def below(self, name: str) -> Iterator[str]:
+        """Every file and link below a folder."""
+        ...
+
+
+class NoTree:
+    """A folder that is not there, or is empty."""
+
+    def find(self, name: str) -> Found | None:
+        return None
+
+    def read(self, name: str) -> bytes | None:
+        return None
+
+    def below(self, name: str) -> Iterator[str]:
+        return iter(())
+
+
+class DiskTree:
+    """A folder on the disk."""
+
+    def __init__(self, files: FileOperations, folder: Path) -> None:
+        self._files = files
+        self._folder = folder
+        self._folders: dict[str, bool] = {"": True}
+
+    def find(self, name: str) -> Found | None:
+        """None also when a parent is no folder: what stands behind a link is not in this tree."""
+        if not all(self._is_folder(parent) for parent in names.parents(name)):
+            return None
+        return self._look(name)
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            return read_all(self._files, self._folder / name)
+        except (PermissionError, NotRegular, FileNotFoundError):
+            return None
+
+    def below(self, name: str) -> Iterator[str]:
+        for entry in self._files.scan(self._folder / name):
+            inner = f"{name}/{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                yield from self.below(inner)
+            else:
+                yield inner
+
+    def _is_folder(self, name: str) -> bool:
+        known = self._folders.get(name)
+        if known is None:
+            found = self._look(name)
+            known = self._folders[name] = found is not None and found.kind == FOLDER
+        return known
+
+    def _look(self, name: str) -> Found | None:
+        path = self._folder / name
+        try:
+            status = self._files.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), OTHER)
+        return Found(
+            kind,
+            seen_from(status),
+            status.st_size,
+            status.st_mtime_ns,
+            bool(status.st_mode & stat.S_IXUSR),
+            not status.st_mode & (stat.S_IRWXG | stat.S_IRWXO),
+            os.fspath(self._files.read_link(path)) if kind == LINK else None,
+        )

@@ -1,0 +1,149 @@
+"""Take the last restore back: a restore itself, from the undo folder, with a journal and an undo folder of its own."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_alf.seams.steps import Step
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import NothingToUndo, TargetChanged
+from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.restore import journal as journals
+from lifeboat_daemon.restore import moves, target
+from lifeboat_daemon.restore.capturing import capture_for_safety
+from lifeboat_daemon.restore.finish import finish
+from lifeboat_daemon.restore.journal import MOVING, Folder, Journal, Move, Seen, Time, look, to_path, to_text
+from lifeboat_daemon.restore.recovery import is_recent
+from lifeboat_daemon.restore.report import RestoreReport
+from lifeboat_daemon.restore.run import carry_out
+
+
+def undo(context: Context, agent: Agent | None = None, *, force: bool = False) -> RestoreReport:
+    """Take back the last restore into an agent's workspace, within seven days. None: the last one of any agent.
+
+    Raises NothingToUndo; TargetChanged when a restored file was changed since (`force` moves the changed ones aside,
+    where they are kept for seven days more).
+    """
+    agent = agent or _last_restored(context)
+    with agent_lock(context, agent.id, "undo"):
+        last = last_restore(context, agent)
+        if not force:
+            check_untouched(context.files, last)
+        steps.reached(Step.RESTORE_PLANNED)
+        safety = capture_for_safety(context, agent)
+        steps.reached(Step.RESTORE_SAFETY_CAPTURED)
+        journal = _reversed(context, last, safety)
+        steps.reached(Step.RESTORE_JOURNAL_WRITTEN)
+        journals.write(context.files, journals.path_of(context.home, journal.id), journal)
+        carry_out(context, journal)
+        return finish(context, journal)
+
+
+def _last_restored(context: Context) -> Agent:
+    for journal in journals.finished(context.home, context.files):
+        if is_recent(context, journal):
+            return agents.read(context, journal.agent_id)
+    raise NothingToUndo("nothing was restored in the last seven days")
+
+
+def last_restore(context: Context, agent: Agent) -> Journal:
+    """The newest restore that can be taken back. Raises NothingToUndo."""
+    workspace = to_text(target.resolve(agent.workspace))
+    for journal in journals.finished(context.home, context.files):
+        if journal.agent_id == agent.id and journal.workspace == workspace and is_recent(context, journal):
+            return journal
+    raise NothingToUndo(f"nothing was restored into {agent.workspace} in the last seven days")
+
+
+def check_untouched(files: FileOperations, journal: Journal) -> None:
+    """Raise TargetChanged when something is not as the restore left it."""
+    for move, left in zip(journal.moves, journal.installed, strict=True):
+        if look(files, to_path(move.target)) != left:
+            raise TargetChanged(
+                f"{to_path(move.target)} was changed since the restore", fix="lifeboat undo AGENT --force"
+            )
+
+
+def _reversed(context: Context, done: Journal, safety: int | None) -> Journal:
+    """The journal that takes another one back. What the restore made goes first, then what it moved aside returns."""
+    files, now = context.files, context.now()
+    undo_id = f"{context.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+    folders = [to_path(folder) for folder in done.undo]
+    back = [_move_back(files, move, _new_aside(move, folders, undo_id)) for move in reversed(done.moves)]
+    report = RestoreReport.from_json(done.report)
+    return Journal(
+        id=undo_id,
+        agent_id=done.agent_id,
+        kind="undo",
+        phase=MOVING,
+        sequence=report.safety if report.safety is not None else done.sequence,
+        workspace=done.workspace,
+        time=now,
+        moves=tuple(sorted(back, key=lambda move: move.staged is not None)),
+        make=done.drop,
+        drop=tuple(_drop(done)),
+        fresh=tuple(folder.path for folder in done.drop),
+        times=tuple(Time(time.path, time.old_ns, time.new_ns) for time in done.times),
+        undo=(*(to_text(_new_undo(folder, undo_id)) for folder in folders), *done.undo),
+        report=replace(_report(report, undo_id, now, back), safety=safety).to_json(),
+    )
+
+
+def _drop(done: Journal) -> Iterator[Folder]:
+    made = {folder.path for folder in done.make}
+    yield from (Folder(path) for path in done.fresh)
+    yield from (Folder(path) for path in sorted(made - set(done.fresh), reverse=True))
+
+
+def _new_undo(folder: Path, undo_id: str) -> Path:
+    """The undo folder beside an earlier one: the same name with the new id."""
+    mark = f"{target.OURS}undo-"
+    return folder.with_name(folder.name[: folder.name.rindex(mark) + len(mark)] + undo_id)
+
+
+def _new_aside(move: Move, folders: list[Path], undo_id: str) -> str:
+    aside = to_path(move.aside)
+    folder = next(folder for folder in folders if moves.is_inside(aside, folder))
+    return to_text(_new_undo(folder, undo_id) / os.path.relpath(aside, folder))
+
+
+def _move_back(files: FileOperations, move: Move, aside: str) -> Move:
+    held: Seen | None = look(files, to_path(move.aside))
+    return Move(move.target, move.aside if held is not None else None, aside, look(files, to_path(move.target)))
+
+
+def _report(report: RestoreReport, undo_id: str, now: str, back: list[Move]) -> RestoreReport:
+    files = {"created": 0, "overwritten": 0, "same": report.files.get("same", 0), "removed": 0, "skipped": 0}
+    for move in back:
+        files[_word(move)] += 1
+    sequence = report.safety if report.safety is not None else report.sequence
+    return replace(
+        report,
+        kind="undo",
+        receipt=undo_id,
+        time=now,
+        files=files,
+        sequence=sequence,
+        warnings=[],
+        skipped=[],
+        absent=[],
+        steps=[],
+        next=[],
+        safety=None,
+        captured=None,
+        recovered=False,
+    )
+
+
+def _word(move: Move) -> str:
+    if move.staged is None:
+        return "removed"
+    return "created" if move.seen is None else "overwritten"

@@ -1,0 +1,131 @@
+"""What a restore does to each name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lifeboat_daemon.restore.contents import Wanted
+from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
+from lifeboat_daemon.restore.journal import Seen
+from lifeboat_daemon.restore.tree import Found
+
+ROOT = Path("/w/ada")
+
+
+class FakeTree:
+    """A tree in a dict: bytes are files, text is a link's target, None is a folder."""
+
+    def __init__(self, nodes: dict[str, bytes | str | None], mtime_ns: int = 5) -> None:
+        self.nodes = nodes
+        self.mtime_ns = mtime_ns
+
+    def find(self, name: str) -> Found | None:
+        if name not in self.nodes:
+            return None
+        node = self.nodes[name]
+        seen = Seen(1, 1)
+        if node is None:
+            return Found("folder", seen)
+        if isinstance(node, str):
+            return Found("link", seen, target=node)
+        return Found("file", seen, len(node), self.mtime_ns)
+
+    def read(self, name: str) -> bytes | None:
+        node = self.nodes[name]
+        return node if isinstance(node, bytes) else None
+
+    def below(self, name: str) -> Iterator[str]:
+        return (each for each, node in self.nodes.items() if each.startswith(f"{name}/") and node is not None)
+
+
+def wanted(name: str, data: bytes = b"new", **meta: Any) -> Wanted:
+    return Wanted(name, f"raw/openclaw/{name}", "raw", meta, None, data)
+
+
+def rules(tree: FakeTree, *, keep: bool = False) -> Rules:
+    return Rules(ROOT, tree, lambda item, data: item.data == data, lambda item: "barred" if item.cuts else "", keep)
+
+
+def decided(want: list[Wanted], nodes: dict[str, Any], removable: list[str] | None = None) -> dict[str, Item]:
+    items = decide({each.name: each for each in want}, removable or [], rules(FakeTree(nodes)))
+    return {item.name: item for item in items}
+
+
+def test_a_missing_file_is_created() -> None:
+    assert decided([wanted("SOUL.md")], {})["SOUL.md"].action == Action.CREATE
+
+
+def test_other_bytes_are_overwritten() -> None:
+    assert decided([wanted("SOUL.md")], {"SOUL.md": b"old"})["SOUL.md"].action == Action.OVERWRITE
+
+
+def test_equal_bytes_are_the_same() -> None:
+    assert decided([wanted("SOUL.md")], {"SOUL.md": b"new"})["SOUL.md"].action == Action.SAME
+
+
+def test_another_execute_bit_is_no_same() -> None:
+    assert decided([wanted("run.sh", executable=True)], {"run.sh": b"new"})["run.sh"].action == Action.OVERWRITE
+
+
+def test_only_another_time_is_the_same_with_its_time_set() -> None:
+    item = decided([wanted("SOUL.md", mtime_ns="7")], {"SOUL.md": b"new"})["SOUL.md"]
+    assert (item.action, item.old_time) == (Action.SAME, 5)
+
+
+def test_a_captured_file_that_the_state_lacks_is_removed() -> None:
+    items = decided([], {"new.md": b"x"}, removable=["new.md", "gone.md"])
+    assert [(item.name, item.action) for item in items.values()] == [("new.md", Action.REMOVE)]
+
+
+def test_a_file_that_was_never_captured_is_not_touched() -> None:
+    assert "scratch.tmp" not in decided([wanted("SOUL.md")], {"scratch.tmp": b"x"})
+
+
+def test_a_link_that_leads_out_is_reported_and_not_made() -> None:
+    item = decided([wanted("keys", b"", type="link", target="/etc")], {})["keys"]
+    assert item.action == Action.SKIP
+    assert "/etc" in item.reason
+
+
+def test_a_link_that_leads_out_and_is_there_stays() -> None:
+    item = decided([wanted("keys", b"", type="link", target="/etc")], {"keys": "/etc"})["keys"]
+    assert item.action == Action.SAME
+
+
+def test_a_link_in_the_place_of_a_folder_goes_aside() -> None:
+    items = decided([wanted("memory/a.md")], {"memory": "/elsewhere"})
+    assert items["memory"].action == Action.REMOVE
+    assert items["memory"].reason
+    assert items["memory/a.md"].action == Action.CREATE
+
+
+def test_a_folder_with_files_nobody_captured_is_not_replaced_by_a_file() -> None:
+    nodes = {"notes": None, "notes/mine.md": b"x"}
+    item = decided([wanted("notes")], nodes)["notes"]
+    assert item.action == Action.SKIP
+
+
+def test_a_folder_of_captured_files_is_replaced_by_a_file() -> None:
+    nodes = {"notes": None, "notes/mine.md": b"x"}
+    items = decided([wanted("notes")], nodes, removable=["notes/mine.md"])
+    assert items["notes"].action == Action.OVERWRITE
+    assert items["notes/mine.md"].action == Action.REMOVE
+
+
+def test_a_file_that_may_not_be_written_says_why() -> None:
+    item = decided([wanted(".env", cuts=[{"offset": 0, "credential_id": "c"}])], {})[".env"]
+    assert (item.action, item.reason) == (Action.SKIP, "barred")
+
+
+@pytest.mark.parametrize("there", [b"old", "SOUL.md"])
+def test_a_file_of_the_runtimes_home_is_never_replaced(there: bytes | str) -> None:
+    items = decide({"x": wanted("x")}, [], rules(FakeTree({"x": there}), keep=True))
+    assert items[0].action == Action.SKIP
+
+
+def test_an_entry_of_an_unknown_kind_is_skipped() -> None:
+    assert decided([wanted("pipe", type="fifo")], {})["pipe"].action == Action.SKIP

@@ -1,0 +1,132 @@
+"""Moves of a journal: repeatable, undoable, and nothing is ever overwritten."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_daemon.errors import TargetChanged
+from lifeboat_daemon.restore import journal as journals
+from lifeboat_daemon.restore import moves
+from lifeboat_daemon.restore.journal import MOVING, Folder, Journal, Move, Time, look, to_path, to_text
+
+FILES = SystemFiles()
+
+
+def journal(tmp_path: Path, *listed: Move, **fields: object) -> Journal:
+    base = Journal("20260101T000000-00", "agent", "restore", MOVING, 3, str(tmp_path / "ada"), "2026-01-01T00:00:00Z")
+    return replace(base, moves=listed, **fields)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    for folder in ("ada", "stage"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "ada" / "SOUL.md").write_bytes(b"old")
+    (tmp_path / "stage" / "0").write_bytes(b"new")
+    return tmp_path / "ada"
+
+
+def soul(tmp_path: Path) -> Move:
+    target = tmp_path / "ada" / "SOUL.md"
+    aside = tmp_path / "undo" / "SOUL.md"
+    return Move(str(target), str(tmp_path / "stage" / "0"), str(aside), look(FILES, target))
+
+
+def test_a_target_is_moved_aside_and_the_staged_file_takes_its_name(tmp_path: Path, workspace: Path) -> None:
+    moves.roll_forward(FILES, journal(tmp_path, soul(tmp_path)))
+    assert (workspace / "SOUL.md").read_bytes() == b"new"
+    assert (tmp_path / "undo" / "SOUL.md").read_bytes() == b"old"
+
+
+def test_rolling_forward_twice_changes_nothing_more(tmp_path: Path, workspace: Path) -> None:
+    written = journal(tmp_path, soul(tmp_path))
+    moves.roll_forward(FILES, written)
+    before = sorted((path, path.stat().st_ino) for path in tmp_path.rglob("*"))
+    moves.roll_forward(FILES, written)
+    assert sorted((path, path.stat().st_ino) for path in tmp_path.rglob("*")) == before
+
+
+def test_what_the_agent_wrote_between_the_two_moves_is_kept(tmp_path: Path, workspace: Path) -> None:
+    written = journal(tmp_path, soul(tmp_path))
+    (tmp_path / "undo").mkdir()
+    (workspace / "SOUL.md").rename(tmp_path / "undo" / "SOUL.md")
+    (workspace / "SOUL.md").write_bytes(b"written meanwhile")
+    moves.roll_forward(FILES, written)
+    assert (workspace / "SOUL.md").read_bytes() == b"new"
+    assert (tmp_path / "undo" / "SOUL.md").read_bytes() == b"old"
+    assert (tmp_path / "undo" / "SOUL.md.2").read_bytes() == b"written meanwhile"
+
+
+def test_a_removal_moves_aside_once(tmp_path: Path, workspace: Path) -> None:
+    written = journal(tmp_path, replace(soul(tmp_path), staged=None))
+    moves.roll_forward(FILES, written)
+    (workspace / "SOUL.md").write_bytes(b"made again since")
+    moves.roll_forward(FILES, written)
+    assert (workspace / "SOUL.md").read_bytes() == b"made again since"
+
+
+def test_moving_back_restores_what_was_there(tmp_path: Path, workspace: Path) -> None:
+    created = Move(
+        str(workspace / "deep" / "new.md"), str(tmp_path / "stage" / "1"), str(tmp_path / "undo" / "n"), None
+    )
+    (tmp_path / "stage" / "1").write_bytes(b"created")
+    written = journal(tmp_path, soul(tmp_path), created)
+    moves.roll_forward(FILES, written)
+    moves.roll_back(FILES, written)
+    assert (workspace / "SOUL.md").read_bytes() == b"old"
+    assert not (workspace / "deep" / "new.md").exists()
+    assert (tmp_path / "stage" / "1").read_bytes() == b"created"
+
+
+def test_a_target_that_changed_since_the_plan_stops_it(tmp_path: Path, workspace: Path) -> None:
+    planned = soul(tmp_path)
+    (workspace / "SOUL.md").write_bytes(b"changed")
+    with pytest.raises(TargetChanged, match=r"SOUL\.md"):
+        moves.check_unchanged(FILES, [planned])
+
+
+def test_a_target_that_appeared_since_the_plan_stops_it(tmp_path: Path, workspace: Path) -> None:
+    planned = replace(soul(tmp_path), seen=None)
+    with pytest.raises(TargetChanged):
+        moves.check_unchanged(FILES, [planned])
+
+
+def test_folders_come_and_go_and_full_ones_stay(tmp_path: Path, workspace: Path) -> None:
+    for name in ("empty", "full"):
+        (workspace / name).mkdir()
+    (workspace / "full" / "mine.md").write_bytes(b"x")
+    drop = tuple(Folder(str(workspace / name)) for name in ("empty", "full", "gone"))
+    made = Folder(str(workspace / "fresh"), 0o700, 1_000_000_000)
+    moves.roll_forward(FILES, journal(tmp_path, drop=drop, make=(made,)))
+    assert sorted(os.listdir(workspace)) == ["SOUL.md", "fresh", "full"]
+    status = (workspace / "fresh").stat()
+    assert (status.st_mode & 0o777, status.st_mtime_ns) == (0o700, 1_000_000_000)
+
+
+def test_a_time_is_set_unless_the_file_was_written_since(tmp_path: Path, workspace: Path) -> None:
+    target = workspace / "SOUL.md"
+    old = target.stat().st_mtime_ns
+    moves.roll_forward(FILES, journal(tmp_path, times=(Time(str(target), 77, old),)))
+    assert target.stat().st_mtime_ns == 77
+    moves.roll_forward(FILES, journal(tmp_path, times=(Time(str(target), 99, old),)))
+    assert target.stat().st_mtime_ns == 77
+
+
+def test_a_journal_keeps_names_that_are_no_text(tmp_path: Path) -> None:
+    odd = Path(os.fsdecode(b"/w/caf\xe9.md"))
+    move = Move(to_text(odd), None, to_text(odd), None)
+    path = tmp_path / "restore" / "j.json"
+    journals.write(FILES, path, journal(tmp_path, move))
+    assert to_path(journals.read(FILES, path).moves[0].target) == odd
+
+
+def test_removing_a_tree_follows_no_link(tmp_path: Path, workspace: Path) -> None:
+    (tmp_path / "stage" / "link").symlink_to(workspace)
+    moves.remove_tree(FILES, tmp_path / "stage")
+    assert not (tmp_path / "stage").exists()
+    assert (workspace / "SOUL.md").exists()

@@ -1,0 +1,91 @@
+"""Names on disk: what may be written, and what a file system can hold."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_daemon.errors import UnsafeName
+from lifeboat_daemon.restore import names
+from lifeboat_daemon.restore.options import RestoreOptions
+
+
+@pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/passwd", "a//b", "", ".", "a/.", "a\0b"])
+def test_a_name_that_climbs_out_is_refused(name: str) -> None:
+    with pytest.raises(UnsafeName):
+        names.name_of(f"raw/openclaw/{name}", {}, "raw/openclaw/")
+
+
+def test_a_name_that_climbs_out_in_its_raw_bytes_is_refused() -> None:
+    meta = {"name_hex": b"../../.bashrc".hex()}
+    with pytest.raises(UnsafeName):
+        names.name_of("raw/openclaw/harmless", meta, "raw/openclaw/")
+
+
+def test_the_raw_bytes_of_a_name_win() -> None:
+    meta = {"name_hex": b"caf\xe9.md".hex()}
+    assert os.fsencode(names.name_of("raw/openclaw/caf%E9.md", meta, "raw/openclaw/")) == b"caf\xe9.md"
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "leaves"),
+    [
+        ("now", "SOUL.md", False),
+        ("memory/now", "../SOUL.md", False),
+        ("memory/now", "../../SOUL.md", True),
+        ("now", "/etc/passwd", True),
+        ("now", "/w/ada/SOUL.md", False),
+        ("now", "/w/adam/SOUL.md", True),
+        ("deep/a", "../deep/../../x", True),
+    ],
+)
+def test_a_link_leaves_the_folder_by_where_it_leads(name: str, target: str, leaves: bool) -> None:
+    assert names.leaves_folder(name, target, Path("/w/ada")) is leaves
+
+
+def test_names_that_are_too_long_are_listed(tmp_path: Path) -> None:
+    long = "x" * 256
+    found = names.unholdable(SystemFiles(), tmp_path, ["short.md", long, f"{long}/in.md"])
+    assert {each.name for each in found} == {long, f"{long}/in.md"}
+
+
+def test_case_twins_are_decided_by_the_file_system(tmp_path: Path) -> None:
+    (tmp_path / "Probe").mkdir()
+    is_insensitive = (tmp_path / "probe").exists()
+    (tmp_path / "Probe").rmdir()
+    found = names.unholdable(SystemFiles(), tmp_path / "new", ["README.md", "Readme.md"])
+    assert bool(found) is is_insensitive
+    assert list(tmp_path.iterdir()) == []
+
+
+class OneCase(SystemFiles):
+    """A file system that has one case: every folder is made in lower case too."""
+
+    def make_folders(self, path: os.PathLike[str] | str, mode: int = 0o777) -> None:
+        super().make_folders(path, mode)
+        lower = Path(path).with_name(Path(path).name.lower())
+        if not lower.exists():
+            super().make_folders(lower, mode)
+
+    def remove_folder(self, path: os.PathLike[str] | str) -> None:
+        super().remove_folder(path)
+        lower = Path(path).with_name(Path(path).name.lower())
+        if lower.exists():
+            super().remove_folder(lower)
+
+
+def test_case_twins_are_named_where_there_is_one_case(tmp_path: Path) -> None:
+    found = names.unholdable(OneCase(), tmp_path, ["a/README.md", "a/readme.md"])
+    assert [(each.name, "README.md" in each.reason) for each in found] == [("a/readme.md", True)]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_globs_name_files_folders_and_last_parts() -> None:
+    options = RestoreOptions(path_globs=("memory", "*.sh"))
+    assert options.wants("memory/2026-01-02.md")
+    assert options.wants("skills/deploy/run.sh")
+    assert not options.wants("SOUL.md")
+    assert not options.wants("memory.md")
