@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -43,7 +42,7 @@ def open_session(*, as_json: bool) -> Session:
     """Find the home, and finish what a crash interrupted."""
     from lifeboat_daemon.restore import recover
 
-    context = Context.from_environment(os.environ)
+    context = Context.open()
     output = Output(as_json=as_json)
     for sentence in recover(context):
         output.warn(sentence)

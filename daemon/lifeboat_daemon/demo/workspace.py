@@ -91,8 +91,20 @@ Four hundred readers, most of them former sailors.
 
 Every second month, never in August.
 """,
-    "memory/people/volunteers.md": "# Volunteers\n\n- Kim sorts photographs on Fridays.\n- Sam repairs the clockwork.\n",
-    "skills/thumbnails/SKILL.md": "---\nname: thumbnails\nrequires: convert\n---\n\n# Thumbnails\n\nRun `scripts/run.sh`.\n",
+    "memory/people/volunteers.md": """# Volunteers
+
+- Kim sorts photographs on Fridays.
+- Sam repairs the clockwork.
+""",
+    "skills/thumbnails/SKILL.md": """---
+name: thumbnails
+requires: convert
+---
+
+# Thumbnails
+
+Run `scripts/run.sh`.
+""",
     "skills/thumbnails/scripts/run.sh": '#!/bin/sh\nexec convert "$1" -resize 200x200 "$2"\n',
     "exhibits.csv": "year,name,material\n1911,pilot house sign,oak\n1924,lighthouse model,brass\n",
     "notes/for-robin-only.md": "# Not for visitors\n\nThe insurance papers are in the blue folder.\n",

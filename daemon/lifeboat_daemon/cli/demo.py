@@ -1,0 +1,54 @@
+"""`lifeboat demo`: see it work, on an invented agent, in a folder that is thrown away."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import click
+
+from lifeboat_daemon.cli.output import Output
+
+
+@click.command()
+@click.option("--keep", type=click.Path(path_type=Path), help="Use this new folder and leave it for a look.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def demo(keep: Path | None, as_json: bool) -> int:
+    """Protect an invented agent, change it, lose it, bring it back; every byte is compared. Exit 0 if all held."""
+    output = Output(as_json=as_json)
+    if keep is not None:
+        keep.mkdir(parents=True)
+        return _tell(output, keep.resolve())
+    with tempfile.TemporaryDirectory(prefix="lifeboat-demo-") as folder:
+        return _tell(output, Path(folder).resolve())
+
+
+def _tell(output: Output, folder: Path) -> int:
+    from lifeboat_daemon.demo.story import Story
+
+    chapters = []
+    for number, chapter in enumerate(Story(folder).chapters(), start=1):
+        chapters.append(chapter)
+        if not output.as_json:
+            output.line(f"{number}. {chapter.heading}", style="bold")
+            for sentence in chapter.sentences:
+                output.line(f"   {sentence}")
+            for problem in chapter.problems:
+                output.line(f"   NOT SO: {problem}", style="bold red")
+    problems = [problem for chapter in chapters for problem in chapter.problems]
+    document = {
+        "ok": not problems,
+        "chapters": [
+            {"heading": chapter.heading, "sentences": chapter.sentences, "problems": chapter.problems}
+            for chapter in chapters
+        ],
+    }
+
+    def text() -> None:
+        output.line()
+        output.line("All of it was true." if not problems else f"{len(problems)} things were not as promised.")
+        if not problems:
+            output.line("Your own agents: lifeboat agents discover")
+
+    output.document(document, text)
+    return 1 if problems else 0

@@ -1,0 +1,122 @@
+"""`lifeboat timeline`, `diff`, `search`: what was, what changed, and where something stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon.cli.session import Session, session_command
+from lifeboat_daemon.words import size_text
+
+
+@click.command()
+@click.argument("agent")
+@click.option("--limit", type=int, help="Only the newest ones.")
+@session_command
+def timeline(session: Session, agent: str, limit: int | None) -> None:
+    """Every kept sequence of an agent, newest first."""
+    found = agents.find(session.context, agent)
+    with session.context.vault(found.id) as vault:
+        entries = [_entry(row) for row in vault.sequences()][::-1][:limit]
+    columns = ("sequence", "time", "kind", "changes", "size", "label, pins")
+    rows = [
+        (
+            entry["sequence"],
+            entry["created_at"],
+            entry["kind"],
+            changes_text(entry["changes"]),
+            size_text(entry["bytes"]),
+            ", ".join(filter(None, (entry["label"], *entry["pins"]))),
+        )
+        for entry in entries
+    ]
+    document = {"agent": found.id, "entries": entries}
+    session.output.document(document, lambda: session.output.table(columns, rows))
+
+
+def _entry(row: Any) -> dict[str, Any]:
+    return {
+        "sequence": row.number,
+        "created_at": row.time,
+        "kind": row.kind,
+        "changes": row.counts,
+        "bytes": row.bytes,
+        "label": row.label,
+        "pins": [pin.reason for pin in row.pins],
+        "digest": row.digest.hex(),
+        "signed": row.signature is not None,
+    }
+
+
+def changes_text(counts: dict[str, Any]) -> str:
+    """`3 created, 1 updated; 2 put` from a sequence's counts."""
+    groups = []
+    for group in ("records", "raw"):
+        words = counts.get(group, {})
+        groups.append(", ".join(f"{count} {word}" for word, count in words.items() if count))
+    return "; ".join(text for text in groups if text) or "details"
+
+
+@click.command()
+@click.argument("agent")
+@click.argument("first", required=False, metavar="[FROM]")
+@click.argument("second", required=False, metavar="[TO]")
+@click.option("--names-only", is_flag=True, help="Without the changed lines.")
+@session_command
+def diff(session: Session, agent: str, first: str | None, second: str | None, names_only: bool) -> None:
+    """What changed between two moments: sequences, times, or the workspace as it stands (the default for TO)."""
+    from lifeboat_daemon import differences
+
+    found = agents.find(session.context, agent)
+    document = differences.between(session.context, found, first, second)
+
+    def text() -> None:
+        for line in differences.lines(document, names_only=names_only):
+            session.output.line(line)
+
+    session.output.document(document, text)
+
+
+@click.command()
+@click.argument("agent")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--type", "memory_type", help="Only this memory type.")
+@click.option("--namespace", help="Only this namespace.")
+@click.option("--tag", help="Only records with this tag.")
+@click.option("--identity-version", type=int, help="Only memories made under this version of the identity.")
+@click.option("--limit", type=int, default=20, show_default=True)
+@session_command
+def search(
+    session: Session,
+    agent: str,
+    words: tuple[str, ...],
+    memory_type: str | None,
+    namespace: str | None,
+    tag: str | None,
+    identity_version: int | None,
+    limit: int,
+) -> None:
+    """Search an agent's present memory."""
+    from lifeboat_daemon import search as index
+
+    found = agents.find(session.context, agent)
+    hits = index.search(
+        session.context,
+        found,
+        " ".join(words),
+        memory_type=memory_type,
+        namespace=namespace,
+        tag=tag,
+        identity_version=identity_version,
+        limit=limit,
+    )
+
+    def text() -> None:
+        for hit in hits:
+            session.output.line(f"{hit.origin_file or 'no file'}  {hit.id}", style="bold")
+            session.output.line(f"  {hit.snippet}")
+        session.output.note(f"{len(hits)} found")
+
+    session.output.document({"agent": found.id, "hits": [hit.to_json() for hit in hits]}, text)
