@@ -1,0 +1,101 @@
+"""Timing, budgets and the table."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+NEAR = 1.5
+"""A budget that is missed by less than this factor is a near miss: machines differ that much."""
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def repeated(
+    work: Callable[[int], object], times: int, *, before: Callable[[int], object] | None = None
+) -> list[float]:
+    """The times of several runs; `before` prepares each and is not measured."""
+    found = []
+    for number in range(times):
+        if before is not None:
+            before(number)
+        found.append(seconds(lambda number=number: work(number)))  # type: ignore[misc]
+    return found
+
+
+def p95(times: Sequence[float]) -> float:
+    return sorted(times)[max(0, round(len(times) * 0.95) - 1)]
+
+
+median = statistics.median
+
+
+@dataclass(frozen=True)
+class Budget:
+    """`value` should be at most `limit`; `text` says it for people."""
+
+    text: str
+    value: float
+    limit: float
+
+    @property
+    def verdict(self) -> str:
+        if self.value <= self.limit:
+            return "pass"
+        return "near" if self.value <= self.limit * NEAR else "miss"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: what was done, how long or how large it was here, and with what it is compared."""
+
+    work: str
+    ours: str
+    rival: str = ""
+    theirs: str = ""
+    ratio: str = ""
+    budgets: list[Budget] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> str:
+        verdicts = {budget.verdict for budget in self.budgets}
+        return next((word for word in ("miss", "near", "pass") if word in verdicts), "")
+
+
+def faster(work: str, ours: float, rival: str, theirs: float | None, limit: float, *more: Budget) -> Row:
+    """A row that compares two times: ours should be at most `limit` times theirs. `theirs` None: not measured."""
+    if theirs is None:
+        return Row(work, duration(ours), rival, "not installed", "", list(more))
+    ratio = ours / theirs
+    wanted = f"<= {limit:g} x" if limit >= 0.2 else f">= {1 / limit:g} x faster"
+    shown = f"{ratio:.2f} x" if ratio >= 0.1 else f"{1 / ratio:.0f} x faster"
+    return Row(work, duration(ours), rival, duration(theirs), shown, [Budget(wanted, ratio, limit), *more])
+
+
+def duration(value: float) -> str:
+    return f"{value * 1000:.1f} ms" if value < 1 else f"{value:.2f} s"
+
+
+def size(value: float) -> str:
+    for unit, factor in (("MB", 1_000_000), ("KB", 1_000)):
+        if value >= factor:
+            return f"{value / factor:.1f} {unit}"
+    return f"{value:.0f} bytes"
+
+
+def table(rows: Iterable[Row]) -> str:
+    """The rows in columns."""
+    cells = [("work", "lifeboat", "beside", "", "ratio", "budget", "")]
+    for row in rows:
+        budget = ", ".join(budget.text for budget in row.budgets)
+        cells.append((row.work, row.ours, row.rival, row.theirs, row.ratio, budget, row.verdict))
+    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells
+    )

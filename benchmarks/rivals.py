@@ -1,0 +1,78 @@
+"""The tools that are measured beside Lifeboat, each as its own documentation says to use it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks import measure
+
+Change = Callable[[int], object]
+
+
+def _run(*command: str, cwd: Path, **environment: str) -> None:
+    subprocess.run(
+        command,
+        cwd=cwd,
+        env=os.environ | environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+    )
+
+
+def git_commit(tree: Path, store: Path, change: Change, times: int, *, synced: bool) -> list[float] | None:
+    """`git add -A && git commit` after a change. `synced`: with core.fsync=all, else as git comes."""
+    if shutil.which("git") is None:
+        return None
+    who = ("-c", "user.name=bench", "-c", "user.email=bench@example.com", "-c", "gc.auto=0")
+    fsync = ("-c", "core.fsync=all") if synced else ()
+    git = ("git", f"--git-dir={store}", f"--work-tree={tree}", *who, *fsync)
+
+    def commit(number: int) -> None:
+        _run(*git, "add", "-A", cwd=tree)
+        _run(*git, "commit", "-q", "-m", f"change {number}", cwd=tree)
+
+    _run(*git, "init", "-q", cwd=tree)
+    commit(-1)
+    return measure.repeated(commit, times, before=change)
+
+
+def restic_backup(tree: Path, store: Path, change: Change, times: int) -> list[float] | None:
+    """`restic backup` after a change, into a repository on the same disk."""
+    if shutil.which("restic") is None:
+        return None
+    secret = {"RESTIC_PASSWORD": "bench", "RESTIC_REPOSITORY": str(store), "RESTIC_CACHE_DIR": f"{store}-cache"}
+    _run("restic", "init", "-q", cwd=tree, **secret)
+
+    def backup(_: int) -> None:
+        _run("restic", "backup", "-q", ".", cwd=tree, **secret)
+
+    backup(-1)
+    return measure.repeated(backup, times, before=change)
+
+
+def walk(tree: Path) -> int:
+    """A bare walk: scandir and stat of everything, nothing else."""
+    return sum(1 for _ in _stats(tree))
+
+
+def _stats(folder: Path | str) -> Iterator[os.stat_result]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            yield entry.stat(follow_symlinks=False)
+            if entry.is_dir(follow_symlinks=False):
+                yield from _stats(entry.path)
+
+
+def tar_extract(archive: Path, target: Path) -> None:
+    """`tar x && sync`."""
+    target.mkdir()
+    _run("sh", "-c", f"tar xf '{archive}' -C '{target}' && sync", cwd=target)
+
+
+def tar_create(tree: Path, archive: Path) -> None:
+    _run("tar", "cf", str(archive), "-C", str(tree), ".", cwd=tree)

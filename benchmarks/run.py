@@ -1,0 +1,222 @@
+"""The budgets, side by side with the tool each of them names, in one run.
+
+    python -m benchmarks.run [--quick] [--strict] [ROW...]
+
+Everything is made in a temporary folder and thrown away. Lifeboat commits with SQLite's synchronous=FULL; git is
+measured as it comes (loose objects are not synced) and with core.fsync=all; restic as it comes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from benchmarks import measure, prose, rivals, subject, workspaces
+from benchmarks.measure import Budget, Row
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is done: files and records made, runs of what is quick and of what is slow."""
+
+    files: int
+    size: int
+    records: int
+    quick_runs: int
+    slow_runs: int
+
+
+FULL = Scale(files=2000, size=20_000_000, records=50_000, quick_runs=40, slow_runs=5)
+QUICK = Scale(files=400, size=4_000_000, records=5_000, quick_runs=12, slow_runs=2)
+
+
+def one_file_changed(folder: Path, scale: Scale) -> Iterator[Row]:
+    """A line added to one of many notes."""
+    made = workspaces.many_files(folder / "workspace", files=scale.files, size=scale.size)
+    ours = subject.protect(made.folder, folder / "home")
+    random = Random(1)
+
+    def change(_: int) -> None:
+        note = random.choice(made.notes)
+        with note.open("a") as stream:
+            stream.write(f"\n- {prose.sentence(random)}\n")
+
+    times = measure.repeated(lambda _: ours.capture(), scale.quick_runs, before=change)
+    late = Budget("p95 <= 100 ms", measure.p95(times), 0.1)
+    work = f"one file changed in {made.files:,}, scan included"
+    loose = rivals.git_commit(made.folder, folder / "git", change, scale.slow_runs * 2, synced=False)
+    synced = rivals.git_commit(made.folder, folder / "git-synced", change, scale.slow_runs * 2, synced=True)
+    restic = rivals.restic_backup(made.folder, folder / "restic", change, scale.slow_runs)
+    median = measure.median(times)
+    yield measure.faster(work, median, "git add -A && git commit", _median(loose), 0.7, late)
+    yield measure.faster("  the same", median, "git, core.fsync=all", _median(synced), 0.7)
+    yield measure.faster("  the same", median, "restic backup", _median(restic), 1 / 20)
+
+
+def _median(times: list[float] | None) -> float | None:
+    return None if times is None else measure.median(times)
+
+
+def nothing_changed(folder: Path, scale: Scale) -> Iterator[Row]:
+    """A full scan of an unchanged workspace."""
+    made = workspaces.many_files(folder / "workspace", files=scale.files, size=scale.size)
+    ours = subject.protect(made.folder, folder / "home")
+    ours.capture()
+    scans = measure.repeated(lambda _: ours.capture(), scale.quick_runs)
+    walks = measure.repeated(lambda _: rivals.walk(made.folder), scale.quick_runs)
+    work = f"nothing changed: full scan of {made.files:,} files"
+    yield measure.faster(work, measure.median(scans), "scandir + stat", measure.median(walks), 3)
+
+
+def one_line_added(folder: Path, scale: Scale) -> Iterator[Row]:
+    """What a line in a 9 KB note costs on the wire."""
+    random = Random(2)
+    workspace = folder / "workspace"
+    workspaces.many_files(workspace, files=40, size=400_000)
+    sections = [f"## {prose.heading(random)}\n\n{prose.paragraph(random, 560)}\n" for _ in range(15)]
+    note = workspace / "MEMORY.md"
+    note.write_text("# MEMORY\n\n" + "\n".join(sections))
+    ours = subject.protect(workspace, folder / "home")
+    base = ours.head()
+    text = note.read_text()
+    note.write_text(text.replace(sections[7], sections[7] + f"\n{prose.sentence(random)}\n"))
+    ours.capture()
+    delta = folder / "line.alf-delta"
+    ours.write_delta(base, delta)
+    patch = sum(subject.packed_sizes(delta, "raw/"))
+    whole, work = delta.stat().st_size, f"one line added to a note of {measure.size(len(text))}"
+    yield Row(f"{work}: delta", measure.size(whole), budgets=[Budget("<= 3 KB", whole, 3072)])
+    yield Row(f"{work}: raw patch", measure.size(patch), budgets=[Budget("<= 300 bytes", patch, 300)])
+
+
+def many_records(folder: Path, scale: Scale) -> Iterator[Row]:
+    """A large agent: first export, one change, search."""
+    made = workspaces.many_records(folder / "workspace", records=scale.records, files=scale.records // 25)
+    home, snapshot = folder / "home", folder / "first.alf"
+    first = _first_export(made.folder, home, snapshot)
+    share = scale.records / FULL.records
+    total, work = first["capture"] + first["write"], f"{scale.records:,} records"
+    yield Row(
+        f"{work}: first export", measure.duration(total), budgets=[Budget(f"<= {3 * share:g} s", total, 3 * share)]
+    )
+    peak, size = first["peak"], snapshot.stat().st_size
+    yield Row(f"{work}: peak memory", measure.size(peak), budgets=[Budget("<= 128 MiB", peak, 128 << 20)])
+    yield Row(f"{work}: snapshot", measure.size(size), budgets=[Budget("<= 50 MB", size, 50_000_000 * share)])
+    ours = subject.reopen(made.folder, home)
+    yield from _change_and_delta(ours, made, folder, work, scale)
+    yield _search(ours, work, scale)
+
+
+def _first_export(workspace: Path, home: Path, snapshot: Path) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.first_export", str(workspace), str(home), str(snapshot)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}\n{done.stderr}")
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def _change_and_delta(
+    ours: subject.Subject, made: workspaces.Made, folder: Path, work: str, scale: Scale
+) -> Iterator[Row]:
+    random, delta = Random(3), folder / "one.alf-delta"
+    bases: list[int] = []
+
+    def change(_: int) -> None:
+        bases.append(ours.head())
+        note = random.choice(made.notes)
+        note.write_text(note.read_text() + f"\n## {prose.heading(random)}\n\n{prose.sentence(random)}\n")
+
+    def sync(_: int) -> None:
+        ours.capture()
+        ours.write_delta(bases[-1], delta)
+
+    times = measure.repeated(sync, scale.quick_runs // 2, before=change)
+    median = measure.median(times)
+    yield Row(
+        f"{work}: capture and delta after one change",
+        measure.duration(median),
+        budgets=[Budget("<= 100 ms", median, 0.1)],
+    )
+
+
+def _search(ours: subject.Subject, work: str, scale: Scale) -> Row:
+    random = Random(4)
+    ours.search("warm up")
+    words = [" ".join(random.sample(prose.NOUNS, 2)) for _ in range(scale.quick_runs * 2)]
+    times = measure.repeated(lambda number: ours.search(words[number]), len(words))
+    late = measure.p95(times)
+    return Row(f"{work}: search, p95", measure.duration(late), budgets=[Budget("<= 20 ms", late, 0.02)])
+
+
+def restored(folder: Path, scale: Scale) -> Iterator[Row]:
+    """A whole workspace into a new folder, every byte checked before it is written."""
+    made = workspaces.many_files(folder / "workspace", files=scale.files, size=scale.size)
+    ours = subject.protect(made.folder, folder / "home")
+    archive = folder / "workspace.tar"
+    rivals.tar_create(made.folder, archive)
+    mine = measure.repeated(lambda number: ours.restore(folder / f"restored-{number}"), scale.slow_runs)
+    theirs = measure.repeated(
+        lambda number: rivals.tar_extract(archive, folder / f"untarred-{number}"), scale.slow_runs
+    )
+    work = f"restore {made.files:,} files into a new folder, checked"
+    yield measure.faster(work, measure.median(mine), "tar x && sync", measure.median(theirs), 2)
+
+
+def rebuilt(folder: Path, scale: Scale) -> Iterator[Row]:
+    """What deleting state.db costs."""
+    made = workspaces.many_files(folder / "workspace", files=scale.files, size=scale.size)
+    ours = subject.protect(made.folder, folder / "home")
+
+    def rebuild(_: int) -> None:
+        ours.capture()
+        ours.search("harbour")
+
+    times = measure.repeated(rebuild, scale.slow_runs, before=lambda _: ours.forget_caches())
+    median = measure.median(times)
+    limit = 2 * scale.files / FULL.files
+    yield Row(
+        f"rebuild of a deleted state.db, {made.files:,} files",
+        measure.duration(median),
+        budgets=[Budget(f"<= {limit:g} s", median, limit)],
+    )
+
+
+ROWS: dict[str, Callable[[Path, Scale], Iterator[Row]]] = {
+    "changed": one_file_changed,
+    "unchanged": nothing_changed,
+    "line": one_line_added,
+    "records": many_records,
+    "restore": restored,
+    "rebuild": rebuilt,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Lifeboat beside other tools, in one run.")
+    parser.add_argument("rows", nargs="*", choices=[*ROWS, []], help="only these")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the data and few runs: does it work at all?")
+    parser.add_argument("--strict", action="store_true", help="exit 1 when a budget is clearly missed")
+    chosen = parser.parse_args()
+    found: list[Row] = []
+    for name in chosen.rows or ROWS:
+        print(f"... {name}: {(ROWS[name].__doc__ or '').strip()}", file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory(prefix="lifeboat-bench-") as folder:
+            found += ROWS[name](Path(folder), QUICK if chosen.quick else FULL)
+    print(measure.table(found))
+    print(
+        "\nsynced: Lifeboat synchronous=FULL at each commit; git as it comes, and with core.fsync=all; restic as it comes"
+    )
+    if chosen.strict and any(row.verdict == "miss" for row in found):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

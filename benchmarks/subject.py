@@ -1,0 +1,82 @@
+"""Lifeboat as it is measured: a home of its own, in this process, through the functions its commands call."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from lifeboat_alf.delta import write_delta
+from lifeboat_alf.snapshot import write_snapshot
+from lifeboat_daemon import agents
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture import capture
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.restore import RestoreOptions, opened_plan, run
+from lifeboat_daemon.search import search
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A protected agent."""
+
+    context: Context
+    agent: Agent
+
+    @property
+    def workspace(self) -> Path:
+        return self.agent.workspace
+
+    def capture(self) -> int | None:
+        """Capture; the new sequence, None when nothing changed."""
+        report = capture(self.context, self.agent)
+        return report.sequence if report.changed else None
+
+    def head(self) -> int:
+        with self.context.vault(self.agent.id) as vault:
+            row = vault.head()
+            assert row is not None
+            return row.number
+
+    def write_snapshot(self, target: Path) -> None:
+        with self.context.vault(self.agent.id) as vault, target.open("wb") as out:
+            write_snapshot(vault.state(), out)
+
+    def write_delta(self, base: int, target: Path) -> None:
+        with self.context.vault(self.agent.id) as vault, target.open("wb") as out:
+            write_delta(vault.changes(base, self.head()), out)
+
+    def restore(self, target: Path) -> None:
+        with opened_plan(self.context, self.agent, target, RestoreOptions(reindex=False)) as plan:
+            run(self.context, plan)
+
+    def search(self, words: str) -> int:
+        return len(search(self.context, self.agent, words))
+
+    def forget_caches(self) -> None:
+        """Delete state.db and what SQLite keeps beside it."""
+        for path in self.context.home.state_folder.glob(f"{self.agent.id}.db*"):
+            path.unlink()
+
+
+def protect(workspace: Path, home: Path) -> Subject:
+    """Protect a workspace in a home of its own: the first capture is part of it."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home.parent), "LIFEBOAT_HOME": str(home)}
+    context = Context.open(environment)
+    return Subject(context, agents.add(context, workspace, runtime="openclaw").agent)
+
+
+def reopen(workspace: Path, home: Path) -> Subject:
+    """The same agent, in another process."""
+    from lifeboat_daemon.agent import find
+
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home.parent), "LIFEBOAT_HOME": str(home)}
+    context = Context.open(environment)
+    return Subject(context, find(context, str(workspace)))
+
+
+def packed_sizes(archive: Path, prefix: str) -> list[int]:
+    """Compressed sizes of the entries under a prefix."""
+    with zipfile.ZipFile(archive) as opened:
+        return [item.compress_size for item in opened.infolist() if item.filename.startswith(prefix)]
