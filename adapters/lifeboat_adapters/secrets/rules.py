@@ -46,6 +46,7 @@ RULES = (
     Rule("auth key", "api_key"),
     Rule("access key", "api_key"),
     Rule("access key id", "api_key"),
+    Rule("secret access key", "api_key"),
     Rule("secret key", "api_key"),
     Rule("account key", "api_key"),
     Rule("service key", "api_key"),
@@ -75,7 +76,8 @@ RULES = (
 _BY_ENDING = {tuple(rule.ending.split()): rule for rule in reversed(RULES)}
 _LONGEST = max(len(ending) for ending in _BY_ENDING)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_REFERENCE = re.compile(r"\$\{[^}]*\}|\$[A-Za-z_][A-Za-z0-9_]*|(?:env|file|exec|keyring|secret)ref?:\S+")
+# Narrow on purpose: `$ummer2024` is a password, and a reference that is cut comes back as it was.
+_REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}|(?:secretref-)?env:(?:[a-z]+:)?[A-Z][A-Z0-9_]*")
 _URL_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@]*:[^\s/@]+@")
 # fmt: off
 _GENERIC = frozenset((

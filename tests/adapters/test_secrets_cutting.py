@@ -1,0 +1,160 @@
+"""Cutting and filling: byte for byte, by the list alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyjson5
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifeboat_adapters.contract import Secret
+from lifeboat_adapters.errors import CutMismatch
+from lifeboat_adapters.secrets import cutting, dotenv, finder
+from lifeboat_adapters.secrets.cutting import Span, cut, fill, joined, placeholder
+
+_IDS = st.sampled_from(["one", "two", "three"])
+_PIECES = st.one_of(st.binary(max_size=20), _IDS.map(placeholder), st.sampled_from([b'"', b"'", b"{{", b"}}"]))
+
+
+@st.composite
+def _cases(draw: st.DrawFn) -> tuple[bytes, list[Span]]:
+    """Bytes in which planted placeholders and real secrets stand side by side."""
+    data, spans = b"", []
+    for credential in draw(st.lists(st.one_of(st.none(), _IDS), max_size=8)):
+        piece = draw(_PIECES)
+        if credential is not None:
+            quote = draw(st.sampled_from([b"", b'"', b"'", b"`"]))
+            spans.append(Span(len(data), len(data) + len(piece), credential, quote))
+        data += piece
+    return data, spans
+
+
+def _literals(parts: cutting.Cut) -> dict[str, list[bytes]]:
+    found: dict[str, list[bytes]] = {}
+    for item, literal in zip(parts.cuts, parts.literals, strict=True):
+        found.setdefault(item["credential_id"], []).append(literal)
+    return found
+
+
+@given(_cases())
+def test_what_was_cut_is_filled_byte_for_byte(case: tuple[bytes, list[Span]]) -> None:
+    data, spans = case
+    parts = cut(data, spans)
+    literals = _literals(parts)
+    assert fill(parts.data, parts.cuts, lambda credential, nth: literals[credential][nth]) == data
+
+
+@given(_cases())
+def test_every_listed_offset_holds_its_placeholder(case: tuple[bytes, list[Span]]) -> None:
+    parts = cut(*case)
+    for item in parts.cuts:
+        assert placeholder(item["credential_id"]) in parts.data[item["offset"] : item["offset"] + 60]
+
+
+def test_a_planted_placeholder_is_ordinary_text() -> None:
+    planted = b"token: " + placeholder("one") + b"\n"
+    data = planted + b"SECRET" + planted
+    parts = cut(data, [Span(len(planted), len(planted) + 6, "one")])
+    filled = fill(parts.data, parts.cuts, lambda credential, nth: b"SECRET")
+    assert filled == data
+    assert filled.count(b"SECRET") == 1
+    assert fill(planted, [], lambda credential, nth: b"SECRET") == planted
+
+
+def test_equal_secrets_in_other_spellings_come_back_as_they_were() -> None:
+    data = b"{apiKey: \"sk-abc\", b: {apiKey: 'sk-\\u0061bc'}}"
+    spans = [cutting.span_of_secret(data, secret, "one") for secret in finder.secrets_in_json5(data)]
+    parts = cut(data, spans)
+    assert parts.literals == [b'"sk-abc"', b"'sk-\\u0061bc'"]
+    assert fill(parts.data, parts.cuts, lambda credential, nth: parts.literals[nth]) == data
+
+
+def test_a_cut_configuration_still_parses() -> None:
+    data = b'{token: \'a\', password: 12, list: {apiKey: "b"}, note: "key 0123456789abcdef!"}'
+    spans = [cutting.span_of_secret(data, secret, "one") for secret in finder.secrets_in_json5(data)]
+    known = [cutting.span_of_known(hit, "two") for hit in finder.known_values_in(data, ["0123456789abcdef"])]
+    parts = cut(data, joined(spans, known))
+    one, two = placeholder("one").decode(), placeholder("two").decode()
+    assert pyjson5.decode(parts.data.decode()) == {
+        "token": one,
+        "password": one,
+        "list": {"apiKey": one},
+        "note": f"key {two}!",
+    }
+
+
+def test_a_cut_dotenv_file_still_parses() -> None:
+    data = b"A_TOKEN=abc # x\nB_TOKEN='d e'\nC_TOKEN=\"f\ng\"\nC_PASSWORD=1234\n"
+    spans = [cutting.span_of_secret(data, secret, "one") for secret in finder.secrets_in_dotenv(data)]
+    leaves = dotenv.scan(cut(data, spans).data)
+    assert [leaf.value for leaf in leaves] == [placeholder("one").decode()] * 4
+
+
+def test_nothing_of_a_secret_is_left_and_its_length_does_not_show() -> None:
+    sizes = {len(cut(b"a" + secret + b"b", [Span(1, 1 + len(secret), "one")]).data) for secret in (b"x", b"y" * 40)}
+    assert len(sizes) == 1
+
+
+def test_an_empty_span_is_left() -> None:
+    assert cut(b"A=\n", [Span(2, 2, "one")]) == (b"A=\n", [], [])
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [[Span(2, 4, "a"), Span(3, 5, "b")], [Span(3, 5, "a"), Span(0, 1, "b")], [Span(2, 1, "a")], [Span(0, 99, "a")]],
+)
+def test_spans_that_overlap_or_lie_outside_are_refused(spans: list[Span]) -> None:
+    with pytest.raises(ValueError, match="spans"):
+        cut(b"0123456789", spans)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(1, 8)), max_size=6),
+    st.lists(st.tuples(st.integers(0, 30), st.integers(1, 8)), max_size=6),
+)
+def test_joined_spans_cover_every_byte_once(first: list[tuple[int, int]], others: list[tuple[int, int]]) -> None:
+    kept: list[Span] = []
+    for start, length in sorted(first):
+        if not kept or start >= kept[-1].end:
+            kept.append(Span(start, start + length, "first"))
+    spans = joined(kept, [Span(start, start + length, "other") for start, length in others])
+    covered = [place for span in spans for place in range(span.start, span.end)]
+    wanted = {place for start, length in others for place in range(start, start + length)}
+    wanted |= {place for span in kept for place in range(span.start, span.end)}
+    assert sorted(wanted) == covered
+    assert set(kept) <= set(spans)
+
+
+_CUT = cut(b'a "s" b', [Span(2, 5, "one", b'"')])
+
+
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        [{"offset": 4, "credential_id": "one"}],
+        [{"offset": 2, "credential_id": "two"}],
+        [{"offset": -1, "credential_id": "one"}],
+        [{"offset": 999, "credential_id": "one"}],
+        [{"offset": 2, "credential_id": "one"}, {"offset": 2, "credential_id": "one"}],
+        [{"offset": "2", "credential_id": "one"}],
+        [{"offset": True, "credential_id": "one"}],
+        [{"offset": 2}],
+        [{}],
+    ],
+)
+def test_a_list_that_does_not_fit_the_bytes_is_refused(cuts: list[dict[str, Any]]) -> None:
+    with pytest.raises(CutMismatch):
+        fill(_CUT.data, cuts, lambda credential, nth: b"x")
+
+
+def test_bytes_that_changed_under_the_list_are_refused() -> None:
+    with pytest.raises(CutMismatch, match="offset 2"):
+        fill(b"x" + _CUT.data, _CUT.cuts, lambda credential, nth: b"x")
+
+
+def test_a_literal_without_a_closing_quote_is_not_taken_for_a_quoted_one() -> None:
+    data = b'A="b"c'
+    span = cutting.span_of_secret(data, Secret(2, 6, '"b"c', "x", "custom", "A"), "one")
+    assert span.quote == b""

@@ -1,0 +1,165 @@
+"""Finding secrets: by name, by value, by look."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifeboat_adapters.contract import UnparsableSecrets
+from lifeboat_adapters.secrets import finder
+from lifeboat_adapters.secrets.finder import KnownValues, known_values_in, looks_like_secret
+
+_VALUES = st.text(st.characters(exclude_categories=["Cs"]), min_size=16, max_size=40)
+CONFIG = b"""{
+  // the gateway's own
+  gateway: { auth: { mode: "token", token: 'gw-0123456789' }, port: 18789 },
+  channels: { telegram: { botToken: "42:not-a-real-token", enabled: true } },
+  models: { providers: { "openai": {
+    apiKey: "sk-\\u0065xample", maxTokens: 4096,
+    other: { apiKey: { source: "env", provider: "default", id: "OPENAI_API_KEY" } } } } },
+  empty: { apiKey: "" }, fromEnvironment: { apiKey: "${OPENAI_API_KEY}" },
+  lock: { password: 0123 },
+}""".replace(b"0123 }", b"1234 }")
+
+
+def test_a_configuration_gives_its_secrets_with_spans_values_and_labels() -> None:
+    found = finder.secrets_in_json5(CONFIG)
+    assert [(secret.label, secret.value, CONFIG[secret.start : secret.end]) for secret in found] == [
+        ("gateway.auth.token", "gw-0123456789", b"'gw-0123456789'"),
+        ("channels.telegram.botToken", "42:not-a-real-token", b'"42:not-a-real-token"'),
+        ("models.providers.openai.apiKey", "sk-example", b'"sk-\\u0065xample"'),
+        ("lock.password", "1234", b"1234"),
+    ]
+    assert [(secret.service, secret.credential_type) for secret in found] == [
+        ("gateway", "session_token"),
+        ("telegram", "api_key"),
+        ("openai", "api_key"),
+        ("lock", "custom"),
+    ]
+
+
+def test_an_adapter_may_name_the_services_itself() -> None:
+    found = finder.secrets_in_json5(CONFIG, lambda leaf: str(leaf.path[0]))
+    assert [secret.service for secret in found] == ["gateway", "channels", "models", "lock"]
+
+
+def test_a_dotenv_file_gives_its_secrets_and_leaves_its_settings() -> None:
+    data = b"# keys\nexport OPENAI_API_KEY='sk-example' # mine\nLOG_LEVEL=debug\nGITHUB_TOKEN=\nPOSTGRES_PASSWORD=pw\n"
+    found = finder.secrets_in_dotenv(data)
+    assert [(secret.label, secret.service, data[secret.start : secret.end]) for secret in found] == [
+        ("OPENAI_API_KEY", "openai", b"'sk-example'"),
+        ("POSTGRES_PASSWORD", "postgres", b"pw"),
+    ]
+
+
+def test_a_file_that_does_not_parse_gives_no_secrets_but_an_error() -> None:
+    with pytest.raises(UnparsableSecrets):
+        finder.secrets_in_json5(CONFIG[:-3])
+    with pytest.raises(UnparsableSecrets):
+        finder.secrets_in_dotenv(b'A="')
+
+
+@given(
+    st.lists(_VALUES, min_size=1, max_size=4), st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=10))
+)
+def test_a_known_value_is_found_wherever_it_stands(values: list[str], between: list[str]) -> None:
+    search = KnownValues(values)
+    for value in values:
+        data = "|".join([*between, value, *between]).encode()
+        hits = search.spans(data)
+        start = data.index(value.encode())
+        assert any(hit.start <= start and start + len(value.encode()) <= hit.end for hit in hits) or _overlapped(
+            hits, data, value
+        )
+
+
+def _overlapped(hits: list[finder.Known], data: bytes, value: str) -> bool:
+    """Another value that begins earlier may reach into this one; then its bytes are cut there."""
+    start = data.index(value.encode())
+    return any(hit.start < start + len(value.encode()) and start < hit.end for hit in hits)
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        lambda value: value,
+        lambda value: json.dumps(value)[1:-1],
+        lambda value: json.dumps(value, ensure_ascii=False)[1:-1],
+        lambda value: json.dumps(value)[1:-1].replace("/", "\\/"),
+        lambda value: quote(value, safe=""),
+    ],
+)
+def test_a_known_value_is_found_in_every_usual_spelling(spelled: object) -> None:
+    value = 'Bäc"k\\slash/and\nline-0123'
+    text = spelled(value)  # type: ignore[operator]
+    data = f"before {text} after {text}".encode()
+    hits = known_values_in(data, [value])
+    assert [data[hit.start : hit.end].decode() for hit in hits] == [text, text]
+    assert {hit.value for hit in hits} == {value}
+
+
+def test_of_two_values_the_longer_is_found_first() -> None:
+    short, long = "sk-0123456789abcdef", "sk-0123456789abcdef-and-more"
+    hits = known_values_in(f"{long} {short}".encode(), [short, long])
+    assert [hit.value for hit in hits] == [long, short]
+
+
+def test_a_short_value_is_not_looked_for() -> None:
+    search = KnownValues(["123456789012345", "", "pass"])
+    assert not search
+    assert search.spans(b"123456789012345 pass") == []
+
+
+def test_spans_are_sorted_and_apart() -> None:
+    values = ["abcdefghijklmnopqrst", "klmnopqrstuvwxyz0123"]
+    hits = known_values_in(b"abcdefghijklmnopqrstuvwxyz0123 klmnopqrstuvwxyz0123", values)
+    assert [hit.value for hit in hits] == values
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("sk-" + "a1" * 20, "api_key"),
+        ("sk-ant-" + "a1" * 20, "anthropic_key"),
+        ("ghp_" + "a1" * 18, "github_token"),
+        ("github_pat_" + "a1" * 20, "github_token"),
+        ("glpat-" + "a1" * 10, "gitlab_token"),
+        ("xoxb-" + "1234567890-abcdef", "slack_token"),
+        ("https://hooks.slack.com/services/" + "T00/B00/" + "x" * 20, "slack_webhook"),
+        ("AKIA" + "0EXAMPLE" * 2, "aws_access_key"),
+        ("AIza" + "x" * 35, "google_api_key"),
+        ("123456789:" + "A" * 35, "telegram_bot_token"),
+        ("M" + "a" * 23 + ".abcdef." + "b" * 27, "discord_bot_token"),
+        ("eyJ" + "a" * 12 + ".eyJ" + "b" * 12 + "." + "c" * 12, "json_web_token"),
+        ("-----BEGIN PRIVATE KEY-----\n" + "MIIB" * 8 + "\n-----END PRIVATE KEY-----", "private_key"),
+        ("-----BEGIN OPENSSH PRIVATE KEY-----\\n" + "b3Bl" * 8 + "\\n-----END OPENSSH PRIVATE KEY-----", "private_key"),
+    ],
+)
+def test_what_looks_like_a_secret_is_reported_with_its_kind(text: str, kind: str) -> None:
+    (look,) = looks_like_secret(f"mine is {text}, keep it")
+    assert (look.kind, f"mine is {text}, keep it"[look.start : look.end]) == (kind, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "risk-averse people keep their sk-short keys",
+        "task-0123456789abcdef0123456789",
+        "a note about AKIA and ghp_ prefixes",
+        "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----",
+        "the 12:30 train",
+    ],
+)
+def test_a_note_that_speaks_of_secrets_is_not_reported(text: str) -> None:
+    assert looks_like_secret(text) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["-----BEGIN PRIVATE KEY-----" * 5_000, "sk-" * 50_000, "eyJ" + "a" * 100_000, "1" * 200_000]
+)
+def test_looking_ends_soon_on_hostile_text(text: str) -> None:
+    assert len(looks_like_secret(text)) <= len(text)

@@ -1,0 +1,93 @@
+"""What lies inside of the seal, and a file made whole again from it."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifeboat_adapters.errors import BadPayload, CutMismatch, WholeFileMismatch
+from lifeboat_adapters.secrets import cutting, finder, payload
+from lifeboat_adapters.secrets.payload import Payload, Spelling
+
+PATH = "raw/openclaw-home/openclaw.json"
+DATA = b"{gateway: {auth: {token: 'one-0123'}}, a: {token: \"\\u006fne-0123\"}, b: {apiKey: 'two'}}"
+
+
+def _protected() -> tuple[cutting.Cut, dict[str, Payload]]:
+    """The file as it is kept, and the payloads as they are sealed."""
+    secrets = finder.secrets_in_json5(DATA)
+    values = {"one-0123": "c-1", "two": "c-2"}
+    parts = cutting.cut(DATA, [cutting.span_of_secret(DATA, secret, values[secret.value]) for secret in secrets])
+    spelled = payload.spellings(DATA, parts)
+    return parts, {values[value]: Payload(value, {PATH: spelled[values[value]]}) for value in values}
+
+
+def test_a_file_is_whole_again_from_its_cuts_and_its_payloads() -> None:
+    parts, payloads = _protected()
+    sealed = {credential: one.encode() for credential, one in payloads.items()}
+    assert b"one-0123" not in parts.data
+    assert payload.whole(PATH, parts.data, parts.cuts, lambda credential: payload.decode(sealed[credential])) == DATA
+
+
+def test_the_digest_of_the_whole_file_is_in_every_payload() -> None:
+    _, payloads = _protected()
+    assert {one.files[PATH].sha256 for one in payloads.values()} == {hashlib.sha256(DATA).hexdigest()}
+    assert payloads["c-1"].files[PATH].literals == (b"'one-0123'", b'"\\u006fne-0123"')
+
+
+def test_payloads_of_another_version_of_the_file_are_refused() -> None:
+    parts, payloads = _protected()
+    with pytest.raises(WholeFileMismatch, match="another version"):
+        payload.whole(PATH, parts.data + b"\n", parts.cuts, payloads.__getitem__)
+
+
+def test_a_payload_that_knows_nothing_of_the_file_is_refused() -> None:
+    parts, payloads = _protected()
+    with pytest.raises(WholeFileMismatch, match="does not say"):
+        payload.whole("raw/openclaw/.env", parts.data, parts.cuts, payloads.__getitem__)
+    poor = {credential: Payload(one.value, {PATH: Spelling("0", ())}) for credential, one in payloads.items()}
+    with pytest.raises(WholeFileMismatch, match="does not say"):
+        payload.whole(PATH, parts.data, parts.cuts, poor.__getitem__)
+
+
+def test_a_list_of_cuts_that_does_not_fit_is_refused() -> None:
+    parts, payloads = _protected()
+    with pytest.raises(CutMismatch):
+        payload.whole(PATH, parts.data, [{"offset": 0}], payloads.__getitem__)
+
+
+_SPELLINGS = st.builds(Spelling, st.text("0123456789abcdef", max_size=64), st.lists(st.binary(max_size=20)).map(tuple))
+
+
+@given(st.text(), st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), _SPELLINGS, max_size=3))
+def test_a_payload_comes_back_from_its_bytes(value: str, files: dict[str, Spelling]) -> None:
+    again = payload.decode(Payload(value, files).encode())
+    assert again.files == files
+    assert again.value == value.encode("utf-8", "replace").decode()
+
+
+def test_equal_payloads_have_equal_bytes_in_whatever_order_they_were_made() -> None:
+    one, two = Spelling("1", (b"a",)), Spelling("2", (b"b",))
+    assert Payload("v", {"a": one, "b": two}).encode() == Payload("v", {"b": two, "a": one}).encode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"sk-plain",
+        b'{"version": 2, "value": "x", "files": {}}',
+        b'{"version": 1, "value": 5, "files": {}}',
+        b'{"version": 1, "value": "x"}',
+        b'{"version": 1, "value": "x", "files": {"a": {"sha256": "0"}}}',
+        b'{"version": 1, "value": "x", "files": {"a": {"sha256": "0", "literals": ["?"]}}}',
+    ],
+)
+def test_anything_else_is_no_payload(data: bytes) -> None:
+    with pytest.raises(BadPayload):
+        payload.decode(data)
