@@ -211,9 +211,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="lifeboat-bench-") as folder:
             found += ROWS[name](Path(folder), QUICK if chosen.quick else FULL)
     print(measure.table(found))
-    print(
-        "\nsynced: Lifeboat synchronous=FULL at each commit; git as it comes, and with core.fsync=all; restic as it comes"
-    )
+    print("\nsynced: Lifeboat at each commit; git as it comes, and once with core.fsync=all; restic as it comes")
     if chosen.strict and any(row.verdict == "miss" for row in found):
         raise SystemExit(1)
 
