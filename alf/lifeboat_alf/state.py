@@ -141,15 +141,17 @@ class EntryChange:
 @dataclass(frozen=True, slots=True)
 class Changes:
     """Everything that leads from the state `base` to the state `new`. Entries sorted by path; records in the order
-    a delta carries them: updates and deletes in place by (partition, position), then appended ones."""
+    a delta carries them: updates and deletes in place by (partition, position), then appended ones. `removed` are ids
+    that the new state lacks: never between two sequences of one agent, but between any two archives."""
 
     base: Sequence
     new: Sequence
     entries: list[EntryChange]
     records: list[RecordChange]
+    removed: list[str] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.entries or self.records)
+        return bool(self.entries or self.records or self.removed)
 
 
 def path_key(path: str) -> bytes:

@@ -1,0 +1,352 @@
+"""Archive plus deltas: a state laid over another one. Nothing is copied; memory grows with the delta, not the base.
+
+Deltas stack: `AppliedState(AppliedState(snapshot, first), second)`. What they say of integrity is held against the
+base while they are applied (digests of the base's bytes, agent, sequence numbers); signatures are checked by whoever
+trusts a key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from lifeboat_alf import attachments, codec, layout, leaves, merkle, metas, partitions, patch, records, times
+from lifeboat_alf.delta_reader import DeltaReader, Item, RecordLine
+from lifeboat_alf.errors import ApplyError, BadDocument, BaseMismatch, ChecksumMismatch, WrongAgent
+from lifeboat_alf.state import (
+    ABSENT_LEAF,
+    BodyAbsent,
+    Entry,
+    Leaf,
+    Partition,
+    Record,
+    Sequence,
+    State,
+    path_key,
+)
+
+JsonObject = dict[str, Any]
+
+
+class AppliedState:
+    """A `State`: `base` with `delta` on top. Both stay open as long as it is used.
+
+    Raises WrongAgent and BaseMismatch when the delta is not for this base, ApplyError and ArchiveError when it does
+    not fit it.
+    """
+
+    def __init__(self, base: State, delta: DeltaReader) -> None:
+        _check_fit(base.sequence, delta)
+        self._base = base
+        self._delta = delta
+        self._items = {item.path: item for item in delta.items}
+        self._entries: dict[str, Entry | None] = {}
+        self._made: dict[str, bytes] = {}
+        self._removed = set(delta.removed_records)
+        self._in_place: dict[str, Record] = {}
+        self._appended: dict[str, Record] = {}
+        rows = _Rows(delta)
+        self._lay_entries(rows)
+        self._lay_records(rows)
+        rows.finish()
+
+    @property
+    def sequence(self) -> Sequence:
+        found = self._delta.sequence
+        return found if found.digest else replace(found, epoch=self._base.sequence.epoch)
+
+    # Entries ------------------------------------------------------------------------------------------------------
+
+    def entries(self, prefix: str = "") -> Iterator[Entry]:
+        laid = sorted((path for path in self._entries if path.startswith(prefix)), key=path_key)
+        kept = (entry for entry in self._base.entries(prefix) if entry.path not in self._entries)
+        new = (entry for path in laid if (entry := self._entries[path]) is not None)
+        return heapq.merge(kept, new, key=lambda entry: path_key(entry.path))
+
+    def entry(self, path: str) -> Entry | None:
+        return self._entries[path] if path in self._entries else self._base.entry(path)
+
+    def body(self, path: str) -> bytes:
+        if path not in self._entries:
+            return self._base.body(path)
+        entry = self._entries[path]
+        if entry is None:
+            raise KeyError(path)
+        if path in self._made:
+            return self._made[path]
+        return self._body_of(self._items[path])
+
+    def _body_of(self, item: Item) -> bytes:
+        if item.entry is None:
+            return self._unchanged_body(item)
+        data = self._delta.read(item.entry)
+        if item.operation == "patch":
+            data = patch.apply(self._held_body(item), data, item.size or 0)
+        if item.size not in (None, len(data)):
+            raise ChecksumMismatch(f"{len(data)} bytes, the delta lists {item.size}", entry=item.path)
+        if item.sha256 is not None and hashlib.sha256(data).hexdigest() != item.sha256:
+            raise ChecksumMismatch("the bytes are not what the delta lists", entry=item.path)
+        return data
+
+    def _unchanged_body(self, item: Item) -> bytes:
+        base = self._base.entry(item.path)
+        if item.sha256 is None or base is None or base.sha256 != item.sha256:
+            raise BodyAbsent(item.path)
+        return self._base.body(item.path)
+
+    def _held_body(self, item: Item) -> bytes:
+        """The base's bytes for a patch, which must be those the patch was made against."""
+        base = self._base.entry(item.path)
+        if base is None or base.sha256 != item.base_sha256:
+            raise BaseMismatch(f"the patch for {item.path} was made against other bytes")
+        return self._base.body(item.path)
+
+    def _lay_entries(self, rows: _Rows) -> None:
+        joins = _Joins(self._delta)
+        head = self._delta.head
+        for item in _with_head(self._delta.items, head is not None):
+            if item is None:
+                self._lay_head(codec.encode_pretty(head), rows)
+            elif item.operation == "remove":
+                self._entries[item.path] = None
+            else:
+                self._entries[item.path] = self._laid(item, joins, rows)
+        joins.finish(self._entries)
+
+    def _lay_head(self, body: bytes, rows: _Rows | None) -> None:
+        made = rows.take(lambda: body) if rows else merkle.new_leaf(body)
+        self._made[layout.MANIFEST] = body
+        self._entries[layout.MANIFEST] = Entry(layout.MANIFEST, {}, made, len(body), hashlib.sha256(body).hexdigest())
+
+    def _laid(self, item: Item, joins: _Joins, rows: _Rows) -> Entry:
+        base = self._base.entry(item.path)
+        if item.keeps_leaf:
+            if base is None:
+                raise BaseMismatch(f"{item.path} is to keep a leaf that the base does not have")
+            leaf = base.leaf
+        else:
+            leaf = rows.take(lambda: self._body_of(item), absent=item.entry is None)
+        size, sha256 = item.size, item.sha256
+        if size is None:
+            data = self._delta.read(item.entry or "")
+            size, sha256 = len(data), hashlib.sha256(data).hexdigest()
+        return Entry(item.path, joins.meta(item, base), leaf, size, sha256)
+
+    # Records ------------------------------------------------------------------------------------------------------
+
+    def records(self, partition: str | None = None) -> Iterator[Record]:
+        if not self._appended:
+            return self._kept(partition)
+        appended = sorted((item for item in self._appended.values() if partition in (None, item.partition)), key=_place)
+        return heapq.merge(self._kept(partition), appended, key=_place)
+
+    def _kept(self, partition: str | None) -> Iterator[Record]:
+        for record in self._base.records(partition):
+            if record.id not in self._removed:
+                yield self._in_place.get(record.id, record)
+
+    def record(self, record_id: str) -> Record | None:
+        found = self._in_place.get(record_id) or self._appended.get(record_id)
+        if found is not None or record_id in self._removed:
+            return found
+        return self._base.record(record_id)
+
+    def _lay_records(self, rows: _Rows) -> None:
+        places = _ForeignPlaces(self) if self._delta.foreign else _StatedPlaces(self._delta)
+        for line in self._delta.records():
+            place = places.of(line)
+            known = self.record(line.id)
+            if known is not None:
+                self._replace(known, line, rows)
+            elif line.operation == "create" or (line.operation == "delete" and _supersedes(line)):
+                self._append(line, place(), rows)
+            elif not self._delta.foreign:
+                raise ApplyError(f"{line.id} is to {line.operation}, but the base lacks it")
+        self._lay_partitions(places.opened)
+
+    def _replace(self, known: Record, line: RecordLine, rows: _Rows) -> None:
+        """In place. The reference ignores a `create` of what is there; here it would be another record's id."""
+        if line.operation == "create":
+            if not self._delta.foreign:
+                raise ApplyError(f"{line.id} is created, but the base has it")
+            return
+        data = _dead(line.line) if line.operation == "delete" else line.line
+        made = known._replace(line=data, leaf=rows.take(lambda: data))
+        (self._appended if line.id in self._appended else self._in_place)[line.id] = made
+
+    def _append(self, line: RecordLine, place: tuple[str, int], rows: _Rows) -> None:
+        leaf = rows.take(lambda: line.line)
+        self._appended[line.id] = Record(line.id, place[0], place[1], leaf, line.line)
+
+    def _lay_partitions(self, opened: list[Partition]) -> None:
+        """A new head where the delta brings none but opens or seals partitions."""
+        if self._delta.head is not None:
+            return
+        head = self._head()
+        known = partitions.from_head(head)
+        listed = partitions.replaced(known, [*opened, *_closed([*known, *opened], self._delta.sealed)])
+        if listed != known:
+            items = [partitions.to_item(partition) for partition in listed]
+            self._lay_head(codec.encode_pretty({**head, "partitions": items}), None)
+
+    def _head(self) -> JsonObject:
+        if self.entry(layout.MANIFEST) is None:
+            return {}
+        head: JsonObject = codec.decode(self.body(layout.MANIFEST))
+        return head
+
+
+def _check_fit(base: Sequence, delta: DeltaReader) -> None:
+    if delta.agent_id.lower() != base.agent_id.lower():
+        raise WrongAgent(f"the delta is of the agent {delta.agent_id}, the base of {base.agent_id}")
+    if delta.base_sequence != base.number:
+        raise BaseMismatch(f"the delta begins at sequence {delta.base_sequence}, the base is {base.number}")
+
+
+def _with_head(items: list[Item], has_head: bool) -> Iterator[Item | None]:
+    """The changed entries by path, with None where the manifest's head stands among them."""
+    own = path_key(layout.MANIFEST)
+    before = [item for item in items if path_key(item.path) < own]
+    rest = items[len(before) :]
+    if has_head and rest and rest[0].path == layout.MANIFEST:
+        raise BadDocument("the head is listed twice", entry=layout.MANIFEST)
+    yield from before
+    if has_head:
+        yield None
+    yield from rest
+
+
+def _place(record: Record) -> tuple[bytes, int]:
+    return path_key(record.partition), record.position
+
+
+def _supersedes(line: RecordLine) -> bool:
+    return bool(records.parse(line.line).get("supersedes"))
+
+
+def _dead(line: bytes) -> bytes:
+    """The line of a record that dies in place. The reference sends it as it was alive."""
+    record = records.parse(line)
+    return line if records.is_deleted(record) else records.line_of({**record, "status": "deleted"})
+
+
+def _closed(known: list[Partition], sealed: list[JsonObject]) -> list[Partition]:
+    days = {item.get("file"): item.get("to") for item in sealed}
+    return [replace(p, sealed=True, last=days[p.file]) for p in known if p.file in days and not p.sealed]
+
+
+class _Rows:
+    """The leaves of a delta, one after the other; fresh ones for a delta that has none."""
+
+    def __init__(self, delta: DeltaReader) -> None:
+        self._rows = None if delta.foreign else leaves.Rows(delta.read(layout.LEAVES))
+        self._next = 0
+
+    def take(self, body: Callable[[], bytes], *, absent: bool = False) -> Leaf:
+        if self._rows is None:
+            return Leaf(ABSENT_LEAF) if absent else merkle.new_leaf(body())
+        if self._next >= len(self._rows):
+            raise BadDocument("there are fewer leaves than items", entry=layout.LEAVES)
+        salt, digest = self._rows[self._next]
+        self._next += 1
+        if absent and not digest:
+            raise BadDocument("a leaf is missing of bytes that are not here", entry=layout.LEAVES)
+        return Leaf(digest or hashlib.sha256(salt + body()).digest(), salt)
+
+    def finish(self) -> None:
+        if self._rows is not None and self._next != len(self._rows):
+            raise BadDocument("there are more leaves than items", entry=layout.LEAVES)
+
+
+class _Joins:
+    """The parts of metas that stand in documents of their own, put together by path."""
+
+    def __init__(self, delta: DeltaReader) -> None:
+        self._files, self._cuts = delta.files, delta.cuts
+        self._removed = set(delta.removed_attachments)
+        read = (attachments.from_json(item, _Everything(), number=n) for n, item in enumerate(delta.attachments, 1))
+        self._attachments = {item.path: item.fields for item in read}
+
+    def meta(self, item: Item, base: Entry | None) -> JsonObject:
+        old: JsonObject = base.meta if base is not None else {}
+        return metas.join(
+            item.meta,
+            records=self._files.get(item.path, old.get(metas.RECORDS)),
+            attachment=self._attachments.get(item.path, self._kept(old.get(metas.ATTACHMENT))),
+            cuts=self._cuts.get(item.path, old.get(metas.CUTS)),
+        )
+
+    def _kept(self, attachment: JsonObject | None) -> JsonObject | None:
+        return None if attachment is None or attachment.get("id") in self._removed else attachment
+
+    def finish(self, laid: dict[str, Entry | None]) -> None:
+        for path in (*self._files, *self._cuts, *self._attachments):
+            if laid.get(path) is None:
+                raise BadDocument(f"{path} has changed facts but is not listed", entry=layout.MANIFEST)
+
+
+class _Everything:
+    """A container that holds every name: in a delta an artifact's bytes may be a patch, or the base's."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+class _StatedPlaces:
+    """Where appended records stand, as the delta states it: a place for every line that is no update."""
+
+    def __init__(self, delta: DeltaReader) -> None:
+        self._places = delta.places()
+        self.opened: list[Partition] = []
+
+    def of(self, line: RecordLine) -> Callable[[], tuple[str, int]]:
+        place = None if line.operation == "update" else next(self._places, None)
+
+        def stated() -> tuple[str, int]:
+            if place is None:
+                raise BadDocument("the delta does not say where the record stands", entry=layout.MANIFEST)
+            return place
+
+        return stated
+
+
+class _ForeignPlaces:
+    """Where appended records stand by their time: behind the last record of the partition that covers it.
+
+    The reference files a record by the day it speaks of, and means every partition to be open.
+    """
+
+    def __init__(self, state: AppliedState) -> None:
+        self._state = state
+        self._partitions = partitions.from_head(state._head())
+        self._lasts: dict[str, int] = {}
+        self.opened: list[Partition] = []
+
+    def of(self, line: RecordLine) -> Callable[[], tuple[str, int]]:
+        return lambda: self._behind_the_last(self._partition(_moment(line)).file)
+
+    def _partition(self, moment: str) -> Partition:
+        known = [*self._partitions, *self.opened]
+        found = partitions.locate(moment, known)
+        if found is None:
+            found = partitions.plan_partition(moment, times.parse(moment), known, first_capture=True).partition
+            self.opened.append(found)
+        return found
+
+    def _behind_the_last(self, file: str) -> tuple[str, int]:
+        if file not in self._lasts:
+            self._lasts[file] = max((record.position for record in self._state.records(file)), default=-1)
+        self._lasts[file] += 1
+        return file, self._lasts[file]
+
+
+def _moment(line: RecordLine) -> str:
+    temporal = records.parse(line.line).get("temporal")
+    moment = (temporal.get("observed_at") or temporal.get("created_at")) if isinstance(temporal, dict) else None
+    try:
+        return times.to_text(times.parse(moment))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise BadDocument("a record without a time", entry=layout.DELTA_RECORDS, line=line.number) from None

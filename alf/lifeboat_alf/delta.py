@@ -1,0 +1,342 @@
+"""Delta bundles, written (ALF §4.3): everything that changed between two states of one agent.
+
+The bundle is a ZIP with
+
+    manifest.json           the whole manifest: cursor, `changes`, `entries`, `checksum`
+    delta-manifest.json     of it what readers of that older name understand
+    memory/delta.jsonl      one whole record per line: {"operation":"create"|"update"|"delete", ...the record}
+    <path>                  whole new bytes of a file or document, under its own path
+    lifeboat/patches/<n>    a zstd patch against the base's bytes, where that is much smaller
+    lifeboat/leaves.bin     one row per changed entry (by path) without `leaf`, then one per record line; see `leaves`
+    lifeboat/signature.json the signed sequence that this delta leads to
+
+`changes` beyond the published schema:
+
+    raw, artifacts, documents   [{path, operation: put|patch|remove, sha256, base_sha256, size, entry, meta, leaf}];
+                                `put` without `entry`: the base's bytes if the digests agree, else bytes not held here;
+                                `entry` "": no bytes; `leaf` "base": the base's leaf
+    attachments                 {put: [attachment...], removed: [id...]}
+    cuts                        {path: [{offset, credential_id}...] | null}
+    manifest                    the new head of the manifest
+    memory.files                {path: [record ids in order] | null}, changed lists only
+    memory.seal                 [{file, to}]: partitions that this delta closes
+    memory.removed              [record ids] that the new state lacks
+    memory.places               [[partition, first position, how many]...] for the lines that are no updates, in order
+
+A reader applies seal, removals, updates and creates in this order. `delete` of an unknown id appends a tombstone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from lifeboat_alf import attachments, codec, layout, leaves, metas, partitions, patch, sequences
+from lifeboat_alf.container import ArchiveWriter
+from lifeboat_alf.delta_reader import DeltaReader, Item, RecordLine
+from lifeboat_alf.manifest import ALF_VERSION, entries_checksum
+from lifeboat_alf.state import BodyAbsent, Changes, Entry, EntryChange, Leaf, Operation, RecordChange
+
+__all__ = ["DeltaReader", "DeltaSummary", "Item", "RecordLine", "write_delta"]
+
+JsonObject = dict[str, Any]
+
+_PREFIXES: dict[Operation, bytes] = {
+    "create": b'{"operation":"create",',
+    "update": b'{"operation":"update",',
+    "delete": b'{"operation":"delete",',
+}
+_RESERVED = layout.DERIVED | {layout.MANIFEST, layout.DELTA_MANIFEST, layout.DELTA_RECORDS}
+_LAYERS = {layout.IDENTITY: "identity", layout.PRINCIPALS: "principals", layout.CREDENTIALS: "credentials"}
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaSummary:
+    """What a delta carries: record lines, changed entries, how many of them as patches, and its size in bytes."""
+
+    records: int
+    entries: int
+    patched: int
+    bytes: int
+
+
+@dataclass(slots=True)
+class _Bundle:
+    """A delta while it is written."""
+
+    archive: ArchiveWriter
+    changes: JsonObject = field(default_factory=dict)
+    rows: list[bytes] = field(default_factory=list)
+    bodies: int = 0
+    patched: int = 0
+
+    def body_name(self, folder: str) -> str:
+        self.bodies += 1
+        return f"lifeboat/{folder}/{self.bodies}"
+
+
+class _Counted:
+    """A binary file that counts what is written to it."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self.written = 0
+
+    def write(self, data: bytes) -> int:
+        self.written += len(data)
+        return self._out.write(data)
+
+    def flush(self) -> None:
+        self._out.flush()
+
+
+def write_delta(changes: Changes, out: BinaryIO, *, level: int = 6) -> DeltaSummary:
+    """Write what leads from one state to another. `out` needs no seek and stays open.
+
+    Bodies are read one at a time. Raises UnsafeEntry and TooLarge for what no reader would accept.
+    """
+    counted = _Counted(out)
+    bundle = _Bundle(ArchiveWriter(counted, level))  # type: ignore[arg-type]
+    _add_entries(bundle, changes.entries)
+    _add_records(bundle, changes)
+    _add_proof(bundle, changes)
+    _add_manifests(bundle, changes)
+    bundle.archive.close()
+    return DeltaSummary(len(changes.records), len(changes.entries), bundle.patched, counted.written)
+
+
+# Entries --------------------------------------------------------------------------------------------------------
+
+
+def _add_entries(bundle: _Bundle, changed: list[EntryChange]) -> None:
+    for change in changed:
+        if change.path == layout.MANIFEST and _add_head(bundle, change):
+            continue
+        item = _item(bundle, change)
+        bundle.changes.setdefault(_group(change.path), []).append(item)
+        if change.entry is not None:
+            _add_meta(bundle, change, change.entry)
+            _add_row(bundle, item, change.entry.leaf)
+        elif attachment := _attachment(change.base):
+            _attachments(bundle)["removed"].append(attachment["id"])
+    _add_layers(bundle, changed)
+
+
+def _group(path: str) -> str:
+    if path.startswith(layout.RAW):
+        return "raw"
+    return "artifacts" if path.startswith(layout.ARTIFACTS) else "documents"
+
+
+def _add_head(bundle: _Bundle, change: EntryChange) -> bool:
+    """The manifest's head travels as JSON, unless its bytes are not those that a reader would make of it."""
+    if change.entry is None or change.entry.meta or change.body is None:
+        return False
+    body = change.body()
+    head = codec.decode(body)
+    if codec.encode_pretty(head) != body:
+        return False
+    bundle.changes["manifest"] = head
+    old = codec.decode(change.base_body()) if change.base_body else {}
+    closed = [item for item in _sealed(head) if item not in _sealed(old)]
+    if closed:
+        _memory(bundle)["seal"] = closed
+    bundle.rows.append(leaves.row(change.entry.leaf))
+    return True
+
+
+def _sealed(head: JsonObject) -> list[JsonObject]:
+    return [{"file": p.file, "to": p.last} for p in partitions.from_head(head) if p.sealed]
+
+
+def _item(bundle: _Bundle, change: EntryChange) -> JsonObject:
+    """One element of `changes.raw` and its like; its bytes, if any, go into the bundle."""
+    new, base = change.entry, change.base
+    if new is None:
+        return {"path": change.path, "operation": "remove"}
+    item: JsonObject = {"path": change.path, "operation": "put", "sha256": new.sha256, "size": new.size}
+    if part := metas.file_part(new.meta):
+        item["meta"] = part
+    if base is not None and base.sha256 is not None:
+        item["base_sha256"] = base.sha256
+    if not _same_bytes(change, new) and (body := _body(change)) is not None:
+        item |= _add_body(bundle, change, body)
+    if base is not None and base.leaf == new.leaf and "entry" not in item:
+        item["leaf"] = "base"
+    return {name: value for name, value in item.items() if value is not None}
+
+
+def _same_bytes(change: EntryChange, new: Entry) -> bool:
+    """Whether a reader has the new bytes already: they are the base's, and those are held."""
+    base = change.base
+    return base is not None and new.sha256 is not None and base.sha256 == new.sha256 and change.base_body is not None
+
+
+def _body(change: EntryChange) -> bytes | None:
+    """The new bytes; None for what an archive never holds: large artifacts, and what is not here."""
+    if change.body is None or change.entry is None or attachments.is_referenced(change.entry.meta):
+        return None
+    try:
+        return change.body()
+    except BodyAbsent:
+        return None
+
+
+def _add_body(bundle: _Bundle, change: EntryChange, body: bytes) -> JsonObject:
+    made = _patch(change, body)
+    if made is not None:
+        bundle.patched += 1
+        name = bundle.body_name("patches")
+        bundle.archive.add(name, made, stored=True)
+        return {"operation": "patch", "entry": name}
+    if not body:
+        return {"entry": ""}
+    reserved = change.path in _RESERVED or change.path.startswith("lifeboat/")
+    name = bundle.body_name("bodies") if reserved else change.path
+    bundle.archive.add(name, body)
+    return {"entry": name}
+
+
+def _patch(change: EntryChange, body: bytes) -> bytes | None:
+    known = change.entry is not None and change.entry.sha256 and change.base is not None and change.base.sha256
+    if not known or change.base_body is None or change.path in _LAYERS or change.base is None:
+        return None
+    if change.base.size > patch.SIZE_LIMIT:
+        return None
+    try:
+        return patch.make(change.base_body(), body)
+    except BodyAbsent:
+        return None
+
+
+def _add_row(bundle: _Bundle, item: JsonObject, leaf: Leaf) -> None:
+    if "leaf" not in item:
+        bundle.rows.append(leaves.row(leaf, absent="entry" not in item))
+
+
+def _add_meta(bundle: _Bundle, change: EntryChange, new: Entry) -> None:
+    """The parts of a meta that stand in documents of their own."""
+    old: JsonObject = change.base.meta if change.base else {}
+    if new.meta.get(metas.RECORDS) != old.get(metas.RECORDS):
+        _memory(bundle).setdefault("files", {})[change.path] = new.meta.get(metas.RECORDS)
+    if new.meta.get(metas.CUTS) != old.get(metas.CUTS):
+        bundle.changes.setdefault("cuts", {})[change.path] = new.meta.get(metas.CUTS)
+    attachment, former = _attachment(new), _attachment(change.base)
+    if attachment is not None:
+        included = not attachments.is_referenced(new.meta)
+        _attachments(bundle)["put"].append(attachments.to_json(new, included=included))
+    elif former is not None:
+        _attachments(bundle)["removed"].append(former["id"])
+
+
+def _attachment(entry: Entry | None) -> JsonObject | None:
+    return entry.meta.get(metas.ATTACHMENT) if entry is not None else None
+
+
+def _attachments(bundle: _Bundle) -> JsonObject:
+    found: JsonObject = bundle.changes.setdefault("attachments", {"put": [], "removed": []})
+    return found
+
+
+def _memory(bundle: _Bundle) -> JsonObject:
+    found: JsonObject = bundle.changes.setdefault("memory", {"record_count": 0})
+    return found
+
+
+def _add_layers(bundle: _Bundle, changed: list[EntryChange]) -> None:
+    """The words of the published schema for identity, principals and credentials, beside their item in `documents`."""
+    for change in changed:
+        name = _LAYERS.get(change.path)
+        if name is None or change.path not in bundle.archive.digests or change.body is None:
+            continue
+        old = codec.decode(change.base_body()) if change.base_body else {}
+        bundle.changes[name] = {"file": change.path, **_layer_facts(name, old, codec.decode(change.body()))}
+
+
+def _layer_facts(name: str, old: JsonObject, new: JsonObject) -> JsonObject:
+    if name == "identity":
+        return {"new_version": new["version"]} if "version" in new else {}
+    if name == "principals":
+        before = _by_id(old)
+        after = _by_id(new)
+        return {"changed_ids": sorted(key for key in before | after if before.get(key) != after.get(key))}
+    return {}
+
+
+def _by_id(document: JsonObject) -> JsonObject:
+    return {item["id"]: item for item in document.get("principals", [])}
+
+
+# Records --------------------------------------------------------------------------------------------------------
+
+
+def _add_records(bundle: _Bundle, changes: Changes) -> None:
+    if changes.removed:
+        _memory(bundle)["removed"] = changes.removed
+    if not changes.records:
+        return
+    memory = _memory(bundle)
+    memory |= {"file": layout.DELTA_RECORDS, "record_count": len(changes.records)}
+    places = list(_places(changes.records))
+    if places:
+        memory["places"] = places
+    with bundle.archive.stream(layout.DELTA_RECORDS) as lines:
+        for change in changes.records:
+            lines.write(_PREFIXES[change.operation] + change.record.line[1:] + b"\n")
+            bundle.rows.append(leaves.row(change.record.leaf))
+
+
+def _places(changed: list[RecordChange]) -> Iterator[list[str | int]]:
+    """Runs of consecutive places of the lines that are no updates."""
+    file, first, count = "", 0, 0
+    for change in changed:
+        record = change.record
+        if change.operation == "update":
+            continue
+        if (record.partition, record.position) == (file, first + count):
+            count += 1
+            continue
+        if count:
+            yield [file, first, count]
+        file, first, count = record.partition, record.position, 1
+    if count:
+        yield [file, first, count]
+
+
+# Proof and manifests --------------------------------------------------------------------------------------------
+
+
+def _add_proof(bundle: _Bundle, changes: Changes) -> None:
+    bundle.archive.add(layout.LEAVES, b"".join(bundle.rows), stored=True)
+    if changes.new.digest:
+        bundle.archive.add(layout.SIGNATURE, codec.encode(sequences.to_document(changes.new)))
+
+
+def _add_manifests(bundle: _Bundle, changes: Changes) -> None:
+    common = {
+        "alf_version": ALF_VERSION,
+        "created_at": changes.new.time,
+        "agent": {"id": changes.new.agent_id},
+        "sync": {
+            "base_sequence": changes.base.number,
+            "new_sequence": changes.new.number,
+            "base_timestamp": changes.base.time,
+            "new_timestamp": changes.new.time,
+        },
+    }
+    digests = dict(sorted(bundle.archive.digests.items()))
+    whole = {**common, "changes": bundle.changes, "entries": digests, "checksum": entries_checksum(digests)}
+    bundle.archive.add(layout.DELTA_MANIFEST, codec.encode({**common, "changes": _published(bundle.changes)}))
+    bundle.archive.add(layout.MANIFEST, codec.encode(whole))
+
+
+def _published(changes: JsonObject) -> JsonObject:
+    """The part of `changes` that the published schema names."""
+    published: JsonObject = {
+        name: changes[name] for name in ("identity", "principals", "credentials") if name in changes
+    }
+    memory = changes.get("memory", {})
+    if "file" in memory:
+        published["memory"] = {"file": memory["file"], "record_count": memory["record_count"]}
+    return published

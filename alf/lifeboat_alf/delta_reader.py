@@ -1,0 +1,286 @@
+"""Delta bundles, read: this project's, the ones of the specification's letter, and those of the reference client.
+
+The reference writes `delta-manifest.json` and record lines alone; its records change in place, by id. Everything is
+checked for shape here; `apply` holds it against a base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, NamedTuple, Self, cast
+
+from lifeboat_alf import codec, layout, records, sequences
+from lifeboat_alf.container import ArchiveReader, Limits
+from lifeboat_alf.errors import BadDocument, MissingEntry, UnknownOperation
+from lifeboat_alf.manifest import check_entries, check_version
+from lifeboat_alf.state import Operation, Sequence, path_key
+
+JsonObject = dict[str, Any]
+
+_LAYERS = {"identity": layout.IDENTITY, "principals": layout.PRINCIPALS, "credentials": layout.CREDENTIALS}
+_LISTS = ("raw", "artifacts", "documents")
+_COMMON = ("alf_version", "created_at", "agent", "sync")
+
+
+class Item(NamedTuple):
+    """One changed entry. `entry` names its bytes in the bundle: "" for no bytes, None when they are not there."""
+
+    path: str
+    operation: str
+    meta: JsonObject
+    sha256: str | None
+    base_sha256: str | None
+    size: int | None
+    entry: str | None
+    keeps_leaf: bool = False
+
+
+class RecordLine(NamedTuple):
+    """One line of a delta: the operation and the record's own line. `number` counts lines from 1."""
+
+    operation: Operation
+    id: str
+    line: bytes
+    number: int
+
+
+class DeltaReader:
+    """A delta from anywhere, checked when opened.
+
+    `manifest` is the whole manifest. `foreign` says that it carries none of our proof: no leaves, no signature.
+    Raises the errors of `container.ArchiveReader`, BadDocument, ChecksumMismatch and UnsupportedVersion.
+    """
+
+    def __init__(self, source: Path | BinaryIO, limits: Limits | None = None) -> None:
+        self._archive = ArchiveReader(source, limits)
+        try:
+            self._open()
+        except BaseException:
+            self._archive.close()
+            raise
+
+    def _open(self) -> None:
+        self.manifest, name = _manifest(self._archive)
+        self.warnings = check_version(self.manifest.get("alf_version"))
+        self._archive.expect(check_entries(self.manifest, self._archive.names(), manifest=name))
+        self._name = name
+        self.changes = self._object(self.manifest, "changes")
+        self.agent_id = self._text(self._object(self.manifest, "agent"), "id")
+        self._sync = self._object(self.manifest, "sync")
+        self.base_sequence = self._count(self._sync, "base_sequence")
+        self.new_sequence = self._count(self._sync, "new_sequence")
+        self.foreign = layout.LEAVES not in self._archive
+        self.memory = self._object(self.changes, "memory", optional=True)
+        self.items = self._all_items()
+        self.sequence = self._sequence()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._archive.close()
+
+    # What it says ------------------------------------------------------------------------------------------------
+
+    @property
+    def head(self) -> JsonObject | None:
+        """The new head of the manifest; None when it did not change."""
+        return self._object(self.changes, "manifest") if "manifest" in self.changes else None
+
+    @property
+    def files(self) -> JsonObject:
+        """{path: record ids in order, or None}, for the files whose list changed."""
+        return self._object(self.memory, "files", optional=True)
+
+    @property
+    def cuts(self) -> JsonObject:
+        """{path: cuts, or None}, for the files whose cuts changed."""
+        return self._object(self.changes, "cuts", optional=True)
+
+    @property
+    def attachments(self) -> list[JsonObject]:
+        """The index objects that are new or changed."""
+        return cast(list[JsonObject], self._list(self._attachments(), "put", dict))
+
+    @property
+    def removed_attachments(self) -> list[str]:
+        return cast(list[str], self._list(self._attachments(), "removed", str))
+
+    @property
+    def removed_records(self) -> list[str]:
+        return cast(list[str], self._list(self.memory, "removed", str))
+
+    @property
+    def sealed(self) -> list[JsonObject]:
+        """[{file, to}]: the partitions that this delta closes."""
+        return cast(list[JsonObject], self._list(self.memory, "seal", dict))
+
+    def places(self) -> Iterator[tuple[str, int]]:
+        """(partition, position) of every line that is no update, in order; nothing where the delta does not say."""
+        for run in self._list(self.memory, "places", list):
+            if not (len(run) == 3 and isinstance(run[0], str) and all(type(part) is int for part in run[1:])):
+                raise self._bad("memory.places", "no run of places")
+            yield from ((run[0], run[1] + step) for step in range(run[2]))
+
+    def records(self) -> Iterator[RecordLine]:
+        """The record lines in order. Raises BadJson, BadDocument and UnknownOperation naming the line."""
+        name = self.memory.get("file")
+        if name is None:
+            return
+        count = 0
+        for number, line in self._archive.lines(self._text(self.memory, "file")):
+            if line.strip():
+                count += 1
+                yield _record_line(line, str(name), number)
+        if count != self.memory.get("record_count", count):
+            raise BadDocument(f"{count} records, the manifest says {self.memory['record_count']}", entry=str(name))
+
+    def read(self, name: str) -> bytes:
+        """An entry of the bundle; `""` is an empty body."""
+        return self._archive.read(name) if name else b""
+
+    def verify(self) -> None:
+        """Read everything to its end: sizes, CRCs and digests. Raises ArchiveError."""
+        for name in self._archive.names():
+            self._archive.drain(name)
+
+    def names(self) -> list[str]:
+        return self._archive.names()
+
+    # Reading it --------------------------------------------------------------------------------------------------
+
+    def _sequence(self) -> Sequence:
+        number = self.new_sequence or self.base_sequence + 1
+        if number <= self.base_sequence:
+            raise self._bad("sync.new_sequence", f"{number} does not follow {self.base_sequence}")
+        if layout.SIGNATURE in self._archive:
+            document = codec.decode_object(self._archive.read(layout.SIGNATURE), entry=layout.SIGNATURE)
+            signed = sequences.from_document(document)
+            if (signed.agent_id, signed.number) != (self.agent_id, number):
+                raise BadDocument("the signature is of another sequence", entry=layout.SIGNATURE)
+            return signed
+        time = self._sync.get("new_timestamp") or self.manifest.get("created_at") or ""
+        return Sequence(self.agent_id, number, self.base_sequence, 0, str(time), b"")
+
+    def _all_items(self) -> list[Item]:
+        items = [self._item(raw) for name in _LISTS for raw in self._list(self.changes, name, dict)]
+        known = {item.path for item in items}
+        if len(known) != len(items):
+            raise self._bad("changes", "a path is listed twice")
+        for name, path in _LAYERS.items():
+            if name in self.changes and path not in known:
+                items.append(self._layer(self._object(self.changes, name), path))
+        return sorted(items, key=lambda item: path_key(item.path))
+
+    def _layer(self, change: JsonObject, path: str) -> Item:
+        entry = self._text(change, "file")
+        if entry not in self._archive:
+            raise MissingEntry("the manifest names it, the file does not hold it", entry=entry)
+        return Item(path, "put", {}, None, None, None, entry)
+
+    def _item(self, raw: JsonObject) -> Item:
+        path, operation = self._text(raw, "path"), self._text(raw, "operation")
+        if operation not in ("put", "patch", "remove"):
+            raise UnknownOperation(f"{self._name}: {operation!r} for {path} is no operation on a file")
+        entry = raw.get("entry")
+        if entry is not None and (not isinstance(entry, str) or (entry and entry not in self._archive)):
+            raise MissingEntry(f"the bytes of {path} are not in the bundle", entry=str(entry))
+        size = self._count(raw, "size") if "size" in raw else None
+        if operation == "patch" and (not entry or size is None or not raw.get("sha256")):
+            raise self._bad(path, "a patch names its bytes, its size and its digest")
+        digests = [self._text(raw, name) if name in raw else None for name in ("sha256", "base_sha256")]
+        meta = self._object(raw, "meta", optional=True)
+        return Item(path, operation, meta, digests[0], digests[1], size, entry, raw.get("leaf") == "base")
+
+    def _attachments(self) -> JsonObject:
+        return self._object(self.changes, "attachments", optional=True)
+
+    def _object(self, parent: JsonObject, name: str, *, optional: bool = False) -> JsonObject:
+        value = parent.get(name, {} if optional else None)
+        if not isinstance(value, dict):
+            raise self._bad(name, "not an object")
+        return value
+
+    def _list(self, parent: JsonObject, name: str, kind: type) -> list[Any]:
+        value = parent.get(name, [])
+        if not isinstance(value, list) or not all(isinstance(item, kind) for item in value):
+            raise self._bad(name, f"not a list of {kind.__name__}")
+        return value
+
+    def _text(self, parent: JsonObject, name: str) -> str:
+        value = parent.get(name)
+        if not isinstance(value, str):
+            raise self._bad(name, "not text")
+        return value
+
+    def _count(self, parent: JsonObject, name: str) -> int:
+        value = parent.get(name)
+        if type(value) is not int or value < 0:
+            raise self._bad(name, "not a count")
+        return value
+
+    def _bad(self, where: str, what: str) -> BadDocument:
+        return BadDocument(f"{where}: {what}", entry=self._name)
+
+
+def _manifest(archive: ArchiveReader) -> tuple[JsonObject, str]:
+    """The whole manifest and its name; where there are two, what both say must agree."""
+    found = {
+        name: codec.decode_object(archive.read(name), entry=name)
+        for name in (layout.MANIFEST, layout.DELTA_MANIFEST)
+        if name in archive
+    }
+    if not found:
+        raise MissingEntry("the bundle has no manifest", entry=layout.MANIFEST)
+    if len(found) == 2:
+        _check_twins(found[layout.DELTA_MANIFEST], found[layout.MANIFEST])
+    name = next(iter(found))
+    return found[name], name
+
+
+def _check_twins(small: JsonObject, whole: JsonObject) -> None:
+    for name in (*_COMMON, "changes"):
+        if not _contained(small.get(name), whole.get(name)):
+            raise BadDocument(f"{name} differs from {layout.MANIFEST}", entry=layout.DELTA_MANIFEST)
+
+
+def _contained(small: object, whole: object) -> bool:
+    """Whether everything in `small` stands in `whole` as well."""
+    if isinstance(small, dict) and isinstance(whole, dict):
+        return all(name in whole and _contained(value, whole[name]) for name, value in small.items())
+    return small == whole
+
+
+def _record_line(line: bytes, entry: str, number: int) -> RecordLine:
+    """Split the operation off. The record's own bytes survive where the operation stands first."""
+    operation, own = _split(line)
+    if own is None:
+        record = codec.decode_object(line, entry=entry, line=number)
+        operation = record.pop("operation", None)
+        own = codec.encode(record)
+    else:
+        record = codec.decode_object(own, entry=entry, line=number)
+    if operation not in records.ENUMS["operation"].values:
+        raise UnknownOperation(f"{entry}, line {number}: {operation!r} is no operation")
+    if not isinstance(record.get("id"), str):
+        raise BadDocument("a record without an id", entry=entry, line=number)
+    return RecordLine(cast(Operation, operation), record["id"], own, number)
+
+
+def _split(line: bytes) -> tuple[Any, bytes | None]:
+    for operation in _known_operations():
+        prefix = b'{"operation":"%s",' % operation
+        if line.startswith(prefix):
+            return operation.decode(), b"{" + line[len(prefix) :]
+    return None, None
+
+
+def _known_operations() -> Iterable[bytes]:
+    return (b"create", b"update", b"delete")

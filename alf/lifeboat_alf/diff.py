@@ -1,0 +1,106 @@
+"""What leads from one state to another: both are walked side by side; memory grows with what changed and with ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, TypeVar
+
+from lifeboat_alf import attachments, records
+from lifeboat_alf.state import (
+    ABSENT_LEAF,
+    BodyAbsent,
+    Changes,
+    Entry,
+    EntryChange,
+    Operation,
+    Record,
+    RecordChange,
+    State,
+    path_key,
+)
+
+Thing = TypeVar("Thing")
+_DELETED = b'"deleted"'
+
+
+def diff(a: State, b: State) -> Changes:
+    """The changes that make `b` of `a`. Bodies are read later, from the states, which must stay open until then."""
+    changed, appended, removed = _records(a, b)
+    return Changes(a.sequence, b.sequence, list(_entries(a, b)), [*changed, *appended], removed)
+
+
+def _entries(a: State, b: State) -> Iterator[EntryChange]:
+    for old, new in _side_by_side(a.entries(), b.entries(), lambda entry: path_key(entry.path)):
+        if new is None and old is not None:
+            yield EntryChange(old.path, None, None, old, _reader(a, old))
+        elif new is not None and old != new:
+            yield _entry_change(a, b, old, new)
+
+
+def _entry_change(a: State, b: State, old: Entry | None, new: Entry) -> EntryChange:
+    base_body = _reader(a, old) if old is not None else None
+    same = old is not None and old.sha256 is not None and old.sha256 == new.sha256 and base_body is not None
+    return EntryChange(new.path, new, None if same else _reader(b, new), old, base_body)
+
+
+def _reader(state: State, entry: Entry) -> Callable[[], bytes] | None:
+    """How to read an entry's bytes; None where they are not held. Only what may be absent is tried."""
+    if entry.leaf.digest == ABSENT_LEAF or attachments.is_referenced(entry.meta):
+        try:
+            state.body(entry.path)
+        except BodyAbsent:
+            return None
+    return partial(state.body, entry.path)
+
+
+def _records(a: State, b: State) -> tuple[list[RecordChange], list[RecordChange], list[str]]:
+    """Changed in place, appended, and removed. A record that stands elsewhere is removed and appended."""
+    in_place: list[RecordChange] = []
+    appended: list[RecordChange] = []
+    removed: list[str] = []
+    for old, new in _side_by_side(a.records(), b.records(), _place):
+        if old is not None and new is not None and old.id == new.id:
+            if old != new:
+                in_place.append(RecordChange(_operation(old, new), new))
+            continue
+        if old is not None:
+            removed.append(old.id)
+        if new is not None:
+            appended.append(RecordChange(_appending(new), new))
+    return in_place, appended, removed
+
+
+def _operation(old: Record, new: Record) -> Operation:
+    """A record that is deleted by this change travels as `delete`; one that was deleted before is merely updated."""
+    dead = _DELETED in new.line and records.is_deleted(records.parse(new.line))
+    return "delete" if dead and not records.is_deleted(records.parse(old.line)) else "update"
+
+
+def _appending(new: Record) -> Operation:
+    """A tombstone is a `delete`; whatever else is appended is a `create`."""
+    if _DELETED not in new.line:
+        return "create"
+    record = records.parse(new.line)
+    return "delete" if records.is_deleted(record) and record.get("supersedes") else "create"
+
+
+def _place(record: Record) -> tuple[bytes, int]:
+    return path_key(record.partition), record.position
+
+
+def _side_by_side(
+    first: Iterator[Thing], second: Iterator[Thing], key: Callable[[Thing], Any]
+) -> Iterator[tuple[Thing | None, Thing | None]]:
+    """Two sorted streams as pairs of what has the same key; None where one of them has nothing."""
+    old, new = next(first, None), next(second, None)
+    while old is not None or new is not None:
+        if old is None or (new is not None and key(new) < key(old)):
+            yield None, new
+            new = next(second, None)
+        elif new is None or key(old) < key(new):
+            yield old, None
+            old = next(first, None)
+        else:
+            yield old, new
+            old, new = next(first, None), next(second, None)

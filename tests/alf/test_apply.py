@@ -1,0 +1,332 @@
+"""`apply(a, delta of diff(a, b))` is b: item by item, in its digest, in every byte of the archive it is written to."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lifeboat_alf import codec, layout, merkle, testing
+from lifeboat_alf.apply import AppliedState
+from lifeboat_alf.delta import DeltaReader, write_delta
+from lifeboat_alf.diff import diff
+from lifeboat_alf.errors import (
+    ApplyError,
+    BadDocument,
+    BaseMismatch,
+    ChecksumMismatch,
+    MissingEntry,
+    NotAnArchive,
+    UnknownOperation,
+    WrongAgent,
+)
+from lifeboat_alf.manifest import entries_checksum
+from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
+from lifeboat_alf.state import BodyAbsent
+from lifeboat_alf.testing import MemoryState
+
+
+def delta_bytes(a, b):
+    out = io.BytesIO()
+    write_delta(diff(a, b), out)
+    return out.getvalue()
+
+
+def applied(a, data):
+    return AppliedState(a, DeltaReader(io.BytesIO(data)))
+
+
+def archive(state):
+    out = io.BytesIO()
+    write_snapshot(state, out)
+    return out.getvalue()
+
+
+def body(state, path):
+    try:
+        return state.body(path)
+    except BodyAbsent:
+        return None
+
+
+def assert_same(found, wanted):
+    assert list(found.entries()) == list(wanted.entries())
+    assert list(found.records()) == list(wanted.records())
+    for entry in wanted.entries():
+        assert found.entry(entry.path) == entry
+        if entry.meta.get("attachment", {}).get("tier") != 3:
+            assert body(found, entry.path) == body(wanted, entry.path)
+    for record in wanted.records():
+        assert found.record(record.id) == record
+        assert record in list(found.records(record.partition))
+    assert merkle.state_digest(found) == wanted.sequence.digest
+    assert archive(found) == archive(wanted)
+
+
+PATHS = [
+    "raw/openclaw/SOUL.md",
+    "raw/openclaw/a.md",
+    "raw/openclaw-home/x.json",
+    "artifacts/t.csv",
+    "x/y",
+    "identity.json",
+]
+MONTHS = ["2026-02", "2026-05", "2026-08", "2026-11"]
+texts = st.sampled_from(
+    [b"", b"one\n", b"two lines\nof text\n" * 40, b"two lines\nof text\n" * 41 + b"end", b"\xff\x00"]
+)
+metas = st.fixed_dictionaries({}, optional={"executable": st.just(True), "mtime_ns": st.sampled_from(["1", "2"])})
+
+
+class Script:
+    """Random edits of one agent's state; records stay in their places as a vault keeps them."""
+
+    def __init__(self, draw):
+        self.draw = draw
+
+    def run(self, state):
+        for _ in range(self.draw(st.integers(0, 6))):
+            self.draw(
+                st.sampled_from([self.put, self.put, self.remove, self.add, self.update, self.head, self.absent])
+            )(state)
+        return state
+
+    def put(self, state):
+        path = self.draw(st.sampled_from(PATHS))
+        if path == "identity.json":
+            state.put_document(path, testing.identity(self.draw(st.integers(1, 3))))
+            return
+        meta = self.draw(metas)
+        if path.startswith("artifacts/"):
+            tier = self.draw(st.sampled_from([2, 3]))
+            meta["attachment"] = {"id": testing.AGENT_ID, "media_type": "text/csv", "tier": tier}
+        elif path.startswith("raw/openclaw/"):
+            ids = [record.id for record in state.records()][: self.draw(st.integers(0, 3))]
+            meta |= {"records": ids} if ids else {}
+            if self.draw(st.booleans()):
+                meta["cuts"] = [{"offset": 0, "credential_id": testing.AGENT_ID}]
+        state.put(path, self.draw(texts), **meta)
+
+    def absent(self, state):
+        attachment = {"id": testing.SEED.hex(), "media_type": "video/mp4", "tier": 3}
+        state.put_absent("artifacts/big.bin", 10, "ab" * 32, attachment=attachment)
+
+    def remove(self, state):
+        paths = [entry.path for entry in state.entries() if entry.path != layout.MANIFEST]
+        if paths:
+            state.remove(self.draw(st.sampled_from(paths)))
+
+    def add(self, state):
+        fields = self.draw(
+            st.sampled_from([{}, {"operation": "mine"}, {"status": "deleted", "supersedes": testing.AGENT_ID}])
+        )
+        month = self.draw(st.sampled_from(MONTHS))
+        state.add(testing.record(created_at=f"{month}-03T00:00:00.000Z", **fields))
+
+    def update(self, state):
+        known = [codec.decode(record.line) for record in state.records()]
+        if known:
+            old = self.draw(st.sampled_from(known))
+            state.update({**old, "status": self.draw(st.sampled_from(["active", "deleted"])), "tags": ["x"]})
+
+    def head(self, state):
+        state.set_head(runtime_hints={"notes": self.draw(st.sampled_from(["a", "b"]))}, x_unknown=[1.0, 2**70])
+
+
+@st.composite
+def two_states(draw):
+    script = Script(draw)
+    a = script.run(MemoryState())
+    if draw(st.booleans()):
+        return a, script.run(a.copy())
+    b = script.run(MemoryState(number=a.sequence.number + 3))
+    return a, b
+
+
+@given(two_states())
+@settings(max_examples=150)
+def test_applying_what_differs_gives_the_other_state(states):
+    a, b = states
+    assert_same(applied(a, delta_bytes(a, b)), b)
+
+
+@given(two_states(), st.data())
+@settings(max_examples=40)
+def test_deltas_stack_on_an_archive(states, data):
+    a, b = states
+    c = Script(data.draw).run(b.copy(number=b.sequence.number + 5))
+    with SnapshotReader(io.BytesIO(archive(a))) as base:
+        middle = applied(base, delta_bytes(a, b))
+        assert_same(applied(middle, delta_bytes(b, c)), c)
+
+
+def test_a_full_agent_goes_through_a_delta_and_back():
+    a, b = MemoryState(), testing.full_state().copy(number=4)
+    assert_same(applied(a, delta_bytes(a, b)), b)
+    back = a.copy(number=5)
+    assert_same(applied(b, delta_bytes(b, back)), back)
+
+
+def test_nothing_changed_is_an_empty_delta():
+    a = testing.full_state()
+    changes = diff(a, a.copy())
+    assert not changes
+    assert_same(applied(a, delta_bytes(a, a.copy())), a.copy())
+
+
+def test_a_touched_file_travels_without_its_bytes():
+    a = testing.full_state().put("raw/openclaw/big.md", bytes(range(256)) * 400)
+    b = a.copy().set_meta("raw/openclaw/big.md", mtime_ns="7")
+    data = delta_bytes(a, b)
+    assert len(data) < 2000
+    assert_same(applied(a, data), b)
+
+
+def test_a_record_that_moved_to_another_partition_is_removed_and_appended():
+    a = MemoryState()
+    record = testing.record()
+    a.add(record)
+    b = MemoryState(number=1)
+    b.add(record, "memory/partitions/2026-11.jsonl")
+    b.put_document(layout.MANIFEST, b.head)
+    changes = diff(a, b)
+    assert changes.removed == [record["id"]]
+    assert_same(applied(a, delta_bytes(a, b)), b)
+
+
+# What is refused ------------------------------------------------------------------------------------------------
+
+
+def rebuilt(data, **entries):
+    """A delta with entries replaced, or taken out where the new value is None; digests are not made to fit."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            body = entries.pop(name, old.read(name))
+            if body is not None:
+                new.writestr(name, body)
+        for name, body in entries.items():
+            new.writestr(name, body)
+    return out.getvalue()
+
+
+def forged(data, change, **entries):
+    """A delta with its manifest changed, digests and checksum made to fit."""
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        manifest = codec.decode(file.read(layout.MANIFEST))
+    change(manifest)
+    for name, body in entries.items():
+        manifest["entries"][name] = hashlib.sha256(body).hexdigest()
+    manifest["checksum"] = entries_checksum(manifest["entries"])
+    return rebuilt(data, **{layout.MANIFEST: codec.encode(manifest), layout.DELTA_MANIFEST: None}, **entries)
+
+
+@pytest.fixture
+def pair():
+    a = testing.full_state()
+    b = a.copy().put("raw/openclaw/SOUL.md", b"# Soul\n\nBolder.\n")
+    b.add(testing.record("New."))
+    return a, b, delta_bytes(a, b)
+
+
+def test_a_delta_of_another_agent_is_refused(pair):
+    other = MemoryState("019a0000-0000-7000-8000-00000000beef")
+    with pytest.raises(WrongAgent):
+        applied(other, pair[2])
+
+
+def test_a_delta_on_another_sequence_is_refused(pair):
+    _, b, data = pair
+    with pytest.raises(BaseMismatch):
+        applied(b, data)
+
+
+def test_a_patch_for_other_bytes_is_refused():
+    text = b"A line of text that repeats itself. " * 300
+    a = MemoryState().put("raw/openclaw/a.md", text)
+    data = delta_bytes(a, a.copy().put("raw/openclaw/a.md", text + b"More."))
+    other = MemoryState().put("raw/openclaw/a.md", text + b"Other.")
+    with pytest.raises(BaseMismatch):
+        applied(other, data)
+
+
+def test_a_changed_byte_is_found(pair):
+    a, _, data = pair
+    with pytest.raises(ChecksumMismatch):
+        applied(a, rebuilt(data, **{"raw/openclaw/SOUL.md": b"# Soul\n\nEvil.\n"}))
+
+
+def test_an_entry_that_is_not_listed_or_missing_is_found(pair):
+    a, _, data = pair
+    with pytest.raises(ChecksumMismatch):
+        applied(a, rebuilt(data, extra=b"x"))
+    with pytest.raises(MissingEntry):
+        applied(a, rebuilt(data, **{"raw/openclaw/SOUL.md": None}))
+
+
+def test_forged_bytes_with_a_fitting_checksum_change_the_digest(pair):
+    a, b, data = pair
+    evil = b"# Soul\n\nEvil.\n"
+
+    def change(manifest):
+        item = manifest["changes"]["raw"][0]
+        item["sha256"], item["size"] = hashlib.sha256(evil).hexdigest(), len(evil)
+
+    state = applied(a, forged(data, change, **{"raw/openclaw/SOUL.md": evil}))
+    assert state.body("raw/openclaw/SOUL.md") == evil
+    assert merkle.state_digest(state) != b.sequence.digest == state.sequence.digest
+
+
+def test_two_manifests_that_differ_are_refused(pair):
+    a, _, data = pair
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        small = codec.decode(file.read(layout.DELTA_MANIFEST))
+    small["sync"]["new_sequence"] += 1
+    with pytest.raises(BadDocument, match="differs"):
+        applied(a, rebuilt(data, **{layout.DELTA_MANIFEST: codec.encode(small)}))
+
+
+def test_an_unknown_operation_on_a_record_is_an_error(pair):
+    a, _, data = pair
+    line = codec.encode({"operation": "upsert", **testing.record()}) + b"\n"
+    with pytest.raises(UnknownOperation, match="line 1"):
+        applied(a, forged(data, lambda manifest: None, **{layout.DELTA_RECORDS: line}))
+
+
+def test_an_unknown_operation_on_a_file_is_an_error(pair):
+    a, _, data = pair
+    with pytest.raises(UnknownOperation):
+        applied(a, forged(data, lambda manifest: manifest["changes"]["raw"][0].update(operation="move")))
+
+
+def test_an_update_of_a_record_that_is_not_there_is_refused(pair):
+    a, _, data = pair
+    line = codec.encode({"operation": "update", **testing.record()}) + b"\n"
+    with pytest.raises(ApplyError, match="lacks"):
+        applied(a, forged(data, lambda manifest: None, **{layout.DELTA_RECORDS: line}))
+
+
+def test_a_line_more_or_less_than_stated_is_refused(pair):
+    a, _, data = pair
+    with pytest.raises(BadDocument, match="0 records"):
+        applied(a, forged(data, lambda manifest: None, **{layout.DELTA_RECORDS: b""}))
+
+
+def test_leaves_that_do_not_match_the_items_are_refused(pair):
+    a, _, data = pair
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        rows = file.read(layout.LEAVES)
+    for changed in (rows + bytes(17), rows[:-17], rows[:-1]):
+        with pytest.raises(BadDocument):
+            applied(a, forged(data, lambda manifest: None, **{layout.LEAVES: changed}))
+
+
+def test_every_truncation_is_a_named_error(pair):
+    a, _, data = pair
+    for length in range(0, len(data), 97):
+        with pytest.raises(NotAnArchive):
+            applied(a, data[:length])
