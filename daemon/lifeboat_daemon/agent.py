@@ -11,7 +11,6 @@ from typing import Any
 
 from lifeboat_alf import ids, times
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
-
 from lifeboat_daemon import config
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AmbiguousAgent, ConfigError, UnknownAgent

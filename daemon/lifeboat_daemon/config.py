@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
-
 from lifeboat_daemon.errors import BadSetting, ConfigError
 from lifeboat_daemon.home import Home
 from lifeboat_daemon.settings import SETTINGS, setting

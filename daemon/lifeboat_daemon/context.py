@@ -13,11 +13,10 @@ from lifeboat_adapters.contract import Adapter, Installation
 from lifeboat_alf import times
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
-from lifeboat_endpoint.vault import Vault
-from lifeboat_keys.home_keys import HomeKeys
-
 from lifeboat_daemon import config
 from lifeboat_daemon.home import Home
+from lifeboat_endpoint.vault import Vault
+from lifeboat_keys.home_keys import HomeKeys
 
 if TYPE_CHECKING:
     from lifeboat_daemon.agent import Agent

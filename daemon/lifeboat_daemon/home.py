@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
-from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 
+from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_daemon.errors import HomeError, HomeNewer, HomeUnsafe
 
 LAYOUT_VERSION = 1

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from filelock import FileLock, Timeout
+
 from lifeboat_alf import codec
 from lifeboat_alf.seams.files import read_all
-
 from lifeboat_daemon.errors import Busy
 
 if TYPE_CHECKING:

@@ -9,15 +9,10 @@ from typing import Any
 
 from lifeboat_daemon.errors import BadSetting, UnknownSetting
 
-_UNITS_OF_SIZE = {
-    "": 1,
-    "B": 1,
-    "KB": 1 << 10,
-    "KIB": 1 << 10,
-    "MB": 1 << 20,
-    "MIB": 1 << 20,
-    "GB": 1 << 30,
-    "GIB": 1 << 30,
+_UNITS_OF_SIZE = {"": 1, "B": 1} | {
+    unit: 1 << power
+    for power, units in ((10, ("KB", "KIB")), (20, ("MB", "MIB")), (30, ("GB", "GIB")))
+    for unit in units
 }
 _UNITS_OF_TIME = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 

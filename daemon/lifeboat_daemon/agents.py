@@ -1,0 +1,221 @@
+"""What a user does with agents: find, protect, move, copy, pause, accept, remove."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from lifeboat_adapters import registry
+from lifeboat_adapters.contract import FoundAgent
+from lifeboat_alf import ids, times
+from lifeboat_daemon import agent as agent_files
+from lifeboat_daemon.agent import Agent, everyone, find, read, save, write_setting
+from lifeboat_daemon.capture import guard
+from lifeboat_daemon.capture.report import CaptureReport
+from lifeboat_daemon.capture.run import capture
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import AgentError, AlreadyProtected, WorkspaceRefused
+from lifeboat_daemon.locks import agent_lock, home_lock
+from lifeboat_daemon.state_db import throw_away
+
+KEPT_FOR = timedelta(days=30)
+REMOVED = ".removed-"
+
+__all__ = [
+    "Agent",
+    "accept",
+    "add",
+    "check_workspace",
+    "clone",
+    "discover",
+    "everyone",
+    "find",
+    "move",
+    "pause",
+    "read",
+    "register",
+    "remove",
+    "rename",
+    "resume",
+    "save",
+    "sweep_removed",
+    "write_setting",
+]
+
+
+def discover(context: Context) -> list[FoundAgent]:
+    """Agents of every known runtime on this machine, protected or not."""
+    found = []
+    for adapter in registry.adapters().values():
+        found += adapter.discover(context.environment, context.user_home)
+    return found
+
+
+def add(
+    context: Context, workspace: Path, *, runtime: str | None = None, name: str | None = None, new: bool = False
+) -> tuple[Agent, CaptureReport]:
+    """Protect a workspace and capture it at once; a key is made when there is none.
+
+    A folder that an import or a restore registered goes on as that agent; `new` makes another agent of it. Raises
+    AlreadyProtected, WorkspaceRefused, and what the adapter and the capture raise.
+    """
+    folder = Path(os.path.realpath(workspace))
+    with home_lock(context, "agents add"):
+        known = _registered(context, folder)
+        if known is not None and known.watched:
+            raise AlreadyProtected(f"{folder} belongs to {known.name} ({known.id})", fix=f"lifeboat sync {known.name}")
+        if known is not None and not new:
+            agent = save(context, replace(known, watched=True, name=name or known.name))
+        else:
+            if known is not None:
+                agent_files.forget(context, known.id)
+            agent = _make(context, folder, runtime, name)
+    return agent, capture(context, agent)
+
+
+def _registered(context: Context, folder: Path) -> Agent | None:
+    return next((one for one in everyone(context) if Path(os.path.realpath(one.workspace)) == folder), None)
+
+
+def _make(context: Context, folder: Path, runtime: str | None, name: str | None) -> Agent:
+    if not folder.is_dir():
+        raise WorkspaceRefused(f"{folder} is not a folder", fix="lifeboat agents discover")
+    check_workspace(context, folder)
+    adapter = registry.adapter(runtime) if runtime else registry.recognise(folder)
+    installation = adapter.locate(folder, context.environment, context.user_home)
+    agent = Agent(
+        id=ids.new(context.now()),
+        name=_free_name(context, name or installation.name or folder.name),
+        runtime=adapter.runtime,
+        workspace=folder,
+        native_id=installation.native_id,
+        added_at=context.now(),
+    )
+    context.keys().ensure()
+    context.create_vault(agent.id).close()
+    return save(context, agent)
+
+
+def _free_name(context: Context, wanted: str) -> str:
+    taken = {agent.name.casefold() for agent in everyone(context)}
+    name, number = wanted, 2
+    while name.casefold() in taken:
+        name, number = f"{wanted}-{number}", number + 1
+    return name
+
+
+def register(context: Context, agent: Agent) -> Agent:
+    """Take up an agent that came from an archive or another vault: its vault is there, nobody watches it yet."""
+    context.keys().ensure()
+    return save(context, replace(agent, watched=False, added_at=agent.added_at or context.now()))
+
+
+def check_workspace(context: Context, folder: Path, *, but: str | None = None) -> None:
+    """Refuse what must not be a workspace. `but` is the id of an agent whose own folder is allowed.
+
+    Raises WorkspaceRefused, AlreadyProtected.
+    """
+    real = Path(os.path.realpath(folder))
+    home = Path(os.path.realpath(context.home.folder))
+    if real == Path(real.anchor):
+        raise WorkspaceRefused(f"{real} is the root of the file system")
+    if real in _home_folders(context):
+        raise WorkspaceRefused(f"{real} is a home folder; name the agent's workspace in it")
+    if _nested(real, home):
+        raise WorkspaceRefused(f"{real} and the home of Lifeboat ({home}) lie in each other")
+    for agent in everyone(context):
+        other = Path(os.path.realpath(agent.workspace))
+        if agent.id != but and _nested(real, other):
+            raise AlreadyProtected(f"{real} and {other}, the workspace of {agent.name}, are or hold each other")
+
+
+def _home_folders(context: Context) -> set[Path]:
+    return {Path(os.path.realpath(folder)) for folder in (context.user_home, Path.home())}
+
+
+def _nested(one: Path, other: Path) -> bool:
+    return one == other or one in other.parents or other in one.parents
+
+
+def move(context: Context, agent: Agent, folder: Path) -> tuple[Agent, CaptureReport]:
+    """The agent lives in another folder from now on. Raises WorkspaceRefused, AlreadyProtected."""
+    real = Path(os.path.realpath(folder))
+    with home_lock(context, "agents move"), agent_lock(context, agent.id, "move"):
+        if not real.is_dir():
+            raise WorkspaceRefused(f"{real} is not a folder")
+        check_workspace(context, real, but=agent.id)
+        installation = context.adapter(agent.runtime).locate(real, context.environment, context.user_home)
+        moved = save(context, replace(agent, workspace=real, native_id=installation.native_id))
+        throw_away(context.home.state_file(agent.id))
+    return moved, capture(context, moved)
+
+
+def clone(context: Context, agent: Agent, folder: Path, *, name: str | None = None) -> tuple[Agent, CaptureReport]:
+    """A new agent with its own id for a folder that holds a copy of another agent's workspace."""
+    return add(context, folder, runtime=agent.runtime, name=name or f"{agent.name}-copy", new=True)
+
+
+def rename(context: Context, agent: Agent, name: str) -> Agent:
+    """Raises AgentError when the name is taken."""
+    with home_lock(context, "agents rename"):
+        if _free_name(context, name) != name and name.casefold() != agent.name.casefold():
+            raise AgentError(f"there is an agent called {name!r}")
+        return save(context, replace(agent, name=name))
+
+
+def remove(context: Context, agent: Agent) -> Path:
+    """Stop protecting an agent. Its vault stays for 30 days under another name, which is returned."""
+    with home_lock(context, "agents remove"), agent_lock(context, agent.id, "remove"):
+        kept = context.home.vaults_folder / f"{REMOVED}{agent.id}"
+        agent_files.forget(context, agent.id)
+        throw_away(context.home.state_file(agent.id))
+        folder = context.home.vault_folder(agent.id)
+        if folder.exists():
+            context.files.replace(folder, kept)
+            note = f"{agent.name}\n{context.now()}\n".encode()
+            context.files.write_new(kept / f"removed-{ids.new(context.now())}", note, mode=0o600)
+    return kept
+
+
+def sweep_removed(context: Context, *, trusted: bool) -> list[Path]:
+    """Delete vaults that were removed more than 30 days ago; only on a time that is trusted."""
+    import shutil
+
+    gone = []
+    for folder in sorted(context.home.vaults_folder.glob(f"{REMOVED}*")) if trusted else ():
+        if context.clock.now() - _removed_at(folder) > KEPT_FOR:
+            shutil.rmtree(folder)
+            gone.append(folder)
+    return gone
+
+
+def _removed_at(folder: Path) -> datetime:
+    stamps = [note.read_text().splitlines()[1] for note in folder.glob("removed-*")]
+    return times.parse(max(stamps)) if stamps else datetime.max.replace(tzinfo=UTC)
+
+
+def pause(context: Context, agent: Agent, *, hours: float | None = None) -> Agent:
+    """Rest captures, for some hours or until `resume`."""
+    until = None if hours is None else times.to_text(context.clock.now() + timedelta(hours=hours))
+    return save(context, replace(agent, paused=True, paused_until=until))
+
+
+def resume(context: Context, agent: Agent) -> Agent:
+    """Go on."""
+    return save(context, replace(agent, paused=False, paused_until=None))
+
+
+def accept(context: Context, agent: Agent) -> bool:
+    """Say that what was removed may go: nothing is held any more. False when nothing was."""
+    with agent_lock(context, agent.id, "accept"), context.vault(agent.id) as vault:
+        held = vault.get(guard.DECISION)
+        head = vault.head()
+        if head is not None:
+            vault.set(guard.ACCEPTED, {"sequence": head.number, "time": context.now()}, kind="accepted")
+        if held is None:
+            return False
+        vault.unpin(int(held["previous"]), guard.PIN)
+        vault.set(guard.DECISION, None, kind="accepted")
+    return True

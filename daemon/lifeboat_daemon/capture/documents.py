@@ -1,0 +1,126 @@
+"""Documents that an adapter derives from files: identity, principals, and what the manifest says of the runtime.
+
+A derivation runs only when a file it reads has changed. Ids and versions are this module's: a document that says the
+same keeps its version, one that says something else gets the next, and the one before stays in `history/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from lifeboat_adapters.contract import Derivation, DerivationContext
+from lifeboat_alf import codec, layout
+from lifeboat_daemon.capture.overlay import Overlay
+
+JsonObject = dict[str, Any]
+
+IDENTITY, PRINCIPALS, HINTS, MANIFEST = "identity", "principals", "runtime_hints", "manifest"
+_VERSIONED = ("id", "agent_id", "version", "updated_at")
+_PROFILE = (*_VERSIONED, "principal_id")
+
+
+class Documents:
+    """One capture's derived documents. `head` is the manifest's head document, changed in place."""
+
+    def __init__(self, overlay: Overlay, about: DerivationContext, now: str, head: JsonObject) -> None:
+        self._overlay = overlay
+        self._about = about
+        self._now = now
+        self._head = head
+
+    def derive(self, derivations: Iterable[Derivation], changed: set[str], *, everything: bool) -> None:
+        """Run what has to run."""
+        for derivation in derivations:
+            if everything or any(derivation.reads(path) for path in changed):
+                self._run(derivation)
+
+    def _run(self, derivation: Derivation) -> None:
+        if derivation.document == IDENTITY:
+            self._identity(derivation)
+        elif derivation.document == PRINCIPALS:
+            self._principals(derivation)
+        elif derivation.document == HINTS:
+            self._set_head(HINTS, derivation.derive(self._overlay, self._head.get(HINTS), self._about))
+        else:
+            for name, value in (derivation.derive(self._overlay, self._head, self._about) or {}).items():
+                self._set_head(name, value)
+
+    def _set_head(self, name: str, value: Any) -> None:
+        if isinstance(value, dict) and isinstance(self._head.get(name), dict):
+            value = {**self._head[name], **value}
+        if value is not None:
+            self._head[name] = value
+        elif name == HINTS:
+            self._head.pop(name, None)
+
+    def document(self, path: str) -> JsonObject | None:
+        """A document as it is going to be."""
+        data = self._overlay.read(path)
+        if data is None:
+            return None
+        document: JsonObject = codec.decode(data)
+        return document
+
+    def identity_version(self) -> int | None:
+        """The version that new memories are made under."""
+        identity = self.document(layout.IDENTITY)
+        return None if identity is None else int(identity["version"])
+
+    def primary(self) -> str | None:
+        """The id of the first human principal."""
+        principals = (self.document(layout.PRINCIPALS) or {}).get("principals", [])
+        return next((str(one["id"]) for one in principals if one.get("principal_type") == "human"), None)
+
+    def _identity(self, derivation: Derivation) -> None:
+        old = self.document(layout.IDENTITY)
+        said = derivation.derive(self._overlay, old, self._about)
+        if said is None and old is None:
+            return
+        new = _without(said or {}, _VERSIONED)
+        if old is not None and _without(old, _VERSIONED) == new:
+            return
+        if old is not None:
+            self._keep(layout.identity_history(old["version"]), old)
+        identity_id = self._about.ids("identity") if old is None else old["id"]
+        version = 1 if old is None else old["version"] + 1
+        self._put(layout.IDENTITY, self._stamp({"id": identity_id, "agent_id": self._about.agent_id}, version, new))
+
+    def _stamp(self, ids: JsonObject, version: int, fields: JsonObject) -> JsonObject:
+        return {**ids, "version": version, "updated_at": self._now, **fields}
+
+    def _principals(self, derivation: Derivation) -> None:
+        old = self.document(layout.PRINCIPALS)
+        said = derivation.derive(self._overlay, old, self._about)
+        if said is None and old is None:
+            return
+        before = {one["id"]: one for one in (old or {}).get("principals", [])}
+        document = {**(said or {}), "principals": []}
+        for principal in (said or {}).get("principals", []):
+            document["principals"].append(self._principal(principal, before))
+        if document != old:
+            self._put(layout.PRINCIPALS, document)
+
+    def _principal(self, said: JsonObject, before: dict[str, JsonObject]) -> JsonObject:
+        principal_id = said.get("id") or self._about.ids("principal", "primary")
+        old = before.get(principal_id, {}).get("profile")
+        new = _without(said.get("profile") or {}, _PROFILE)
+        if old is not None and _without(old, _PROFILE) == new:
+            return {"id": principal_id, **said, "profile": old}
+        if old is not None:
+            self._keep(layout.profile_history(old["id"], old["version"]), old)
+        profile_id = self._about.ids("profile", principal_id) if old is None else old["id"]
+        ids = {"id": profile_id, "agent_id": self._about.agent_id, "principal_id": principal_id}
+        version = 1 if old is None else old["version"] + 1
+        return {"id": principal_id, **said, "profile": self._stamp(ids, version, new)}
+
+    def _keep(self, path: str, document: JsonObject) -> None:
+        self._put(path, document)
+
+    def _put(self, path: str, document: JsonObject) -> None:
+        meta = self._overlay.meta(path) or {}
+        self._overlay.put(path, meta, codec.encode(document))
+
+
+def _without(document: JsonObject, names: tuple[str, ...]) -> JsonObject:
+    return {key: value for key, value in document.items() if key not in names}

@@ -1,0 +1,77 @@
+"""The guard: does what this capture removes look like an accident? It stops nothing here; it raises a flag.
+
+Losses add up, since the last sequence that the user accepted or that was verified, and over one day: an accident in
+small steps is one too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from lifeboat_alf import times
+from lifeboat_endpoint.vault import SequenceRow
+
+JsonObject = dict[str, Any]
+
+DECISION = "held"
+ACCEPTED = "accepted"
+PIN = "held"
+DAY = timedelta(days=1)
+MOST_OF_A_FILE = 0.8
+
+
+class Limits(NamedTuple):
+    """From which share of the memory on, and from how many memories on, a loss counts."""
+
+    share: float
+    minimum: int
+
+
+class Change(NamedTuple):
+    """What this capture does: memories before it, created and deleted by it, lost by file, held before by file."""
+
+    before: int
+    created: int
+    deleted: int
+    lost: Counter[str]
+    held: Mapping[str, int]
+    left: Mapping[str, int]
+
+
+def judge(change: Change, rows: Iterable[SequenceRow], since: int, now: datetime, limits: Limits) -> str | None:
+    """The reason to hold, in people's words; None when all is well. `since` is the last accepted or verified one."""
+    if not change.deleted:
+        return None
+    later = [row for row in rows if row.number > since and row.kind == "capture" and row.base is not None]
+    young = [row for row in later if now - times.parse(row.time) <= DAY]
+    for window, words in ((young, "within a day"), (later, "since it was last verified or accepted")):
+        reason = _share(change, window, limits, words)
+        if reason is not None:
+            return reason
+    return _template(change, limits)
+
+
+def _share(change: Change, window: list[SequenceRow], limits: Limits, words: str) -> str | None:
+    deleted = change.deleted + sum(_count(row, "deleted") for row in window)
+    created = sum(_count(row, "created") for row in window)
+    at_start = max(change.before + deleted - change.deleted - created, 1)
+    net = deleted - created - change.created
+    if deleted < limits.minimum or deleted / at_start < limits.share or net <= 0:
+        return None
+    return f"{deleted} of {at_start} memories were removed {words}"
+
+
+def _count(row: SequenceRow, name: str) -> int:
+    return int(row.counts.get("records", {}).get(name, 0))
+
+
+def _template(change: Change, limits: Limits) -> str | None:
+    """A file that held memories and is now nearly without any, as after a template was written over it."""
+    for path, lost in sorted(change.lost.items()):
+        before, after = change.held.get(path, 0), change.left.get(path, 0)
+        if before >= limits.minimum and lost >= MOST_OF_A_FILE * before and 0 < after < before / 2:
+            return f"{path.rpartition('/')[2]} was replaced: {lost} of its {before} memories are gone"
+    return None

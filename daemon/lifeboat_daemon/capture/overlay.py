@@ -1,0 +1,102 @@
+"""The head with what this capture has changed so far: what derivations read, and what becomes the draft."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lifeboat_alf.state import BodyAbsent, Entry, State
+from lifeboat_endpoint.vault import EntryPut
+
+JsonObject = dict[str, Any]
+
+
+class Overlay:
+    """Entries by path, the changed ones over the head's. Nothing of the head is read before it is asked for.
+
+    `head` is None before an agent's first sequence. `times_count` is False while nothing but a file's time changed:
+    that alone makes no sequence.
+    """
+
+    def __init__(self, head: State | None) -> None:
+        self.head = head
+        self.puts: dict[str, EntryPut | None] = {}
+
+    def old(self, path: str) -> Entry | None:
+        """The entry in the head."""
+        return self.head.entry(path) if self.head is not None else None
+
+    def old_body(self, path: str) -> bytes | None:
+        """The head's bytes; None when there are none or they are not held."""
+        if self.head is None:
+            return None
+        try:
+            return self.head.body(path)
+        except (BodyAbsent, KeyError):
+            return None
+
+    def meta(self, path: str) -> JsonObject | None:
+        """The meta as it is going to be; None for a path that will not be there."""
+        if path in self.puts:
+            put = self.puts[path]
+            return None if put is None else put.meta
+        entry = self.old(path)
+        return None if entry is None else entry.meta
+
+    def read(self, path: str) -> bytes | None:
+        """The bytes as they are going to be (`contract.Files`)."""
+        put = self.puts.get(path, EntryPut({}))
+        if put is None:
+            return None
+        if put.body is None:
+            return self.old_body(path)
+        return put.body.read_bytes() if isinstance(put.body, Path) else bytes_of(put)
+
+    def paths(self, prefix: str) -> Iterator[str]:
+        """Paths that are going to be there, sorted (`contract.Files`)."""
+        old = {entry.path for entry in self.head.entries(prefix)} if self.head is not None else set()
+        changed = {path for path in self.puts if path.startswith(prefix)}
+        yield from sorted((old | changed) - {path for path in changed if self.puts[path] is None})
+
+    def put(self, path: str, meta: JsonObject, body: bytes | None) -> bool:
+        """Set an entry; False when the head has the same already. `body` None keeps the bytes."""
+        old = self.old(path)
+        if old is not None and (body is None or holds(old, body)):
+            if without_time(old.meta) == without_time(meta):
+                self.puts.pop(path, None)
+                return False
+            body = None
+        self.puts[path] = EntryPut(meta, body)
+        return True
+
+    def set_meta(self, path: str, meta: JsonObject) -> None:
+        """Change only the meta of an entry that is there."""
+        put = self.puts.get(path)
+        self.put(path, meta, bytes_of(put) if put is not None and put.body is not None else None)
+
+    def remove(self, path: str) -> bool:
+        """Drop an entry; False when it is not in the head."""
+        self.puts.pop(path, None)
+        if self.old(path) is None:
+            return False
+        self.puts[path] = None
+        return True
+
+
+def bytes_of(put: EntryPut) -> bytes:
+    """The new bytes of an entry that has them in memory."""
+    if not isinstance(put.body, bytes):
+        raise TypeError("this entry's bytes are not in memory")
+    return put.body
+
+
+def holds(entry: Entry, body: bytes) -> bool:
+    """Whether an entry of the head has exactly these bytes."""
+    return entry.size == len(body) and entry.sha256 == hashlib.sha256(body).hexdigest()
+
+
+def without_time(meta: JsonObject) -> JsonObject:
+    """A meta as it is compared: touching a file changes nothing that anybody wants back."""
+    return {key: value for key, value in meta.items() if key != "mtime_ns"}

@@ -1,0 +1,78 @@
+"""Reading a file that others may be writing: either whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import NamedTuple
+
+from lifeboat_alf.seams.files import FileOperations, StrPath
+from lifeboat_daemon.capture.scan import StatKey
+
+TRIES = 3
+
+
+class Content(NamedTuple):
+    """The bytes of a file and the stat they belong to."""
+
+    data: bytes
+    key: StatKey
+
+
+class Unstable(Exception):
+    """The file changed during every try."""
+
+
+def read_file(files: FileOperations, path: StrPath) -> Content:
+    """The bytes of a regular file that did not change while they were read.
+
+    An append-only log (`.jsonl`) that keeps growing is taken up to its last whole line. Raises Unstable, OSError.
+    """
+    for _ in range(TRIES):
+        data, before, after = _read_once(files, path)
+        if before == after and len(data) == before.size:
+            return Content(data, after)
+        grown = os.fspath(path).endswith(".jsonl") and before.inode == after.inode and after.size >= before.size
+        if grown and len(data) >= before.size:
+            return Content(data[: data.rfind(b"\n", 0, before.size) + 1], before)
+    raise Unstable(os.fspath(path))
+
+
+def _read_once(files: FileOperations, path: StrPath) -> tuple[bytes, StatKey, StatKey]:
+    descriptor = files.open_regular(path)
+    with os.fdopen(descriptor, "rb") as stream:
+        before = key_of(os.fstat(descriptor))
+        data = stream.read()
+        return data, before, key_of(os.fstat(descriptor))
+
+
+def key_of(found: os.stat_result) -> StatKey:
+    return StatKey(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode)
+
+
+def file_meta(key: StatKey, name_hex: str | None) -> dict[str, object]:
+    """What the bytes of a file do not say (see `lifeboat_alf.metas`)."""
+    meta: dict[str, object] = {"mtime_ns": str(key.mtime_ns)}
+    if key.mode & stat.S_IXUSR:
+        meta["executable"] = True
+    if not key.mode & (stat.S_IRWXG | stat.S_IRWXO):
+        meta["private"] = True
+    if name_hex is not None:
+        meta["name_hex"] = name_hex
+    return meta
+
+
+def link_meta(files: FileOperations, path: StrPath, name_hex: str | None) -> dict[str, object]:
+    """A link is its target as text, never what it leads to. Raises OSError."""
+    target = files.read_link(path)
+    meta: dict[str, object] = {"type": "link", "target": os.fsencode(target).decode(errors="replace")}
+    if os.fsencode(target).decode(errors="replace") != target:
+        meta["target_hex"] = os.fsencode(target).hex()
+    if name_hex is not None:
+        meta["name_hex"] = name_hex
+    return meta
+
+
+def folder_meta(name_hex: str | None) -> dict[str, object]:
+    """An empty folder; its time is not kept, every visitor changes it."""
+    return {"type": "folder"} if name_hex is None else {"type": "folder", "name_hex": name_hex}

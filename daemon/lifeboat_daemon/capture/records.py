@@ -1,0 +1,229 @@
+"""From changed files to memory records: asks the adapter for sections, matches them, and lets the format's life cycle
+say what each change means."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from lifeboat_adapters.contract import Adapter, Section
+from lifeboat_alf import lifecycle, metas, records, times
+from lifeboat_alf.lifecycle import Scribe
+from lifeboat_alf.state import Record, State
+from lifeboat_daemon.capture import matching
+from lifeboat_daemon.capture.matching import EDITED, REVIVED, File, Match, New, Old
+from lifeboat_daemon.capture.overlay import Overlay
+
+JsonObject = dict[str, Any]
+
+YOUNG = timedelta(days=30)
+PRIMARY = "{primary}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What records needs to know of the past. `with_content`: ids whose record has exactly this text; `winner`: the id
+    that counts in a record's chain; `forgotten`: ids whose text stands in a file although the user dropped them."""
+
+    head: State | None
+    with_content: Callable[[str], list[str]]
+    winner: Callable[[str], str]
+    forgotten: frozenset[str] = frozenset()
+
+    def record(self, record_id: str) -> Record | None:
+        return None if self.head is None else self.head.record(record_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where new records come from: the runtime, its version, and whose namespace `{primary}` stands for."""
+
+    runtime: str
+    runtime_version: str | None = None
+    primary: str | None = None
+
+    def file(self, path: str) -> str:
+        """The path as the runtime knows it."""
+        return path.removeprefix(f"raw/{self.runtime}/").removeprefix("artifacts/")
+
+    def fields(self, path: str, section: Section) -> JsonObject:
+        """The fields of a new record: what the adapter read, and where."""
+        fields = dict(section.fields)
+        source = {"runtime": self.runtime, "runtime_version": self.runtime_version, **fields.get("source", {})}
+        fields["source"] = {**source, "origin_file": self.file(path)}
+        fields["namespace"] = self._namespace(fields.get("namespace", "default"))
+        return fields
+
+    def _namespace(self, namespace: str) -> str:
+        if PRIMARY not in namespace:
+            return namespace
+        return namespace.replace(PRIMARY, self.primary) if self.primary else "default"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The lines to write, what became of the memory in numbers, and the contents of new and changed records."""
+
+    steps: list[lifecycle.Step] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    lost: Counter[str] = field(default_factory=Counter)
+    written: dict[str, str] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+
+
+class Memories:
+    """One capture's work on the memory."""
+
+    def __init__(self, overlay: Overlay, adapter: Adapter, scribe: Scribe, origin: Origin, lookup: Lookup) -> None:
+        self._overlay = overlay
+        self._adapter = adapter
+        self._scribe = scribe
+        self._origin = origin
+        self._lookup = lookup
+        self._sections: dict[str, list[Section]] = {}
+        self._outcome = Outcome()
+
+    def take(self, paths: Iterable[str]) -> Outcome:
+        """Decide the records of changed files. The ids in each file's meta follow in the overlay."""
+        files = [file for path in sorted(set(paths)) if (file := self._file(path)) is not None]
+        matching.match(files, self._revivable(), self._headings)
+        for file in files:
+            self._write(file)
+        for file in files:
+            self._drop(file)
+        return self._outcome
+
+    def split(self, path: str, data: bytes | None) -> list[Section]:
+        """The sections of a file that hold text, none for a file without memories."""
+        if data is None:
+            return []
+        sections = self._adapter.split(path, data.decode("utf-8", "replace")) or []
+        return [section for section in sections if section.content]
+
+    def _file(self, path: str) -> File | None:
+        entry = self._overlay.old(path)
+        listed = entry.meta.get(metas.RECORDS, []) if entry is not None else []
+        meta = self._overlay.meta(path)
+        is_text = meta is not None and metas.is_file(meta)
+        self._sections[path] = self.split(path, self._overlay.read(path)) if is_text else []
+        if not listed and not self._sections[path]:
+            return None
+        olds = [self._old(record_id) for record_id in listed]
+        return File(path, olds, [New(one.content, one.heading) for one in self._sections[path]])
+
+    def _old(self, record_id: str) -> Old:
+        record = self._lookup.record(record_id)
+        content = "" if record is None else str(records.parse(record.line).get("content", ""))
+        return Old(record_id, content, gone=record is None or record_id in self._lookup.forgotten)
+
+    def _headings(self, file: File) -> list[matching.Heading]:
+        return [section.heading for section in self.split(file.path, self._overlay.old_body(file.path))]
+
+    def _revivable(self) -> Callable[[str], str | None]:
+        taken: set[str] = set()
+
+        def find(content: str) -> str | None:
+            for record_id in self._lookup.with_content(content):
+                if record_id not in taken and record_id not in self._lookup.forgotten and self._is_gone(record_id):
+                    taken.add(record_id)
+                    return record_id
+            return None
+
+        return find
+
+    def _is_gone(self, record_id: str) -> bool:
+        """Whether a memory was deleted lately, or archived because its text was missing."""
+        last = self._lookup.record(self._lookup.winner(record_id))
+        if last is None:
+            return False
+        record = records.parse(last.line)
+        if records.is_missing(record):
+            return last.id == record_id
+        temporal = record["temporal"]
+        ended = times.parse(temporal.get("updated_at") or temporal["created_at"])
+        return records.is_deleted(record) and self._scribe.ledger.now - ended <= YOUNG
+
+    def _write(self, file: File) -> None:
+        ids = [self._section(file.path, place, file.found.get(place)) for place in range(len(file.new))]
+        meta = self._overlay.meta(file.path)
+        if meta is not None:
+            kept = {key: value for key, value in meta.items() if key != metas.RECORDS}
+            self._overlay.set_meta(file.path, {**kept, metas.RECORDS: ids} if ids else kept)
+
+    def _section(self, path: str, place: int, match: Match | None) -> str:
+        """Write what one section needs; the id it stands under from now on."""
+        section = self._sections[path][place]
+        if match is None:
+            return self._create(path, section)
+        if match.how == EDITED:
+            return self._edit(match.id, section)
+        return self._revive(match.id) if match.how == REVIVED else match.id
+
+    def _create(self, path: str, section: Section) -> str:
+        fields = self._origin.fields(path, section)
+        step = lifecycle.create(self._scribe, section.content, fields, self._wanted(path, fields))
+        return self._add(step, "created", section.content)
+
+    def _wanted(self, path: str, fields: JsonObject) -> str | None:
+        """A memory's own day, else the file's time."""
+        observed = fields.get("temporal", {}).get("observed_at")
+        if observed:
+            return str(observed)
+        written = (self._overlay.meta(path) or {}).get("mtime_ns")
+        return times.to_text(times.from_nanoseconds(int(written))) if written else None
+
+    def _edit(self, record_id: str, section: Section) -> str:
+        old = self._known(record_id)
+        record = records.parse(old.line)
+        step = lifecycle.edit(self._scribe, record, old.partition, section.content, _edited_fields(record, section))
+        return self._add(step, "updated", section.content)
+
+    def _revive(self, record_id: str) -> str:
+        last = self._known(self._lookup.winner(record_id))
+        dead = self._known(record_id) if last.id != record_id else None
+        dead_record = records.parse(dead.line) if dead is not None else None
+        record = records.parse(last.line)
+        step = lifecycle.revive(self._scribe, record, last.partition, dead_record)
+        return self._add(step, "created", str((dead_record or record)["content"]))
+
+    def _drop(self, file: File) -> None:
+        for old in file.left_old():
+            if old.gone:
+                continue
+            record = self._known(old.id)
+            body = records.parse(record.line)
+            if records.is_deleted(body) or records.is_missing(body):
+                continue
+            self._outcome.dropped[old.id] = old.content
+            self._outcome.lost[file.path] += 1
+            self._add(lifecycle.vanish(self._scribe, body, record.partition), "deleted", None)
+
+    def _known(self, record_id: str) -> Record:
+        record = self._lookup.record(record_id)
+        if record is None:
+            raise KeyError(record_id)
+        return record
+
+    def _add(self, step: lifecycle.Step, count: str, content: str | None) -> str:
+        self._outcome.steps.append(step)
+        self._outcome.counts[count] += 1
+        if content is not None:
+            self._outcome.written[step.id] = content
+        return step.id
+
+
+def _edited_fields(old: JsonObject, section: Section) -> JsonObject:
+    """What follows from the text alone. Type, category, namespace and source were fixed when the record was made, and
+    a tag that never stood in the text came from somewhere else."""
+    kept = [tag for tag in old.get("tags", []) if tag.casefold() not in str(old["content"]).casefold()]
+    tags = list(dict.fromkeys([*kept, *section.fields.get("tags", [])]))
+    fields: JsonObject = {"tags": tags or None, "confidence": section.fields.get("confidence")}
+    status = section.fields.get("status")
+    if status is not None or old.get("status") == "superseded":
+        fields["status"] = status or "active"
+    if "raw_source_format" in section.fields:
+        fields["raw_source_format"] = {**(old.get("raw_source_format") or {}), **section.fields["raw_source_format"]}
+    return fields

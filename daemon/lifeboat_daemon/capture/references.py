@@ -1,0 +1,77 @@
+"""Which memories speak of which artifact (ALF §3.1.9 `referenced_by`), at a cost that follows what changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from lifeboat_alf import layout, metas
+from lifeboat_daemon.capture.overlay import Overlay
+from lifeboat_daemon.state_db import StateDb
+
+JsonObject = dict[str, Any]
+
+_NAMES = re.compile(r"`([^`\n]{1,200})`|\]\(([^)\n]{1,200})\)|([\w.-]+(?:/[\w .-]*[\w-])*\.\w{1,8})")
+MOST_MEMORIES = 1000
+
+
+def names_in(text: str) -> set[str]:
+    """What could be the name or path of a file in a text."""
+    found = {next(filter(None, match.groups()), "") for match in _NAMES.finditer(text)} if "." in text else set()
+    return {name.strip().removeprefix("./") for name in found if name.strip()}
+
+
+def fits(name: str, path: str) -> bool:
+    """Whether a name in a text means an artifact (by archive path): its file name, or the end of its path."""
+    artifact = path.removeprefix(layout.ARTIFACTS).casefold()
+    return f"/{artifact}".endswith(f"/{name.casefold()}")
+
+
+def update(overlay: Overlay, db: StateDb, written: dict[str, str], dropped: dict[str, str]) -> None:
+    """Bring `referenced_by` of the artifacts up to date. `written` and `dropped` are texts by record id."""
+    fresh = [path for path, put in overlay.puts.items() if _is_new_artifact(overlay, path) and put is not None]
+    gained: dict[str, list[str]] = {}
+    for record_id, content in written.items():
+        for path in _artifacts(db, names_in(content), fresh):
+            gained.setdefault(path, []).append(record_id)
+    for path in fresh:
+        gained.setdefault(path, [])[:0] = [one for one in _memories_naming(db, path) if one not in dropped]
+    lost = {path for content in dropped.values() for path in _artifacts(db, names_in(content), ())}
+    for path in sorted(lost | gained.keys()):
+        _write(overlay, path, gained.get(path, []), dropped.keys())
+
+
+def _is_new_artifact(overlay: Overlay, path: str) -> bool:
+    return path.startswith(layout.ARTIFACTS) and overlay.old(path) is None
+
+
+def _artifacts(db: StateDb, names: set[str], fresh: Iterable[str]) -> set[str]:
+    known = {path for name in names for path in db.artifacts_named(name.rpartition("/")[2]) if fits(name, path)}
+    return known | {path for path in fresh for name in names if fits(name, path)}
+
+
+def _memories_naming(db: StateDb, path: str) -> Iterator[str]:
+    """Memories of the head that name a file which is new: one question to the search index."""
+    name = path.rpartition("/")[2]
+    query = f'"{name.replace(chr(34), " ")}"'
+    rows = db.connection.execute(
+        "select m.id, m.content from words join memory m on m.number = words.rowid where words match ? limit ?",
+        (query, MOST_MEMORIES),
+    )
+    for record_id, content in rows:
+        if any(fits(one, path) for one in names_in(content)):
+            yield record_id
+
+
+def _write(overlay: Overlay, path: str, gained: list[str], dropped: Iterable[str]) -> None:
+    meta = overlay.meta(path)
+    if meta is None or metas.ATTACHMENT not in meta:
+        return
+    attachment = dict(meta[metas.ATTACHMENT])
+    gone = set(dropped) - set(gained)
+    ids = [one for one in attachment.pop("referenced_by", []) if one not in gone]
+    ids = list(dict.fromkeys([*ids, *gained]))
+    if ids:
+        attachment["referenced_by"] = ids
+    overlay.set_meta(path, {**meta, metas.ATTACHMENT: attachment})

@@ -1,0 +1,70 @@
+"""What a capture says about itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+JsonObject = dict[str, Any]
+
+CAPTURED, UNCHANGED, ROOT_MISSING = "captured", "unchanged", "root_missing"
+
+
+@dataclass(slots=True)
+class CaptureReport:
+    """One capture of one agent.
+
+    `outcome`: `captured` (a new sequence), `unchanged`, or `root_missing` (the workspace is gone, emptied or another
+    folder: nothing was captured). `sequence` is the head afterwards, None in an empty vault. `records` counts
+    created, updated and deleted memories; `raw` files put, patched and removed; `delta_bytes` what the vault grew by.
+    The mappings name files with the reason: `unread` (their last version stays), `unstable` (changed while being
+    read), `waiting` (may hold secrets and does not parse), `left_out` (not kept at all, or not this version).
+    """
+
+    agent_id: str
+    outcome: str = UNCHANGED
+    sequence: int | None = None
+    records: Counter[str] = field(default_factory=Counter)
+    raw: Counter[str] = field(default_factory=Counter)
+    delta_bytes: int = 0
+    unread: dict[str, str] = field(default_factory=dict)
+    unread_files: int = 0
+    unstable: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    looks_like_secret: dict[str, str] = field(default_factory=dict)
+    held: JsonObject | None = None
+    sealed: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def changed(self) -> bool:
+        return self.outcome == CAPTURED
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that should be kept was kept in its present version."""
+        return self.outcome != ROOT_MISSING and not (self.unread or self.unstable or self.waiting)
+
+    def to_json(self) -> JsonObject:
+        """The shape of one agent in `lifeboat sync --json` (state, name and remotes are added there)."""
+        return {
+            "id": self.agent_id,
+            "outcome": self.outcome,
+            "sequence": self.sequence,
+            "changed": self.changed,
+            "records": {name: self.records[name] for name in ("created", "updated", "deleted")},
+            "raw": {name: self.raw[name] for name in ("put", "patched", "removed")},
+            "delta_bytes": self.delta_bytes,
+            "unread": self.unread,
+            "unread_files": self.unread_files,
+            "unstable": self.unstable,
+            "waiting": self.waiting,
+            "left_out": self.left_out,
+            "looks_like_secret": self.looks_like_secret,
+            "held": self.held,
+            "sealed": self.sealed,
+            "warnings": self.warnings,
+        }

@@ -1,0 +1,198 @@
+"""The scan: what lies in the roots of an agent now, by name and stat, without reading a byte of it."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from lifeboat_adapters.contract import Placement, Root
+from lifeboat_alf import layout
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_daemon.capture import names
+from lifeboat_daemon.capture.ignore import Ignore
+
+FILE, LINK, FOLDER = "file", "link", "folder"
+Place = Callable[[str, bool], Placement]
+
+
+class StatKey(NamedTuple):
+    """What has to be equal for a file to count as unchanged; `mode` is compared too, it is part of the meta."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+    mode: int
+
+
+class Found(NamedTuple):
+    """One thing to keep. `native` is root prefix + relative name as the system spells it, `path` its archive path,
+    `real` where to open it, `name_hex` the original name when the archive path had to differ."""
+
+    native: str
+    path: str
+    real: str
+    kind: str
+    key: StatKey
+    name_hex: str | None = None
+
+
+class Known(NamedTuple):
+    """What the last capture saw under a native name."""
+
+    path: str
+    key: StatKey
+    racy: bool
+
+
+@dataclass(slots=True)
+class Scan:
+    """The outcome. `found` by native name; `skipped` archive paths with the reason; `unread` archive prefixes (folders,
+    ending with `/`) and files that could not be looked at, with the reason; `missing_roots` prefixes whose folder is
+    not there."""
+
+    found: dict[str, Found] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
+    missing_roots: dict[str, str] = field(default_factory=dict)
+
+    def keeps(self, native: str) -> bool:
+        """Whether a name that was not found lies where the scan could not look: it must count as still there."""
+        if native in self.unread or any(native.startswith(prefix) for prefix in self.missing_roots):
+            return True
+        return any(prefix.endswith("/") and native.startswith(prefix) for prefix in self.unread)
+
+
+@dataclass(slots=True)
+class Walk:
+    """One walk over one root. `known` speeds up names that were placed before; empty when rules have changed."""
+
+    files: FileOperations
+    root: Root
+    place: Place
+    ignore: Ignore
+    known: Mapping[str, Known]
+    scan: Scan
+    is_workspace: bool
+
+    def run(self) -> None:
+        folder = os.path.realpath(self.root.folder)
+        if not os.path.isdir(folder):
+            self.scan.missing_roots[self.root.prefix] = "the folder is not there"
+            return
+        self._folder(folder, "")
+
+    def _folder(self, real: str, relative: str) -> bool:
+        """Walk one folder; True when something in it is kept (or may be: it could not be read)."""
+        try:
+            entries = self.files.scan(real)
+        except OSError as error:
+            self._unreadable(real, relative, error)
+            return True
+        kept = False
+        for entry in entries:
+            kept = self._entry(entry, relative + entry.name) or kept
+        return kept
+
+    def _unreadable(self, real: str, relative: str, error: OSError) -> None:
+        if isinstance(error, FileNotFoundError) and relative:
+            return
+        self.scan.unread[self.root.prefix + relative] = error.strerror or str(error)
+
+    def _entry(self, entry: os.DirEntry[str], relative: str) -> bool:
+        native = self.root.prefix + relative
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                return self._subfolder(entry, relative)
+            found = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            self.scan.unread[native] = error.strerror or str(error)
+            return True
+        known = self.known.get(native)
+        key = StatKey(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode)
+        if known is not None and known.key == key:
+            self.scan.found[native] = Found(native, known.path, entry.path, _kind(key.mode) or FILE, key)
+            return True
+        return self._consider(entry.path, relative, native, key)
+
+    def _consider(self, real: str, relative: str, native: str, key: StatKey) -> bool:
+        kind = _kind(key.mode)
+        placed = self._placed(relative, is_folder=False, is_file=kind == FILE)
+        if placed is None:
+            return False
+        path, name_hex = placed
+        if kind is None:
+            self.scan.skipped[path] = "not a regular file"
+            return False
+        self.scan.found[native] = Found(native, path, real, kind, key, name_hex)
+        return True
+
+    def _subfolder(self, entry: os.DirEntry[str], relative: str) -> bool:
+        if self.root.only is not None and not any(_may_hold(glob, relative) for glob in self.root.only):
+            return False
+        placed = self._placed(relative, is_folder=True)
+        if placed is None:
+            return False
+        if self._folder(entry.path, relative + "/"):
+            return True
+        path, name_hex = placed
+        if self.root.only is None:
+            native = self.root.prefix + relative
+            key = StatKey(0, 0, 0, 0, stat.S_IFDIR)
+            self.scan.found[native] = Found(native, path, entry.path, FOLDER, key, name_hex)
+        return self.root.only is None
+
+    def _placed(self, relative: str, *, is_folder: bool, is_file: bool = False) -> tuple[str, str | None] | None:
+        """Archive path and name of something to keep; None, with the reason noted, for the rest. Only regular files
+        are artifacts: a link belongs to the tree."""
+        name, name_hex = names.archive_name(relative)
+        path = self.root.prefix + name
+        if not is_folder and not self._is_wanted(name):
+            return None
+        if self.is_workspace and self.ignore.matches(name, is_folder=is_folder):
+            self.scan.skipped[path + "/" * is_folder] = "ignored by .lifeboatignore"
+            return None
+        placement = self.place(path, is_folder)
+        if placement is Placement.EXCLUDED:
+            self.scan.skipped[path + "/" * is_folder] = "cache, lock or machine state of the runtime"
+            return None
+        if placement is Placement.ARTIFACT and self.is_workspace and is_file:
+            path = layout.ARTIFACTS + name
+        return path, name_hex
+
+    def _is_wanted(self, name: str) -> bool:
+        return self.root.only is None or any(fnmatch.fnmatchcase(name, glob) for glob in self.root.only)
+
+
+def _kind(mode: int) -> str | None:
+    if stat.S_ISREG(mode):
+        return FILE
+    return LINK if stat.S_ISLNK(mode) else FOLDER if stat.S_ISDIR(mode) else None
+
+
+def _may_hold(glob: str, folder: str) -> bool:
+    """Whether a file below `folder` could fit a glob whose `*` crosses `/`."""
+    literal = re.split(r"[*?\[]", glob, maxsplit=1)[0]
+    return literal.startswith(folder + "/") or (literal != glob and (folder + "/").startswith(literal))
+
+
+def walk(files: FileOperations, roots: list[Root], place: Place, ignore: Ignore, known: Mapping[str, Known]) -> Scan:
+    """Walk all roots. The first one is the workspace. Raises nothing for what cannot be read: it is noted."""
+    scan = Scan()
+    for number, root in enumerate(roots):
+        Walk(files, root, place, ignore, known, scan, number == 0).run()
+    return scan
+
+
+def root_identity(folder: Path) -> str:
+    """Device and inode of a folder: a root that was replaced as a whole has another one."""
+    found = os.stat(os.path.realpath(folder))
+    return f"{found.st_dev}:{found.st_ino}"

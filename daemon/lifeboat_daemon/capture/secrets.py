@@ -1,0 +1,224 @@
+"""Cutting: no secret the agent is known to hold leaves a file in clear; what was cut is sealed for the user's key.
+
+Each file has credentials of its own (a secret in two files is two), so that a change of one file never needs to open
+what was sealed for another. What is remembered between captures is keyed prints: of each value, to find it again in
+other text, and of each sealed payload, to keep the ciphertext while nothing changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from lifeboat_adapters.contract import Adapter, Secret
+from lifeboat_adapters.secrets import cutting
+from lifeboat_adapters.secrets.cutting import Span
+from lifeboat_adapters.secrets.finder import LEAST_KNOWN, Known, KnownValues
+from lifeboat_adapters.secrets.payload import Payload, spellings
+from lifeboat_alf import codec, ids, layout
+from lifeboat_daemon.capture.overlay import Overlay
+from lifeboat_keys import sealing
+from lifeboat_keys.home_keys import HomeKeys
+
+JsonObject = dict[str, Any]
+
+DECISION = "secrets"
+"""Where the vault keeps the prints: {"credentials": {id: {"path", "value", "payload"}}, "values": {print: [service,
+credential type, label]}}."""
+
+_TOKENS = (re.compile(rb"[^\s\"'`<>()\[\]{},;|]{16,4096}"), re.compile(rb"[A-Za-z0-9_.+/=:~@-]{16,4096}"))
+_PARTS = re.compile(rb"[A-Za-z0-9_-]{16,4096}")
+
+
+class Kind(NamedTuple):
+    """What a credential is for."""
+
+    service: str
+    credential_type: str
+    label: str
+    capabilities: tuple[str, ...] = ()
+
+
+class Cutter:
+    """One capture's work on secrets. `memory` is the vault's decision `secrets`; `finish` gives the new one."""
+
+    def __init__(
+        self, adapter: Adapter, keys: HomeKeys, agent_id: str, overlay: Overlay, memory: Any, now: str
+    ) -> None:
+        self._adapter = adapter
+        self._keys = keys
+        self._agent_id = agent_id
+        self._overlay = overlay
+        self._now = now
+        self._credentials: dict[str, JsonObject] = dict((memory or {}).get("credentials", {}))
+        self._prints: dict[str, list[Any]] = dict((memory or {}).get("values", {}))
+        self._values: dict[str, Kind] = {}
+        self._search = KnownValues(())
+        self._documents = self._read_documents()
+        self._before = codec.canonical(self.memory())
+        self._print_key = b""
+
+    def memory(self) -> JsonObject:
+        """What the next capture has to know."""
+        return {"credentials": self._credentials, "values": self._prints}
+
+    def changed_memory(self) -> JsonObject | None:
+        """`memory`, None when it is what it was."""
+        return None if codec.canonical(self.memory()) == self._before else self.memory()
+
+    def _read_documents(self) -> dict[str, JsonObject]:
+        data = self._overlay.old_body(layout.CREDENTIALS)
+        return {} if data is None else {item["id"]: item for item in codec.decode(data)["credentials"]}
+
+    def secrets_in(self, path: str, data: bytes) -> list[Secret] | None:
+        """What the adapter finds. Raises UnparsableSecrets."""
+        return self._adapter.secrets(path, data)
+
+    def learn(self, secrets: list[Secret]) -> bool:
+        """Look for these values everywhere from now on; True when one of them was not known before."""
+        news = False
+        for secret in secrets:
+            if len(secret.value) < LEAST_KNOWN:
+                continue
+            kind = Kind(secret.service, secret.credential_type, secret.label, tuple(secret.capabilities))
+            self._values.setdefault(secret.value, kind)
+            mark = self._print(secret.value.encode("utf-8", "surrogateescape"))
+            news = news or mark not in self._prints
+            self._prints[mark] = [kind.service, kind.credential_type, kind.label]
+        self._search = KnownValues(self._values)
+        return news
+
+    def cut(self, path: str, data: bytes, secrets: list[Secret]) -> tuple[bytes, list[JsonObject]]:
+        """The bytes that may be kept, and the list of cuts. The sealed credentials follow with `finish`."""
+        own = [(secret, Kind(*_kind_of(secret))) for secret in secrets if secret.value]
+        known = [*self._search.spans(data), *self._remembered(data)]
+        if not own and not known:
+            self.release(path)
+            return data, []
+        return self._cut_found(path, data, own, known)
+
+    def _cut_found(
+        self, path: str, data: bytes, own: list[tuple[Secret, Kind]], known: list[Known]
+    ) -> tuple[bytes, list[JsonObject]]:
+        values = {secret.value: kind for secret, kind in own}
+        for found in known:
+            values.setdefault(found.value, self._kind_of_known(found.value))
+        chosen = self._choose(path, values)
+        first = [cutting.span_of_secret(data, secret, chosen[secret.value]) for secret, _ in own]
+        others = [cutting.span_of_known(found, chosen[found.value]) for found in known]
+        parts = cutting.cut(data, cutting.joined(first, _apart(others)))
+        spelled = spellings(data, parts)
+        for value, credential_id in chosen.items():
+            if credential_id in spelled:
+                payload = Payload(value, {path: spelled[credential_id]})
+                self._seal(path, credential_id, values[value], payload)
+        self._keep_only(path, set(spelled))
+        return parts.data, parts.cuts
+
+    def release(self, path: str) -> None:
+        """The file is gone, or holds no secret any more."""
+        self._keep_only(path, set())
+
+    def finish(self) -> None:
+        """Put the credentials into the overlay."""
+        data = self._overlay.old_body(layout.CREDENTIALS)
+        document = {"credentials": []} if data is None else codec.decode(data)
+        document["credentials"] = [self._documents[key] for key in sorted(self._documents)]
+        if document["credentials"] or data is not None:
+            self._overlay.put(layout.CREDENTIALS, {}, codec.encode(document))
+
+    def _choose(self, path: str, values: dict[str, Kind]) -> dict[str, str]:
+        """The credential id of each value in a file: the one it had, that of the value it replaces, or a new one."""
+        marks = {value: self._print(f"{path}\n{value}".encode("utf-8", "surrogateescape")) for value in values}
+        known = {known["value"]: key for key, known in self._credentials.items() if known["path"] == path}
+        chosen = {value: known[marks[value]] for value in values if marks[value] in known}
+        for value, kind in values.items():
+            if value not in chosen:
+                chosen[value] = self._replaced(path, kind, set(chosen.values())) or ids.new(self._now)
+            self._credentials.setdefault(chosen[value], {"path": path, "payload": ""})["value"] = marks[value]
+        return chosen
+
+    def _replaced(self, path: str, kind: Kind, taken: set[str]) -> str | None:
+        """The credential of the same name whose value stands in the file no more."""
+        for key, known in self._credentials.items():
+            document = self._documents.get(key)
+            if known["path"] != path or key in taken or document is None:
+                continue
+            if (document["service"], document.get("label")) == (kind.service, kind.label):
+                return key
+        return None
+
+    def _seal(self, path: str, credential_id: str, kind: Kind, payload: Payload) -> None:
+        mark = self._print(payload.encode())
+        known = self._credentials[credential_id]
+        old = self._documents.get(credential_id)
+        if old is not None and known["payload"] == mark:
+            return
+        rotated = old is not None and known.get("sealed_value") not in (None, known["value"])
+        known.update(payload=mark, sealed_value=known["value"])
+        self._documents[credential_id] = self._document(credential_id, kind, payload, old, rotated=rotated)
+
+    def _document(
+        self, credential_id: str, kind: Kind, payload: Payload, old: JsonObject | None, *, rotated: bool
+    ) -> JsonObject:
+        sealed = sealing.seal(
+            payload.encode(),
+            agent_public=self._keys.agent_public(self._agent_id),
+            agent_id=self._agent_id,
+            credential_id=credential_id,
+            service=kind.service,
+            credential_type=kind.credential_type,
+            key_id=self._keys.public.key_id,
+        )
+        fresh = {"id": credential_id, "agent_id": self._agent_id, "created_at": self._now}
+        document = {**(old or fresh), "service": kind.service, "credential_type": kind.credential_type}
+        document |= {"label": kind.label, **sealed}
+        if kind.capabilities:
+            document["capabilities_granted"] = list(kind.capabilities)
+        if old is not None:
+            document["updated_at"] = self._now
+        return document | ({"last_rotated_at": self._now} if rotated else {})
+
+    def _keep_only(self, path: str, used: set[str]) -> None:
+        for key in [key for key, known in self._credentials.items() if known["path"] == path and key not in used]:
+            del self._credentials[key]
+            self._documents.pop(key, None)
+
+    def _kind_of_known(self, value: str) -> Kind:
+        if value in self._values:
+            return self._values[value]
+        return Kind(*self._prints[self._print(value.encode("utf-8", "surrogateescape"))])
+
+    def _remembered(self, data: bytes) -> Iterator[Known]:
+        """Values of earlier captures that stand in a text as a word of their own."""
+        if not self._prints:
+            return
+        for token in {hit.span() for hit in _tokens(data)}:
+            value = data[slice(*token)]
+            if self._print(value) in self._prints:
+                yield Known(*token, value.decode("utf-8", "surrogateescape"))
+
+    def _print(self, value: bytes) -> str:
+        if not self._print_key:
+            self._print_key = bytes.fromhex(self._keys.fingerprint(f"prints of {self._agent_id}".encode()))
+        return hashlib.blake2b(value, key=self._print_key, digest_size=24).hexdigest()
+
+
+def _kind_of(secret: Secret) -> tuple[str, str, str, tuple[str, ...]]:
+    return secret.service, secret.credential_type, secret.label, tuple(secret.capabilities)
+
+
+def _tokens(data: bytes) -> Iterator[re.Match[bytes]]:
+    for pattern in (*_TOKENS, _PARTS):
+        yield from pattern.finditer(data)
+
+
+def _apart(spans: list[Span]) -> list[Span]:
+    """Of spans that overlap, the longest: the others are part of it."""
+    kept: list[Span] = []
+    for span in sorted(set(spans), key=lambda one: (one.start - one.end, one.start)):
+        if all(span.end <= other.start or span.start >= other.end for other in kept):
+            kept.append(span)
+    return sorted(kept)

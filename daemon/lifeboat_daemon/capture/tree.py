@@ -1,0 +1,239 @@
+"""One capture's work on files: what changed since the last one is read, cut and put into the overlay."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from lifeboat_adapters.contract import Root, Secret, UnparsableSecrets
+from lifeboat_alf import layout, metas, times
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_daemon.capture import names, read
+from lifeboat_daemon.capture.media import media_type
+from lifeboat_daemon.capture.overlay import Overlay
+from lifeboat_daemon.capture.read import Unstable
+from lifeboat_daemon.capture.report import CaptureReport
+from lifeboat_daemon.capture.scan import FILE, FOLDER, LINK, Found, Known, Scan
+from lifeboat_daemon.capture.secrets import Cutter
+
+JsonObject = dict[str, Any]
+RACY_NS = 2_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is kept of artifacts: sizes in bytes, `interval` between two captures of a large file."""
+
+    threshold: int
+    max_file: int
+    max_total: int
+    interval: timedelta
+
+
+@dataclass(slots=True)
+class Large:
+    """A large artifact that is captured now."""
+
+    size: int
+    captured_at: str
+
+
+@dataclass(slots=True)
+class Tree:
+    """The files of one capture. `changed` are archive paths whose entry changed or went; `seen` and `unseen` is what
+    the stat cache has to learn; `attachment_id` mints the id of a new artifact by its path."""
+
+    files: FileOperations
+    overlay: Overlay
+    cutter: Cutter
+    report: CaptureReport
+    limits: Limits
+    attachment_id: Any
+    large: dict[str, tuple[int, str]]
+    now: str
+    started_ns: int
+    changed: set[str] = field(default_factory=set)
+    seen: dict[str, Known] = field(default_factory=dict)
+    unseen: set[str] = field(default_factory=set)
+    new_large: dict[str, Large] = field(default_factory=dict)
+    _everything: bool = False
+
+    def take(self, scan: Scan, known: dict[str, Known], roots: list[Root], *, everything: bool) -> None:
+        """Read what changed, drop what is gone. With `everything`, every file is read."""
+        self._everything = everything
+        suspects = {name: one for name, one in scan.found.items() if everything or self._differs(one, known.get(name))}
+        self._drop_gone(scan, known, roots)
+        if self._read_all(suspects, known):
+            rest = {name: one for name, one in scan.found.items() if name not in suspects}
+            self._read_all(rest, known)
+
+    def _read_all(self, suspects: dict[str, Found], known: dict[str, Known]) -> bool:
+        """Read and put files; True when a secret that was not known before turned up, which may stand anywhere."""
+        contents: dict[str, tuple[Found, read.Content, list[Secret]]] = {}
+        news = False
+        for name, found in suspects.items():
+            if found.kind != FILE:
+                self._put_unread_kind(name, found)
+                continue
+            content = self._read(found)
+            if content is None:
+                continue
+            secrets = self._secrets(found.path, content.data)
+            if secrets is None:
+                continue
+            news = self.cutter.learn(secrets) or news
+            contents[name] = (found, content, secrets)
+        for name, (found, content, secrets) in contents.items():
+            self._forget_former_path(name, found, known)
+            self._put(name, found, content, secrets)
+        return news
+
+    def _read(self, found: Found) -> read.Content | None:
+        """The bytes of a file; None, with the reason in the report, when its last version has to stay."""
+        if self._is_large(found) and not self._may_take(found):
+            return None
+        try:
+            return read.read_file(self.files, found.real)
+        except Unstable:
+            self.report.unstable[found.path] = "it changed while it was read"
+        except FileNotFoundError:
+            self.report.unstable[found.path] = "it went while it was read"
+        except OSError as error:
+            self.report.unread[found.path] = error.strerror or str(error)
+        return None
+
+    def _secrets(self, path: str, data: bytes) -> list[Secret] | None:
+        try:
+            return self.cutter.secrets_in(path, data) or []
+        except UnparsableSecrets as error:
+            self.report.waiting[path] = str(error)
+            return None
+
+    def _is_large(self, found: Found) -> bool:
+        return found.path.startswith(layout.ARTIFACTS) and found.key.size > self.limits.threshold
+
+    def _may_take(self, found: Found) -> bool:
+        reason = self._reason_against(found)
+        if reason is not None:
+            self.report.left_out[found.path] = reason
+        return reason is None
+
+    def _reason_against(self, found: Found) -> str | None:
+        if found.key.size > self.limits.max_file:
+            return "larger than artifacts.max_file"
+        taken = {path: size for path, (size, _) in self.large.items()}
+        taken |= {path: one.size for path, one in self.new_large.items()}
+        if sum(size for path, size in taken.items() if path != found.path) + found.key.size > self.limits.max_total:
+            return "all large files together are larger than artifacts.max_total"
+        last = None if self._everything else self.large.get(found.path)
+        if last is not None and times.parse(self.now) - times.parse(last[1]) < self.limits.interval:
+            return f"captured at {last[1]}; a large file is captured again after artifacts.interval"
+        return None
+
+    def _put_unread_kind(self, name: str, found: Found) -> None:
+        try:
+            if found.kind == LINK:
+                meta = read.link_meta(self.files, found.real, found.name_hex)
+            else:
+                meta = read.folder_meta(found.name_hex)
+        except OSError as error:
+            self.report.unread[found.path] = error.strerror or str(error)
+            return
+        self._note(found.path, self.overlay.put(found.path, self._with_attachment(found.path, meta, 0), b""))
+        self._remember(name, found)
+
+    def _put(self, name: str, found: Found, content: read.Content, secrets: list[Secret]) -> None:
+        data, cuts = self.cutter.cut(found.path, content.data, secrets)
+        meta = self._with_attachment(found.path, read.file_meta(content.key, found.name_hex), len(data))
+        old = self.overlay.meta(found.path) or {}
+        if metas.RECORDS in old:
+            meta[metas.RECORDS] = old[metas.RECORDS]
+        if cuts:
+            meta[metas.CUTS] = cuts
+        self._note(found.path, self.overlay.put(found.path, meta, data))
+        if self._is_large(found):
+            self.new_large[found.path] = Large(found.key.size, self.now)
+        self._remember(name, found._replace(key=content.key))
+
+    def _with_attachment(self, path: str, meta: JsonObject, size: int) -> JsonObject:
+        if not path.startswith(layout.ARTIFACTS) or not metas.is_file(meta):
+            return meta
+        old = (self.overlay.meta(path) or {}).get(metas.ATTACHMENT)
+        kept = old or {"id": self.attachment_id(path)}
+        tier = 3 if size > self.limits.threshold else 2
+        return {**meta, metas.ATTACHMENT: {**kept, "media_type": media_type(path), "tier": tier}}
+
+    def _note(self, path: str, changed: bool) -> None:
+        if changed:
+            self.changed.add(path)
+
+    def _remember(self, name: str, found: Found) -> None:
+        racy = found.key.mtime_ns >= self.started_ns - RACY_NS and found.kind == FILE
+        self.seen[name] = Known(found.path, found.key, racy)
+
+    def _forget_former_path(self, name: str, found: Found, known: dict[str, Known]) -> None:
+        """The same file under another archive path: it became an artifact, or is none any more."""
+        former = known.get(name)
+        if former is not None and former.path != found.path:
+            self._remove(former.path)
+
+    def _drop_gone(self, scan: Scan, known: dict[str, Known], roots: list[Root]) -> None:
+        for name, one in known.items():
+            if name in scan.found:
+                continue
+            if scan.keeps(name):
+                self.report.unread_files += 1
+            elif self._is_gone(name, one, scan, roots):
+                self._remove(one.path)
+                self.unseen.add(name)
+            else:
+                self.report.unstable[one.path] = "it came back while the folder was read"
+
+    def _is_gone(self, name: str, one: Known, scan: Scan, roots: list[Root]) -> bool:
+        """Ignored now, or the system says that there is nothing of this name."""
+        root = next(root for root in roots if name.startswith(root.prefix))
+        relative = name[len(root.prefix) :]
+        if stat.S_ISDIR(one.key.mode) or _was_skipped(root.prefix + names.archive_name(relative)[0], scan):
+            return True
+        try:
+            self.files.lstat(os.path.join(os.path.realpath(root.folder), relative))
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError as error:
+            self.report.unread[one.path] = error.strerror or str(error)
+        return False
+
+    def _remove(self, path: str) -> None:
+        if path in self.overlay.puts and self.overlay.puts[path] is not None:
+            return
+        self.cutter.release(path)
+        self._note(path, self.overlay.remove(path))
+
+    def _differs(self, found: Found, known: Known | None) -> bool:
+        """Whether a file has to be read. One whose time is as young as the last look could have changed since; of
+        large ones the next change will tell."""
+        if known is None or known.path != found.path:
+            return True
+        if found.kind == FOLDER:
+            return False
+        return known.key != found.key or (known.racy and not self._is_large(found))
+
+    def put_rows(self, tables: dict[str, bytes], former: Iterable[str]) -> None:
+        """The rows of the runtime's databases, a file for each table."""
+        for path, data in tables.items():
+            body, cuts = self.cutter.cut(path, data, [])
+            self._note(path, self.overlay.put(path, {metas.CUTS: cuts} if cuts else {}, body))
+        for path in former:
+            if path not in tables:
+                self._remove(path)
+
+
+def _was_skipped(path: str, scan: Scan) -> bool:
+    if path in scan.skipped:
+        return True
+    pieces = path.split("/")
+    return any("/".join(pieces[:end]) + "/" in scan.skipped for end in range(1, len(pieces)))

@@ -1,0 +1,81 @@
+"""Whether the clock can be believed. Thinning, sealing and what expires run only on a time that is trusted.
+
+The *anchor* is the last trusted moment: wall clock, seconds since boot, which boot. In the same boot the wall clock has
+to agree with the anchor plus the time since, within a day. After a reboot nothing says how long the machine was off:
+up to 45 days forward are believed. A clock behind the anchor, or further ahead, is not, until it agrees again or the
+user confirms it (`confirm`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import msgspec
+
+from lifeboat_alf import codec, times
+from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_daemon.context import Context
+from lifeboat_endpoint.vault import SequenceRow
+
+TOLERANCE = timedelta(days=1)
+LONGEST_OFF = timedelta(days=45)
+_REFRESH = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A moment that was trusted. `since_boot` in seconds, `boot` says which boot ("" where the system cannot tell)."""
+
+    wall: datetime
+    since_boot: float
+    boot: str
+
+
+def believes(anchor: Anchor | None, wall: datetime, since_boot: float, boot: str) -> bool:
+    """Whether a wall clock fits an anchor."""
+    if anchor is None:
+        return True
+    same_boot = bool(boot) and boot == anchor.boot and since_boot >= anchor.since_boot
+    if same_boot:
+        expected = anchor.wall + timedelta(seconds=since_boot - anchor.since_boot)
+        return abs(wall - expected) <= TOLERANCE
+    return -TOLERANCE <= wall - anchor.wall <= LONGEST_OFF
+
+
+def is_trusted(context: Context, newest: SequenceRow | None = None) -> bool:
+    """Whether the time is trusted now. Without an anchor the newest sequence is one, from an unknown boot."""
+    clock = context.clock
+    anchor = _read(context)
+    if anchor is None and newest is not None:
+        anchor = Anchor(times.parse(newest.time), 0.0, "")
+    return believes(anchor, clock.now(), clock.since_boot(), clock.boot_id())
+
+
+def note(context: Context, newest: SequenceRow | None = None) -> None:
+    """Move the anchor to now, when now is trusted (after a commit; at most hourly, it is only a cache)."""
+    if not is_trusted(context, newest):
+        return
+    anchor = _read(context)
+    clock = context.clock
+    if anchor is None or anchor.boot != clock.boot_id() or clock.now() - anchor.wall >= _REFRESH:
+        _write(context)
+
+
+def confirm(context: Context) -> None:
+    """The user says that the clock is right."""
+    _write(context)
+
+
+def _write(context: Context) -> None:
+    clock = context.clock
+    document = {"wall": times.to_text(clock.now()), "since_boot": clock.since_boot(), "boot": clock.boot_id()}
+    write_atomic(context.files, context.home.state_folder / "clock.json", codec.encode(document))
+
+
+def _read(context: Context) -> Anchor | None:
+    try:
+        document = codec.decode(read_all(context.files, context.home.state_folder / "clock.json"))
+        return Anchor(times.parse(document["wall"]), float(document["since_boot"]), str(document["boot"]))
+    except (FileNotFoundError, msgspec.DecodeError, KeyError, ValueError, TypeError):
+        return None

@@ -1,0 +1,158 @@
+"""`state/<id>.db`: the stat cache, the search index, and look-ups that follow from the vault. Nothing in it is a
+decision: it is thrown away when it is missing, damaged, older or of another vault, and filled again from the vault."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from lifeboat_alf import codec
+from lifeboat_daemon.capture.scan import Known, StatKey
+
+VERSION = 1
+_TABLES = """
+create table fact(key text primary key, value text not null) without rowid;
+create table seen(native blob primary key, path text not null, size integer not null, mtime_ns integer not null,
+    ctime_ns integer not null, inode integer not null, mode integer not null, racy integer not null) without rowid;
+create table large(path text primary key, size integer not null, captured_at text not null) without rowid;
+create table artifact(path text primary key, name text not null) without rowid;
+create index artifact_name on artifact(name);
+create table successor(id text primary key, supersedes text not null, place integer not null) without rowid;
+create index successor_of on successor(supersedes, place);
+create table memory(number integer primary key, id text not null unique, content text not null, origin text not null,
+    type text not null, namespace text not null, tags text not null, identity_version integer,
+    sequence integer not null);
+create virtual table words using fts5(content, origin, type, content='memory', content_rowid='number',
+    tokenize="unicode61 remove_diacritics 2");
+"""
+
+
+class StateDb:
+    """One agent's caches. Opened for one piece of work and closed again."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self.connection = connection
+        self.path = path
+
+    @classmethod
+    def open(cls, path: Path, vault_id: str) -> StateDb:
+        """Open, or make anew what cannot be used. Raises OSError when even that fails."""
+        try:
+            return cls._connect(path, vault_id)
+        except sqlite3.DatabaseError:
+            throw_away(path)
+            return cls._connect(path, vault_id)
+
+    @classmethod
+    def _connect(cls, path: Path, vault_id: str) -> StateDb:
+        fresh = not path.exists()
+        if fresh:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+        connection = sqlite3.connect(path, isolation_level=None)
+        try:
+            connection.execute("pragma journal_mode=wal")
+            connection.execute("pragma synchronous=normal")
+            state = cls(connection, path)
+            if connection.execute("pragma user_version").fetchone()[0] == 0:
+                state._create(vault_id)
+            elif not state._fits(vault_id):
+                raise sqlite3.DatabaseError("of another version or vault")
+        except BaseException:
+            connection.close()
+            raise
+        return state
+
+    def _create(self, vault_id: str) -> None:
+        self.connection.executescript(f"begin;{_TABLES}pragma user_version={VERSION};commit;")
+        self.put("vault", vault_id)
+
+    def _fits(self, vault_id: str) -> bool:
+        version = self.connection.execute("pragma user_version").fetchone()[0]
+        return bool(version == VERSION and self.get("vault") == vault_id)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def __enter__(self) -> StateDb:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing."""
+        self.connection.execute("begin immediate")
+        try:
+            yield
+        except BaseException:
+            self.connection.execute("rollback")
+            raise
+        self.connection.execute("commit")
+
+    def get(self, key: str) -> Any:
+        """A small fact, None when it is not known."""
+        row = self.connection.execute("select value from fact where key = ?", (key,)).fetchone()
+        return None if row is None else codec.decode(row[0].encode())
+
+    def put(self, key: str, value: Any) -> None:
+        self.connection.execute("insert or replace into fact values (?, ?)", (key, codec.encode(value).decode()))
+
+    def seen(self) -> dict[str, Known]:
+        """What the last capture saw, by native name."""
+        rows = self.connection.execute("select native, path, size, mtime_ns, ctime_ns, inode, mode, racy from seen")
+        return {os.fsdecode(row[0]): Known(row[1], StatKey(*row[2:7]), bool(row[7])) for row in rows}
+
+    def put_seen(self, changed: dict[str, Known], removed: Iterable[str]) -> None:
+        self.connection.executemany("delete from seen where native = ?", ((os.fsencode(name),) for name in removed))
+        self.connection.executemany(
+            "insert or replace into seen values (?, ?, ?, ?, ?, ?, ?, ?)",
+            ((os.fsencode(name), one.path, *one.key, one.racy) for name, one in changed.items()),
+        )
+
+    def forget_seen(self) -> None:
+        """Look at every file again at the next capture."""
+        self.connection.execute("delete from seen")
+
+    def large(self) -> dict[str, tuple[int, str]]:
+        """Large artifacts by archive path: size and time of the last capture."""
+        rows = self.connection.execute("select path, size, captured_at from large")
+        return {path: (size, moment) for path, size, moment in rows}
+
+    def put_large(self, path: str, size: int, captured_at: str) -> None:
+        self.connection.execute("insert or replace into large values (?, ?, ?)", (path, size, captured_at))
+
+    def drop_large(self, path: str) -> None:
+        self.connection.execute("delete from large where path = ?", (path,))
+
+    def artifacts_named(self, name: str) -> list[str]:
+        """Archive paths of the artifacts with a file name (folded)."""
+        rows = self.connection.execute("select path from artifact where name = ? order by path", (name.casefold(),))
+        return [row[0] for row in rows]
+
+    def winner(self, record_id: str) -> str:
+        """The id of the record that counts in a chain that goes through `record_id` (forwards)."""
+        known = {record_id}
+        while True:
+            row = self.connection.execute(
+                "select id from successor where supersedes = ? order by place desc limit 1", (record_id,)
+            ).fetchone()
+            if row is None or row[0] in known:
+                return record_id
+            record_id = row[0]
+            known.add(record_id)
+
+
+def throw_away(path: Path) -> None:
+    """Remove a cache with everything beside it."""
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def is_folder(known: Known) -> bool:
+    return stat.S_ISDIR(known.key.mode)
