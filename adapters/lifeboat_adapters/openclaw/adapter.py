@@ -1,0 +1,91 @@
+"""OpenClaw as an adapter: one door to what the modules of this package decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters.contract import (
+    Derivation,
+    FoundAgent,
+    Installation,
+    NextStep,
+    Placement,
+    Rendered,
+    Root,
+    Row,
+    Secret,
+    Section,
+)
+from lifeboat_adapters.openclaw import (
+    capabilities,
+    databases,
+    discovery,
+    hints,
+    identity,
+    next_steps,
+    paths,
+    placement,
+    principals,
+    rendering,
+    secrets,
+    splitting,
+)
+
+JsonObject = dict[str, Any]
+
+DERIVATIONS = (identity.DERIVATION, principals.DERIVATION, *hints.DERIVATIONS)
+
+
+class OpenClaw:
+    """`contract.Adapter` for OpenClaw of February and of September 2026."""
+
+    runtime = paths.RUNTIME
+    splitter_version = splitting.VERSION
+
+    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
+        return discovery.discover(environment, user_home)
+
+    def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
+        return discovery.locate(workspace, environment, user_home)
+
+    def recognises(self, workspace: Path) -> bool:
+        return discovery.recognises(workspace)
+
+    def roots(self, installation: Installation) -> Sequence[Root]:
+        workspace = Root(paths.RAW, installation.workspace)
+        if installation.state_dir is None:
+            return (workspace,)
+        return (workspace, Root(paths.HOME, installation.state_dir, placement.HOME_FILES))
+
+    def place(self, path: str, *, is_folder: bool) -> Placement:
+        return placement.place(path, is_folder=is_folder)
+
+    def exclusion(self, path: str, *, is_folder: bool) -> str | None:
+        """Why a path is not captured, None when it is."""
+        return placement.exclusion(path, is_folder=is_folder)
+
+    def split(self, path: str, text: str) -> list[Section] | None:
+        return splitting.split(path, text)
+
+    def secrets(self, path: str, data: bytes) -> list[Secret] | None:
+        return secrets.find(path, data)
+
+    def derivations(self) -> Sequence[Derivation]:
+        return DERIVATIONS
+
+    def rows(self, installation: Installation, *, transcripts: bool) -> Iterator[Row]:
+        return databases.rows(installation, transcripts=transcripts)
+
+    def databases(self, installation: Installation) -> list[Path]:
+        return databases.databases(installation)
+
+    def render(self, state: Any) -> Iterator[Rendered]:
+        return rendering.render(state)
+
+    def missing_on_host(self, identity: JsonObject) -> list[JsonObject]:
+        return capabilities.missing(identity)
+
+    def next_steps(self, installation: Installation, state: Any) -> list[NextStep]:
+        return next_steps.next_steps(installation, state)

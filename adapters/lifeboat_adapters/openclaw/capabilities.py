@@ -1,0 +1,143 @@
+"""Capabilities of an agent from its notes and its skills, and what of them this machine lacks (ALF §3.2.6, §6.2)."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from lifeboat_adapters.openclaw import reading
+
+JsonObject = dict[str, Any]
+
+_TITLES = re.compile(r"\b(capabilities|abilities|what (i|you) can do)\b")
+_REQUIRES = re.compile(r"\s*\((?:requires|needs):?\s+([^)]{1,200})\)", re.IGNORECASE)
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
+_BINS = re.compile(r"""["']?(?:bins|anyBins)["']?\s*:\s*(?:\[([^\]]*)\]|((?:\s*\n\s+-\s+[^\n]+)+))""")
+_SYSTEMS = re.compile(r"""["']?os["']?\s*:\s*\[([^\]]*)\]""")
+_SYSTEM_NAMES = {"darwin": "macOS", "linux": "Linux", "win32": "Windows"}
+_WORD = re.compile(r"[A-Za-z0-9][\w.+-]*")
+
+PROGRAMS = {
+    "docker": "docker",
+    "podman": "podman",
+    "git": "git",
+    "ffmpeg": "ffmpeg",
+    "curl": "curl",
+    "jq": "jq",
+    "node": "node",
+    "node.js": "node",
+    "npm": "npm",
+    "python": "python3",
+    "chrome": "google-chrome",
+    "chromium": "chromium",
+    "pandoc": "pandoc",
+    "imagemagick": "magick",
+    "kubectl": "kubectl",
+    "kubernetes": "kubectl",
+    "terraform": "terraform",
+    "ssh": "ssh",
+    "tmux": "tmux",
+    "gh": "gh",
+    "applescript": "osascript",
+    "postgresql": "psql",
+    "sqlite": "sqlite3",
+}
+"""Words in a requirement, and the program that shows it is met."""
+
+Which = Callable[[str], str | None]
+
+
+def from_notes(text: str) -> list[JsonObject]:
+    """`- Docker management: builds tiles (requires: docker)` under a heading about capabilities."""
+    return [_from_item(item) for item in reading.items(reading.under(text, _TITLES))]
+
+
+def _from_item(item: str) -> JsonObject:
+    needs = _REQUIRES.search(item)
+    name, _, description = reading.plain(_REQUIRES.sub("", item)).partition(":")
+    return _capability(name.strip(), description.strip(), needs[1].strip() if needs else "")
+
+
+def from_skill(folder_name: str, text: str) -> JsonObject:
+    """A skill from the front matter of its SKILL.md: name, description, required programs and systems."""
+    front = _FRONT_MATTER.match(text)
+    matter = front[1] if front else ""
+    needs = [*_quoted_words(_BINS.findall(matter)), *_systems(matter)]
+    return _capability(_field(matter, "name") or folder_name, _field(matter, "description"), ", ".join(needs))
+
+
+def _capability(name: str, description: str, needs: str) -> JsonObject:
+    found: JsonObject = {"name": name}
+    if description:
+        found["description"] = description
+    found["portability"] = "host_dependent" if needs else "intrinsic"
+    return found | ({"host_requirements": needs} if needs else {})
+
+
+def _field(matter: str, name: str) -> str:
+    """A plain, quoted or folded value at the margin of front matter."""
+    found = re.search(rf"^{name}:[ \t]*(.*)((?:\n[ \t]+[^\n]*)*)", matter, re.MULTILINE)
+    if found is None:
+        return ""
+    value = found[1].strip()
+    if value in (">", "|", ">-", "|-", ""):
+        return " ".join(found[2].split())
+    return value[1:-1] if value[0] in "\"'" and value[-1] == value[0] else value
+
+
+def _quoted_words(found: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for inline, block in found:
+        for part in inline.split(",") if inline else block.split("\n"):
+            word = part.strip().removeprefix("- ").strip("\"' ")
+            if word:
+                yield word
+
+
+def _systems(matter: str) -> list[str]:
+    words = _quoted_words((inline, "") for inline in _SYSTEMS.findall(matter))
+    names = [_SYSTEM_NAMES.get(word, word) for word in words]
+    return [" or ".join(names)] if names else []
+
+
+def once(found: Iterable[JsonObject]) -> list[JsonObject]:
+    """The first capability of each name."""
+    by_name: dict[str, JsonObject] = {}
+    for item in found:
+        if item["name"]:
+            by_name.setdefault(item["name"].casefold(), item)
+    return list(by_name.values())
+
+
+def missing(identity: JsonObject, which: Which = shutil.which) -> list[JsonObject]:
+    """Host-dependent capabilities, of the agent and its sub-agents, that this machine lacks or that cannot be checked:
+    [{name, host_requirements, reason}]. One without `portability` is intrinsic."""
+    structured = identity.get("structured") or {}
+    roster = [item for helper in structured.get("sub_agents") or [] for item in helper.get("capabilities") or []]
+    found = []
+    for capability in (*(structured.get("capabilities") or []), *roster):
+        reason = _reason(capability, which)
+        if reason is not None:
+            needs = str(capability.get("host_requirements") or "")
+            found.append({"name": capability.get("name"), "host_requirements": needs, "reason": reason})
+    return found
+
+
+def _reason(capability: JsonObject, which: Which) -> str | None:
+    if capability.get("portability") != "host_dependent":
+        return None
+    programs = programs_in(str(capability.get("host_requirements") or ""))
+    if not programs:
+        return "cannot be checked"
+    absent = [program for program in programs if which(program) is None]
+    return f"not found: {', '.join(absent)}" if absent else None
+
+
+def programs_in(needs: str) -> list[str]:
+    """The programs that a requirement names: words of the table, and plain lists of words as skills write them."""
+    parts = [part.strip() for part in needs.split(",")]
+    if all(_WORD.fullmatch(part) and part.lower() == part for part in parts):
+        return list(dict.fromkeys(PROGRAMS.get(part, part) for part in parts))
+    words = (word.lower() for word in _WORD.findall(needs))
+    return list(dict.fromkeys(PROGRAMS[word] for word in words if word in PROGRAMS))

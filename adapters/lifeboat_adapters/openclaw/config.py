@@ -1,0 +1,93 @@
+"""`openclaw.json`: JSON5, with agents as a map (2026.9) or as a list (2026.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyjson5
+
+from lifeboat_adapters.errors import RuntimeConfigError
+
+JsonObject = dict[str, Any]
+
+MAIN = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredAgent:
+    """One agent as configured. `workspace` is as written, None when the default applies; `values` is its object."""
+
+    id: str
+    workspace: str | None
+    values: JsonObject
+    default: bool
+
+    @property
+    def name(self) -> str | None:
+        """The configured name: that of the identity counts before that of the entry."""
+        return text(self.values, "identity", "name") or text(self.values, "name")
+
+
+def read(path: Path) -> JsonObject:
+    """The configuration in a file; {} when there is none. Raises RuntimeConfigError."""
+    try:
+        return parse(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise RuntimeConfigError(f"{path}: {error}", fix="openclaw doctor --fix") from error
+
+
+def parse(data: bytes) -> JsonObject:
+    """A configuration, also one whose secrets were cut out. Raises ValueError when it is not one JSON5 object."""
+    value = pyjson5.decode(data.decode("utf-8-sig"))
+    if not isinstance(value, dict):
+        raise ValueError("the configuration is not an object")
+    return value
+
+
+def agents(values: JsonObject) -> list[ConfiguredAgent]:
+    """Every configured agent, the default one first; `main` alone where none is configured."""
+    entries = _entries(values)
+    if not entries:
+        return [ConfiguredAgent(MAIN, None, {}, True)]
+    default = _default_id(entries)
+    found = [ConfiguredAgent(id, text(entry, "workspace"), entry, id == default) for id, entry in entries.items()]
+    return sorted(found, key=lambda agent: not agent.default)
+
+
+def agent(values: JsonObject, native_id: str) -> ConfiguredAgent | None:
+    """One agent by its id."""
+    return next((found for found in agents(values) if found.id == native_id), None)
+
+
+def _entries(values: JsonObject) -> dict[str, JsonObject]:
+    mapped = get(values, "agents", "entries")
+    found = {key: entry for key, entry in mapped.items() if isinstance(entry, dict)} if isinstance(mapped, dict) else {}
+    listed = get(values, "agents", "list")
+    for entry in listed if isinstance(listed, list) else []:
+        if isinstance(entry, dict) and isinstance(entry.get("id"), str):
+            found.setdefault(entry["id"], entry)
+    return found
+
+
+def _default_id(entries: dict[str, JsonObject]) -> str:
+    marked = (id for id, entry in entries.items() if entry.get("default") is True)
+    return next(marked, MAIN if MAIN in entries else next(iter(entries)))
+
+
+def get(values: Any, *keys: str) -> Any:
+    """A value deep in nested objects, None when a step is missing or is not an object."""
+    for key in keys:
+        if not isinstance(values, dict):
+            return None
+        values = values.get(key)
+    return values
+
+
+def text(values: Any, *keys: str) -> str | None:
+    """`get`, where only a string with something in it counts."""
+    value = get(values, *keys)
+    return value.strip() if isinstance(value, str) and value.strip() else None

@@ -1,0 +1,256 @@
+"""Durable rows of OpenClaw's databases: read in one transaction, nothing written, nothing copied.
+
+The control plane database holds the schedule, each agent's own database its intentions, where its memories came from,
+and its transcripts. Tables that hold credentials or belong to this machine are never touched. Columns are taken as
+they are found: the schema changes with almost every release.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters.contract import Installation, Row
+from lifeboat_adapters.errors import RuntimeDatabaseError
+from lifeboat_adapters.openclaw import config, host, paths
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+JsonObject = dict[str, Any]
+
+LARGEST_EVENT = 64 * 1024 * 1024
+"""Bytes that one compressed transcript event may unfold to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table to read. `agent_columns` say whose a row is; `left_out` are columns that say what happened last, not
+    what was meant (a job's last run), or that can be computed again."""
+
+    name: str
+    agent_columns: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+STATE_TABLES = (
+    Table("cron_jobs", ("agent_id", "owner_agent_id"), ("state_json", "runtime_updated_at_ms", "updated_at")),
+    Table("cron_job_scratch"),
+)
+AGENT_TABLES = (
+    Table("standing_intents", left_out=("trigger_embedding",)),
+    Table("memory_entry_origins", ("agent_id",)),
+)
+TRANSCRIPT_TABLES = (Table("session_windows"), Table("session_nodes"), Table("transcript_events"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    state: Path
+    agent: Path
+    legacy_jobs: Path
+    owner: config.ConfiguredAgent
+
+
+def databases(installation: Installation) -> list[Path]:
+    """The files that `rows` reads and that are there, with their write-ahead logs: a commit may change only those."""
+    sources = _sources(installation)
+    if sources is None:
+        return []
+    files = (sources.state, _log_of(sources.state), sources.agent, _log_of(sources.agent), sources.legacy_jobs)
+    return [path for path in files if path.is_file()]
+
+
+def rows(installation: Installation, *, transcripts: bool = False) -> Iterator[Row]:
+    """Every durable row of one agent, by file and key. Raises RuntimeDatabaseError when one cannot be read whole now;
+    what was captured before then stays."""
+    sources = _sources(installation)
+    if sources is None:
+        return
+    if sources.state.is_file():
+        yield from _read(sources.state, "state", STATE_TABLES, sources.owner)
+    elif sources.legacy_jobs.is_file():
+        yield from _legacy_jobs(sources.legacy_jobs, sources.owner)
+    if sources.agent.is_file():
+        tables = AGENT_TABLES + (TRANSCRIPT_TABLES if transcripts else ())
+        yield from _read(sources.agent, "agent", tables, sources.owner)
+
+
+def _sources(installation: Installation) -> _Sources | None:
+    if installation.state_dir is None:
+        return None
+    folder = installation.state_dir
+    values = config.read(installation.config) if installation.config else {}
+    known = config.agent(values, installation.native_id)
+    owner = known or config.ConfiguredAgent(installation.native_id, None, {}, installation.native_id == config.MAIN)
+    place = host.StateFolder(folder, folder / paths.CONFIG, folder.parent)
+    return _Sources(folder / host.STATE_DATABASE, place.database_of(owner), folder / host.LEGACY_JOBS, owner)
+
+
+def _read(path: Path, name: str, tables: tuple[Table, ...], owner: config.ConfiguredAgent) -> Iterator[Row]:
+    try:
+        before = _stamp(path)
+        with closing(_open(path)) as connection:
+            connection.execute("BEGIN")
+            jobs: set[str] = set()
+            for table in tables:
+                yield from _rows_of(connection, name, table, owner, jobs)
+        if before.log is None and _stamp(path) != before:
+            raise RuntimeDatabaseError(f"{path} changed while it was read")
+    except (sqlite3.Error, OSError) as error:
+        raise RuntimeDatabaseError(f"{path}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Stamp:
+    file: tuple[int, int, int]
+    log: int | None
+
+
+def _stamp(path: Path) -> _Stamp:
+    """What tells whether a database without a log was written to."""
+    stat = os.stat(path)
+    log = _log_of(path)
+    return _Stamp((stat.st_size, stat.st_mtime_ns, stat.st_ino), log.stat().st_size or None if log.is_file() else None)
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """Open without leaving a trace: a closed database as immutable; one in use through the shared memory that its user
+    made. A log without shared memory would make SQLite create it in the runtime's folder, so it is left alone."""
+    in_use = _stamp(path).log is not None
+    if in_use and not path.with_name(f"{path.name}-shm").is_file():
+        raise RuntimeDatabaseError(f"{path} was not closed properly", fix="openclaw doctor")
+    mode = "mode=ro" if in_use else "mode=ro&immutable=1"
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, timeout=2)
+    connection.text_factory = _text
+    return connection
+
+
+def _text(data: bytes) -> str | bytes:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
+
+
+def _rows_of(
+    connection: sqlite3.Connection, database: str, table: Table, owner: config.ConfiguredAgent, jobs: set[str]
+) -> Iterator[Row]:
+    """The agent's rows of one table, by key; none when the table is not there. `jobs` collects the agent's cron jobs,
+    which say whose the notes of a job are."""
+    columns, keys = _columns(connection, table.name)
+    if not columns:
+        return
+    order = ", ".join(f'"{key}"' for key in keys) or "rowid"
+    for values in connection.execute(f'SELECT {order}, * FROM "{table.name}" ORDER BY {order}'):
+        count = max(len(keys), 1)
+        row = dict(zip(columns, values[count:], strict=True))
+        if table.name == "cron_job_scratch" and row.get("job_id") not in jobs:
+            continue
+        if not _belongs(row, table, owner):
+            continue
+        if table.name == "cron_jobs":
+            jobs.add(row.get("job_id", ""))
+        path = f"{paths.DATABASES}{database}/{table.name}.jsonl"
+        yield Row(path, _key(values[:count]), _durable(row, table))
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> tuple[list[str], list[str]]:
+    """All columns, and those of the primary key in its order."""
+    found = list(connection.execute(f'PRAGMA table_info("{table}")'))
+    keys = sorted((column for column in found if column[5]), key=lambda column: int(column[5]))
+    return [column[1] for column in found], [column[1] for column in keys]
+
+
+def _belongs(row: JsonObject, table: Table, owner: config.ConfiguredAgent) -> bool:
+    """Whether a row is this agent's: one that names nobody is the default agent's."""
+    named = [row[column] for column in table.agent_columns if row.get(column)]
+    if not table.agent_columns or not named:
+        return not table.agent_columns or owner.default
+    return bool(owner.id == named[0])
+
+
+def _key(values: tuple[Any, ...]) -> str:
+    return "\x1f".join(f"{value:020d}" if isinstance(value, int) else str(value) for value in values)
+
+
+def _durable(row: JsonObject, table: Table) -> JsonObject:
+    kept = {name: value for name, value in row.items() if name not in table.left_out}
+    if table.name == "transcript_events":
+        kept = _unfolded(kept)
+    if isinstance(kept.get("job_json"), str):
+        kept["job_json"] = _without_run_state(kept["job_json"])
+    return {name: _json(value) for name, value in kept.items()}
+
+
+def _unfolded(event: JsonObject) -> JsonObject:
+    """A transcript event as text, however it was stored; one that does not unfold stays as it is."""
+    packed = event.get("event_zstd")
+    if not isinstance(packed, bytes):
+        return {key: value for key, value in event.items() if key != "event_zstd"}
+    unfolding = zstd.ZstdDecompressor()
+    try:
+        text = unfolding.decompress(packed, max_length=LARGEST_EVENT).decode()
+    except (zstd.ZstdError, UnicodeDecodeError):
+        return event
+    if not unfolding.eof:
+        return event
+    return {key: value for key, value in {**event, "event_json": text}.items() if key != "event_zstd"}
+
+
+def _without_run_state(text: str) -> str:
+    """A job without what its last run left in it."""
+    try:
+        job = json.loads(text)
+    except ValueError:
+        return text
+    if not isinstance(job, dict) or not ("state" in job or "updatedAtMs" in job):
+        return text
+    return json.dumps({key: value for key, value in job.items() if key not in ("state", "updatedAtMs")})
+
+
+def _json(value: Any) -> Any:
+    """A value as JSON can hold it: bytes as base64, numbers that are none as their name."""
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"real": str(value)}
+    return value
+
+
+def _legacy_jobs(path: Path, owner: config.ConfiguredAgent) -> Iterator[Row]:
+    """`cron/jobs.json` of 2026.2 as the rows it becomes in later releases."""
+    try:
+        jobs = config.get(json.loads(path.read_bytes()), "jobs")
+    except (OSError, ValueError) as error:
+        raise RuntimeDatabaseError(f"{path}: {error}") from error
+    mine = [job for job in jobs or [] if isinstance(job, dict) and _owns(job, owner)]
+    for job in sorted(mine, key=lambda job: str(job.get("id"))):
+        values = {
+            "job_id": str(job.get("id")),
+            "name": job.get("name"),
+            "enabled": int(bool(job.get("enabled", True))),
+            "agent_id": job.get("agentId"),
+            "payload_kind": config.text(job, "payload", "kind"),
+            "job_json": _without_run_state(json.dumps(job)),
+        }
+        yield Row(paths.CRON_JOBS, str(job.get("id")), values)
+
+
+def _owns(job: JsonObject, owner: config.ConfiguredAgent) -> bool:
+    return owner.default if not job.get("agentId") else bool(job["agentId"] == owner.id)

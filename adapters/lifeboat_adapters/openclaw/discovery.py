@@ -1,0 +1,132 @@
+"""Which agents are on this machine, and which installation a workspace belongs to.
+
+Nothing of OpenClaw is run for it: its own listing makes files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from lifeboat_adapters.contract import FoundAgent, Installation
+from lifeboat_adapters.errors import NotAWorkspace, RuntimeConfigError
+from lifeboat_adapters.openclaw import config, host, paths, reading
+
+_CERTAIN = (paths.SOUL, paths.IDENTITY)
+_LIKELY = (paths.AGENTS, paths.USER, paths.MEMORY, paths.TOOLS, paths.HEARTBEAT, "BOOTSTRAP.md", "memory")
+
+
+def recognises(workspace: Path) -> bool:
+    """Whether a folder looks like a workspace: SOUL.md or IDENTITY.md, or two of the other well-known names."""
+    if any((workspace / name).is_file() for name in _CERTAIN):
+        return True
+    return sum((workspace / name).exists() for name in _LIKELY) >= 2
+
+
+def discover(environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
+    """Every configured agent whose workspace is there, each workspace once, default agents first."""
+    found: dict[Path, FoundAgent] = {}
+    for state in host.state_folders(environment, user_home):
+        for agent, workspace in _workspaces(state):
+            if workspace.is_dir():
+                name = agent.name or _name_in(workspace) or agent.id
+                item = FoundAgent(paths.RUNTIME, agent.id, name, workspace, state.folder)
+                found.setdefault(workspace.resolve(), item)
+    return list(found.values())
+
+
+def _workspaces(state: host.StateFolder) -> Iterator[tuple[config.ConfiguredAgent, Path]]:
+    """Agents of a state folder; where its configuration cannot be read, what its folder names say."""
+    try:
+        values = config.read(state.config)
+    except RuntimeConfigError:
+        yield from _by_folder_names(state)
+        return
+    for agent in config.agents(values):
+        yield agent, state.workspace_of(agent, values)
+
+
+def _by_folder_names(state: host.StateFolder) -> Iterator[tuple[config.ConfiguredAgent, Path]]:
+    for folder in sorted(state.folder.glob("workspace*")):
+        name = _id_by_folder_name(folder)
+        yield config.ConfiguredAgent(name, None, {}, name == config.MAIN), folder
+
+
+def _id_by_folder_name(workspace: Path) -> str:
+    name = workspace.name
+    if name == "workspace":
+        return config.MAIN
+    return name.removeprefix("workspace-") or config.MAIN
+
+
+def locate(workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
+    """The installation around a workspace. Raises NotAWorkspace, or RuntimeConfigError where its configuration is
+    there but cannot be read: a guess now would be another agent later."""
+    if not recognises(workspace):
+        raise NotAWorkspace(f"{workspace} holds no SOUL.md, IDENTITY.md or other files of an OpenClaw agent")
+    unreadable: RuntimeConfigError | None = None
+    for state in _candidates(workspace, environment, user_home):
+        try:
+            installed = _installed_in(state, workspace, environment)
+        except RuntimeConfigError as error:
+            unreadable = unreadable or error
+            continue
+        if installed is not None:
+            return installed
+    if unreadable is not None:
+        raise unreadable
+    return _bare(workspace, environment)
+
+
+def _candidates(workspace: Path, environment: Mapping[str, str], user_home: Path) -> list[host.StateFolder]:
+    surrounding = host.around(workspace, user_home)
+    known = host.state_folders(environment, user_home)
+    return known if surrounding is None else [*known, surrounding]
+
+
+def _installed_in(state: host.StateFolder, workspace: Path, environment: Mapping[str, str]) -> Installation | None:
+    values = config.read(state.config)
+    for agent in config.agents(values):
+        if state.workspace_of(agent, values).resolve() == workspace.resolve():
+            return _installation(state, values, agent, workspace, environment)
+    return None
+
+
+def _installation(
+    state: host.StateFolder,
+    values: config.JsonObject,
+    agent: config.ConfiguredAgent,
+    workspace: Path,
+    environment: Mapping[str, str],
+) -> Installation:
+    return Installation(
+        runtime=paths.RUNTIME,
+        workspace=workspace,
+        native_id=agent.id,
+        name=agent.name or _name_in(workspace) or agent.id,
+        state_dir=state.folder,
+        config=state.config if state.config.is_file() else None,
+        layout=host.layout_of(state.folder, values),
+        version=config.text(values, "meta", "lastTouchedVersion"),
+        program=host.program(environment),
+    )
+
+
+def _bare(workspace: Path, environment: Mapping[str, str]) -> Installation:
+    """A workspace that no state folder knows: moved, restored, or another machine's."""
+    native_id = _id_by_folder_name(workspace)
+    return Installation(
+        runtime=paths.RUNTIME,
+        workspace=workspace,
+        native_id=native_id,
+        name=_name_in(workspace) or native_id,
+        program=host.program(environment),
+    )
+
+
+def _name_in(workspace: Path) -> str | None:
+    try:
+        text = (workspace / paths.IDENTITY).read_text("utf-8", "replace")
+    except OSError:
+        return None
+    return reading.pairs(text).get("name")

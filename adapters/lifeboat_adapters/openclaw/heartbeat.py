@@ -1,0 +1,23 @@
+"""The heartbeat checklist of 2026.9: the notes of a cron job, where HEARTBEAT.md was before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lifeboat_adapters.contract import Files
+from lifeboat_adapters.openclaw import config, paths
+from lifeboat_adapters.openclaw.documents import rows_of
+
+JsonObject = dict[str, Any]
+
+
+def checklist(files: Files) -> str:
+    """The notes of the agent's heartbeat jobs, in the order of their ids."""
+    jobs = {row.get("job_id") for row in rows_of(files.read(paths.CRON_JOBS)) if is_heartbeat(row)}
+    notes = (row.get("content") for row in rows_of(files.read(paths.CRON_SCRATCH)) if row.get("job_id") in jobs)
+    return "\n".join(note for note in notes if isinstance(note, str) and note)
+
+
+def is_heartbeat(row: JsonObject) -> bool:
+    """Whether a cron job is the heartbeat, by what it does or by its name."""
+    return row.get("payload_kind") == "heartbeat" or "heartbeat" in (config.text(row, "name") or "").lower()

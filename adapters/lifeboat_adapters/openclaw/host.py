@@ -1,0 +1,116 @@
+"""Where OpenClaw keeps its state on a machine: folders, environment variables, profiles. Looks, never touches."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lifeboat_adapters.openclaw import paths
+from lifeboat_adapters.openclaw.config import ConfiguredAgent, JsonObject, get, text
+
+STATE_DATABASE = "state/openclaw.sqlite"
+LEGACY_JOBS = "cron/jobs.json"
+_SIGNS = (paths.CONFIG, "state", "agents", "workspace")
+_PROFILE = re.compile(r"[\w.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class StateFolder:
+    """A state folder and where its configuration and default workspace are. `home` is what `~` means in it."""
+
+    folder: Path
+    config: Path
+    home: Path
+    default_workspace: Path | None = None
+
+    def workspace_of(self, agent: ConfiguredAgent, values: JsonObject) -> Path:
+        """An agent's workspace, absolute. The runtime's own order: the agent's, then the default, then the folder's."""
+        if agent.workspace is not None:
+            return self.expand(agent.workspace)
+        if not agent.default:
+            return self.folder / f"workspace-{agent.id}"
+        if self.default_workspace is not None:
+            return self.default_workspace
+        configured = text(values, "agents", "defaults", "workspace")
+        return self.expand(configured) if configured else self.folder / "workspace"
+
+    def expand(self, written: str) -> Path:
+        """A path as configured: `~` is the home, a relative one starts in the state folder."""
+        if written == "~" or written.startswith(("~/", "~\\")):
+            return self.home / written[2:]
+        return self.folder / written
+
+    def database_of(self, agent: ConfiguredAgent) -> Path:
+        """The agent's own database."""
+        folder = text(agent.values, "agentDir")
+        default = self.folder / "agents" / agent.id / "agent"
+        return (self.expand(folder) if folder else default) / "openclaw-agent.sqlite"
+
+
+def state_folders(environment: Mapping[str, str], user_home: Path) -> list[StateFolder]:
+    """Every state folder that is there: the one the environment names first, then all `.openclaw*` of the home."""
+    home = _path(environment, "OPENCLAW_HOME", user_home) or user_home
+    active = _active(environment, home, user_home)
+    others = [folder for base in dict.fromkeys((home, user_home)) for folder in _named(base)]
+    every = [active, *(StateFolder(folder, folder / paths.CONFIG, home) for folder in others)]
+    return [found for found in _once(every) if _is_state_folder(found)]
+
+
+def around(workspace: Path, user_home: Path) -> StateFolder | None:
+    """The state folder that a workspace lies in, None when what is around it is none."""
+    folder = workspace.parent
+    if not (folder / paths.CONFIG).is_file() and not (folder / STATE_DATABASE).is_file():
+        return None
+    return StateFolder(folder, folder / paths.CONFIG, user_home)
+
+
+def _active(environment: Mapping[str, str], home: Path, user_home: Path) -> StateFolder:
+    """What a plain `openclaw` started with this environment would use."""
+    profile = environment.get("OPENCLAW_PROFILE", "").strip()
+    named = f".openclaw-{profile}" if _PROFILE.fullmatch(profile) and profile != "default" else ".openclaw"
+    folder = _path(environment, "OPENCLAW_STATE_DIR", user_home) or home / named
+    return StateFolder(
+        folder,
+        _path(environment, "OPENCLAW_CONFIG_PATH", user_home) or folder / paths.CONFIG,
+        home,
+        _path(environment, "OPENCLAW_WORKSPACE_DIR", user_home),
+    )
+
+
+def _path(environment: Mapping[str, str], name: str, user_home: Path) -> Path | None:
+    value = environment.get(name, "").strip()
+    if not value:
+        return None
+    return user_home / value[2:] if value == "~" or value.startswith("~/") else Path(value).absolute()
+
+
+def _named(base: Path) -> list[Path]:
+    return sorted(path for path in base.glob(".openclaw*") if path.is_dir())
+
+
+def _once(found: list[StateFolder]) -> Iterator[StateFolder]:
+    seen: set[Path] = set()
+    for state in found:
+        real = state.folder.resolve()
+        if real not in seen:
+            seen.add(real)
+            yield state
+
+
+def _is_state_folder(state: StateFolder) -> bool:
+    return state.folder.is_dir() and (state.config.is_file() or any((state.folder / sign).exists() for sign in _SIGNS))
+
+
+def layout_of(folder: Path, values: JsonObject) -> str:
+    """Which generation laid out a state folder: `2026.9` (databases, agents as a map) or `2026.2`."""
+    modern = (folder / STATE_DATABASE).exists() or isinstance(get(values, "agents", "entries"), dict)
+    return "2026.9" if modern else "2026.2"
+
+
+def program(environment: Mapping[str, str]) -> Path | None:
+    """The `openclaw` command on this machine."""
+    found = shutil.which("openclaw", path=environment.get("PATH"))
+    return Path(found) if found else None

@@ -1,0 +1,122 @@
+"""A new document over the one before: what the files say replaces what they said, what they cannot say stays.
+
+A document may carry more than OpenClaw's files hold: personality scores from another runtime, a sub-agent's lineage,
+fields nobody here knows. So each document remembers (in `raw_source`) which of its fields were read from files. A
+remembered field that the files no longer say is gone; any other field stays as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from lifeboat_adapters.openclaw.paths import RUNTIME
+
+JsonObject = dict[str, Any]
+Path = tuple[str, ...]
+
+NAMED_LISTS: Mapping[Path, frozenset[str]] = {
+    ("structured", "capabilities"): frozenset(("name", "description", "portability", "host_requirements")),
+    ("structured", "sub_agents"): frozenset(("name", "description", "routing_hints", "model_hints", "status")),
+    ("structured", "relationships"): frozenset(("name", "relation", "notes")),
+}
+"""Lists whose items are the same when their names are, and which of an item's fields the files can say."""
+
+_GONE = object()
+
+
+def document(previous: JsonObject, fresh: JsonObject, *, forget: bool = True) -> JsonObject:
+    """A whole document from its `fresh` structured and prose parts. `forget`: remembered fields that the files no
+    longer say go."""
+    parts = ("structured", "prose")
+    known = {key: previous[key] for key in parts if isinstance(previous.get(key), dict)}
+    merged = overlay(known, fresh, read_paths(previous) if forget else frozenset())
+    rest = {key: value for key, value in previous.items() if key not in parts}
+    return {**rest, **merged, "source_format": RUNTIME, "raw_source": _remember(previous, fresh)}
+
+
+def overlay(previous: JsonObject, fresh: JsonObject, read: Collection[Path], above: Path = ()) -> JsonObject:
+    """`fresh` over what of `previous` was not `read` from files before. Fields keep their order, new ones follow."""
+    merged: JsonObject = {}
+    for key in dict.fromkeys((*previous, *fresh)):
+        path = (*above, key)
+        value = _merged(previous.get(key, _GONE), fresh.get(key, _GONE), read, path)
+        if value is not _GONE:
+            merged[key] = value
+    return merged
+
+
+def _merged(old: Any, new: Any, read: Collection[Path], path: Path) -> Any:
+    if new is _GONE:
+        return _carried(old, read, path)
+    if path in NAMED_LISTS:
+        return _merged_items(old if isinstance(old, list) else [], new, read, path)
+    if isinstance(old, dict) and isinstance(new, dict):
+        return overlay(old, new, read, path)
+    return new
+
+
+def _carried(old: Any, read: Collection[Path], path: Path) -> Any:
+    """What stays of a value that the files do not say, _GONE when nothing does."""
+    if path in read:
+        return _GONE
+    if path in NAMED_LISTS and isinstance(old, list) and old:
+        return [item for key, item in _keyed(old) if (*path, key) not in read] or _GONE
+    if isinstance(old, dict) and old:
+        return overlay(old, {}, read, path) or _GONE
+    return old
+
+
+def _merged_items(old: list[Any], new: list[Any], read: Collection[Path], path: Path) -> list[Any]:
+    """The files' items in their order, each with what files cannot say of it; then items that never were in files."""
+    before = dict(_keyed(old))
+    now = dict(_keyed(new))
+    kept = [item for key, item in before.items() if key not in now and (*path, key) not in read]
+    return [_with_rest(before.get(key), item, NAMED_LISTS[path]) for key, item in now.items()] + kept
+
+
+def _with_rest(old: Any, new: JsonObject, owned: frozenset[str]) -> JsonObject:
+    if not isinstance(old, dict):
+        return new
+    return {**new, **{key: value for key, value in old.items() if key not in owned}}
+
+
+def _keyed(items: list[Any]) -> Iterator[tuple[str, Any]]:
+    """Items by name, a repeated name told apart by its count; what has no name, by all it says."""
+    seen: dict[str, int] = {}
+    for item in items:
+        named = isinstance(item, dict) and isinstance(item.get("name"), str)
+        key = str(item["name"]).casefold() if named else json.dumps(item, sort_keys=True)
+        seen[key] = seen.get(key, 0) + 1
+        yield key if seen[key] == 1 else f"{key} {seen[key]}", item
+
+
+def read_paths(document: JsonObject) -> frozenset[Path]:
+    """Which fields of a document came from OpenClaw's files, as it remembers."""
+    own = (document.get("raw_source") or {}).get(RUNTIME)
+    remembered = own.get("read") if isinstance(own, dict) else None
+    return frozenset(tuple(map(str, path)) for path in remembered or [] if isinstance(path, list))
+
+
+def _remember(previous: JsonObject, fresh: JsonObject) -> JsonObject:
+    """The `raw_source` that remembers what `fresh` says; the parts of other runtimes stay."""
+    read = sorted(list(path) for path in _leaves(fresh, ()))
+    return {**(previous.get("raw_source") or {}), RUNTIME: {"read": read}}
+
+
+def _leaves(value: JsonObject, above: Path) -> Iterator[Path]:
+    for key, item in value.items():
+        path = (*above, key)
+        if path in NAMED_LISTS:
+            yield from ((*path, name) for name, _ in _keyed(item))
+        elif isinstance(item, dict):
+            yield from _leaves(item, path)
+        else:
+            yield path
+
+
+def without_empty(value: JsonObject) -> JsonObject:
+    """Nested objects without None, empty texts, empty lists and empty objects."""
+    cleaned = {key: without_empty(item) if isinstance(item, dict) else item for key, item in value.items()}
+    return {key: item for key, item in cleaned.items() if item not in (None, "", [], {})}

@@ -1,0 +1,137 @@
+"""A workspace from an agent's structured layers, where there is no raw file of OpenClaw to write (ALF §6.2)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from lifeboat_adapters.contract import Rendered
+from lifeboat_adapters.openclaw import heartbeat, paths, splitting, synthesis
+from lifeboat_adapters.openclaw.documents import StateFiles, text_of
+from lifeboat_alf import codec, effective, layout, metas, records
+from lifeboat_alf.state import State
+
+JsonObject = dict[str, Any]
+
+STRUCTURED, MERGED = "structured", "merged"
+
+_PROSE = {"soul": paths.SOUL, "identity_profile": paths.IDENTITY, "operating_instructions": paths.AGENTS}
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_PREFERENCES = "preferences"
+_LONGEST_NAME = 80
+
+
+def render(state: State) -> Iterator[Rendered]:
+    """Files under `raw/openclaw/`, sorted by kind then path. A file that a raw entry already gives is left out."""
+    files = StateFiles(state)
+    identity = _document(state, layout.IDENTITY)
+    principals = _document(state, layout.PRINCIPALS).get("principals") or []
+    primary: JsonObject = next((one for one in principals if one.get("principal_type") == "human"), {})
+    texts = {**identity_files(identity, files), **_user_file(primary)}
+    for name, text in texts.items():
+        path = paths.RAW + name
+        if text.strip() and text_of(files, path) != text:
+            yield Rendered(path, text.encode("utf-8", "replace"), STRUCTURED)
+    yield from _memory_files(state, str(primary.get("id", "")), has_profile=bool(texts.get(paths.USER)))
+
+
+def _document(state: State, path: str) -> JsonObject:
+    if state.entry(path) is None:
+        return {}
+    document: JsonObject = codec.decode(state.body(path))
+    return document
+
+
+def identity_files(identity: JsonObject, files: StateFiles) -> dict[str, str]:
+    """SOUL, IDENTITY and AGENTS from prose, or all three from the structured fields when there is no prose at all."""
+    prose = identity.get("prose") or {}
+    texts = {file: str(prose.get(name) or "") for name, file in _PROSE.items()}
+    if identity and not any(text.strip() for text in texts.values()):
+        texts = {file: synthesis.MAKERS[name](identity) for name, file in _PROSE.items()}
+    blocks = prose.get("custom_blocks") or {}
+    held = (texts[paths.AGENTS], heartbeat.checklist(files))
+    for name, file in paths.CUSTOM_BLOCKS.items():
+        block = str(blocks.get(name) or "")
+        if not any(block and block in text for text in held):
+            texts[file] = block
+    return texts
+
+
+def _user_file(primary: JsonObject) -> dict[str, str]:
+    profile = primary.get("profile") or {}
+    text = str((profile.get("prose") or {}).get("user_profile") or "")
+    if not text.strip() and profile.get("structured"):
+        text = synthesis.user_profile(profile)
+    return {paths.USER: text}
+
+
+def _memory_files(state: State, primary: str, *, has_profile: bool) -> Iterator[Rendered]:
+    """Notes from the effective memories: those a raw file lists in its order, then the others that belong to it."""
+    listed = _listed(state)
+    texts: dict[str, list[tuple[int, str]]] = {}
+    for item in effective.visible_records(state):
+        known = next((listed[id] for id in item.chain_ids if id in listed), None)
+        name, place = known or (file_for(item.record, primary), len(listed))
+        if name != paths.USER or not has_profile:
+            texts.setdefault(name, []).append((place, str(item.record.get("content", ""))))
+    for name, found in sorted(texts.items()):
+        contents = [content for _, content in sorted(found, key=lambda pair: pair[0])]
+        data = join(contents).encode("utf-8", "surrogatepass")
+        entry = state.entry(paths.RAW + name)
+        if entry is None or not entry.meta.get(metas.RECORDS):
+            yield Rendered(paths.RAW + name, data, STRUCTURED)
+        elif state.body(paths.RAW + name) != data:
+            yield Rendered(paths.RAW + name, data, MERGED)
+
+
+def _listed(state: State) -> dict[str, tuple[str, int]]:
+    """Where records stand in raw files: id to workspace path and place."""
+    found: dict[str, tuple[str, int]] = {}
+    for entry in state.entries(paths.RAW):
+        for record_id in entry.meta.get(metas.RECORDS) or []:
+            found[record_id] = (entry.path[len(paths.RAW) :], len(found))
+    return found
+
+
+def file_for(record: JsonObject, primary: str = "") -> str:
+    """The file that a memory belongs to: the one it came from, else by its kind (ALF §2.1, §3.1.7)."""
+    origin = str((record.get("source") or {}).get("origin_file") or "")
+    if _is_note(origin):
+        return origin
+    if records.reads_as("memory_type", str(record.get("memory_type"))) == "summary":
+        return paths.MEMORY
+    if record.get("category") == "daily_log":
+        temporal = record.get("temporal") or {}
+        return f"{paths.MEMORY_FOLDER}{str(temporal.get('observed_at') or temporal.get('created_at'))[:10]}.md"
+    namespace = str(record.get("namespace") or "default")
+    if primary and namespace == f"principal_context:{primary}":
+        namespace = _PREFERENCES
+    return f"{paths.MEMORY_FOLDER}{_file_name(namespace)}.md"
+
+
+def _is_note(path: str) -> bool:
+    """A path that OpenClaw reads memories from, and that cannot lead out of the workspace."""
+    return splitting.holds_memories(path) and not any(part in ("", ".", "..") for part in path.split("/"))
+
+
+def _file_name(namespace: str) -> str:
+    """A namespace as a file name; one that had to change carries a few digits of what it was."""
+    name = _UNSAFE.sub("-", namespace).strip(".-")[:_LONGEST_NAME]
+    if name == namespace:
+        return name
+    return f"{name or 'notes'}-{hashlib.sha256(namespace.encode('utf-8', 'replace')).hexdigest()[:6]}"
+
+
+def merge_file(path: str, raw_text: str, contents: Iterable[str]) -> str:
+    """A raw file whose memories changed: their contents in order are the whole file (see `contract.Section`)."""
+    return "".join(contents)
+
+
+def join(contents: Iterable[str]) -> str:
+    """Memories as one text. What OpenClaw's notes gave ends with its line end and is joined as it is; a memory that
+    comes from elsewhere is set apart by an empty line."""
+    every = list(contents)
+    apart = [content if content.endswith("\n") else f"{content}\n\n" for content in every[:-1]]
+    return "".join([*apart, *every[-1:]])

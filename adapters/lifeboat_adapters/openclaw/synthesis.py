@@ -1,0 +1,166 @@
+"""Files made from structured fields, for agents that come without prose (ALF §3.2.1, §6.2).
+
+No model writes here: the same fields give the same text. A file made so begins with a comment, so that capture knows
+it again and does not take its own words for the agent's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+JsonObject = dict[str, Any]
+
+MARK = "<!-- Written by Lifeboat from the agent's structured profile. -->\n"
+
+
+def soul(document: JsonObject) -> str:
+    """SOUL.md from role, goals, character and voice."""
+    structured = document.get("structured") or {}
+    psychology = structured.get("psychology") or {}
+    scores = {**(psychology.get("neural_matrix") or {}), **_scores(psychology)}
+    return _text(
+        f"# {_name(structured)}",
+        _paragraph(structured.get("role")),
+        _section("Goals", _bullets(structured.get("goals") or [])),
+        _section("Character", _pairs({**scores, "moral alignment": psychology.get("moral_alignment")})),
+        _section("Voice", _pairs(_voice(structured))),
+    )
+
+
+def _scores(psychology: JsonObject) -> JsonObject:
+    traits = psychology.get("personality_traits") or {}
+    return traits.get("scores") or {}
+
+
+def identity_profile(document: JsonObject) -> str:
+    """IDENTITY.md, in the shape that reading understands again."""
+    structured = document.get("structured") or {}
+    names = structured.get("names") or {}
+    facts = {
+        "Name": names.get("primary"),
+        "Nickname": names.get("nickname"),
+        "Full name": names.get("full"),
+        "Role": structured.get("role"),
+    }
+    return _text(
+        "# IDENTITY.md",
+        _pairs(facts),
+        _section("Goals", _bullets(structured.get("goals") or [])),
+        _section("Voice", _pairs(_voice(structured))),
+        _section("Capabilities", _bullets(map(_capability, structured.get("capabilities") or []))),
+    )
+
+
+def operating_instructions(document: JsonObject) -> str:
+    """AGENTS.md: the roster, when there is one."""
+    helpers = (document.get("structured") or {}).get("sub_agents") or []
+    rows = [_row(helper) for helper in helpers if helper.get("name")]
+    if not rows:
+        return ""
+    table = "| Agent | Description | Use for | Model | Status |\n|---|---|---|---|---|\n" + "".join(rows)
+    return _text("# AGENTS.md", _section("Sub-agents", table))
+
+
+def user_profile(document: JsonObject) -> str:
+    """USER.md, in the shape that reading understands again."""
+    structured = document.get("structured") or {}
+    facts = {"Name": structured.get("name"), "Timezone": structured.get("timezone"), "Locale": structured.get("locale")}
+    custom = {_title(key): value for key, value in (structured.get("custom_fields") or {}).items()}
+    wishes = {_title(key): value for key, value in (structured.get("communication_preferences") or {}).items()}
+    work = structured.get("work_context") or {}
+    projects = ", ".join(work.get("projects") or [])
+    return _text(
+        "# USER.md",
+        _pairs({**facts, **custom}),
+        _section("Communication", _pairs(wishes)),
+        _section("Work", _pairs({"Role": work.get("role"), "Company": work.get("company"), "Projects": projects})),
+        _section("Relationships", _bullets(map(_relationship, structured.get("relationships") or []))),
+    )
+
+
+MAKERS: dict[str, Callable[[JsonObject], str]] = {
+    "soul": soul,
+    "identity_profile": identity_profile,
+    "operating_instructions": operating_instructions,
+    "user_profile": user_profile,
+}
+
+
+def is_own(prose: str, text: str, document: JsonObject) -> bool:
+    """Whether a text is exactly what is made from a document, so that nobody has edited it."""
+    return text.startswith(MARK) and text == MAKERS[prose](document)
+
+
+def _name(structured: JsonObject) -> str:
+    names = structured.get("names") or {}
+    return str(names.get("primary") or names.get("nickname") or names.get("full") or "Agent")
+
+
+def _voice(structured: JsonObject) -> JsonObject:
+    voice = structured.get("linguistics") or {}
+    idiolect = voice.get("idiolect") or {}
+    slang = voice.get("slang_usage")
+    return {
+        "Formality": voice.get("formality_level"),
+        "Verbosity": voice.get("verbosity"),
+        "Humor": voice.get("humor_level"),
+        "Slang": None if slang is None else ("yes" if slang else "no"),
+        "Language": voice.get("preferred_language"),
+        "Catchphrases": "; ".join(idiolect.get("catchphrases") or []),
+        "Verbal tics": "; ".join(idiolect.get("verbal_tics") or []),
+        "Avoid": "; ".join(idiolect.get("avoided_words") or []),
+    }
+
+
+def _capability(item: JsonObject) -> str:
+    needs = item.get("host_requirements") if item.get("portability") == "host_dependent" else None
+    described = f"{item.get('name')}: {item['description']}" if item.get("description") else str(item.get("name"))
+    return f"{described} (requires: {needs})" if needs else described
+
+
+def _row(helper: JsonObject) -> str:
+    hints = helper.get("model_hints") or {}
+    cells = (helper["name"], helper.get("description"), helper.get("routing_hints"), hints.get("last_model"))
+    return "| " + " | ".join(_cell(cell) for cell in (*cells, helper.get("status"))) + " |\n"
+
+
+def _cell(value: Any) -> str:
+    return " ".join(str(value or "").replace("|", "/").split())
+
+
+def _relationship(item: JsonObject) -> str:
+    relation = f" ({item['relation']})" if item.get("relation") else ""
+    return f"{item.get('name', '')}{relation}" + (f": {item['notes']}" if item.get("notes") else "")
+
+
+def _title(key: str) -> str:
+    return key.replace("_", " ").capitalize()
+
+
+def _text(*parts: str) -> str:
+    return MARK + "\n" + "\n".join(f"{part.rstrip()}\n" for part in parts if part)
+
+
+def _section(title: str, body: str) -> str:
+    return f"## {title}\n\n{body}" if body else ""
+
+
+def _paragraph(value: Any) -> str:
+    return str(value) if value else ""
+
+
+def _pairs(values: JsonObject) -> str:
+    return "".join(f"- **{key}:** {_line(value)}\n" for key, value in values.items() if value not in (None, "", [], {}))
+
+
+def _bullets(values: Iterable[Any]) -> str:
+    return "".join(_bullet_lines(values))
+
+
+def _bullet_lines(values: Iterable[Any]) -> Iterator[str]:
+    return (f"- {_line(value)}\n" for value in values)
+
+
+def _line(value: Any) -> str:
+    return " ".join(str(value).split())
