@@ -25,6 +25,8 @@ _DOCUMENTS = st.recursive(
     ),
     max_leaves=12,
 )
+# Letters that mean something after a backslash. `\\U` means U in JSON5, but the other reader takes it for eight digits.
+_NOT_PLAIN = "bfnrtvuxU"
 
 
 class _Speller:
@@ -71,7 +73,7 @@ class _Speller:
         if ord(char) > 0xFFFF or (char not in "\\\n\r" and char != quote and self.random.random() < 0.8):
             return char
         if char in "\\'\"" or (
-            char.isascii() and char.isalpha() and char not in "bfnrtvux" and self.random.random() < 0.3
+            char.isascii() and char.isalpha() and char not in _NOT_PLAIN and self.random.random() < 0.3
         ):
             return "\\" + char
         return f"\\x{ord(char):02x}" if ord(char) < 256 and self.random.random() < 0.5 else f"\\u{ord(char):04X}"
@@ -191,6 +193,10 @@ def test_not_a_number_is_a_number() -> None:
     value = json5.scan(b"+NaN")[0].value
     assert isinstance(value, float)
     assert math.isnan(value)
+
+
+def test_a_backslash_before_a_letter_without_meaning_is_dropped() -> None:
+    assert json5.scan(rb'"\q\U\X"')[0].value == "qUX"
 
 
 def test_half_a_surrogate_pair_is_carried_and_a_whole_one_is_a_character() -> None:
