@@ -3,7 +3,7 @@ into them, files made from the structured layers where the runtime has no raw of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from lifeboat_adapters.contract import Adapter
 from lifeboat_alf import codec, layout, metas
 from lifeboat_alf.metas import JsonObject
 from lifeboat_alf.state import Entry, State
+from lifeboat_daemon.errors import UnsafeName
 from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore import names
 from lifeboat_daemon.restore.inventory import Inventory
@@ -110,7 +111,17 @@ def gather(state: State, inventory: Inventory, adapter: Adapter) -> Contents:
         elif entry.path.startswith(layout.ARTIFACTS):
             _artifact(state, entry, found)
     _rendered(state, inventory, adapter, workspace)
+    check_nothing_behind_links(workspace)
+    check_nothing_behind_links(home)
     return found
+
+
+def check_nothing_behind_links(wanted: Mapping[str, Wanted]) -> None:
+    """No workspace has a file below a link or a file; a state that does would write through the link. UnsafeName."""
+    for name in wanted:
+        for parent in names.parents(name):
+            if parent in wanted and wanted[parent].kind != FOLDER:
+                raise UnsafeName(f"{names.printable(name)} lies behind {names.printable(parent)}, which is no folder")
 
 
 def _put(wanted: dict[str, Wanted], item: Wanted) -> None:
