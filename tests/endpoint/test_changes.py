@@ -1,12 +1,23 @@
 from __future__ import annotations
 
+import io
+import itertools
+import random
 from pathlib import Path
 
 import pytest
-from vaults import commit, create, edit, new_vault
+from vaults import QUARTER, commit, content_of, create, edit, new_vault
 
+from lifeboat_alf import codec, merkle
+from lifeboat_alf.apply import AppliedState
+from lifeboat_alf.delta import write_delta
+from lifeboat_alf.delta_reader import DeltaReader
+from lifeboat_alf.diff import diff
 from lifeboat_alf.state import Changes
-from lifeboat_endpoint.vault import Draft, EntryPut, Vault
+from lifeboat_alf.testing import head
+from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault
+
+HEAD = head(partitions=[{"file": QUARTER, "from": "2026-10-01", "to": None, "sealed": False}])
 
 
 @pytest.fixture
@@ -46,7 +57,7 @@ def test_the_way_back_is_the_mirror(vault: Vault) -> None:
     commit(vault, Draft({"a": EntryPut({}, b"a2"), "b": None}, [edit(memory, content="x"), fresh]))
     back = vault.changes(1, 0)
     assert entry_words(back) == [("a", b"a1", b"a2"), ("b", b"b1", None)]
-    assert record_words(back) == [("update", memory.id), ("delete", fresh.id)]
+    assert record_words(back) == [("update", memory.id)] and back.removed == [fresh.id]
     assert back.records[0].record.line == memory.line
 
 
@@ -73,3 +84,70 @@ def test_an_appended_tombstone_is_a_delete_and_comes_last(vault: Vault) -> None:
     tombstone = create("[deleted]", status="deleted", supersedes=old.id)._replace(operation="delete")
     commit(vault, Draft({}, [tombstone, edit(old, tags=["x"])]))
     assert record_words(vault.changes(0, 1)) == [("update", old.id), ("delete", tombstone.id)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_changes_are_those_that_comparing_the_states_finds_and_a_delta_carries_them(vault: Vault, seed: int) -> None:
+    walk = RandomEdits(vault, seed)
+    for _ in range(14):
+        walk.step()
+    numbers = [row.number for row in vault.sequences()]
+    for base, new in itertools.product(numbers[::3], numbers[::4]):
+        changes = vault.changes(base, new)
+        assert comparable(changes) == comparable(diff(vault.state(base), vault.state(new)))
+        if base < new:
+            check_delta(vault, changes)
+
+
+def check_delta(vault: Vault, changes: Changes) -> None:
+    bundle = io.BytesIO()
+    write_delta(changes, bundle)
+    with DeltaReader(bundle) as delta:
+        applied = AppliedState(vault.state(changes.base.number), delta)
+        assert content_of(applied) == content_of(vault.state(changes.new.number))
+        assert merkle.state_digest(applied) == applied.sequence.digest == changes.new.digest
+
+
+def comparable(changes: Changes) -> tuple[object, ...]:
+    entries = [
+        (item.path, item.entry, item.base, item.body and item.body(), item.base_body and item.base_body())
+        for item in changes.entries
+    ]
+    return changes.base, changes.new, entries, changes.records, changes.removed
+
+
+class RandomEdits:
+    """Edits of entries and records as captures make them."""
+
+    def __init__(self, vault: Vault, seed: int) -> None:
+        self.vault = vault
+        self.random = random.Random(seed)
+        self.memories: list[RecordPut] = []
+        commit(vault, Draft({"manifest.json": EntryPut({}, codec.encode_pretty(HEAD))}))
+
+    def step(self) -> None:
+        puts = {self.path(): self.entry() for _ in range(self.random.randint(0, 3))}
+        changed = {put.id: put for put in (self.record() for _ in range(self.random.randint(0, 3)))}
+        commit(self.vault, Draft(puts, list(changed.values())))
+
+    def path(self) -> str:
+        return f"raw/openclaw/note-{self.random.randint(0, 5)}.md"
+
+    def entry(self) -> EntryPut | None:
+        body = "".join(f"- thing {self.random.randint(0, 3)}\n" for _ in range(self.random.choice((1, 80))))
+        return self.random.choice((None, EntryPut({}, body.encode()), EntryPut({"executable": True}, body.encode())))
+
+    def record(self) -> RecordPut:
+        word = self.random.choice(("create", "update", "delete", "tombstone"))
+        if word == "create" or not self.memories:
+            self.memories.append(create(f"memory {self.random.random()}"))
+            return self.memories[-1]
+        old = self.random.choice(self.memories)
+        if not self.vault.has_record(old.id):
+            return old
+        if word == "tombstone":
+            dead = create("[deleted]", status="deleted", supersedes=old.id)
+            return dead._replace(operation="delete")
+        if word == "delete":
+            return edit(old, "delete", status="deleted", content=str(self.random.random()))
+        return edit(old, content=str(self.random.random()))

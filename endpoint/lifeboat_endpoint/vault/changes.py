@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
-import msgspec
-
-from lifeboat_alf.records import TOMBSTONE
+from lifeboat_alf import records
 from lifeboat_alf.state import Changes, EntryChange, Operation, Record, RecordChange, Sequence, path_key
 from lifeboat_endpoint.store.protocols import MetadataStore, Row
 from lifeboat_endpoint.vault import statements as sql
@@ -18,13 +16,12 @@ from lifeboat_endpoint.vault.state import entry_of, is_held, object_of, record_o
 def between(metadata: MetadataStore, objects: Objects, base: Sequence, new: Sequence) -> Changes:
     """Everything that leads from `base` to `new`. Bodies are read when asked for.
 
-    On the way back (`new` is the older one) a record that `new` does not have yet is a `delete` with its line as it
-    stands in `base`: shown in a diff, not expressible in a delta.
+    Equal to `lifeboat_alf.diff.diff` of the two states, without reading them.
     """
     with metadata.snapshot():
         entries = _entry_changes(metadata, objects, base.number, new.number)
-        records = _record_changes(metadata, objects, base.number, new.number)
-    return Changes(base, new, entries, records)
+        changed, removed = _record_changes(metadata, objects, base.number, new.number)
+    return Changes(base, new, entries, changed, removed)
 
 
 def _alive_at_one(metadata: MetadataStore, ended: str, begun: str, base: int, new: int) -> tuple[list[Row], list[Row]]:
@@ -65,46 +62,36 @@ def _reader(objects: Objects, row: Row | None) -> Callable[[], bytes] | None:
 # Records ------------------------------------------------------------------------------------------------------------
 
 
-def _record_changes(metadata: MetadataStore, objects: Objects, base: int, new: int) -> list[RecordChange]:
+def _record_changes(
+    metadata: MetadataStore, objects: Objects, base: int, new: int
+) -> tuple[list[RecordChange], list[str]]:
+    """Changes in the order of a delta, and the ids that `new` lacks (the way back, before they were created)."""
     before, after = _alive_at_one(metadata, sql.RECORDS_ENDED, sql.RECORDS_BEGUN, base, new)
-    old = {row[0]: record_of(row, objects) for row in before}
-    fresh = [record_of(row, objects) for row in after]
-    changed = [RecordChange(_operation(record, True), record) for record in fresh if _differs(record, old)]
-    vanished = [RecordChange("delete", record) for record in _not_in(old, fresh)]
-    appended = [RecordChange(_operation(record, False), record) for record in fresh if record.id not in old]
-    return sorted(changed + vanished, key=_place) + sorted(appended, key=_place)
+    old = {record.id: record for record in sorted((record_of(row, objects) for row in before), key=_place)}
+    fresh = {record.id: record for record in sorted((record_of(row, objects) for row in after), key=_place)}
+    pairs = [(old[number], record) for number, record in fresh.items() if number in old]
+    changed = [RecordChange(_operation(one, two), two) for one, two in pairs if one.leaf != two.leaf]
+    appended = [RecordChange(_appending(record), record) for number, record in fresh.items() if number not in old]
+    return [*changed, *appended], [number for number in old if number not in fresh]
 
 
-def _differs(record: Record, old: dict[str, Record]) -> bool:
-    return record.id in old and old[record.id].leaf != record.leaf
+def _place(record: Record) -> tuple[bytes, int]:
+    return path_key(record.partition), record.position
 
 
-def _not_in(old: dict[str, Record], fresh: list[Record]) -> Iterable[Record]:
-    kept = {record.id for record in fresh}
-    return (record for record in old.values() if record.id not in kept)
+_DELETED = b"deleted"
 
 
-def _place(change: RecordChange) -> tuple[bytes, int]:
-    return change.record.partition.encode(), change.record.position
+def _operation(old: Record, new: Record) -> Operation:
+    """In place: `delete` for a record that dies by this change, `update` for every other one."""
+    return "delete" if _is_dead(new) and not _is_dead(old) else "update"
 
 
-class _Fate(msgspec.Struct):
-    status: object = None
-    content: object = None
-    supersedes: object = None
+def _appending(new: Record) -> Operation:
+    """Appended: `delete` for a tombstone, `create` for every other one."""
+    return "delete" if _is_dead(new) and bool(records.parse(new.line).get("supersedes")) else "create"
 
 
-_fate = msgspec.json.Decoder(_Fate)
-
-
-def _operation(record: Record, in_place: bool) -> Operation:
-    """The word of a delta for a record: in place `update`, or `delete` when the line says deleted; appended
-    `create`, or `delete` for a tombstone."""
-    try:
-        fate = _fate.decode(record.line)
-    except msgspec.MsgspecError:
-        fate = _Fate()
-    if in_place:
-        return "delete" if fate.status == "deleted" else "update"
-    tombstone = fate.status == "deleted" and fate.content == TOMBSTONE and bool(fate.supersedes)
-    return "delete" if tombstone else "create"
+def _is_dead(record: Record) -> bool:
+    """Only a line that holds the word is decoded."""
+    return _DELETED in record.line and records.is_deleted(records.parse(record.line))
