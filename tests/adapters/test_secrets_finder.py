@@ -56,6 +56,13 @@ def test_a_dotenv_file_gives_its_secrets_and_leaves_its_settings() -> None:
     ]
 
 
+def test_half_a_surrogate_pair_stops_nobody() -> None:
+    data = rb'{"a\ud800": {"token": "\ud800-0123456789abcdef"}}'
+    (secret,) = finder.secrets_in_json5(data, lambda leaf: str(leaf.path[0]))
+    assert (secret.value, secret.label, secret.service) == ("?-0123456789abcdef", "a?.token", "a?")
+    assert KnownValues(["\ud800" * 16]).spans(b"?" * 15) == []
+
+
 def test_a_file_that_does_not_parse_gives_no_secrets_but_an_error() -> None:
     with pytest.raises(UnparsableSecrets):
         finder.secrets_in_json5(CONFIG[:-3])

@@ -55,7 +55,7 @@ def _secret(data: bytes, leaf: Leaf, service: str, kind: str) -> Secret:
     # A number's value is its spelling: 0123 and 123 are two different PINs.
     value = leaf.value if isinstance(leaf.value, str) else data[leaf.start : leaf.end].decode("ascii")
     label = ".".join(str(place) for place in leaf.path)
-    return Secret(leaf.start, leaf.end, value, service, kind, label)
+    return Secret(leaf.start, leaf.end, _encodable(value), _encodable(service), kind, _encodable(label))
 
 
 class KnownValues:
@@ -90,7 +90,17 @@ def known_values_in(data: bytes, values: Iterable[str]) -> list[Known]:
     return KnownValues(values).spans(data)
 
 
+def _encodable(text: str) -> str:
+    """Half a surrogate pair, which JSON5 can spell, has no bytes: `?` stands for it. The span is what is cut."""
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode("utf-8")
+    return text
+
+
 def _spellings(value: str) -> set[bytes]:
+    value = _encodable(value)
     plain = json.dumps(value, ensure_ascii=False)[1:-1]
     ascii_only = json.dumps(value)[1:-1]
     texts = {value, plain, ascii_only, plain.replace("/", "\\/"), ascii_only.replace("/", "\\/")}
