@@ -320,6 +320,13 @@ class EntryWriter:
         return self._hash.hexdigest()
 
 
+class _ZipFile(zipfile.ZipFile):
+    """One that is not completed behind our back: what was not closed after an error stays no archive."""
+
+    def __del__(self) -> None:
+        pass
+
+
 class ArchiveWriter:
     """Writes a ZIP whose bytes follow from its content and the deflate library alone.
 
@@ -333,7 +340,7 @@ class ArchiveWriter:
         self._limits = limits or Limits()
         self._level = level
         self._total = 0
-        self._zip = zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=level)
+        self._zip = _ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=level)
 
     def add(self, name: str, data: bytes, *, stored: bool = False) -> None:
         """One whole entry. `stored`: bytes that cannot be packed (salts) are not tried."""

@@ -75,10 +75,8 @@ class Lines:
         for number, line in self._archive.lines(file):
             if not line.strip():
                 continue
-            if strict and position == 0 and line.startswith(BOM):
-                self._warnings.append(f"{file}: begins with a byte order mark")
             if position == 0:
-                line = line.removeprefix(BOM)
+                line = self._without_mark(line, file)
             record_id = _strict_id(line, file, number) if strict else _ids.decode(line).id
             if position == self._counts[file]:
                 raise BadDocument(f"holds more than the {position} records it declares", entry=file, line=number)
@@ -87,6 +85,12 @@ class Lines:
         if position != self._counts[file]:
             raise BadDocument(f"holds {position} records, {self._counts[file]} are declared", entry=file)
         self._proven.add(file)
+
+    def _without_mark(self, line: bytes, file: str) -> bytes:
+        warning = f"{file}: begins with a byte order mark"
+        if line.startswith(BOM) and warning not in self._warnings:
+            self._warnings.append(warning)
+        return line.removeprefix(BOM)
 
 
 def _running_sum(counts: dict[str, int]) -> dict[str, int]:

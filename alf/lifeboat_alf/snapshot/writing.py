@@ -82,7 +82,8 @@ class _Writing:
         self.head_body = self.state.body(layout.MANIFEST)
         self.head: JsonObject = codec.decode(self.head_body)
         self.entries = list(self.state.entries())
-        self.signed = bool(self.state.sequence.digest) and not self.inline
+        self.sequence = self.state.sequence
+        self.signed = bool(self.sequence.digest) and not self.inline
         self.vectors = embeddings.Vectors(self.state) if self.inline else None
 
     def content(self) -> None:
@@ -109,7 +110,7 @@ class _Writing:
         self._document(layout.KEYS, keys)
         if self.signed:
             self.archive.add(layout.LEAVES, b"".join(self.entry_rows) + bytes(self.record_rows), stored=True)
-            self._document(layout.SIGNATURE, sequences.to_document(self.state.sequence))
+            self._document(layout.SIGNATURE, sequences.to_document(self.sequence))
         self._index(files, extra.get(layout.MEMORY_INDEX, {}))
 
     def manifest(self) -> None:
@@ -221,7 +222,7 @@ class _Writing:
         self._document(layout.MEMORY_INDEX, document | extra)
 
     def _manifest(self) -> JsonObject:
-        return build_manifest(self.head, self.state.sequence, self.contents, self.archive.digests)
+        return build_manifest(self.head, self.sequence, self.contents, self.archive.digests)
 
     def _head_follows(self) -> bool:
         """Whether a reader can derive the head document from the manifest, to the byte."""
