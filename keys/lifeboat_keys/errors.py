@@ -26,13 +26,12 @@ from lifeboat_alf.errors import LifeboatError, SignatureError
 class KeysError(LifeboatError):
     code = "keys"
     title = "The keys cannot be used"
-    fix = "lifeboat keys status"
+    fix = "lifeboat doctor"
 
 
 class NoKey(KeysError):
     code = "needs_key"
     title = "Your key is not on this machine"
-    fix = "lifeboat keys recover"
 
 
 class NoAgentKey(KeysError):
@@ -61,13 +60,11 @@ class KeyUnsafe(KeysError):
 class KeyDamaged(KeysError):
     code = "key_damaged"
     title = "A key file is damaged"
-    fix = "lifeboat keys recover"
 
 
 class BadWords(KeysError):
     code = "bad_words"
     title = "These are not the 24 words of a key"
-    fix = "lifeboat keys recover"
 
 
 class UnsealError(KeysError):
@@ -94,4 +91,4 @@ class UnknownSealing(UnsealError):
 class SignedByAnother(SignatureError):
     code = "signed_by_another"
     title = "This state was signed under another user's key"
-    fix = "lifeboat keys recover"
+    fix = None

@@ -40,6 +40,7 @@ USER_PUBLIC = "user.json"
 DEVICE_KEY = "device.key"
 FINGERPRINT_KEY = "fingerprint.key"
 STORE = "file"
+_MAKE = "lifeboat agents add DIR"
 _AGENT_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
 
 
@@ -119,7 +120,7 @@ class HomeKeys:
         """The public part of the user's key. Raises NoKey."""
         known = self._known_public()
         if known is None:
-            raise NoKey("there is no key in this home", fix="lifeboat keys init")
+            raise NoKey("there is no key in this home", fix=_MAKE)
         return known
 
     @property
@@ -127,7 +128,7 @@ class HomeKeys:
         """The device key. Raises NoKey when `ensure` has not run, KeyDamaged when it is not certified by the user."""
         device = self._read_device()
         if device is None:
-            raise NoKey("this machine has no device key", fix="lifeboat keys init")
+            raise NoKey("this machine has no device key", fix=_MAKE)
         try:
             device_key.check(device.testify("self test", {}), "self test", {}, self.public)
         except SignatureError as error:
@@ -164,7 +165,7 @@ class HomeKeys:
         """64 hexadecimal digits that are equal for equal values and mean nothing on another machine."""
         document = self._store.read(FINGERPRINT_KEY)
         if document is None:
-            raise NoKey("this machine has no fingerprint key", fix="lifeboat keys init")
+            raise NoKey("this machine has no fingerprint key", fix=_MAKE)
         key = _secret(document, FINGERPRINT_KEY)
         return hashlib.blake2b(value, key=key, digest_size=32, person=b"lifeboat-print").hexdigest()
 
@@ -253,7 +254,9 @@ class HomeKeys:
         return None if known is None else known.key_id
 
     def _fix(self) -> str:
-        return "lifeboat keys init" if self._store.read(USER_PUBLIC) is None else "lifeboat keys recover"
+        if self._store.read(USER_PUBLIC) is None:
+            return _MAKE
+        return f"put {self._store.folder / USER_KEY} back from a copy"
 
     def _new_pair(self, agent_id: str) -> AgentPair:
         pair = agent_pair.make(agent_id, self.device, times.to_text(self._clock.now()))

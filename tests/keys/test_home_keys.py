@@ -88,7 +88,7 @@ def test_a_home_without_keys_says_so_and_names_the_command(folder: Path) -> None
     for ask in (lambda: keys.public, lambda: keys.device, keys.user_key, lambda: keys.fingerprint(b"x")):
         with pytest.raises(NoKey) as caught:
             ask()
-        assert caught.value.fix == "lifeboat keys init"
+        assert caught.value.fix == "lifeboat agents add DIR"
     assert not folder.exists()
 
 
@@ -107,7 +107,7 @@ def test_capture_needs_no_secret_of_the_user(folder: Path, keys: HomeKeys) -> No
     assert keys.status().key_id == keys.public.key_id
     with pytest.raises(NoKey) as caught:
         keys.open(record)
-    assert caught.value.fix == "lifeboat keys recover"
+    assert caught.value.fix == f"put {folder / 'user.key'} back from a copy"
 
 
 def test_a_lost_key_is_not_replaced_by_a_new_one(folder: Path, keys: HomeKeys) -> None:
