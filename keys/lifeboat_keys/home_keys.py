@@ -13,7 +13,6 @@ and `open` works while the key is away.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,21 +23,16 @@ from lifeboat_alf import times
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
-from lifeboat_keys import agent_pair, device_key, sealing
+from lifeboat_keys import agent_pair, device_key, documents, sealing
 from lifeboat_keys.agent_pair import AgentPair
 from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.encodings import from_base64, to_base64
+from lifeboat_keys.documents import DEVICE_KEY, FINGERPRINT_KEY, USER_KEY, USER_PUBLIC
 from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, NoAgentKey, NoKey, OtherKey
 from lifeboat_keys.key_files import KeyFiles
 from lifeboat_keys.user_key import UserKey, UserPublic
-from lifeboat_keys.words import SECRET_BYTES
 
 JsonObject = dict[str, Any]
 
-USER_KEY = "user.key"
-USER_PUBLIC = "user.json"
-DEVICE_KEY = "device.key"
-FINGERPRINT_KEY = "fingerprint.key"
 STORE = "file"
 _MAKE = "lifeboat agents add DIR"
 _AGENT_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
@@ -107,9 +101,7 @@ class HomeKeys:
         document = self._store.read(USER_KEY)
         if document is None:
             raise NoKey("there is no key in this home", fix=self._fix())
-        key = UserKey(_secret(document, USER_KEY))
-        if document.get("key_id") != key.key_id:
-            raise KeyDamaged(f"{USER_KEY} does not hold the key it names")
+        key = documents.user_key(document)
         known = self._read_public()
         if known is not None and known != key.public:
             raise OtherKey(f"{USER_KEY} holds the key {key.key_id}, this home has {known.key_id}")
@@ -166,7 +158,7 @@ class HomeKeys:
         document = self._store.read(FINGERPRINT_KEY)
         if document is None:
             raise NoKey("this machine has no fingerprint key", fix=_MAKE)
-        key = _secret(document, FINGERPRINT_KEY)
+        key = documents.secret(document, FINGERPRINT_KEY)
         return hashlib.blake2b(value, key=key, digest_size=32, person=b"lifeboat-print").hexdigest()
 
     def export_agent(self, agent_id: str) -> JsonObject:
@@ -195,8 +187,7 @@ class HomeKeys:
                 self._store.replace(_agent_file(agent_id), self._document(agent_id, [*new, *own]))
 
     def _keep_user_key(self, key: UserKey) -> None:
-        document = {"kind": "lifeboat user key", "version": 1, "key_id": key.key_id, "secret": to_base64(key.secret)}
-        self._store.write_once(USER_KEY, document)
+        self._store.write_once(USER_KEY, documents.of_user_key(key))
 
     def _complete(self) -> None:
         """Everything that hangs on the user's key, where it is missing; under the lock."""
@@ -208,31 +199,14 @@ class HomeKeys:
         elif device.user != self.public:
             self._keep_device(DeviceKey.certified(device.secret, self.user_key()))
         if self._store.read(FINGERPRINT_KEY) is None:
-            secret = to_base64(os.urandom(SECRET_BYTES))
-            self._store.write_once(
-                FINGERPRINT_KEY, {"kind": "lifeboat fingerprint key", "version": 1, "secret": secret}
-            )
+            self._store.write_once(FINGERPRINT_KEY, documents.new_fingerprint_key())
 
     def _keep_device(self, device: DeviceKey) -> None:
-        document = {
-            "kind": "lifeboat device key",
-            "version": 1,
-            "secret": to_base64(device.secret),
-            "user": device.user.to_json(),
-            "certificate": to_base64(device.certificate),
-        }
-        self._store.replace(DEVICE_KEY, document)
+        self._store.replace(DEVICE_KEY, documents.of_device_key(device))
 
     def _read_device(self) -> DeviceKey | None:
         document = self._store.read(DEVICE_KEY)
-        if document is None:
-            return None
-        try:
-            user = UserPublic.from_json(document.get("user"))
-            certificate = from_base64(document.get("certificate"), device_key.SIGNATURE_BYTES)
-        except ValueError as error:
-            raise KeyDamaged(f"{DEVICE_KEY}: {error}") from None
-        return DeviceKey(_secret(document, DEVICE_KEY), user, certificate)
+        return None if document is None else documents.device_key(document)
 
     def _known_public(self) -> UserPublic | None:
         known = self._read_public()
@@ -242,12 +216,7 @@ class HomeKeys:
 
     def _read_public(self) -> UserPublic | None:
         document = self._store.read(USER_PUBLIC)
-        if document is None:
-            return None
-        try:
-            return UserPublic.from_json(document)
-        except ValueError as error:
-            raise KeyDamaged(f"{USER_PUBLIC}: {error}") from None
+        return None if document is None else documents.user_public(document)
 
     def _key_id_or_none(self) -> str | None:
         known = self._known_public()
@@ -269,10 +238,7 @@ class HomeKeys:
 
     def _checked_pairs(self, agent_id: str, document: JsonObject) -> list[AgentPair]:
         public = self.public
-        try:
-            user = UserPublic.from_json(document.get("user"))
-        except ValueError as error:
-            raise KeyDamaged(f"the keys of the agent {agent_id}: {error}") from None
+        user = documents.user_public(document.get("user"), f"the keys of the agent {agent_id}")
         if user != public:
             raise OtherKey(f"the agent's keys belong to the key {user.key_id}, this home has {public.key_id}")
         pairs = document.get("pairs")
@@ -282,13 +248,6 @@ class HomeKeys:
 
     def _document(self, agent_id: str, pairs: list[AgentPair]) -> JsonObject:
         return {"agent_id": agent_id, "user": self.public.to_json(), "pairs": [pair.to_json() for pair in pairs]}
-
-
-def _secret(document: JsonObject, name: str) -> bytes:
-    try:
-        return from_base64(document.get("secret"), SECRET_BYTES)
-    except ValueError:
-        raise KeyDamaged(f"{name} does not hold a key") from None
 
 
 def _agent_id(agent_id: Any) -> str:
