@@ -40,9 +40,27 @@ def read(path: Path) -> JsonObject:
         raise RuntimeConfigError(f"{path}: {error}", fix="openclaw doctor --fix") from error
 
 
+def read_or_backup(path: Path) -> JsonObject:
+    """`read`, or the copy that OpenClaw made before its last change while the file is half-written or broken.
+
+    Raises RuntimeConfigError when neither can be read.
+    """
+    try:
+        return read(path)
+    except RuntimeConfigError:
+        backup = path.with_name(f"{path.name}.bak")
+        if not backup.is_file():
+            raise
+        return read(backup)
+
+
 def parse(data: bytes) -> JsonObject:
     """A configuration, also one whose secrets were cut out. Raises ValueError when it is not one JSON5 object."""
-    value = pyjson5.decode(data.decode("utf-8-sig"))
+    try:
+        value = pyjson5.decode(data.decode("utf-8-sig"))
+    except pyjson5.Json5Exception as error:
+        # Its other arguments hold what was parsed so far, secrets included.
+        raise ValueError(str(error.args[0]) if error.args else "not JSON5") from None
     if not isinstance(value, dict):
         raise ValueError("the configuration is not an object")
     return value

@@ -64,12 +64,11 @@ class _Sources:
 
 
 def databases(installation: Installation) -> list[Path]:
-    """The files that `rows` reads and that are there, with their write-ahead logs: a commit may change only those."""
+    """The files that `rows` reads and that are there. A commit may change only the `-wal` file beside one."""
     sources = _sources(installation)
     if sources is None:
         return []
-    files = (sources.state, _log_of(sources.state), sources.agent, _log_of(sources.agent), sources.legacy_jobs)
-    return [path for path in files if path.is_file()]
+    return [path for path in (sources.state, sources.agent, sources.legacy_jobs) if path.is_file()]
 
 
 def rows(installation: Installation, *, transcripts: bool = False) -> Iterator[Row]:
@@ -91,7 +90,7 @@ def _sources(installation: Installation) -> _Sources | None:
     if installation.state_dir is None:
         return None
     folder = installation.state_dir
-    values = config.read(installation.config) if installation.config else {}
+    values = config.read_or_backup(installation.config) if installation.config else {}
     known = config.agent(values, installation.native_id)
     owner = known or config.ConfiguredAgent(installation.native_id, None, {}, installation.native_id == config.MAIN)
     place = host.StateFolder(folder, folder / paths.CONFIG, folder.parent)

@@ -38,7 +38,7 @@ def discover(environment: Mapping[str, str], user_home: Path) -> list[FoundAgent
 def _workspaces(state: host.StateFolder) -> Iterator[tuple[config.ConfiguredAgent, Path]]:
     """Agents of a state folder; where its configuration cannot be read, what its folder names say."""
     try:
-        values = config.read(state.config)
+        values = config.read_or_backup(state.config)
     except RuntimeConfigError:
         yield from _by_folder_names(state)
         return
@@ -60,8 +60,11 @@ def _id_by_folder_name(workspace: Path) -> str:
 
 
 def locate(workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
-    """The installation around a workspace. Raises NotAWorkspace, or RuntimeConfigError where its configuration is
-    there but cannot be read: a guess now would be another agent later."""
+    """The installation around a workspace. Raises NotAWorkspace.
+
+    RuntimeConfigError: a configuration that may name this workspace cannot be read, nor can its backup, and no folder
+    name tells. A guess now would be another agent later.
+    """
     if not recognises(workspace):
         raise NotAWorkspace(f"{workspace} holds no SOUL.md, IDENTITY.md or other files of an OpenClaw agent")
     unreadable: RuntimeConfigError | None = None
@@ -85,7 +88,13 @@ def _candidates(workspace: Path, environment: Mapping[str, str], user_home: Path
 
 
 def _installed_in(state: host.StateFolder, workspace: Path, environment: Mapping[str, str]) -> Installation | None:
-    values = config.read(state.config)
+    try:
+        values = config.read_or_backup(state.config)
+    except RuntimeConfigError:
+        for agent, folder in _by_folder_names(state):
+            if folder.resolve() == workspace.resolve():
+                return _installation(state, {}, agent, workspace, environment)
+        raise
     for agent in config.agents(values):
         if state.workspace_of(agent, values).resolve() == workspace.resolve():
             return _installation(state, values, agent, workspace, environment)
