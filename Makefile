@@ -58,6 +58,9 @@ test-real: $(VENV)/dev.stamp ## against a real OpenClaw from npm, in a network n
 fuzz: $(VENV)/fuzz.stamp ## coverage-guided fuzzing of the readers (FUZZ_SECONDS=60)
 	$(BIN)/python -m benchmarks.fuzz --seconds $(or $(FUZZ_SECONDS),60)
 
+docs: $(VENV)/run.stamp ## write the pages that follow from the code: commands, errors
+	$(BIN)/python tests/doc_pages.py
+
 COMPILE = $(UV) pip compile pyproject.toml --universal --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --quiet
 
 lock: ## write the lock files anew (needs uv)
@@ -82,4 +85,4 @@ clean: ## remove the environment and every cache
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo test check bench test-real fuzz lock system-packages clean
+.PHONY: help demo test check bench test-real fuzz docs lock system-packages clean

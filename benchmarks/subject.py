@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+import time
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import measure
+
 from lifeboat_alf.delta import write_delta
+from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_daemon import agents
 from lifeboat_daemon.agent import Agent
@@ -32,6 +38,16 @@ class Subject:
         """Capture; the new sequence, None when nothing changed."""
         report = capture(self.context, self.agent)
         return report.sequence if report.changed else None
+
+    def timed_capture(self) -> tuple[float, float]:
+        """Capture; the seconds it took in all, and those from knowing what changed to having it committed."""
+        moments: dict[Step, float] = {}
+        steps.hook = lambda step: moments.setdefault(step, time.perf_counter())  # type: ignore[assignment]
+        try:
+            whole = measure.seconds(self.capture)
+        finally:
+            steps.hook = None
+        return whole, moments[Step.CAPTURE_COMMITTED] - moments[Step.CAPTURE_SCANNED]
 
     def head(self) -> int:
         with self.context.vault(self.agent.id) as vault:
@@ -64,7 +80,7 @@ def protect(workspace: Path, home: Path) -> Subject:
     """Protect a workspace in a home of its own: the first capture is part of it."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(home.parent), "LIFEBOAT_HOME": str(home)}
     context = Context.open(environment)
-    return Subject(context, agents.add(context, workspace, runtime="openclaw").agent)
+    return Subject(context, agents.add(context, workspace, runtime="openclaw")[0])
 
 
 def reopen(workspace: Path, home: Path) -> Subject:
@@ -76,7 +92,9 @@ def reopen(workspace: Path, home: Path) -> Subject:
     return Subject(context, find(context, str(workspace)))
 
 
-def packed_sizes(archive: Path, prefix: str) -> list[int]:
-    """Compressed sizes of the entries under a prefix."""
-    with zipfile.ZipFile(archive) as opened:
-        return [item.compress_size for item in opened.infolist() if item.filename.startswith(prefix)]
+def patch_bytes(delta: Path) -> int:
+    """What the patches of raw files take in a delta, as packed."""
+    with zipfile.ZipFile(delta) as opened:
+        changes = json.loads(opened.read("manifest.json"))["changes"]
+        patches = [item["entry"] for item in changes["raw"] if item["operation"] == "patch"]
+        return sum(opened.getinfo(name).compress_size for name in patches)

@@ -1,0 +1,154 @@
+"""The pages of the documentation that follow from the code: commands and errors.
+
+    python tests/doc_pages.py      writes docs/commands.md and docs/errors.md anew (`make docs`)
+
+A test compares what is written with what would be written.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import click
+
+from lifeboat_alf.errors import LifeboatError
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PACKAGES = ("lifeboat_alf", "lifeboat_keys", "lifeboat_adapters", "lifeboat_endpoint", "lifeboat_daemon")
+
+_COMMANDS = """# Commands
+
+<!-- Written by `make docs` from the commands themselves. -->
+
+`AGENT` is an agent's name, its id, the beginning of its id (8 characters or more), or its workspace. `--json` gives one
+JSON document on standard output, described in [JSON output](json.md); without it the text is for people and may change.
+Progress, notes and warnings go to standard error.
+
+| exit status | meaning |
+|---|---|
+| `0` | done |
+| `1` | failed, or, where a command checks something, not as it should be |
+| `2` | the command was not understood |
+| `3` | refused by a guard: nothing was done |
+| `130` | stopped by Ctrl-C |
+
+Without a command, `lifeboat` shows the status.
+"""
+
+_ERRORS = """# Errors
+
+<!-- Written by `make docs` from the error classes themselves. -->
+
+An error says what happened, where and why, and which command helps. With `--json` it is
+`{"error": {"code", "title", "message", "fix", "retryable"}}` on standard output. Codes are stable; texts may change.
+"Again" says that the same command may work later without any change.
+
+| code | exit | what happened | meaning | what helps | again |
+|---|---|---|---|---|---|
+"""
+
+
+@cache
+def commands() -> dict[str, click.Command]:
+    """Every command that can be typed and is not hidden, by its words after `lifeboat`."""
+    from lifeboat_daemon.cli.program import program
+
+    return dict(_walk("", program))
+
+
+def _walk(words: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        child = command.get_command(context, name)
+        if child is not None and not child.hidden:
+            yield from _walk(f"{words} {name}".strip(), child)
+
+
+def commands_page() -> str:
+    """docs/commands.md."""
+    parts = [_COMMANDS]
+    for words, command in commands().items():
+        parts.append(_command_section(words, command))
+    return "\n".join(parts)
+
+
+def _command_section(words: str, command: click.Command) -> str:
+    context = click.Context(command, info_name=f"lifeboat {words}")
+    usage = " ".join(command.collect_usage_pieces(context))
+    lines = [f"## `lifeboat {words}`", "", f"`lifeboat {words} {usage}`".replace(" `", "`"), ""]
+    lines += [_prose(command.help or ""), ""]
+    options = [item for item in command.params if isinstance(item, click.Option) and not item.hidden]
+    if options:
+        lines += ["| option | what it does |", "|---|---|"]
+        lines += [_option_row(item, context) for item in options]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _prose(text: str) -> str:
+    return re.sub(r"\s*\n\s*\n\s*", "\n\n", re.sub(r"(?<!\n)\n(?!\n)\s*", " ", text.replace("\b", "").strip()))
+
+
+def _option_row(option: click.Option, context: click.Context) -> str:
+    record = option.get_help_record(context)
+    names, text = record if record is not None else (", ".join(option.opts), option.help or "")
+    return "| `{}` | {} |".format(names.replace("|", "\\|"), text.replace("|", "\\|"))
+
+
+def modules() -> Iterator[ModuleType]:
+    """Every module of the headless packages."""
+    for name in PACKAGES:
+        package = importlib.import_module(name)
+        for found in pkgutil.walk_packages(package.__path__, f"{name}."):
+            if not found.name.endswith("__main__"):
+                yield importlib.import_module(found.name)
+
+
+@cache
+def errors() -> tuple[type[LifeboatError], ...]:
+    """Every error class of the project, a parent before its children."""
+    list(modules())
+    found: list[type[LifeboatError]] = [LifeboatError]
+    for cls in found:
+        found += [child for child in cls.__subclasses__() if child.__module__.startswith("lifeboat_")]
+    return tuple(dict.fromkeys(found))
+
+
+def errors_page() -> str:
+    """docs/errors.md. Classes that share a code share a row."""
+    rows: dict[str, str] = {
+        "usage": "| `usage` | 2 | The command was not understood |  | `lifeboat COMMAND --help` |  |"
+    }
+    for cls in errors():
+        again = "yes" if cls.retryable else ""
+        advice = f"`{cls.fix}`" if cls.fix and cls.fix.startswith("lifeboat") else cls.fix or ""
+        row = f"| `{cls.code}` | {cls.exit_status} | {cls.title} | {_meaning(cls)} | {advice} | {again} |"
+        rows.setdefault(cls.code, row)
+    return _ERRORS + "\n".join(rows[code] for code in sorted(rows)) + "\n"
+
+
+def _meaning(cls: type[LifeboatError]) -> str:
+    """What the tree on top of its module says of a class."""
+    tree = importlib.import_module(cls.__module__).__doc__ or ""
+    found = re.search(rf"(?:\+-- |^){cls.__name__}[ ]{{2,}}(.+)", tree, flags=re.MULTILINE)
+    return found[1].strip() if found else ""
+
+
+def main() -> None:
+    (DOCS / "commands.md").write_text(commands_page())
+    (DOCS / "errors.md").write_text(errors_page())
+
+
+if __name__ == "__main__":
+    main()
