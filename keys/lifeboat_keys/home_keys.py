@@ -69,8 +69,8 @@ class HomeKeys:
         be shown. Raises NoKey when the user's key was here once and is needed.
         """
         with self._store.locked():
-            new = self._read_public() is None
-            if new and self._store.read(USER_KEY) is None:
+            new = self._read_device() is None
+            if self._known_public() is None:
                 self._keep_user_key(UserKey.generate())
             self._complete()
         return new
@@ -102,7 +102,7 @@ class HomeKeys:
         if document is None:
             raise NoKey("there is no key in this home", fix=self._fix())
         key = documents.user_key(document)
-        known = self._read_public()
+        known = self._recorded_public()
         if known is not None and known != key.public:
             raise OtherKey(f"{USER_KEY} holds the key {key.key_id}, this home has {known.key_id}")
         return key
@@ -190,40 +190,40 @@ class HomeKeys:
         self._store.write_once(USER_KEY, documents.of_user_key(key))
 
     def _complete(self) -> None:
-        """Everything that hangs on the user's key, where it is missing; under the lock."""
-        if self._read_public() is None:
-            self._store.write_once(USER_PUBLIC, self.user_key().public.to_json())
-        device = self._read_device()
-        if device is None:
-            self._keep_device(DeviceKey.generate(self.user_key()))
-        elif device.user != self.public:
-            self._keep_device(DeviceKey.certified(device.secret, self.user_key()))
+        """Everything that hangs on the user's key, where it is missing; under the lock. The device key comes last:
+        it says that all is there."""
+        if self._store.read(USER_PUBLIC) is None:
+            self._store.write_once(USER_PUBLIC, self.public.to_json())
         if self._store.read(FINGERPRINT_KEY) is None:
             self._store.write_once(FINGERPRINT_KEY, documents.new_fingerprint_key())
-
-    def _keep_device(self, device: DeviceKey) -> None:
-        self._store.replace(DEVICE_KEY, documents.of_device_key(device))
+        if self._read_device() is None:
+            self._store.write_once(DEVICE_KEY, documents.of_device_key(DeviceKey.generate(self.user_key())))
 
     def _read_device(self) -> DeviceKey | None:
         document = self._store.read(DEVICE_KEY)
         return None if document is None else documents.device_key(document)
 
     def _known_public(self) -> UserPublic | None:
-        known = self._read_public()
-        if known is not None or self._store.read(USER_KEY) is None:
-            return known
+        recorded = self._recorded_public()
+        if recorded is not None or self._store.read(USER_KEY) is None:
+            return recorded
         return self.user_key().public
 
-    def _read_public(self) -> UserPublic | None:
+    def _recorded_public(self) -> UserPublic | None:
+        """Whose home this is. The device's certificate says it too: a home that lost both files of the user's key
+        must not get another one, under which nothing that was sealed opens."""
         document = self._store.read(USER_PUBLIC)
-        return None if document is None else documents.user_public(document)
+        if document is not None:
+            return documents.user_public(document)
+        device = self._read_device()
+        return None if device is None else device.user
 
     def _key_id_or_none(self) -> str | None:
         known = self._known_public()
         return None if known is None else known.key_id
 
     def _fix(self) -> str:
-        if self._store.read(USER_PUBLIC) is None:
+        if self._recorded_public() is None:
             return _MAKE
         return f"put {self._store.folder / USER_KEY} back from a copy"
 

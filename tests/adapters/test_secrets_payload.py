@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import pathlib
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +13,9 @@ from hypothesis import strategies as st
 from lifeboat_adapters.errors import BadPayload, CutMismatch, WholeFileMismatch
 from lifeboat_adapters.secrets import cutting, finder, payload
 from lifeboat_adapters.secrets.payload import Payload, Spelling
+from lifeboat_keys import sealing
+from lifeboat_keys.home_keys import HomeKeys
+from lifeboat_keys.user_key import UserKey
 
 PATH = "raw/openclaw-home/openclaw.json"
 DATA = b"{gateway: {auth: {token: 'one-0123'}}, a: {token: \"\\u006fne-0123\"}, b: {apiKey: 'two'}}"
@@ -30,6 +35,25 @@ def test_a_file_is_whole_again_from_its_cuts_and_its_payloads() -> None:
     sealed = {credential: one.encode() for credential, one in payloads.items()}
     assert b"one-0123" not in parts.data
     assert payload.whole(PATH, parts.data, parts.cuts, lambda credential: payload.decode(sealed[credential])) == DATA
+
+
+def test_with_the_words_and_what_travels_a_file_is_whole_on_another_machine(tmp_path: pathlib.Path) -> None:
+    here, there = HomeKeys(tmp_path / "here"), HomeKeys(tmp_path / "there")
+    here.ensure()
+    parts, payloads = _protected()
+    records = {credential: _sealed(here, credential, one) for credential, one in payloads.items()}
+    there.install(UserKey.from_words(here.user_key().words()))
+    there.import_agent(here.export_agent("agent"))
+    assert not any(secret in str([parts.data, records]) for secret in ("one-0123", "'two'"))
+    opened = payload.whole(PATH, parts.data, parts.cuts, lambda one: payload.decode(there.open(records[one])))
+    assert opened == DATA
+
+
+def _sealed(keys: HomeKeys, credential: str, content: Payload) -> dict[str, Any]:
+    names = {"agent_id": "agent", "service": "gateway", "credential_type": "session_token"}
+    public, key_id = keys.agent_public("agent"), keys.public.key_id
+    sealed = sealing.seal(content.encode(), agent_public=public, key_id=key_id, credential_id=credential, **names)
+    return {"id": credential, **names, **sealed}
 
 
 def test_the_digest_of_the_whole_file_is_in_every_payload() -> None:
