@@ -19,6 +19,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
+
 from lifeboat_alf import codec, layout
 from lifeboat_alf.documents import list_of, read_object
 from lifeboat_alf.errors import BadDocument
@@ -189,12 +191,9 @@ def _read_groups(state: State) -> list[Group]:
 
 def _group(item: JsonObject) -> Group:
     try:
-        group = Group(**{key: item[key] for key in Group.__slots__})
-    except (TypeError, KeyError) as error:
-        raise BadDocument(f"a group of vectors lacks {error}", entry=INDEX) from None
-    numbers = (group.dimensions, group.offset)
-    if not all(isinstance(number, int) and number >= 0 for number in numbers):
-        raise BadDocument("a group of vectors has no size", entry=INDEX)
-    if not isinstance(group.file, str) or len(group.records) != len(group.computed_at):
+        group = msgspec.convert(item, Group)
+    except msgspec.ValidationError as error:
+        raise BadDocument(f"a group of vectors has the wrong shape ({error})", entry=INDEX) from None
+    if group.dimensions < 0 or group.offset < 0 or len(group.records) != len(group.computed_at):
         raise BadDocument("a group of vectors does not say whose they are", entry=INDEX)
     return group

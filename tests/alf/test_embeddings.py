@@ -1,0 +1,168 @@
+"""Vectors: packed beside the records, read back, put into records on request."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifeboat_alf import embeddings
+from lifeboat_alf.embeddings import INDEX, Vector, Vectors, pack
+from lifeboat_alf.errors import BadDocument, BadJson
+from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
+from lifeboat_alf.testing import MemoryState, embedding, record
+
+FILE = "memory/partitions/2026-Q4.jsonl"
+
+
+def state_with(*vectors: Vector) -> MemoryState:
+    state = MemoryState()
+    for path, body in pack(vectors).items():
+        state.put(path, body)
+    return state
+
+
+def test_the_file_holds_little_endian_float32_and_nothing_else():
+    found = pack([Vector(FILE, "a", embedding([1.0, -2.5])), Vector(FILE, "b", embedding([0.0, 3.0]))])
+    assert found["memory/embeddings/2026-Q4.bin"].hex() == "0000803f000020c00000000000004040"
+    (group,) = json.loads(found[INDEX])["vectors"]
+    assert (group["records"], group["offset"], group["dimensions"]) == (["a", "b"], 0, 2)
+
+
+def test_vectors_of_two_models_and_two_partitions_stand_beside_each_other():
+    old = embedding([1.0, 2.0], "example/old")
+    new = embedding([1.0, 2.0, 3.0], "example/new", source="sync_service", computed_at="2026-11-21T00:00:00Z")
+    other = "memory/partitions/2026-Q3.jsonl"
+    vectors = Vectors(state_with(Vector(FILE, "a", old), Vector(FILE, "a", new), Vector(other, "b", old)))
+    assert sorted(vectors.of("a"), key=str) == sorted([old, new], key=str)
+    assert vectors.of("b") == [old]
+    assert vectors.of("c") == []
+
+
+@given(
+    st.lists(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=3, max_size=3), max_size=8)
+)
+def test_any_float32_comes_back_exactly(rows):
+    items = [Vector(FILE, str(number), embedding(row)) for number, row in enumerate(rows)]
+    vectors = Vectors(state_with(*items))
+    assert [vectors.of(item.record_id) for item in items] == [[item.embedding] for item in items]
+
+
+@pytest.mark.parametrize("numbers", [[1e300, 0.0], [float("nan"), 0.0]])
+def test_numbers_that_do_not_fit_are_refused(numbers):
+    with pytest.raises(BadDocument):
+        pack([Vector(FILE, "a", embedding(numbers))])
+
+
+def test_a_vector_of_another_length_than_it_says_is_refused():
+    with pytest.raises(BadDocument):
+        pack([Vector(FILE, "a", {**embedding([1.0]), "dimensions": 2})])
+
+
+def test_no_vectors_make_no_files():
+    assert pack([]) == {}
+
+
+def test_a_purge_leaves_the_others_and_removes_what_is_empty():
+    one, two = embedding([1.0]), embedding([2.0])
+    state = state_with(
+        Vector(FILE, "a", one), Vector(FILE, "b", two), Vector("memory/partitions/2026-Q3.jsonl", "c", one)
+    )
+    left = Vectors(state).without({"a", "c"})
+    assert left["memory/embeddings/2026-Q3.bin"] is None
+    for path, body in left.items():
+        if body is not None:
+            state.put(path, body)
+    assert (Vectors(state).of("a"), Vectors(state).of("b")) == ([], [two])
+    assert Vectors(state).without({"nobody"}) == {}
+    assert set(Vectors(state).without({"b"}).values()) == {None}
+
+
+def written(state, **options) -> dict[str, bytes]:
+    out = io.BytesIO()
+    write_snapshot(state, out, **options)
+    with zipfile.ZipFile(out) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def agent_with_vector() -> MemoryState:
+    state = MemoryState()
+    item = state.add(record("Likes tea."))
+    state.add(record("No vector."))
+    for path, body in pack([Vector(item.partition, item.id, embedding([0.5, 0.25]))]).items():
+        state.put(path, body)
+    return state
+
+
+def test_on_request_records_carry_their_vectors_and_the_file_is_no_longer_the_signed_one():
+    made = written(agent_with_vector(), embeddings_inline=True)
+    first, second = [json.loads(line) for line in made[FILE].splitlines()]
+    assert first["embeddings"] == [embedding([0.5, 0.25])]
+    assert "embeddings" not in second
+    assert not [
+        name for name in made if name.startswith(("memory/embeddings/", "lifeboat/leaves", "lifeboat/signature"))
+    ]
+    assert json.loads(made["manifest.json"])["layers"]["memory"]["has_embeddings"] is True
+
+
+def test_without_request_they_stay_beside_the_records():
+    state = agent_with_vector()
+    made = written(state)
+    assert b"embeddings" not in made[FILE]
+    assert json.loads(made["manifest.json"])["layers"]["memory"]["has_embeddings"] is True
+    out = io.BytesIO()
+    write_snapshot(state, out)
+    with SnapshotReader(out) as found:
+        item = next(found.records())
+        assert Vectors(found).of(item.id) == [embedding([0.5, 0.25])]
+
+
+def test_arrays_inside_a_record_stay_there_as_bytes():
+    state = MemoryState()
+    line = b'{"id":"a","temporal":{"created_at":"2026-11-20T00:00:00Z"},"embeddings":[{"vector":[0.1,1e-2]}]}'
+    state.add(line)
+    made = written(state)
+    assert made[FILE] == line + b"\n"
+    assert json.loads(made["manifest.json"])["layers"]["memory"]["has_embeddings"] is True
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"), [(b'{"embeddings":[]}', False), (b'{"content":"\\"embeddings\\""}', False)]
+)
+def test_an_empty_array_or_the_word_alone_is_no_vector(line, expected):
+    assert embeddings.has_inline(line) is expected
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        {},
+        {"file": 1, "model": "m", "dimensions": 1, "source": "s", "offset": 0, "records": [], "computed_at": []},
+        {"file": "f", "model": "m", "dimensions": -1, "source": "s", "offset": 0, "records": [], "computed_at": []},
+        {"file": "f", "model": "m", "dimensions": 1, "source": "s", "offset": 0, "records": ["a"], "computed_at": []},
+        {"file": "f", "model": "m", "dimensions": 1, "source": "s", "offset": 0, "records": 5, "computed_at": []},
+        "text",
+    ],
+)
+def test_an_index_of_another_shape_is_refused(group):
+    state = MemoryState().put_document(INDEX, {"vectors": [group]})
+    with pytest.raises(BadDocument):
+        Vectors(state)
+
+
+def test_an_index_that_is_not_json_is_refused_and_one_of_another_tool_is_passed_over():
+    with pytest.raises(BadJson):
+        Vectors(MemoryState().put(INDEX, b"{"))
+    assert Vectors(MemoryState().put(INDEX, b'{"other": 1}')).groups == []
+
+
+def test_a_file_that_ends_early_is_named():
+    state = state_with(Vector(FILE, "a", embedding([1.0, 2.0])))
+    state.put("memory/embeddings/2026-Q4.bin", b"\0\0\0")
+    with pytest.raises(BadDocument) as caught:
+        Vectors(state).of("a")
+    assert caught.value.entry == "memory/embeddings/2026-Q4.bin"
