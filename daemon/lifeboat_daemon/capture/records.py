@@ -36,6 +36,10 @@ class Lookup:
     def record(self, record_id: str) -> Record | None:
         return None if self.head is None else self.head.record(record_id)
 
+    def last(self, record_id: str) -> Record | None:
+        """The record that counts in a chain."""
+        return self.record(self.winner(record_id))
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -115,9 +119,13 @@ class Memories:
         return File(path, olds, [New(one.content, one.heading) for one in self._sections[path]])
 
     def _old(self, record_id: str) -> Old:
-        record = self._lookup.record(record_id)
-        content = "" if record is None else str(records.parse(record.line).get("content", ""))
-        return Old(record_id, content, gone=record is None or record_id in self._lookup.forgotten)
+        """A listed memory. One that is deleted although its file lists it was forgotten by the user."""
+        record, last = self._lookup.record(record_id), self._lookup.last(record_id)
+        if record is None or last is None:
+            return Old(record_id, "", gone=True)
+        body = records.parse(record.line)
+        ended = body if last.id == record_id else records.parse(last.line)
+        return Old(record_id, str(body.get("content", "")), gone=records.is_deleted(ended))
 
     def _headings(self, file: File) -> list[matching.Heading]:
         return [section.heading for section in self.split(file.path, self._overlay.old_body(file.path))]
@@ -136,7 +144,7 @@ class Memories:
 
     def _is_gone(self, record_id: str) -> bool:
         """Whether a memory was deleted lately, or archived because its text was missing."""
-        last = self._lookup.record(self._lookup.winner(record_id))
+        last = self._lookup.last(record_id)
         if last is None:
             return False
         record = records.parse(last.line)
@@ -176,15 +184,14 @@ class Memories:
         return times.to_text(times.from_nanoseconds(int(written))) if written else None
 
     def _edit(self, record_id: str, section: Section) -> str:
-        old = self._known(record_id)
+        old = self._last(record_id)
         record = records.parse(old.line)
         step = lifecycle.edit(self._scribe, record, old.partition, section.content, _edited_fields(record, section))
         return self._add(step, "updated", section.content)
 
     def _revive(self, record_id: str) -> str:
-        last = self._known(self._lookup.winner(record_id))
-        dead = self._known(record_id) if last.id != record_id else None
-        dead_record = records.parse(dead.line) if dead is not None else None
+        last, dead = self._last(record_id), self._lookup.record(record_id)
+        dead_record = records.parse(dead.line) if dead is not None and last.id != record_id else None
         record = records.parse(last.line)
         step = lifecycle.revive(self._scribe, record, last.partition, dead_record)
         return self._add(step, "created", str((dead_record or record)["content"]))
@@ -193,16 +200,16 @@ class Memories:
         for old in file.left_old():
             if old.gone:
                 continue
-            record = self._known(old.id)
+            record = self._last(old.id)
             body = records.parse(record.line)
-            if records.is_deleted(body) or records.is_missing(body):
+            if records.is_missing(body):
                 continue
             self._outcome.dropped[old.id] = old.content
             self._outcome.lost[file.path] += 1
             self._add(lifecycle.vanish(self._scribe, body, record.partition), "deleted", None)
 
-    def _known(self, record_id: str) -> Record:
-        record = self._lookup.record(record_id)
+    def _last(self, record_id: str) -> Record:
+        record = self._lookup.last(record_id)
         if record is None:
             raise KeyError(record_id)
         return record

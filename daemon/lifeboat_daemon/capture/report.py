@@ -8,6 +8,14 @@ from typing import Any
 
 JsonObject = dict[str, Any]
 
+CAPTURE = "capture"
+"""The kind of a sequence that a capture makes."""
+
+LAST_CAPTURE = "last_capture"
+"""The fact of `state.db` that says how the last capture went."""
+
+MOST_REASONS = 20
+
 CAPTURED, UNCHANGED, ROOT_MISSING = "captured", "unchanged", "root_missing"
 
 
@@ -42,6 +50,21 @@ class CaptureReport:
     @property
     def changed(self) -> bool:
         return self.outcome == CAPTURED
+
+    @property
+    def pending(self) -> int:
+        """How many files are not kept in their present version."""
+        return self.unread_files + len(self.unread) + len(self.unstable) + len(self.waiting)
+
+    def reasons(self) -> list[str]:
+        """Why something is not kept, for people."""
+        named = (
+            ("could not be read", self.unread),
+            ("kept changing", self.unstable),
+            ("could hold secrets", self.waiting),
+        )
+        found = [f"{path} {words}: {why}" for words, files in named for path, why in sorted(files.items())]
+        return [*self.warnings, *found[:MOST_REASONS]]
 
     @property
     def complete(self) -> bool:

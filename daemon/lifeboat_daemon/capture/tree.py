@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.contract import Root, Secret, UnparsableSecrets
@@ -56,6 +57,7 @@ class Tree:
     large: dict[str, tuple[int, str]]
     now: str
     started_ns: int
+    staging: Path
     changed: set[str] = field(default_factory=set)
     seen: dict[str, Known] = field(default_factory=dict)
     unseen: set[str] = field(default_factory=set)

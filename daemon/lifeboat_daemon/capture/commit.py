@@ -1,0 +1,72 @@
+"""What every change of an agent's memory shares: the manifest's head, new ids, and the signed commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lifeboat_alf import codec, ids, layout, partitions
+from lifeboat_alf.lifecycle import Step
+from lifeboat_alf.partitions import Ledger
+from lifeboat_daemon.capture.overlay import Overlay
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.state_db import StateDb
+from lifeboat_endpoint.vault import Draft, RecordPut, SequenceRow, Vault
+from lifeboat_keys import signing
+
+JsonObject = dict[str, Any]
+
+SEEN_AT = "seen_at"
+"""The fact that names the sequence whose files the stat cache describes."""
+
+
+def read_head(overlay: Overlay) -> JsonObject:
+    """The manifest's head document as the head has it, {} before the first sequence."""
+    data = overlay.old_body(layout.MANIFEST)
+    document: JsonObject = {} if data is None else codec.decode(data)
+    return document
+
+
+def write_head(overlay: Overlay, head: JsonObject, ledger: Ledger) -> None:
+    """Put the head document, with the partitions as they stand."""
+    head["partitions"] = [partitions.to_item(partition) for partition in ledger.partitions]
+    head["partition_granularity"] = ledger.granularity
+    overlay.put(layout.MANIFEST, overlay.meta(layout.MANIFEST) or {}, codec.encode(head))
+
+
+def minting(vault: Vault) -> Callable[..., str]:
+    """Ids for new records that history has never held, nor this change."""
+    taken: set[str] = set()
+
+    def mint(created_at: str, *parts: str) -> str:
+        ordinal = 0
+        while True:
+            minted = ids.mint(vault.seed, created_at, *parts, ordinal=ordinal)
+            if minted not in taken and not vault.has_record(minted):
+                taken.add(minted)
+                return minted
+            ordinal += 1
+
+    return mint
+
+
+def commit(
+    context: Context, vault: Vault, overlay: Overlay, steps: list[Step], *, kind: str, time: str, counts: JsonObject
+) -> SequenceRow | None:
+    """One signed sequence; None when nothing changes. Raises what the vault and the keys raise."""
+    device = context.keys().device
+    return vault.commit(
+        Draft(overlay.puts, [RecordPut(*step) for step in steps]),
+        kind=kind,
+        writer=device.public.hex()[:16],
+        time=time,
+        raw_time=context.now(),
+        sign=lambda sequence: signing.sign(sequence, device),
+        counts=counts,
+    )
+
+
+def advance(db: StateDb, row: SequenceRow) -> None:
+    """The stat cache goes on describing the head: this sequence changed no file."""
+    if db.get(SEEN_AT) == row.base:
+        db.put(SEEN_AT, row.number)

@@ -1,0 +1,57 @@
+"""What one capture works with, and what it reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lifeboat_alf import ids, times
+from lifeboat_alf.state import State
+from lifeboat_daemon import search
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture.overlay import Overlay
+from lifeboat_daemon.capture.report import ROOT_MISSING, CaptureReport
+from lifeboat_daemon.config import Config
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.state_db import StateDb
+from lifeboat_endpoint.vault import SequenceRow, Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One capture of one agent. `head` and `state` are None before the first sequence; `now` never goes back."""
+
+    context: Context
+    agent: Agent
+    vault: Vault
+    db: StateDb
+    kind: str
+    head: SequenceRow | None
+    state: State | None
+    overlay: Overlay
+    config: Config
+    report: CaptureReport
+    now: str
+
+    @classmethod
+    def begin(cls, context: Context, agent: Agent, vault: Vault, db: StateDb, kind: str) -> Session:
+        """Look at the head, and bring the look-ups in `db` up to it."""
+        head = vault.head()
+        state = vault.state() if head is not None else None
+        report = CaptureReport(agent.id, sequence=None if head is None else head.number)
+        now = max(context.now(), "" if head is None else head.time)
+        search.catch_up(db, vault)
+        return cls(context, agent, vault, db, kind, head, state, Overlay(state), context.config(), report, now)
+
+    def setting(self, name: str) -> Any:
+        return self.config.get(name, self.agent.settings).value
+
+    def stable_id(self, *parts: str) -> str:
+        """An id that the same vault always makes for the same thing. Its time is that of the agent's id."""
+        milliseconds = int(self.agent.id.replace("-", "")[:12], 16)
+        return ids.mint(self.vault.seed, times.to_text(times.from_nanoseconds(milliseconds * 1_000_000)), *parts)
+
+    def missing(self, reason: str) -> None:
+        """The workspace is not there: nothing is captured."""
+        self.report.outcome = ROOT_MISSING
+        self.report.warnings.append(reason)

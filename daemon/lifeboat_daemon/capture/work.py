@@ -1,0 +1,211 @@
+"""From a look to a draft: reads what changed, derives documents and memories from it, raises the flag of the guard."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters.contract import DerivationContext
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_alf import codec, layout, metas, partitions, times
+from lifeboat_alf.lifecycle import Scribe
+from lifeboat_alf.partitions import Ledger
+from lifeboat_daemon import clock_trust
+from lifeboat_daemon.capture import commit, guard, references
+from lifeboat_daemon.capture.documents import Documents
+from lifeboat_daemon.capture.look import Look
+from lifeboat_daemon.capture.records import Lookup, Memories, Origin, Outcome
+from lifeboat_daemon.capture.report import CAPTURE
+from lifeboat_daemon.capture.secrets import DECISION as SECRETS
+from lifeboat_daemon.capture.secrets import Cutter
+from lifeboat_daemon.capture.session import Session
+from lifeboat_daemon.capture.tree import Limits, Tree
+
+JsonObject = dict[str, Any]
+
+FORGOTTEN = "forgotten"
+"""The vault's decision that lists memories the user dropped although a file holds them."""
+
+DATABASES = "databases"
+
+
+class Work:
+    """One capture's work. What it finds out is in the session's overlay and report; `tree` and `databases` say what
+    the caches have to learn."""
+
+    def __init__(self, session: Session, seen: Look) -> None:
+        self._session, self._seen = session, seen
+        self.outcome = Outcome()
+        self.databases: JsonObject | None = None
+        self.cutter = Cutter(
+            seen.adapter,
+            session.context.keys(),
+            session.agent.id,
+            session.overlay,
+            session.vault.get(SECRETS),
+            session.now,
+        )
+        self.tree = Tree(
+            files=session.context.files,
+            overlay=session.overlay,
+            cutter=self.cutter,
+            report=session.report,
+            limits=self._limits(),
+            attachment_id=lambda path: session.stable_id("attachment", path),
+            large=session.db.large(),
+            now=session.now,
+            started_ns=seen.started_ns,
+            staging=staging_folder(session),
+        )
+
+    def _limits(self) -> Limits:
+        threshold, max_file, max_total, interval = (
+            self._session.setting(f"artifacts.{name}") for name in ("threshold", "max_file", "max_total", "interval")
+        )
+        return Limits(threshold, max_file, max_total, timedelta(seconds=interval))
+
+    # Files ------------------------------------------------------------------------------------------------------
+
+    def read(self) -> None:
+        """Read what changed in the tree and in the runtime's databases."""
+        found, report = self._seen.scan, self._session.report
+        report.unread.update(found.unread)
+        report.unread.update(found.missing_roots)
+        report.skipped = found.skipped
+        report.left_out.update({path: why for path, why in found.skipped.items() if why == "not a regular file"})
+        self.tree.take(found, self._seen.known, self._seen.roots, everything=not self._seen.trusted)
+        self._read_databases()
+
+    def _read_databases(self) -> None:
+        """The durable rows, when a database was written since they were read."""
+        adapter, installation = self._seen.adapter, self._seen.installation
+        transcripts = bool(self._session.setting("transcripts"))
+        stats: JsonObject = {"transcripts": transcripts}
+        for path in adapter.databases(installation):
+            stats[str(path)] = [self._stat(f"{path}{suffix}") for suffix in ("", "-wal")]
+        if self._seen.trusted and stats == self._session.db.get(DATABASES):
+            return
+        home = f"{layout.home_prefix(adapter.runtime)}db/"
+        try:
+            tables = self._tables(transcripts=transcripts)
+        except (AdapterError, sqlite3.Error, OSError) as error:
+            self._session.report.unread[home] = str(error)
+            return
+        former = [entry.path for entry in self._session.state.entries(home)] if self._session.state else []
+        self.tree.put_rows(tables, former)
+        self.databases = stats
+
+    def _stat(self, path: str) -> list[int] | None:
+        try:
+            found = self._session.context.files.lstat(path)
+        except OSError:
+            return None
+        return [found.st_size, found.st_mtime_ns, found.st_ino]
+
+    def _tables(self, *, transcripts: bool) -> dict[str, bytes]:
+        rows: dict[str, list[tuple[str, bytes]]] = {}
+        for row in self._seen.adapter.rows(self._seen.installation, transcripts=transcripts):
+            rows.setdefault(row.path, []).append((row.key, codec.encode(row.values)))
+        return {path: b"".join(line + b"\n" for _, line in sorted(found)) for path, found in rows.items()}
+
+    # What follows from them -------------------------------------------------------------------------------------
+
+    def derive(self) -> None:
+        """Documents first: memories carry the identity's version and the principal's id."""
+        session, changed = self._session, self.tree.changed
+        first = session.head is None
+        head = commit.read_head(session.overlay)
+        ledger = self._ledger(head, first=first)
+        if not first:
+            self._seal(ledger)
+        if changed or first:
+            about = DerivationContext(self._seen.installation, session.agent.id, session.stable_id)
+            documents = Documents(session.overlay, about, session.now, head)
+            documents.derive(self._seen.adapter.derivations(), changed, everything=first)
+            self._remember(documents, ledger)
+        if first:
+            self._seal(ledger)
+        self.cutter.finish()
+        commit.write_head(session.overlay, self._described(head), ledger)
+
+    def _ledger(self, head: JsonObject, *, first: bool) -> Ledger:
+        wanted = self._session.setting("memory.granularity")
+        known = head.get("partition_granularity", wanted)
+        now = times.parse(self._session.now)
+        ledger = Ledger(partitions.from_head(head), now, known, first_capture=first)
+        if wanted != known:
+            ledger.switch(wanted)
+        return ledger
+
+    def _seal(self, ledger: Ledger) -> None:
+        """Past periods close, but only when the clock can be believed."""
+        if clock_trust.is_trusted(self._session.context, self._session.head):
+            self._session.report.sealed = [partition.file for partition in ledger.seal()]
+
+    def _remember(self, documents: Documents, ledger: Ledger) -> None:
+        session, changed = self._session, self.tree.changed
+        scribe = Scribe(session.agent.id, ledger, commit.minting(session.vault), documents.identity_version())
+        origin = Origin(self._seen.adapter.runtime, self._seen.installation.version, documents.primary())
+        forgotten = frozenset(session.vault.get(FORGOTTEN) or ())
+        lookup = Lookup(session.state, self._with_content(), session.db.winner, forgotten)
+        memories = Memories(session.overlay, self._seen.adapter, scribe, origin, lookup)
+        self.outcome = memories.take(path for path in changed if path.startswith(layout.RAW))
+        session.report.records.update(self.outcome.counts)
+        if self.outcome.steps or any(path.startswith(layout.ARTIFACTS) for path in changed):
+            references.update(session.overlay, session.db, self.outcome.written, self.outcome.dropped)
+
+    def _with_content(self) -> Callable[[str], list[str]]:
+        return (lambda text: []) if self._session.head is None else self._session.vault.records_with_content
+
+    def _described(self, head: JsonObject) -> JsonObject:
+        """The head document with what does not follow from a derivation; what one said stands."""
+        runtime, version = self._seen.adapter.runtime, self._seen.installation.version
+        about = {"id": self._session.agent.id, "name": self._session.agent.name, "source_runtime": runtime}
+        if version is not None:
+            about["source_runtime_version"] = version
+        head["agent"] = {**about, **head.get("agent", {}), "id": self._session.agent.id}
+        head["artifact_size_threshold"] = self._session.setting("artifacts.threshold")
+        head["raw_sources"] = list(dict.fromkeys([*head.get("raw_sources", []), runtime]))
+        return head
+
+    # The guard --------------------------------------------------------------------------------------------------
+
+    def guard(self) -> None:
+        """Hold what removes so much that it looks like an accident: pin what was before, say it. Captured it is."""
+        session = self._session
+        session.report.held = session.vault.get(guard.DECISION)
+        if session.head is None or session.kind != CAPTURE or session.report.held is not None:
+            return
+        reason = self._judge() if self.outcome.counts["deleted"] else None
+        if reason is not None:
+            decision = {"reason": reason, "previous": session.head.number, "time": session.now}
+            session.vault.pin(session.head.number, guard.PIN)
+            session.vault.set(guard.DECISION, decision, kind="held")
+            session.report.held = decision
+
+    def _judge(self) -> str | None:
+        session, counts = self._session, self.outcome.counts
+        before = session.db.connection.execute("select count(*) from memory").fetchone()[0]
+        held = {path: _memories_in(entry.meta if entry else None) for path, entry in self._old_entries()}
+        left = {path: _memories_in(session.overlay.meta(path)) for path in self.outcome.lost}
+        change = guard.Change(before, counts["created"], counts["deleted"], self.outcome.lost, held, left)
+        accepted = (session.vault.get(guard.ACCEPTED) or {}).get("sequence", -1)
+        verified = session.vault.last_verified()
+        limits = guard.Limits(session.setting("held.share"), session.setting("held.minimum"))
+        since = max(accepted, -1 if verified is None else verified)
+        return guard.judge(change, session.vault.sequences(), since, times.parse(session.now), limits)
+
+    def _old_entries(self) -> list[tuple[str, Any]]:
+        return [(path, self._session.overlay.old(path)) for path in self.outcome.lost]
+
+
+def _memories_in(meta: JsonObject | None) -> int:
+    return len((meta or {}).get(metas.RECORDS, []))
+
+
+def staging_folder(session: Session) -> Path:
+    """Where cut copies of large files wait for the commit."""
+    return session.context.home.state_folder / f"{session.agent.id}.staged"

@@ -1,0 +1,196 @@
+"""The state of every agent and the verdict over all of them, in the words that people, JSON and metrics share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import lifeboat_alf.errors
+from lifeboat_alf import times
+from lifeboat_daemon import clock_trust
+from lifeboat_daemon.agent import Agent, everyone
+from lifeboat_daemon.capture import guard
+from lifeboat_daemon.capture.report import LAST_CAPTURE, ROOT_MISSING
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.state_db import StateDb
+from lifeboat_endpoint.vault import Vault
+from lifeboat_keys.home_keys import KeyState, KeyStatus
+
+JsonObject = dict[str, Any]
+
+OK, WAITING, PAUSED, OVERDUE, NEEDS_KEY, HELD, ERROR = (
+    "ok",
+    "waiting",
+    "paused",
+    "overdue",
+    "needs_key",
+    "held",
+    "error",
+)
+_WORST_FIRST = (ERROR, HELD, NEEDS_KEY, OVERDUE, WAITING, PAUSED, OK)
+NEEDS_THE_USER = frozenset({ERROR, HELD, NEEDS_KEY, OVERDUE})
+UNVERIFIED_FOR = timedelta(hours=24)
+LAST_VERIFIED = "last_verified"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatus:
+    """One agent. `pending` counts files whose present version is not kept; `reasons` says, for people, why the state
+    is not `ok`. Times are timestamps, None when it never happened; `verified_in` names the vault."""
+
+    id: str
+    name: str
+    runtime: str
+    workspace: str
+    state: str = OK
+    sequence: int | None = None
+    last_captured_at: str | None = None
+    last_verified_at: str | None = None
+    verified_in: str | None = None
+    pending: int = 0
+    reasons: list[str] = field(default_factory=list)
+    held: JsonObject | None = None
+    missing: bool = False
+
+    def to_json(self) -> JsonObject:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything. `verdict` is a sentence for people; `state` the worst state of any agent."""
+
+    state: str
+    verdict: str
+    agents: list[AgentStatus]
+    key: KeyStatus
+    problems: list[str]
+    clock_trusted: bool
+
+    @property
+    def needs_the_user(self) -> bool:
+        """Whether `status --check` fails."""
+        return self.state in NEEDS_THE_USER or bool(self.problems)
+
+    def to_json(self) -> JsonObject:
+        """Without `daemon`, which whoever asks over the socket adds."""
+        return {
+            "verdict": self.verdict,
+            "state": self.state,
+            "agents": [agent.to_json() for agent in self.agents],
+            "key": {
+                "state": str(self.key.state),
+                "id": self.key.key_id,
+                "store": self.key.store,
+                "note": self.key.note,
+            },
+            "problems": self.problems,
+            "clock_trusted": self.clock_trusted,
+        }
+
+
+def status(context: Context) -> Status:
+    """How everything stands. Never raises for what is wrong with an agent: it says so."""
+    key = context.keys().status()
+    problems = _problems(context)
+    try:
+        agents = [of_agent(context, agent, key) for agent in everyone(context)]
+    except lifeboat_alf.errors.LifeboatError as error:
+        agents, problems = [], [*problems, error.message]
+    state = next((word for word in _WORST_FIRST if any(agent.state == word for agent in agents)), OK)
+    if problems:
+        state = ERROR
+    return Status(state, verdict(state, agents, context.clock.now()), agents, key, problems, _clock(context))
+
+
+def _problems(context: Context) -> list[str]:
+    try:
+        problem = context.config().problem
+    except lifeboat_alf.errors.LifeboatError as error:
+        problem = error.message
+    return [problem] if problem else []
+
+
+def _clock(context: Context) -> bool:
+    return clock_trust.is_trusted(context)
+
+
+def verdict(state: str, agents: list[AgentStatus], now: datetime) -> str:
+    """One sentence. The age of the oldest last verified copy comes first, then where the copies are."""
+    if not agents:
+        return "no agent is protected yet"
+    moments = [agent.last_verified_at for agent in agents]
+    if None in moments:
+        first = "never verified"
+    else:
+        first = f"last verified {age(now - min(times.parse(str(moment)) for moment in moments))} ago"
+    return f"{first}, on this disk only: {state}"
+
+
+def age(span: timedelta) -> str:
+    """`3 min`, `5 h`, `12 days`: for people."""
+    seconds = max(0, int(span.total_seconds()))
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min"
+    return f"{seconds // 3600} h" if seconds < 2 * 86400 else f"{seconds // 86400} days"
+
+
+def of_agent(context: Context, agent: Agent, key: KeyStatus) -> AgentStatus:
+    """How one agent stands."""
+    plain = AgentStatus(agent.id, agent.name, agent.runtime, str(agent.workspace))
+    try:
+        with context.vault(agent.id) as vault:
+            return _judged(context, agent, _with_vault(context, plain, vault), key)
+    except lifeboat_alf.errors.LifeboatError as error:
+        return replace(plain, state=ERROR, reasons=[error.message])
+
+
+def _with_vault(context: Context, plain: AgentStatus, vault: Vault) -> AgentStatus:
+    head = vault.head()
+    verified = vault.get(LAST_VERIFIED) or {}
+    captured: JsonObject = {}
+    if context.home.state_file(vault.agent_id).exists():
+        with StateDb.open(context.home.state_file(vault.agent_id), vault.id) as db:
+            captured = db.get(LAST_CAPTURE) or {}
+    return replace(
+        plain,
+        sequence=None if head is None else head.number,
+        last_captured_at=captured.get("time") or (None if head is None else head.time),
+        last_verified_at=verified.get("time"),
+        verified_in="local" if verified else None,
+        pending=int(captured.get("pending", 0)),
+        reasons=list(captured.get("reasons", [])),
+        held=vault.get(guard.DECISION),
+        missing=captured.get("outcome") == ROOT_MISSING,
+    )
+
+
+def _judged(context: Context, agent: Agent, seen: AgentStatus, key: KeyStatus) -> AgentStatus:
+    now = context.clock.now()
+    checks = (
+        (agent.problem is not None, ERROR, str(agent.problem)),
+        (agent.watched and not agent.workspace.is_dir(), ERROR, f"{agent.workspace} is not there"),
+        (seen.missing, ERROR, "the workspace is not what was captured; nothing is captured until it is back"),
+        (key.state is KeyState.ERROR, ERROR, key.note),
+        (seen.held is not None, HELD, str((seen.held or {}).get("reason"))),
+        (key.state is KeyState.NEEDS_KEY, NEEDS_KEY, key.note),
+        (agent.is_paused(context.now()), PAUSED, _paused_words(agent)),
+        (_is_overdue(seen, now), OVERDUE, "no verified copy for more than 24 hours"),
+        (seen.pending > 0, WAITING, f"{seen.pending} files wait"),
+    )
+    found = [(state, reason) for applies, state, reason in checks if applies]
+    state = found[0][0] if found else OK
+    return replace(seen, state=state, reasons=[*(reason for _, reason in found), *seen.reasons])
+
+
+def _paused_words(agent: Agent) -> str:
+    return "paused" if agent.paused_until is None else f"paused until {agent.paused_until}"
+
+
+def _is_overdue(seen: AgentStatus, now: datetime) -> bool:
+    """No verified copy for a day. An agent that has just been added has a day to get its first one."""
+    since = seen.last_verified_at or seen.last_captured_at
+    return since is not None and now - times.parse(since) > UNVERIFIED_FOR

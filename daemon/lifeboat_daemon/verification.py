@@ -1,0 +1,193 @@
+"""The restore drill: read a copy back as a restore would, compare every byte, throw it away. This, and nothing less,
+is what "verified" means."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from lifeboat_alf import times
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.errors import AlfError, LifeboatError
+from lifeboat_alf.seams.files import FileOperations, read_all
+from lifeboat_alf.state import State
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import NothingToRestore
+from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.restore import contents as contents_module
+from lifeboat_daemon.restore import inventory as inventories
+from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
+from lifeboat_daemon.restore.names import printable
+from lifeboat_daemon.restore.plan import trusted
+from lifeboat_daemon.restore.scratch import scratch_folder
+from lifeboat_daemon.restore.staging import Stage
+from lifeboat_endpoint.vault import Vault
+
+LAST_VERIFIED = "last_verified"
+
+
+@dataclass(frozen=True, slots=True)
+class Drill:
+    """What a drill found. `files` were written and compared; `compared_live` of them also with the workspace, where
+    the file is as it was captured. `mismatches` are sentences, none when all is well; `absent` large files are only
+    described; `whole` says that every kept sequence was checked too."""
+
+    agent: str
+    sequence: int
+    files: int
+    mismatches: list[str]
+    compared_live: int = 0
+    absent: list[str] = field(default_factory=list)
+    signed: bool = True
+    whole: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return not self.mismatches
+
+    def to_json(self) -> JsonObject:
+        return {
+            "agent": self.agent,
+            "sequence": self.sequence,
+            "files": self.files,
+            "mismatches": self.mismatches,
+            "compared_live": self.compared_live,
+            "absent": self.absent,
+            "signed": self.signed,
+            "whole": self.whole,
+        }
+
+
+def drill(context: Context, agent: Agent, number: int | None = None, *, whole: bool = False) -> Drill:
+    """Try out a restore of a sequence (the newest unless named). `whole` checks every other kept one as well.
+
+    When nothing is wrong the sequence becomes the last verified one. Raises NothingToRestore, UnknownSequence, Busy.
+    """
+    with agent_lock(context, agent.id, "verify"), context.vault(agent.id) as vault:
+        chosen = _chosen(vault, number)
+        kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
+        found = [f"{finding.subject}: {finding.message}" for finding in kept.findings]
+        result = _try_out(context, agent, vault.state(chosen), whole, found)
+        if result.ok and chosen >= (vault.last_verified() or 0):
+            vault.mark_verified(chosen)
+    return result
+
+
+def _chosen(vault: Vault, number: int | None) -> int:
+    if number is not None:
+        return vault.sequence(number).number
+    head = vault.head()
+    if head is None:
+        raise NothingToRestore("nothing was captured yet", fix="lifeboat sync")
+    return head.number
+
+
+def _try_out(context: Context, agent: Agent, state: State, whole: bool, found: list[str]) -> Drill:
+    signed = state.sequence.signature is not None
+    try:
+        inventory = inventories.take(state)
+        inventories.check_signature(state, inventory, trusted(context))
+        wanted = contents_module.gather(state, inventory, context.adapter(agent.runtime))
+        with scratch_folder(context, "verify") as folder:
+            items = [*_under(folder / "workspace", wanted.workspace), *_under(folder / "home", wanted.home)]
+            found += _write_and_compare(context.files, state, items)
+        live, differing = _compare_live(context.files, agent.workspace, wanted.workspace.values())
+        absent = [printable(each.filename) for each in wanted.absent]
+        return Drill(agent.id, state.sequence.number, len(items), [*found, *differing], live, absent, signed, whole)
+    except (AlfError, LifeboatError) as error:
+        return Drill(agent.id, state.sequence.number, 0, [*found, error.message], signed=signed, whole=whole)
+
+
+def _under(folder: Path, wanted: dict[str, Wanted]) -> Iterator[tuple[Path, Wanted]]:
+    return ((folder / name, item) for name, item in wanted.items())
+
+
+def _write_and_compare(files: FileOperations, state: State, items: list[tuple[Path, Wanted]]) -> list[str]:
+    """Files with cuts are compared cut, so that no secret is needed and none is written."""
+    stage = Stage(files, state, None)
+    found = []
+    for path, item in items:
+        files.make_folders(path.parent)
+        try:
+            stage.write(path, item)
+        except OSError as error:
+            found.append(f"{printable(item.name)}: {error.strerror}")
+    return found + [problem for path, item in items for problem in _differences(files, path, item)]
+
+
+def _differences(files: FileOperations, path: Path, item: Wanted) -> Iterator[str]:
+    """What of a restored file is not as the state says."""
+    try:
+        status = files.lstat(path)
+        problem = _problem(files, path, item, status)
+    except OSError as error:
+        problem = error.strerror or "cannot be read"
+    if problem:
+        yield f"{printable(item.name)}: {problem}"
+
+
+def _problem(files: FileOperations, path: Path, item: Wanted, status: os.stat_result) -> str:
+    if _kind(status) != item.kind:
+        return f"is no {item.kind}"
+    if item.kind == LINK:
+        return "" if files.read_link(path) == item.meta.get("target") else "leads elsewhere"
+    if stat.S_IMODE(status.st_mode) != item.mode:
+        return "has other rights"
+    if item.mtime_ns is not None and status.st_mtime_ns != item.mtime_ns:
+        return "has another time"
+    if item.kind == FILE and not _holds(item, read_all(files, path)):
+        return "has other bytes"
+    return ""
+
+
+def _kind(status: os.stat_result) -> str:
+    kinds = {stat.S_IFREG: FILE, stat.S_IFDIR: FOLDER, stat.S_IFLNK: LINK}
+    return kinds.get(stat.S_IFMT(status.st_mode), "file, link or folder")
+
+
+def _holds(item: Wanted, data: bytes) -> bool:
+    if item.data is not None:
+        return data == item.data
+    return item.entry is not None and inventories.same_bytes(item.entry, data)
+
+
+def _compare_live(files: FileOperations, workspace: Path, items: Any) -> tuple[int, list[str]]:
+    """Compare with the workspace where size and time say that a file is as it was captured."""
+    compared, found = 0, []
+    for item in items:
+        if item.kind == FILE and not item.cuts and item.entry is not None and item.data is None:
+            data = _untouched(files, workspace / item.name, item)
+            compared += data is not None
+            if data is not None and not _holds(item, data):
+                found.append(f"{printable(item.name)}: the file in the workspace has other bytes and the same time")
+    return compared, found
+
+
+def _untouched(files: FileOperations, path: Path, item: Wanted) -> bytes | None:
+    """The bytes of a live file that has the captured size and time, else None."""
+    try:
+        status = files.lstat(path)
+        if not stat.S_ISREG(status.st_mode) or (status.st_size, status.st_mtime_ns) != (item.size, item.mtime_ns):
+            return None
+        return read_all(files, path)
+    except OSError:
+        return None
+
+
+def last_verified(context: Context, agent: Agent) -> tuple[int, datetime] | None:
+    """Which sequence was last tried out with success, and when; None for none."""
+    with context.vault(agent.id) as vault:
+        found = vault.get(LAST_VERIFIED)
+    return None if found is None else (int(found["sequence"]), times.parse(found["time"]))
+
+
+def seconds_since_verified(context: Context, agent: Agent) -> float | None:
+    """The age of the last verified copy; None when there is none."""
+    found = last_verified(context, agent)
+    return None if found is None else max(0.0, (context.clock.now() - found[1]).total_seconds())
