@@ -39,6 +39,10 @@ def _leaf(path: Path, value: Scalar = "0123456789abcdef") -> Leaf:
         (("passphrase",), "custom"),
         (("secret",), "custom"),
         (("pass",), "custom"),
+        (("SMTP_PASS",), "custom"),
+        (("DB_PWD",), "custom"),
+        (("pin",), "custom"),
+        (("GITHUB_PAT",), "api_key"),
     ],
 )
 def test_names_that_hold_secrets(path: Path, kind: str) -> None:
@@ -60,6 +64,8 @@ def test_names_that_hold_secrets(path: Path, kind: str) -> None:
         ("workspaceAccess",),
         ("compass",),
         ("bypass",),
+        ("typingPin",),
+        ("serviceAccount",),
         ("mode",),
         ("hotkey",),
         ("expires",),
@@ -100,6 +106,12 @@ def test_a_short_word_under_access_is_a_setting() -> None:
 def test_a_password_inside_of_an_address_is_a_secret_under_any_name() -> None:
     assert rules.kind_of(_leaf(("DATABASE_URL",), "postgres://app:pw@db.example.com/x")) == "custom"
     assert rules.kind_of(_leaf(("DATABASE_URL",), "postgres://db.example.com/x")) is None
+
+
+@pytest.mark.parametrize("host", ["https://hooks.slack.com/services/", "https://discord.com/api/webhooks/"])
+def test_an_address_that_lets_its_reader_post_is_a_secret_under_any_name(host: str) -> None:
+    assert rules.kind_of(_leaf(("url",), host + "T0EXAMPLE/" + "x" * 20)) == "webhook_secret"
+    assert rules.kind_of(_leaf(("url",), host)) is None
 
 
 @pytest.mark.parametrize(

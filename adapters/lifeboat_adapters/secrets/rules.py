@@ -64,7 +64,13 @@ RULES = (
     Rule("password", "custom"),
     Rule("passwd", "custom"),
     Rule("passphrase", "custom"),
-    Rule("pass", "custom", exact=True),
+    Rule("passcode", "custom"),
+    Rule("pass", "custom"),
+    Rule("pwd", "custom"),
+    Rule("pin", "custom", exact=True, least=4),
+    Rule("service account", "custom", least=64),
+    Rule("bearer", "session_token", least=8),
+    Rule("pat", "api_key", least=16),
     Rule("authorization", "session_token"),
     Rule("cookie", "session_token"),
     Rule("connection string", "custom", least=16),
@@ -79,6 +85,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 # Narrow on purpose: `$ummer2024` is a password, and a reference that is cut comes back as it was.
 _REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}|(?:secretref-)?env:(?:[a-z]+:)?[A-Z][A-Z0-9_]*")
 _URL_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@]*:[^\s/@]+@")
+_URL_WEBHOOK = re.compile(r"https://(?:hooks\.slack\.com/services|(?:\w+\.)?discord(?:app)?\.com/api/webhooks)/\S{16}")
 # fmt: off
 _GENERIC = frozenset((
     "access", "account", "accounts", "agents", "app", "auth", "bot", "channels", "client", "config", "credentials",
@@ -105,12 +112,19 @@ def kind_of(leaf: Leaf) -> str | None:
         return None
     rule = _rule_for(leaf)
     if rule is None:
-        return "custom" if _URL_PASSWORD.match(text) else None
+        return _kind_of_address(text)
     if rule.kind is None or len(text) < rule.least:
         return None
     if not isinstance(leaf.value, str) and rule.kind != "custom":
         return None
     return rule.kind
+
+
+def _kind_of_address(text: str) -> str | None:
+    """Addresses that are secrets under any name: with a password in them, or whoever knows them may post."""
+    if _URL_WEBHOOK.match(text):
+        return "webhook_secret"
+    return "custom" if _URL_PASSWORD.match(text) else None
 
 
 def text_of(leaf: Leaf) -> str:
