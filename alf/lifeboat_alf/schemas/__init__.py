@@ -1,0 +1,58 @@
+"""JSON schemas of the format, generated from `lifeboat_alf.types`.
+
+    python -m lifeboat_alf.schemas      write them again, after a type changed
+
+They say what this project writes and checks, extensions included; every document that is valid here and uses no
+extension is valid under the published schemas, and the other way round.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lifeboat_alf import codec, types
+
+JsonObject = dict[str, Any]
+
+DOCUMENTS: dict[str, type[msgspec.Struct]] = {
+    "manifest": types.Manifest,
+    "memory-record": types.MemoryRecord,
+    "identity": types.Identity,
+    "principals": types.Principals,
+    "credentials": types.Credentials,
+    "attachments": types.Attachments,
+    "delta-manifest": types.DeltaManifest,
+}
+"""{schema: the type it is made from}."""
+
+
+def generate(name: str) -> JsonObject:
+    """The JSON schema (draft 2020-12) of one document. Raises KeyError."""
+    (made,), parts = msgspec.json.schema_components([DOCUMENTS[name]], ref_template="#/$defs/{name}")
+    body = parts.pop(DOCUMENTS[name].__name__, made)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **body, "$defs": dict(sorted(parts.items()))}
+
+
+def load(name: str) -> JsonObject:
+    """The schema as it is shipped."""
+    text = resources.files(__package__).joinpath(file_name(name)).read_bytes()
+    schema: JsonObject = codec.decode(text)
+    return schema
+
+
+def file_name(name: str) -> str:
+    return f"{name}.schema.json"
+
+
+def write_all(folder: Path) -> list[Path]:
+    """Write every schema into a folder."""
+    written = []
+    for name in DOCUMENTS:
+        path = folder / file_name(name)
+        path.write_bytes(codec.encode_pretty(generate(name)) + b"\n")
+        written.append(path)
+    return written

@@ -1,0 +1,64 @@
+"""A delta against itself: manifests, documents and record lines (ALF §4.3). What needs a base is said by `apply`."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from lifeboat_alf import codec, layout, types
+from lifeboat_alf.container import ArchiveReader
+from lifeboat_alf.delta_reader import DeltaReader
+from lifeboat_alf.documents import read_object
+from lifeboat_alf.errors import AlfError, ArchiveError
+from lifeboat_alf.state import JsonObject
+from lifeboat_alf.validation import layers
+from lifeboat_alf.validation.findings import Validation
+from lifeboat_alf.validation.lines import RecordChecks
+from lifeboat_alf.validation.shapes import Place
+from lifeboat_alf.validation.snapshots import check_entry_map, check_head, measure
+
+
+def check(archive: ArchiveReader, source: BinaryIO, manifest: JsonObject, found: Validation) -> None:
+    """Check a delta that has been opened. `source` is the same file, for the reader of deltas."""
+    if not check_head(found, manifest, types.DeltaManifest):
+        return
+    digests, _ = measure(archive, found)
+    check_entry_map(found, manifest, digests)
+    if found.error_count:
+        return
+    try:
+        with DeltaReader(source) as delta:
+            _check_content(delta, found)
+    except AlfError as error:
+        found.failure(error)
+
+
+def _check_content(delta: DeltaReader, found: Validation) -> None:
+    checks = RecordChecks(found, delta.agent_id)
+    entry = str(delta.memory.get("file"))
+    for line in delta.records():
+        checks.add(codec.decode_object(line.line, entry=entry, line=line.number), Place(entry, line.number))
+    _check_places(delta, found)
+    for name, (path, _) in layers.KINDS.items():
+        if path in delta.names() and path != layout.ATTACHMENTS:
+            _check_layer(delta, found, name, path)
+
+
+def _check_layer(delta: DeltaReader, found: Validation, name: str, path: str) -> None:
+    try:
+        document = read_object(delta.read(path), entry=path)
+    except ArchiveError as error:
+        found.failure(error)
+        return
+    stated = delta.changes.get(name, {}).get("new_version")
+    if layers.check(found, name, document, path) and stated not in (None, document.get("version")):
+        found.error("wrong_fact", f"new_version is {stated}, the identity says {document['version']}", layout.MANIFEST)
+
+
+def _check_places(delta: DeltaReader, found: Validation) -> None:
+    """Every line that is no update has a place, and no more places than those are stated."""
+    if delta.foreign:
+        return
+    wanted = sum(line.operation != "update" for line in delta.records())
+    stated = sum(1 for _ in delta.places())
+    if wanted != stated:
+        found.error("wrong_fact", f"{stated} places for {wanted} records", layout.MANIFEST)

@@ -1,0 +1,77 @@
+"""What a validation found: every finding with the entry and line it stands in, counted beyond a cap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from lifeboat_alf.errors import ArchiveError, LifeboatError
+
+JsonObject = dict[str, Any]
+
+CAP = 1000
+"""Findings kept of each kind; the rest are only counted."""
+
+
+class Finding(NamedTuple):
+    """One finding. `code` is stable; `entry` is the ZIP entry and `line` the 1-based line in it, where known."""
+
+    code: str
+    message: str
+    entry: str | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        where = self.entry if self.line is None else f"{self.entry}, line {self.line}"
+        return self.message if where is None else f"{where}: {self.message}"
+
+    def to_json(self) -> JsonObject:
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+@dataclass(slots=True)
+class Validation:
+    """The result. `errors` and `warnings` hold the first findings, the counts all of them."""
+
+    strict: bool = False
+    errors: list[Finding] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
+    error_count: int = 0
+    warning_count: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """No errors; when strict, no warnings either."""
+        return not self.error_count and not (self.strict and self.warning_count)
+
+    def error(self, code: str, message: str, entry: str | None = None, line: int | None = None) -> None:
+        self.error_count += 1
+        if len(self.errors) < CAP:
+            self.errors.append(Finding(code, message, entry, line))
+
+    def warn(self, code: str, message: str, entry: str | None = None, line: int | None = None) -> None:
+        self.warning_count += 1
+        if len(self.warnings) < CAP:
+            self.warnings.append(Finding(code, message, entry, line))
+
+    def report(self, certain: bool, code: str, message: str, entry: str | None = None, line: int | None = None) -> None:
+        """An error where the rule is `certain` to bind the file's writer, else a warning."""
+        (self.error if certain else self.warn)(code, message, entry, line)
+
+    def failure(self, error: LifeboatError) -> None:
+        """An exception of the readers as a finding."""
+        if isinstance(error, ArchiveError):
+            where = error.entry if error.line is None else f"{error.entry}, line {error.line}"
+            message = error.message.removeprefix(f"{where}: ")
+            self.error(error.code, message, error.entry, error.line)
+        else:
+            self.error(error.code, error.message)
+
+    def to_json(self) -> JsonObject:
+        return {
+            "ok": self.ok,
+            "errors": [finding.to_json() for finding in self.errors],
+            "warnings": [finding.to_json() for finding in self.warnings],
+            "error_count": self.error_count,
+            "warning_count": self.warning_count,
+        }

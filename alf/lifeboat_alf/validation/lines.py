@@ -1,0 +1,75 @@
+"""Memory records, one by one and together: shape, ids, dates, duplicates, links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from lifeboat_alf import ids, partitions, records, types
+from lifeboat_alf.state import Partition
+from lifeboat_alf.validation import shapes
+from lifeboat_alf.validation.findings import Validation
+from lifeboat_alf.validation.shapes import Place
+
+JsonObject = dict[str, Any]
+
+
+@dataclass(slots=True)
+class RecordChecks:
+    """What is known of all records so far. Memory grows with ids and links, not with content.
+
+    `ours` says that the file follows this project's rules of partitions, so that breaking them is an error.
+    """
+
+    found: Validation
+    agent_id: str
+    ours: bool = True
+    has_embeddings: bool = False
+    known: set[str] = field(default_factory=set)
+    _links: list[tuple[str, str, Place]] = field(default_factory=list)
+
+    def add(self, record: JsonObject, place: Place, partition: Partition | None = None) -> None:
+        """Check one record; `partition` is the one it stands in, None in a delta."""
+        if not shapes.check(self.found, record, types.MemoryRecord, place):
+            self._remember(record.get("id"), place)
+            return
+        self._remember(record["id"], place)
+        if ids.is_uuid(record["id"]) and not ids.is_version_7(record["id"]):
+            self.found.warn("id_not_v7", f"{record['id']} is not a UUIDv7", *place)
+        if record["agent_id"].lower() != self.agent_id.lower():
+            self.found.warn("other_agent", f"the record belongs to the agent {record['agent_id']}", *place)
+        self._check_vectors(record, place)
+        self._follow(record, place)
+        if partition is not None:
+            self._check_day(record, partition, place)
+
+    def finish(self) -> None:
+        """Links to records that are not there: tolerated, but said (ALF §3.1.12)."""
+        for field_name, target, place in self._links:
+            if target not in self.known:
+                self.found.warn("dangling", f"{field_name} names {target}, which is not here", *place)
+
+    def _remember(self, record_id: Any, place: Place) -> None:
+        if not isinstance(record_id, str):
+            return
+        if record_id in self.known:
+            self.found.error("duplicate_id", f"the id {record_id} stands twice", *place)
+        self.known.add(record_id)
+
+    def _follow(self, record: JsonObject, place: Place) -> None:
+        if "supersedes" in record:
+            self._links.append(("supersedes", record["supersedes"], place))
+        self._links += [("related_records", link["id"], place) for link in record.get("related_records", [])]
+
+    def _check_vectors(self, record: JsonObject, place: Place) -> None:
+        for embedding in record.get("embeddings", []):
+            self.has_embeddings = True
+            if len(embedding["vector"]) != embedding["dimensions"]:
+                message = f"a vector of {len(embedding['vector'])} numbers claims {embedding['dimensions']} dimensions"
+                self.found.error("dimensions", message, *place)
+
+    def _check_day(self, record: JsonObject, partition: Partition, place: Place) -> None:
+        day = partitions.day_of(records.created_at(record))
+        if not partitions.covers(partition, day):
+            message = f"created_at {day} lies outside {partition.first}..{partitions.end_of(partition)}"
+            self.found.report(self.ours, "outside_partition", message, *place)

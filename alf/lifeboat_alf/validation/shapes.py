@@ -1,0 +1,111 @@
+"""Shape, enums and ids of single documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from lifeboat_alf import ids, records, types
+from lifeboat_alf.validation.findings import Validation
+
+JsonObject = dict[str, Any]
+
+
+class Place(NamedTuple):
+    """Where a document stands."""
+
+    entry: str
+    line: int | None = None
+
+
+def check(found: Validation, document: Any, kind: type[msgspec.Struct], place: Place) -> bool:
+    """Whether a document has the shape of its type; the enums and ids in it are looked at if it has."""
+    try:
+        msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        found.error("shape", str(error), *place)
+        return False
+    for enum, value in _ENUMS_IN.get(kind, _nothing)(document):
+        if value not in records.ENUMS[enum].values:
+            reads = records.reads_as(enum, value)
+            found.warn("unknown_enum", f"{enum} {value!r} is not known; it is kept and read as {reads!r}", *place)
+    for name, value in _IDS_IN.get(kind, _nothing)(document):
+        if not ids.is_uuid(value):
+            found.warn("not_a_uuid", f"{name} {value!r} is no UUID", *place)
+    return True
+
+
+Pairs = Iterator[tuple[str, str]]
+
+
+def _nothing(document: JsonObject) -> Pairs:
+    return iter(())
+
+
+def _record_enums(record: JsonObject) -> Pairs:
+    yield "memory_type", record["memory_type"]
+    yield "status", record["status"]
+    if "extraction_method" in record["source"]:
+        yield "extraction_method", record["source"]["extraction_method"]
+    for entity in record.get("entities", []):
+        yield "entity_type", entity["type"]
+    for embedding in record.get("embeddings", []):
+        yield "embedding_source", embedding["source"]
+
+
+def _record_ids(record: JsonObject) -> Pairs:
+    yield "id", record["id"]
+    yield "agent_id", record["agent_id"]
+    if "supersedes" in record:
+        yield "supersedes", record["supersedes"]
+    for link in record.get("related_records", []):
+        yield "related_records.id", link["id"]
+
+
+def _identity_enums(identity: JsonObject) -> Pairs:
+    structured = identity.get("structured", {})
+    capabilities = list(structured.get("capabilities", []))
+    for agent in structured.get("sub_agents", []):
+        yield "sub_agent_status", agent["status"]
+        capabilities += agent["capabilities"]
+    for capability in capabilities:
+        if "portability" in capability:
+            yield "portability", capability["portability"]
+
+
+def _principal_enums(document: JsonObject) -> Pairs:
+    return (("principal_type", item["principal_type"]) for item in document["principals"])
+
+
+def _credential_enums(document: JsonObject) -> Pairs:
+    return (("credential_type", item["credential_type"]) for item in document["credentials"])
+
+
+def _own_ids(document: JsonObject) -> Pairs:
+    return ((name, document[name]) for name in ("id", "agent_id"))
+
+
+def _ids_of(name: str) -> Any:
+    def found(document: JsonObject) -> Pairs:
+        return ((f"{name}.id", item["id"]) for item in document[name])
+
+    return found
+
+
+_ENUMS_IN: dict[type[msgspec.Struct], Any] = {
+    types.MemoryRecord: _record_enums,
+    types.Identity: _identity_enums,
+    types.Principals: _principal_enums,
+    types.Credentials: _credential_enums,
+}
+_IDS_IN: dict[type[msgspec.Struct], Any] = {
+    types.MemoryRecord: _record_ids,
+    types.Identity: _own_ids,
+    types.Principals: _ids_of("principals"),
+    types.Credentials: _ids_of("credentials"),
+    types.Attachments: _ids_of("attachments"),
+    types.Manifest: lambda document: iter([("agent.id", document["agent"]["id"])]),
+    types.DeltaManifest: lambda document: iter([("agent.id", document["agent"]["id"])]),
+}
