@@ -1,0 +1,189 @@
+"""`lifeboat alf export`: a complete read of a workspace, reconciled with its history when it has one.
+
+The read goes into a copy of the vault, so that an export with another threshold, or of a workspace nobody protects,
+leaves nothing behind. It looks at no delta: that snapshot and deltas agree is thereby worth testing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lifeboat_alf import ids, layout
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.delta import write_delta
+from lifeboat_alf.snapshot import write_snapshot
+from lifeboat_alf.state import State
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture.report import ROOT_MISSING
+from lifeboat_daemon.capture.run import capture, capture_into
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import ExchangeError, NothingToRestore
+from lifeboat_daemon.exchange.new_file import new_file, refuse_existing
+from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.restore import target
+from lifeboat_daemon.restore.scratch import scratch_folder
+from lifeboat_daemon.state_db import StateDb
+from lifeboat_endpoint.vault import Vault
+from lifeboat_keys.errors import NoAgentKey
+
+THRESHOLD = "artifacts.threshold"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """`bytes` is the file's size. `artifacts` lists those `included` in the file and those only `referenced`, each
+    {filename, size_bytes}. `base` is given for a delta. `warnings` name what could not be read in its present form."""
+
+    path: str
+    agent: str
+    sequence: int
+    records: int
+    bytes: int
+    artifacts: dict[str, list[JsonObject]]
+    base: int | None
+    warnings: list[str]
+
+    def to_json(self) -> JsonObject:
+        return asdict(self)
+
+
+def export(
+    context: Context,
+    runtime: str,
+    folder: Path,
+    output: Path,
+    *,
+    since: int | None = None,
+    threshold: int | None = None,
+    embeddings_inline: bool = False,
+    force: bool = False,
+) -> ExportReport:
+    """Write the agent in `folder` as a snapshot, or as the delta since a sequence.
+
+    A known workspace keeps its ids and history; an unknown one is read as if it were protected now. Raises
+    FileExists, ExchangeError, NotAWorkspace, UnknownSequence.
+    """
+    refuse_existing(output, force=force)
+    workspace = target.resolve(folder)
+    agent = _known(context, runtime, workspace)
+    if agent is None and since is not None:
+        raise ExchangeError(f"{workspace} has no history to make a delta from", fix=f"lifeboat agents add {workspace}")
+    with _reading(context, agent, runtime, workspace, threshold) as (vault, warnings):
+        return _write(context, vault, output, since, embeddings_inline, force, warnings)
+
+
+def _known(context: Context, runtime: str, workspace: Path) -> Agent | None:
+    for agent in agents.everyone(context):
+        if agent.runtime == runtime and target.resolve(agent.workspace) == workspace:
+            return agent
+    return None
+
+
+@contextmanager
+def _reading(
+    context: Context, agent: Agent | None, runtime: str, workspace: Path, threshold: int | None
+) -> Iterator[tuple[Vault, list[str]]]:
+    """A throw-away vault that holds the workspace, completely read, as its newest sequence."""
+    chosen = agent or _stranger(context, runtime, workspace)
+    with agent_lock(context, chosen.id, "export", timeout=10), scratch_folder(context, "export") as scratch:
+        if agent is not None:
+            _catch_up(context, agent)
+        if threshold is not None:
+            chosen = replace(chosen, settings={**chosen.settings, THRESHOLD: threshold})
+        with _copied(context, chosen, scratch, is_known=agent is not None) as (vault, warnings):
+            yield vault, warnings
+
+
+def _catch_up(context: Context, agent: Agent) -> None:
+    """What changed meanwhile gets its number in the agent's own history first."""
+    if agent.watched and not agent.is_paused(context.now()):
+        capture(context, agent)
+
+
+def _stranger(context: Context, runtime: str, workspace: Path) -> Agent:
+    """An agent that is made for this export only."""
+    installation = context.adapter(runtime).locate(workspace, context.environment, context.user_home)
+    context.keys().ensure()
+    name = installation.name or workspace.name
+    return Agent(ids.new(context.now()), name, runtime, workspace, native_id=installation.native_id, watched=False)
+
+
+@contextmanager
+def _copied(context: Context, agent: Agent, scratch: Path, *, is_known: bool) -> Iterator[tuple[Vault, list[str]]]:
+    folder = scratch / "vault"
+    if is_known:
+        with context.vault(agent.id) as own:
+            own.copy_to(folder)
+    else:
+        Vault.create(folder, agent.id, files=context.files, clock=context.clock).close()
+    with (
+        Vault.open(folder, files=context.files, clock=context.clock) as vault,
+        StateDb.open(scratch / "state.db", vault.id) as db,
+    ):
+        report = capture_into(context, agent, vault, db)
+        if report.outcome == ROOT_MISSING or vault.head() is None:
+            raise ExchangeError("; ".join(report.warnings) or f"there is nothing in {agent.workspace}")
+        problems = {**report.unread, **report.unstable, **report.waiting, **report.left_out}
+        yield vault, [*report.warnings, *(f"{name}: {reason}" for name, reason in sorted(problems.items()))]
+
+
+def _write(
+    context: Context, vault: Vault, output: Path, since: int | None, inline: bool, force: bool, warnings: list[str]
+) -> ExportReport:
+    state = vault.state()
+    number = state.sequence.number
+    with new_file(context.files, output, force=force) as stream:
+        if since is None:
+            summary: Any = write_snapshot(state, stream, keys=_keys(context, vault.agent_id), embeddings_inline=inline)
+        else:
+            summary = write_delta(vault.changes(since, number), stream)
+    return ExportReport(
+        path=str(output),
+        agent=vault.agent_id,
+        sequence=number,
+        records=summary.records,
+        bytes=summary.bytes,
+        artifacts=_artifacts(state),
+        base=since,
+        warnings=warnings,
+    )
+
+
+def _keys(context: Context, agent_id: str) -> JsonObject | None:
+    """What lets the owner of the user's key open the agent's credentials elsewhere; None when it has none."""
+    try:
+        return context.keys().export_agent(agent_id)
+    except NoAgentKey:
+        return None
+
+
+def _artifacts(state: State) -> dict[str, list[JsonObject]]:
+    """The inventory of ALF §3.1.9: tier 2 travels, tier 3 is only described."""
+    found: dict[str, list[JsonObject]] = {"included": [], "referenced": []}
+    for entry in state.entries(layout.ARTIFACTS):
+        attachment = entry.meta.get("attachment")
+        if attachment is not None:
+            tier = "referenced" if attachment.get("tier") == 3 else "included"
+            name = entry.path.removeprefix(layout.ARTIFACTS)
+            found[tier].append({"filename": name, "size_bytes": entry.size})
+    return found
+
+
+@contextmanager
+def workspace_as_sequence(context: Context, agent: Agent) -> Iterator[tuple[Vault, int, int]]:
+    """An agent's history with the workspace as it stands on top, in a throw-away copy: (vault, head, workspace).
+
+    Both numbers are the same when nothing changed. Raises NothingToRestore, ExchangeError.
+    """
+    with agent_lock(context, agent.id, "compare", timeout=10), scratch_folder(context, "compare") as scratch:
+        with context.vault(agent.id) as own:
+            head = own.head()
+        if head is None:
+            raise NothingToRestore("nothing was captured yet", fix="lifeboat sync")
+        with _copied(context, agent, scratch, is_known=True) as (vault, _):
+            yield vault, head.number, vault.state().sequence.number

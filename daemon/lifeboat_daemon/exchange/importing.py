@@ -1,0 +1,197 @@
+"""`lifeboat alf import`: an archive into a workspace. The archive becomes the newest state of that agent here, so that
+what the runtime cannot hold (links, lineage, roster, unknown fields) comes out again at the next export."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lifeboat_alf import ids, layout
+from lifeboat_alf.apply import AppliedState
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.delta import DeltaReader
+from lifeboat_alf.snapshot import SnapshotReader
+from lifeboat_alf.state import BodyAbsent, Entry, State
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon import agents as registry
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import AlreadyProtected
+from lifeboat_daemon.exchange.another_id import AnotherId, credentials_of_copy
+from lifeboat_daemon.locks import home_lock
+from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, run, target
+from lifeboat_daemon.restore import contents as contents_module
+from lifeboat_daemon.restore.plan import Plan
+from lifeboat_daemon.restore.report import draft
+from lifeboat_daemon.restore.run import check_guards
+from lifeboat_daemon.restore.scratch import scratch_folder
+from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault
+from lifeboat_keys import signing
+from lifeboat_keys.errors import OtherKey
+
+KIND = "import"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """`restored` says what was written; `agent` is the id it has here, `copied_from` the id in the archive when this
+    home knew that agent already, `name` its name here."""
+
+    restored: RestoreReport
+    agent: str
+    name: str
+    copied_from: str | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    def to_json(self) -> JsonObject:
+        document = self.restored.to_json()
+        warnings = [*document["warnings"], *self.warnings]
+        return {
+            **document,
+            "agent": self.agent,
+            "name": self.name,
+            "copied_from": self.copied_from,
+            "warnings": warnings,
+        }
+
+
+def import_(
+    context: Context,
+    file: Path,
+    to: Path,
+    runtime: str | None = None,
+    *,
+    deltas: Sequence[Path] = (),
+    with_credentials: bool = False,
+    accept_unsigned: bool = False,
+    dry_run: bool = False,
+    yes: bool = False,
+) -> ImportReport:
+    """Write an archive (with deltas on top, in order) into a workspace and register its agent, not yet watched.
+
+    An agent that this home knows comes in as a copy with another id. Raises ArchiveError, ApplyError, SignatureError,
+    UnsignedState, TargetRefused, ConsentNeeded, AlreadyProtected.
+    """
+    options = RestoreOptions(
+        with_credentials=with_credentials, accept_unsigned=accept_unsigned, dry_run=dry_run, runtime=runtime, yes=yes
+    )
+    with _opened(file, deltas) as (reader, state), home_lock(context, "import"):
+        folder = target.resolve(to)
+        _refuse_protected(context, folder)
+        warnings = list(reader.warnings) + _take_keys(context, reader)
+        made = plan(context, state, folder, options)
+        check_guards(made)
+        if dry_run:
+            return ImportReport(draft(made, context.now()), made.agent_id, made.agent_name, warnings=warnings)
+        return _import(context, made, warnings)
+
+
+@contextmanager
+def _opened(file: Path, deltas: Sequence[Path]) -> Iterator[tuple[SnapshotReader, State]]:
+    with ExitStack() as stack:
+        reader = stack.enter_context(SnapshotReader(file))
+        state: State = reader
+        for delta in deltas:
+            state = AppliedState(state, stack.enter_context(DeltaReader(delta)))
+        yield reader, state
+
+
+def _refuse_protected(context: Context, folder: Path) -> None:
+    for agent in agents.everyone(context):
+        if target.resolve(agent.workspace) == folder:
+            raise AlreadyProtected(
+                f"{folder} belongs to {agent.name}; import into a folder of its own", fix="lifeboat alf import --to NEW"
+            )
+
+
+def _take_keys(context: Context, reader: SnapshotReader) -> list[str]:
+    """Keep the agent's wrapped keys that travel with the archive; what another user wrapped is of no use here."""
+    context.keys().ensure()
+    if reader.keys is None:
+        return []
+    try:
+        context.keys().import_agent(reader.keys)
+    except OtherKey as error:
+        return [f"its credentials cannot be opened here: {error.message}"]
+    return []
+
+
+def _import(context: Context, made: Plan, warnings: list[str]) -> ImportReport:
+    """The vault first, aside; then the workspace, all or nothing; then both get their names."""
+    known = made.agent_id in {agent.id for agent in agents.everyone(context)}
+    agent_id = ids.new(context.now()) if known else made.agent_id
+    with scratch_folder(context, KIND) as scratch:
+        staged = scratch / "vault"
+        said = _fill_vault(context, made.state, staged, agent_id)
+        report = run(context, made)
+        context.files.make_folders(context.home.vaults_folder, 0o700)
+        context.files.replace(staged, context.home.vault_folder(agent_id))
+    agent = _register(context, made, agent_id)
+    copied_from = made.agent_id if known else None
+    return ImportReport(report, agent.id, agent.name, copied_from, [*warnings, *said])
+
+
+def _fill_vault(context: Context, state: State, folder: Path, agent_id: str) -> list[str]:
+    """A vault whose only sequence is the archive's state, under its own number, signed by this device."""
+    Vault.create(folder, agent_id, files=context.files, clock=context.clock).close()
+    device = context.keys().device
+    said: list[str] = []
+    with Vault.open(folder, files=context.files, clock=context.clock) as vault:
+        vault.commit(
+            _draft(context, state, agent_id, said),
+            kind=KIND,
+            writer=device.public.hex()[:16],
+            time=context.now(),
+            sign=lambda sequence: signing.sign(sequence, device),
+            number=state.sequence.number,
+        )
+    return said
+
+
+def _draft(context: Context, state: State, agent_id: str, said: list[str]) -> Draft:
+    """Everything the state holds, with its commitments where nothing in it changes."""
+    if agent_id == state.sequence.agent_id:
+        return Draft({entry.path: _put(state, entry) for entry in state.entries()}, _records(state))
+    other = AnotherId(state.sequence.agent_id, agent_id)
+    puts = {entry.path: _put(state, entry) for entry in state.entries()}
+    for path in (layout.MANIFEST, layout.IDENTITY, layout.PRINCIPALS):
+        if path in puts:
+            puts[path] = EntryPut(puts[path].meta, other.document(state.body(path)))
+    if layout.CREDENTIALS in puts:
+        body = credentials_of_copy(context.keys(), state.body(layout.CREDENTIALS), agent_id, said)
+        puts[layout.CREDENTIALS] = EntryPut(puts[layout.CREDENTIALS].meta, body)
+    lines = (RecordPut(put.operation, put.id, put.partition, other.line(put.line)) for put in _records(state))
+    return Draft(puts, lines)
+
+
+def _put(state: State, entry: Entry) -> EntryPut:
+    """An entry taken over; a large artifact that is only described stays so."""
+    attachment = entry.meta.get("attachment") or {}
+    if attachment.get("tier") == 3 or entry.sha256 is None:
+        try:
+            return EntryPut(entry.meta, state.body(entry.path), entry.leaf)
+        except BodyAbsent:
+            return EntryPut(entry.meta, None, entry.leaf, entry.size, entry.sha256)
+    return EntryPut(entry.meta, lambda: state.body(entry.path), entry.leaf)
+
+
+def _records(state: State) -> Iterator[RecordPut]:
+    for record in state.records():
+        yield RecordPut("create", record.id, record.partition, record.line, record.leaf)
+
+
+def _register(context: Context, made: Plan, agent_id: str) -> Agent:
+    installation = context.adapter(made.runtime).locate(made.target, context.environment, context.user_home)
+    return registry.register(
+        context,
+        Agent(
+            id=agent_id,
+            name=registry.free_name(context, contents_module.agent_name(made.state)),
+            runtime=made.runtime,
+            workspace=made.target,
+            native_id=installation.native_id,
+            watched=False,
+        ),
+    )

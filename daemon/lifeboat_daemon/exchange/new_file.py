@@ -1,0 +1,45 @@
+"""A file that appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_daemon.errors import ExchangeError, FileExists
+
+
+@contextmanager
+def new_file(files: FileOperations, target: Path, *, force: bool = False) -> Iterator[BinaryIO]:
+    """Write a file under another name beside `target`, and give it its name when everything is in it and durable.
+
+    Raises FileExists unless `force`, ExchangeError when the folder does not take it.
+    """
+    refuse_existing(target, force=force)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
+    try:
+        files.write_new(temporary, b"", mode=0o600, sync=False)
+        try:
+            with open(temporary, "r+b") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            refuse_existing(target, force=force)
+            files.set_mode(temporary, 0o600)
+            files.replace(temporary, target)
+        except BaseException:
+            files.remove(temporary)
+            raise
+        files.sync_folder(target.parent)
+    except OSError as error:
+        raise ExchangeError(f"{target} was not written: {error}") from error
+
+
+def refuse_existing(target: Path, *, force: bool) -> None:
+    """Raises FileExists."""
+    if not force and os.path.lexists(target):
+        raise FileExists(f"{target} would be replaced", fix="choose another name, or add --force")

@@ -1,0 +1,37 @@
+"""Folders in the home for what is thrown away at once: drills, exports, imports. Never the system's temporary folder,
+which others can read."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.restore import moves
+
+_LEFT_BEHIND_AFTER = timedelta(days=1)
+_STAMP = "%Y%m%dT%H%M%S"
+
+
+@contextmanager
+def scratch_folder(context: Context, purpose: str) -> Iterator[Path]:
+    """An empty 0700 folder that is removed afterwards. Those a crash left behind more than a day ago go too."""
+    parent = context.home.restore_folder / "tmp"
+    context.files.make_folders(parent, 0o700)
+    _remove_old(context, parent)
+    folder = parent / f"{context.clock.now():{_STAMP}}-{purpose}-{secrets.token_hex(4)}"
+    context.files.make_folders(folder, 0o700)
+    try:
+        yield folder
+    finally:
+        moves.remove_tree(context.files, folder)
+
+
+def _remove_old(context: Context, parent: Path) -> None:
+    limit = f"{context.clock.now() - _LEFT_BEHIND_AFTER:{_STAMP}}"
+    for entry in context.files.scan(parent):
+        if entry.name < limit:
+            moves.remove_tree(context.files, Path(entry.path))
