@@ -20,6 +20,8 @@ _TIMEZONE = re.compile(r"time ?zone")
 _LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 _ZONE = re.compile(r"[A-Za-z_]+(/[A-Za-z0-9_+-]+)+|UTC|GMT")
 _RELATION = re.compile(r"([^(:]{1,60}?)\s*\(([^)]{1,60})\)\s*(?::\s*(.+))?")
+_SECTIONS = re.compile("|".join(found.pattern for found in (_COMMUNICATION, _WORK, _PROJECTS, _RELATIONSHIPS)))
+_COMMENT = re.compile(r"<!--[^\n]*?-->")
 _READ_ELSEWHERE = frozenset(("name", "timezone", "time zone", "locale", "language"))
 
 
@@ -99,8 +101,10 @@ def _relationship(item: str) -> JsonObject | None:
 
 def _custom(text: str) -> JsonObject:
     """Other `Key: value` lines on top, before the first section: pronouns, how to call them, notes."""
-    top = reading.headed(text)[:2] if text.lstrip().startswith("#") else reading.headed(text)[:1]
-    said = reading.pairs("".join(part.text for part in top))
+    parts = reading.headed(text)
+    said = reading.pairs(parts[0].text)
+    if not _COMMENT.sub("", parts[0].text).strip() and len(parts) > 1 and not _SECTIONS.search(parts[1].title):
+        said |= reading.pairs(parts[1].text)
     return {key.replace(" ", "_"): value for key, value in said.items() if key not in _READ_ELSEWHERE}
 
 

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import openclaw_workspaces as workspaces
+import pytest
+
+from lifeboat_adapters.contract import Installation, NextStep
+from lifeboat_adapters.openclaw import ADAPTER, capabilities, next_steps
+from lifeboat_alf.testing import MemoryState
+
+DB = "raw/openclaw-home/db/"
+PROGRAM = Path("/invented/bin/openclaw")
+
+
+def needing(requirement: str | None, portability: str | None = "host_dependent") -> dict[str, Any]:
+    capability = {"name": "thing", "portability": portability, "host_requirements": requirement}
+    return {"structured": {"capabilities": [{key: value for key, value in capability.items() if value is not None}]}}
+
+
+def nothing(program: str) -> str | None:
+    return None
+
+
+def everything(program: str) -> str | None:
+    return f"/bin/{program}"
+
+
+@pytest.mark.parametrize(
+    ("requirement", "programs"),
+    [
+        ("Docker Engine installed and accessible via CLI", ["docker"]),
+        ("curl, gnuplot", ["curl", "gnuplot"]),
+        ("docker", ["docker"]),
+        ("python", ["python3"]),
+        ("macOS with AppleScript support", ["osascript"]),
+        ("a sunny day", []),
+        ("", []),
+    ],
+)
+def test_a_requirement_names_programs(requirement: str, programs: list[str]) -> None:
+    assert capabilities.programs_in(requirement) == programs
+
+
+def test_what_is_missing_is_reported_with_its_reason() -> None:
+    assert capabilities.missing(needing("Docker Engine"), nothing) == [
+        {"name": "thing", "host_requirements": "Docker Engine", "reason": "not found: docker"}
+    ]
+    assert capabilities.missing(needing("Docker Engine"), everything) == []
+
+
+def test_what_cannot_be_checked_is_said_to_be_so() -> None:
+    assert capabilities.missing(needing("a sunny day"), everything)[0]["reason"] == "cannot be checked"
+    assert capabilities.missing(needing(None), everything)[0]["reason"] == "cannot be checked"
+
+
+@pytest.mark.parametrize("portability", ["intrinsic", None])
+def test_a_capability_is_intrinsic_unless_it_says_otherwise(portability: str | None) -> None:
+    assert capabilities.missing(needing("Docker Engine", portability), nothing) == []
+
+
+def test_capabilities_of_sub_agents_count_too() -> None:
+    roster = [{"name": "Scout", "capabilities": needing("git")["structured"]["capabilities"]}]
+    assert len(capabilities.missing({"structured": {"sub_agents": roster}}, nothing)) == 1
+
+
+def test_this_machine_is_asked_by_default() -> None:
+    assert ADAPTER.missing_on_host({}) == []
+    assert ADAPTER.missing_on_host(needing("no-such-program-anywhere")) != []
+
+
+@pytest.mark.parametrize(
+    ("front", "expected"),
+    [
+        ('name: a\ndescription: "b c"\n', {"name": "a", "description": "b c", "portability": "intrinsic"}),
+        ("name: 'a'\ndescription: >\n  b\n  c\n", {"name": "a", "description": "b c", "portability": "intrinsic"}),
+        (
+            'metadata: {"openclaw":{"os":["darwin"],"requires":{"bins":["jq"]}}}\n',
+            {"name": "folder", "portability": "host_dependent", "host_requirements": "jq, macOS"},
+        ),
+        (
+            "requires:\n  bins:\n    - jq\n    - yq\n",
+            {"name": "folder", "portability": "host_dependent", "host_requirements": "jq, yq"},
+        ),
+    ],
+)
+def test_a_skill_says_in_its_front_matter_what_it_needs(front: str, expected: dict[str, str]) -> None:
+    assert capabilities.from_skill("folder", f"---\n{front}---\n\n# Text\n") == expected
+
+
+def test_a_skill_without_front_matter_has_the_name_of_its_folder() -> None:
+    assert capabilities.from_skill("folder", "# Text\nname: no\n") == {"name": "folder", "portability": "intrinsic"}
+
+
+def bare(tmp_path: Path) -> Installation:
+    return Installation("openclaw", tmp_path / "ws", "main", "Ada")
+
+
+def with_rows(*, jobs: tuple[Any, ...] = workspaces.JOBS, heartbeat: bool = True) -> MemoryState:
+    state = MemoryState()
+    rows = [{"job_id": job["id"], "name": job["name"], "job_json": json.dumps(job), "enabled": 1} for job in jobs]
+    if heartbeat:
+        rows.append({"job_id": "job-heartbeat", "name": "Heartbeat", "payload_kind": "heartbeat", "job_json": "{}"})
+        scratch = {"job_id": "job-heartbeat", "content": "- look\n"}
+        state.put(DB + "state/cron_job_scratch.jsonl", json.dumps(scratch).encode() + b"\n")
+    state.put(DB + "state/cron_jobs.jsonl", b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    intents = [{"id": "i-1", "description": "Ask", "trigger_keywords": '["a","b"]', "status": "armed"}]
+    intents.append({"id": "i-2", "description": "Done", "trigger_keywords": "[]", "status": "done"})
+    return state.put(DB + "agent/standing_intents.jsonl", b"".join(json.dumps(row).encode() + b"\n" for row in intents))
+
+
+def commands(steps: list[NextStep]) -> list[str]:
+    return [" ".join(step.command) for step in steps]
+
+
+def test_a_workspace_alone_is_registered_without_touching_its_identity(tmp_path: Path) -> None:
+    register, reindex = ADAPTER.next_steps(bare(tmp_path), MemoryState())
+    assert register.command[:4] == ("openclaw", "config", "set", "agents.entries.main")
+    assert json.loads(register.command[4]) == {"workspace": str(tmp_path / "ws")}
+    assert register.command[5:] == ("--strict-json", "--expect-current-absent")
+    assert reindex.command == ("openclaw", "memory", "index", "--force", "--agent", "main")
+    assert not register.automatic and not reindex.automatic
+
+
+def test_the_re_index_runs_by_itself_where_the_program_and_the_installation_are(tmp_path: Path) -> None:
+    installed = Installation("openclaw", tmp_path, "rover", "R", state_dir=tmp_path / "state", program=PROGRAM)
+    (reindex,) = ADAPTER.next_steps(installed, MemoryState())
+    assert reindex.automatic
+    assert reindex.command[0] == str(PROGRAM)
+    assert reindex.environment == {"OPENCLAW_STATE_DIR": str(tmp_path / "state")}
+
+
+def test_jobs_intentions_and_the_heartbeat_come_back_by_commands_that_are_only_listed(tmp_path: Path) -> None:
+    steps = ADAPTER.next_steps(bare(tmp_path), with_rows())
+    assert commands(steps)[2:4] == [
+        "openclaw cron add --agent main --name Tide table --cron 0 18 * * 0 --tz Europe/Stockholm --session isolated"
+        " --message Send the tide table to Mira. --declaration-key lifeboat:job-tides",
+        "openclaw cron add --agent main --name Source check --cron 0 6 * * 1 --tz Europe/Stockholm --session isolated"
+        " --message Check the sources of last week. --declaration-key lifeboat:job-sources",
+    ]
+    assert steps[4].command[-1].endswith("- look\n")
+    assert steps[5].command[-1] == "Create a standing intent: Ask\nTrigger keywords: a, b"
+    assert len(steps) == 6
+    assert not any(step.automatic for step in steps)
+
+
+def test_what_the_installation_has_is_not_listed_again(tmp_path: Path) -> None:
+    made = workspaces.make_state_dir(tmp_path / ".openclaw")
+    installed = ADAPTER.locate(made.workspace, {}, tmp_path)
+    jobs = (*workspaces.JOBS[:1], workspaces.cron_job("job-new", "main", "New", "0 1 * * *", "Work."))
+    steps = ADAPTER.next_steps(installed, with_rows(jobs=jobs))
+    assert [step.title for step in steps] == [
+        "Rebuild the search index",
+        "Schedule New",
+        "Bring back the intention: Ask",
+    ]
+
+
+def test_a_database_that_cannot_be_read_makes_no_command_disappear(tmp_path: Path) -> None:
+    made = workspaces.make_state_dir(tmp_path / ".openclaw")
+    made.state_database.write_bytes(b"damaged" * 1000)
+    steps = ADAPTER.next_steps(ADAPTER.locate(made.workspace, {}, tmp_path), with_rows())
+    assert "Schedule Tide table" in [step.title for step in steps]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        ({"kind": "every", "everyMs": 1_800_000}, ["--every", "30m"]),
+        ({"kind": "every", "everyMs": 90_000}, ["--every", "90s"]),
+        ({"kind": "at", "at": "2026-12-01T08:00:00Z"}, ["--at", "2026-12-01T08:00:00Z"]),
+        ({"kind": "at", "atMs": 1_796_112_000_000}, ["--at", "2026-12-01T08:00:00Z"]),
+    ],
+)
+def test_every_kind_of_schedule_is_spelled_as_options(schedule: dict[str, Any], words: list[str]) -> None:
+    job = {"schedule": schedule, "sessionTarget": "main", "payload": {"kind": "systemEvent", "text": "tick"}}
+    found = next_steps.cron_words({"job_id": "j", "job_json": json.dumps(job), "enabled": 0}, "main")
+    expected = ["--agent", "main", "--name", "j", *words, "--session", "main", "--system-event", "tick", "--disabled"]
+    assert found == [*expected, "--declaration-key", "lifeboat:j"]
+
+
+def test_delivery_and_a_key_of_its_own_are_kept() -> None:
+    job = {
+        "schedule": {"expr": "0 1 * * *"},
+        "payload": {"message": "go", "model": "example/small"},
+        "delivery": {"mode": "announce", "channel": "telegram", "to": "1"},
+    }
+    words = next_steps.cron_words({"job_id": "j", "job_json": json.dumps(job), "declaration_key": "own"}, "main")
+    assert words[6:] == [
+        *("--session", "isolated", "--message", "go", "--model", "example/small"),
+        *("--announce", "--channel", "telegram", "--to", "1", "--declaration-key", "own"),
+    ]
+
+
+@pytest.mark.parametrize("job_json", ["{", "[]", "{}", None, '{"schedule": {"expr": "* * * * *"}}'])
+def test_a_job_that_options_cannot_express_is_left_out(job_json: str | None) -> None:
+    assert next_steps.cron_words({"job_id": "j", "job_json": job_json}, "main") == []

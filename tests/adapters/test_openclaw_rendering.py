@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from typing import Any
+
+import openclaw_derived as derived
+import openclaw_workspaces as workspaces
+import pytest
+from openclaw_derived import FileMap
+
+from lifeboat_adapters.openclaw import ADAPTER, rendering, splitting, synthesis
+from lifeboat_alf import testing
+from lifeboat_alf.testing import MemoryState
+
+RAW = "raw/openclaw/"
+
+
+def render(state: MemoryState) -> dict[str, str]:
+    return {item.path.removeprefix(RAW): item.data.decode() for item in ADAPTER.render(state)}
+
+
+def with_documents(identity: Any = None, user: Any = None) -> MemoryState:
+    state = MemoryState()
+    if identity is not None:
+        state.put_document("identity.json", identity)
+    if user is not None:
+        human = {"id": "p-1", "principal_type": "human", "profile": user}
+        state.put_document("principals.json", {"principals": [{"principal_type": "agent", "profile": {}}, human]})
+    return state
+
+
+def memory(content: str, file: str | None = None, **fields: Any) -> Any:
+    source = {"runtime": "zeroclaw", "origin": "sqlite_store", **({"origin_file": file} if file else {})}
+    return testing.record(content, source=source, **fields)
+
+
+def test_prose_is_written_as_it_is() -> None:
+    prose = {"soul": "# S\r\n", "identity_profile": "- **Name:** Ada\n", "operating_instructions": "# A\n"}
+    blocks = {"tools_guidance": "# T\n", "heartbeat_checklist": "# H\n", "boot_checklist": "# B\n", "other": "x"}
+    state = with_documents({"prose": {**prose, "custom_blocks": blocks}}, {"prose": {"user_profile": "# U\n"}})
+    assert render(state) == {
+        "SOUL.md": "# S\r\n",
+        "IDENTITY.md": "- **Name:** Ada\n",
+        "AGENTS.md": "# A\n",
+        "TOOLS.md": "# T\n",
+        "HEARTBEAT.md": "# H\n",
+        "BOOT.md": "# B\n",
+        "USER.md": "# U\n",
+    }
+
+
+def test_tools_that_stand_in_agents_md_get_no_file_of_their_own() -> None:
+    blocks = {"tools_guidance": "## Tools\n\n- x\n"}
+    state = with_documents({"prose": {"operating_instructions": "# A\n\n## Tools\n\n- x\n", "custom_blocks": blocks}})
+    assert set(render(state)) == {"AGENTS.md"}
+
+
+def test_without_prose_the_structure_is_written_marked_and_the_same_each_time() -> None:
+    identity = {
+        "structured": {
+            "names": {"primary": "Ada", "nickname": "A"},
+            "role": "pilot",
+            "goals": ["fly", "land"],
+            "psychology": {"neural_matrix": {"logic": 0.8}, "moral_alignment": "Neutral Good"},
+            "linguistics": {"formality_level": 0.4, "idiolect": {"avoided_words": ["honestly"]}},
+            "capabilities": [{"name": "docker", "portability": "host_dependent", "host_requirements": "Docker Engine"}],
+            "sub_agents": [{"name": "Scout", "capabilities": [], "status": "active", "routing_hints": "a|b"}],
+        }
+    }
+    user = {"structured": {"name": "Bo", "timezone": "UTC", "communication_preferences": {"tone": "dry"}}}
+    files = render(with_documents(identity, user))
+    assert set(files) == {"SOUL.md", "IDENTITY.md", "AGENTS.md", "USER.md"}
+    assert all(text.startswith(synthesis.MARK) for text in files.values())
+    assert "- **logic:** 0.8" in files["SOUL.md"]
+    assert files == render(with_documents(identity, user))
+
+
+def test_what_was_written_from_the_structure_reads_back_as_the_structure() -> None:
+    made = workspaces.IDENTITY, workspaces.AGENTS, workspaces.USER
+    data = dict(zip(("IDENTITY.md", "AGENTS.md", "USER.md"), made, strict=True))
+    files = FileMap({RAW + name: text.encode() for name, text in data.items()})
+    identity = derived.derive("identity", files)
+    profile = derived.derive("principals", files)["principals"][0]["profile"]
+    written = render(with_documents({"structured": identity["structured"]}, {"structured": profile["structured"]}))
+    again = FileMap({RAW + name: text.encode() for name, text in written.items()})
+    assert derived.derive("identity", again)["structured"] == identity["structured"]
+    assert derived.derive("principals", again)["principals"][0]["profile"]["structured"] == profile["structured"]
+
+
+def test_an_agent_with_some_prose_gets_no_invented_files() -> None:
+    state = with_documents({"prose": {"identity_profile": "- **Name:** Ada\n"}, "structured": {"role": "pilot"}})
+    assert set(render(state)) == {"IDENTITY.md"}
+
+
+def test_memories_go_to_the_file_of_their_kind() -> None:
+    state = MemoryState().add_all(
+        [
+            memory("summary", memory_type="summary"),
+            memory(
+                "day", memory_type="episodic", category="daily_log", temporal={"created_at": "2026-02-10T12:00:00Z"}
+            ),
+            memory("fact"),
+            memory("project", namespace="project/harbour chart"),
+            memory("kept", "memory/people/jonas.md"),
+        ]
+    )
+    files = render(state)
+    assert files.pop("MEMORY.md") == "summary"
+    assert files.pop("memory/2026-02-10.md") == "day"
+    assert files.pop("memory/default.md") == "fact"
+    assert files.pop("memory/people/jonas.md") == "kept"
+    assert list(files.values()) == ["project"]
+    assert next(iter(files)).startswith("memory/project-harbour-chart-")
+
+
+def test_preferences_of_the_human_have_a_file_of_their_own() -> None:
+    record = memory("likes tea", memory_type="preference", namespace="principal_context:p-1")
+    state = with_documents(user={"structured": {"name": "Bo"}}).add_all([record])
+    assert render(state)["memory/preferences.md"] == "likes tea"
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["../SOUL.md", "memory/../SOUL.md", "/etc/passwd.md", "memory//a.md", "SOUL.md", "memory/.x/a.md", "a\\b.md"],
+)
+def test_no_memory_leads_out_of_the_notes(origin: str) -> None:
+    assert set(render(MemoryState().add_all([memory("x", origin)]))) == {"memory/default.md"}
+
+
+def test_a_name_made_of_a_namespace_is_safe_and_tells_namespaces_apart() -> None:
+    names = {rendering.file_for(memory("x", namespace=name)) for name in ("a/b", "a b", "../..", "ä", "x" * 500)}
+    assert len(names) == 5
+    assert all(name.startswith("memory/") and name.count("/") == 1 and len(name) < 110 for name in names)
+
+
+def test_deleted_and_superseded_memories_are_not_written() -> None:
+    old = memory("old")
+    state = MemoryState().add_all([old, memory("new", supersedes=old["id"]), memory("gone", status="deleted")])
+    assert render(state) == {"memory/default.md": "new"}
+
+
+def test_memories_from_elsewhere_are_set_apart() -> None:
+    assert rendering.join(["a", "b\n", "c"]) == "a\n\nb\nc"
+
+
+def test_a_raw_file_that_says_the_same_is_not_written_again() -> None:
+    sections = splitting.split(RAW + "MEMORY.md", workspaces.MEMORY) or []
+    records = [testing.record(section.content) for section in sections]
+    state = with_documents({"prose": {"soul": workspaces.SOUL}}).add_all(records)
+    state.put(RAW + "SOUL.md", workspaces.SOUL.encode())
+    state.put(RAW + "MEMORY.md", workspaces.MEMORY.encode()).set_records_of(
+        RAW + "MEMORY.md", [r["id"] for r in records]
+    )
+    assert render(state) == {}
+
+
+def test_a_raw_file_whose_memories_changed_is_merged_in_its_order() -> None:
+    first, second = testing.record("## A\n\none\n\n"), testing.record("## B\n\ntwo\n")
+    state = MemoryState().add_all([second, first])
+    state.put(RAW + "MEMORY.md", b"## A\n\none\n\n## B\n\ntwo\n").set_records_of(
+        RAW + "MEMORY.md", [first["id"], second["id"]]
+    )
+    state.add(memory("## A\n\nONE\n\n", supersedes=first["id"]))
+    state.add(memory("## C\n", memory_type="summary"))
+    (made,) = ADAPTER.render(state)
+    assert (made.path, made.basis) == (RAW + "MEMORY.md", "merged")
+    assert made.data == b"## A\n\nONE\n\n## B\n\ntwo\n## C\n"
+
+
+def test_a_merged_file_is_its_memories_in_order() -> None:
+    assert rendering.merge_file("MEMORY.md", "old", ["## A\n", "## B\n"]) == "## A\n## B\n"
