@@ -56,18 +56,18 @@ test-real: $(VENV)/dev.stamp ## against a real OpenClaw from npm, in a network n
 	$(PYTEST) -m real --timeout 900 tests/real
 
 fuzz: $(VENV)/fuzz.stamp ## coverage-guided fuzzing of the readers (FUZZ_SECONDS=60)
-	$(BIN)/python -m benchmarks.fuzz --seconds $(or $(FUZZ_SECONDS),60)
+	$(BIN)/python tests/fuzz_readers.py --seconds $(or $(FUZZ_SECONDS),60)
 
 docs: $(VENV)/run.stamp ## write the pages that follow from the code: commands, errors
 	$(BIN)/python tests/doc_pages.py
 
-COMPILE = $(UV) pip compile pyproject.toml --universal --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --quiet
+COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --quiet
 
 lock: ## write the lock files anew (needs uv)
 	@command -v $(UV) >/dev/null || { echo "uv is needed to write lock files: pipx install uv" >&2; exit 1; }
 	$(COMPILE) --group dev -o requirements-dev.lock
 	$(COMPILE) --group build -c requirements-dev.lock -o requirements.lock
-	$(UV) pip compile --group fuzz -c requirements-dev.lock --universal --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --quiet -o requirements-fuzz.lock
+	$(subst compile pyproject.toml,compile,$(COMPILE)) --group fuzz -c requirements-dev.lock -o requirements-fuzz.lock
 
 # command:package; only what is missing is installed, and only where that can be done unasked.
 SYSTEM := git:git restic:restic tmux:tmux unshare:util-linux

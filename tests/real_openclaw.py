@@ -27,7 +27,7 @@ PORT = 11999
 _CACHE = os.environ.get("LIFEBOAT_REAL_CACHE") or os.path.join(
     os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "agent-lifeboat"
 )
-_MOCK = Path(__file__).with_name("mock_model.py")
+_MOCK = Path(__file__).parent / "real" / "mock_model.py"
 
 # Loopback is down in a new namespace; a distribution without `ip` can still bring it up.
 _LOOPBACK_UP = """

@@ -1,0 +1,231 @@
+"""Everything that reads bytes from outside, as targets for a fuzzer.
+
+    python tests/fuzz_readers.py --seconds 60 [TARGET...]      coverage-guided, needs atheris (`make fuzz`)
+
+A target takes any bytes and says whether they were good; a reader may raise what it promises, nothing else. A plain
+test runs every target over its seeds and over mutations of them, so that the targets themselves cannot rot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lifeboat_alf.testing import MemoryState
+
+Target = Callable[[bytes], bool]
+
+
+def read_snapshot(data: bytes) -> bool:
+    """A whole snapshot, to the last body and the digest."""
+    from lifeboat_alf.errors import LifeboatError
+    from lifeboat_alf.snapshot import SnapshotReader
+
+    try:
+        with SnapshotReader(io.BytesIO(data)) as state:
+            state.check()
+    except LifeboatError:
+        return False
+    return True
+
+
+def read_delta(data: bytes) -> bool:
+    """A delta, applied to the snapshot it was made for."""
+    from lifeboat_alf.apply import AppliedState
+    from lifeboat_alf.delta_reader import DeltaReader
+    from lifeboat_alf.errors import LifeboatError
+    from lifeboat_alf.snapshot import SnapshotReader
+
+    try:
+        with SnapshotReader(io.BytesIO(_snapshot())) as base, DeltaReader(io.BytesIO(data)) as delta:
+            state = AppliedState(base, delta)
+            for entry in state.entries():
+                _body(state.body, entry.path)
+            list(state.records())
+    except LifeboatError:
+        return False
+    return True
+
+
+def _body(read: Callable[[str], bytes], path: str) -> None:
+    from lifeboat_alf.state import BodyAbsent
+
+    try:
+        read(path)
+    except BodyAbsent:
+        return
+
+
+def read_entries_of_a_snapshot(data: bytes) -> bool:
+    """A sound ZIP whose one entry (the first byte says which) is anything: what lies behind the container."""
+    return read_snapshot(_with_entry(_snapshot(), data))
+
+
+def read_entries_of_a_delta(data: bytes) -> bool:
+    return read_delta(_with_entry(_delta(), data))
+
+
+def scan_json5(data: bytes) -> bool:
+    """Leaves lie in order, do not overlap, and stay inside."""
+    from lifeboat_adapters.contract import UnparsableSecrets
+    from lifeboat_adapters.secrets.json5 import scan
+
+    try:
+        leaves = scan(data)
+    except UnparsableSecrets:
+        return False
+    _check_spans([(leaf.start, leaf.end) for leaf in leaves], len(data))
+    return True
+
+
+def scan_dotenv(data: bytes) -> bool:
+    from lifeboat_adapters.contract import UnparsableSecrets
+    from lifeboat_adapters.secrets.dotenv import scan
+
+    try:
+        leaves = scan(data)
+    except UnparsableSecrets:
+        return False
+    _check_spans([(leaf.start, leaf.end) for leaf in leaves], len(data))
+    return True
+
+
+def split_notes(data: bytes) -> bool:
+    """Joining the sections of a note gives the note."""
+    from lifeboat_adapters.registry import adapter
+
+    text = data.decode("utf-8", "replace")
+    sections = adapter("openclaw").split("raw/openclaw/MEMORY.md", text)
+    if sections is not None and "".join(section.content for section in sections) != text:
+        raise AssertionError("the sections of a note are not the note")
+    return True
+
+
+def _check_spans(spans: list[tuple[int, int]], length: int) -> None:
+    last = 0
+    for start, end in spans:
+        if not last <= start <= end <= length:
+            raise AssertionError(f"the span {start}..{end} after {last} in {length} bytes")
+        last = end
+
+
+@cache
+def _agent() -> MemoryState:
+    from lifeboat_alf.testing import full_state
+
+    return full_state()
+
+
+@cache
+def _snapshot() -> bytes:
+    from lifeboat_alf.snapshot import write_snapshot
+
+    out = io.BytesIO()
+    write_snapshot(_agent(), out)
+    return out.getvalue()
+
+
+@cache
+def _delta() -> bytes:
+    from lifeboat_alf.delta import write_delta
+    from lifeboat_alf.diff import diff
+    from lifeboat_alf.testing import record
+
+    after = _agent().copy()
+    after.add(record("One more."))
+    after.put("raw/openclaw/MEMORY.md", b"Moved to Lisbon.\nLikes tea.\nOne more.\n")
+    out = io.BytesIO()
+    write_delta(diff(_agent(), after), out)
+    return out.getvalue()
+
+
+def _with_entry(archive: bytes, data: bytes) -> bytes:
+    """The archive with the entry that the first byte chooses replaced by the rest; the checksums agree."""
+    import archive_files
+
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "source", Path(folder) / "target"
+        source.write_bytes(archive)
+        names = sorted(set(archive_files.ArchiveFile(source).bodies) - {"manifest.json"})
+        chosen = names[data[0] % len(names)] if data else names[0]
+        return archive_files.edit(source, target, {chosen: data[1:]}).read_bytes()
+
+
+TARGETS: dict[str, Target] = {
+    "snapshot": read_snapshot,
+    "snapshot-entries": read_entries_of_a_snapshot,
+    "delta": read_delta,
+    "delta-entries": read_entries_of_a_delta,
+    "json5": scan_json5,
+    "dotenv": scan_dotenv,
+    "notes": split_notes,
+}
+
+
+def seeds(name: str) -> list[bytes]:
+    """Good input of a target, to begin with."""
+    if name == "snapshot":
+        return [_snapshot()]
+    if name == "delta":
+        return [_delta()]
+    if name.endswith("-entries"):
+        return _entries(_snapshot() if name == "snapshot-entries" else _delta())
+    return {
+        "json5": [b"// note\n{ gateway: { auth: { token: '0123456789abcdef', }, }, \"n\": [1e3, +.5, 0x1f,], }\n"],
+        "dotenv": [b"# keys\nexport A='one two'\nB=\"three\\n\"\nC=four # five\n"],
+        "notes": [b"# Memory\n\n## One\n\n- a\n- b\n\n```\n# not a heading\n```\n\n## Two\n\ntext [x|i=0.9] #tag\n"],
+    }[name]
+
+
+def _entries(archive: bytes) -> list[bytes]:
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        names = sorted(set(opened.namelist()) - {"manifest.json"})
+        return [bytes([index]) + opened.read(name) for index, name in enumerate(names)]
+
+
+def _fuzz(name: str, seconds: int, corpus: Path) -> None:
+    """Hand the process to libFuzzer; it ends the process."""
+    import atheris  # type: ignore[import-not-found]
+
+    with atheris.instrument_imports(include=["lifeboat_alf", "lifeboat_adapters"]):
+        for seed in seeds(name):
+            TARGETS[name](seed)
+
+    def target(data: bytes) -> None:
+        TARGETS[name](data)
+
+    for number, seed in enumerate(seeds(name)):
+        (corpus / f"seed-{number}").write_bytes(seed)
+    atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", "-rss_limit_mb=2048", str(corpus)], target)
+    atheris.Fuzz()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Fuzz everything that reads bytes from outside.")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}; all when none is named")
+    parser.add_argument("--seconds", type=int, default=60, help="for each target")
+    parser.add_argument("--corpus", type=Path, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.corpus:
+        _fuzz(chosen.targets[0], chosen.seconds, chosen.corpus)
+    failed = []
+    for name in chosen.targets or TARGETS:
+        print(f"== {name}", flush=True)
+        with tempfile.TemporaryDirectory(prefix="lifeboat-fuzz-") as folder:
+            command = [sys.executable, __file__, name, "--seconds", str(chosen.seconds), "--corpus", folder]
+            failed += [name] if subprocess.run(command).returncode else []
+    if failed:
+        raise SystemExit(f"found something: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()
