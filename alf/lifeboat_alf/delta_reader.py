@@ -267,7 +267,7 @@ def _record_line(line: bytes, entry: str, number: int) -> RecordLine:
         own = codec.encode(record)
     else:
         record = codec.decode_object(own, entry=entry, line=number)
-    if operation not in records.ENUMS["operation"].values:
+    if not isinstance(operation, str) or operation not in records.ENUMS["operation"].values:
         raise UnknownOperation(f"{entry}, line {number}: {operation!r} is no operation")
     if not isinstance(record.get("id"), str):
         raise BadDocument("a record without an id", entry=entry, line=number)

@@ -35,6 +35,12 @@ def object_of(document: JsonObject, key: str, *, entry: str) -> JsonObject:
     return value
 
 
+def count(document: JsonObject, key: str) -> int:
+    """How many members a list in a document has; 0 for anything else, which is carried and not judged here."""
+    members = document.get(key)
+    return len(members) if isinstance(members, list) else 0
+
+
 def identity_version(document: JsonObject) -> int:
     """The version of an identity document, also of one wrapped in `{"identity": ...}`; 1 where it says none."""
     inner = document.get("identity", document)

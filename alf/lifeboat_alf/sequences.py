@@ -38,7 +38,7 @@ def from_document(document: JsonObject, *, entry: str = layout.SIGNATURE) -> Seq
     if not isinstance(named, dict) or not isinstance(signature, dict | None):
         raise BadDocument("names no sequence", entry=entry)
     for key, kind in _FIELDS.items():
-        if not isinstance(named.get(key), kind) or isinstance(named.get(key), bool):
+        if key not in named or not isinstance(named[key], kind) or isinstance(named[key], bool):
             raise BadDocument(f"the sequence's {key} is not there", entry=entry)
     digest = _digest(named["digest"], entry)
     return Sequence(named["agent"], named["sequence"], named["base"], named["epoch"], named["time"], digest, signature)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import zipfile
+import zlib
 
 import pytest
 from hypothesis import given, settings
@@ -286,3 +288,32 @@ def test_any_chunks_come_back_whole(chunks, level):
             entry.write(chunk)
     writer.close()
     assert reader(out.getvalue()).read("a") == b"".join(chunks)
+
+
+def test_without_zlib_ng_the_standard_zlib_reads_and_writes(monkeypatch):
+    entries = {"a": b"some text " * 9000, "zeros": bytes(20 << 20)}
+    fast = written(entries)
+    monkeypatch.setattr(deflate, "_zlib", zlib)
+    slow = written(entries)
+    assert {name: reader(fast).read(name) for name in entries} == entries
+    assert {name: reader(slow).read(name) for name in entries} == entries
+
+
+def test_an_archive_that_was_not_closed_is_none():
+    out = io.BytesIO()
+    writer = ArchiveWriter(out)
+    writer.add("a", b"1")
+    with pytest.raises(UnsafeEntry):
+        writer.add("../b", b"2")
+    del writer
+    gc.collect()
+    with pytest.raises(NotAnArchive):
+        reader(out.getvalue())
+
+
+@pytest.mark.parametrize("limits", [Limits(entries=1), Limits(total_size=3), Limits(entry_size=1)])
+def test_the_writer_holds_the_limits_of_the_reader(limits):
+    writer = ArchiveWriter(io.BytesIO(), limits=limits)
+    with pytest.raises(TooLarge):
+        for name in ("a", "b"):
+            writer.add(name, b"12")

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, cast
 
 from lifeboat_alf import attachments, codec, embeddings, layout, leaves, metas, sequences
 from lifeboat_alf.container import LINE_LIMIT, ArchiveWriter, EntryWriter
-from lifeboat_alf.documents import BOM, DOCUMENT_LIMIT, identity_version
+from lifeboat_alf.documents import DOCUMENT_LIMIT, count, identity_version, read_object
 from lifeboat_alf.errors import BadDocument, TooLarge
 from lifeboat_alf.manifest import DOCUMENT_FIELDS, Contents, build_manifest, derive_head, partition_entries
 from lifeboat_alf.state import BodyAbsent, Entry, JsonObject, Record, State, path_key
@@ -45,7 +45,7 @@ def write_snapshot(
 
     `keys` is what `lifeboat_keys` lets travel with an archive. `embeddings_inline` puts the vectors into the records
     for tools that look there; such a file is no longer byte for byte what was signed, so it carries no signature.
-    Raises BadDocument and TooLarge for a state that could not be read back.
+    Raises BadDocument, BadJson and TooLarge for a state that could not be read back.
     """
     counter = _Counter(out)
     archive = ArchiveWriter(cast(BinaryIO, counter), level)
@@ -142,12 +142,15 @@ class _Writing:
         return True
 
     def _count_document(self, path: str, body: bytes) -> None:
+        if path not in (layout.IDENTITY, layout.PRINCIPALS, layout.CREDENTIALS):
+            return
+        document = read_object(body, entry=path)
         if path == layout.IDENTITY:
-            self.contents.identity_version = identity_version(codec.decode(body.removeprefix(BOM)))
+            self.contents.identity_version = identity_version(document)
         elif path == layout.PRINCIPALS:
-            self.contents.principals = len(codec.decode(body.removeprefix(BOM)).get("principals", []))
-        elif path == layout.CREDENTIALS:
-            self.contents.credentials = len(codec.decode(body.removeprefix(BOM)).get("credentials", []))
+            self.contents.principals = count(document, "principals")
+        else:
+            self.contents.credentials = count(document, "credentials")
 
     def _note(self, entry: Entry) -> None:
         if entry.path.startswith(layout.RAW):
@@ -164,22 +167,22 @@ class _Writing:
             self.contents.record_counts[file] = self._lines(entry, file, records)
 
     def _lines(self, entry: EntryWriter, file: str, records: Iterator[Record]) -> int:
-        buffer, count = bytearray(), 0
+        buffer, written = bytearray(), 0
         for record in records:
             line = record.line if self.vectors is None else self.vectors.inline(record)
             if len(line) > LINE_LIMIT or b"\n" in line or not line:
-                raise _unwritable(line, file, count + 1)
+                raise _unwritable(line, file, written + 1)
             if not self.contents.has_embeddings and embeddings.has_inline(line):
                 self.contents.has_embeddings = True
             buffer += line
             buffer += b"\n"
             self.record_rows += leaves.row(record.leaf)
-            count += 1
+            written += 1
             if len(buffer) >= _BUFFER:
                 entry.write(bytes(buffer))
                 buffer.clear()
         entry.write(bytes(buffer))
-        return count
+        return written
 
     # Derived ----------------------------------------------------------------------------------------------------
 

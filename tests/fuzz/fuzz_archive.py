@@ -1,0 +1,161 @@
+"""What a fuzzer feeds the readers: whatever the bytes, reading ends well or in a typed error.
+
+Run by atheris (`python tests/fuzz/fuzz_archive.py [folder of inputs] [-max_total_time=60]`); the function `one_input`
+needs no atheris, so the ordinary tests drive it as well.
+
+The first byte chooses what the rest is: a whole file, or a splice into one entry of a good snapshot or delta whose
+checksums are made right again, so that what lies behind them is reached too.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import json
+import sys
+import zipfile
+
+from lifeboat_alf import codec, layout
+from lifeboat_alf.apply import AppliedState
+from lifeboat_alf.container import Limits
+from lifeboat_alf.delta import write_delta
+from lifeboat_alf.delta_reader import DeltaReader
+from lifeboat_alf.diff import diff
+from lifeboat_alf.errors import AlfError
+from lifeboat_alf.manifest import entries_checksum
+from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
+from lifeboat_alf.testing import MemoryState, full_state, record
+
+LIMITS = Limits(entry_size=1 << 24, total_size=1 << 26)
+
+Bodies = dict[str, bytes]
+
+
+def one_input(data: bytes) -> None:
+    """One run. Anything but an AlfError is a finding."""
+    if not data:
+        return
+    kind, rest = data[0] % 5, data[1:]
+    try:
+        if kind == 0:
+            read_snapshot(rest)
+        elif kind == 1:
+            read_delta(rest)
+        elif kind == 2:
+            read_snapshot(spliced(snapshot(), rest))
+        elif kind == 4:
+            read_snapshot(spliced(unsigned(), rest))
+        else:
+            read_delta(spliced(delta(), rest))
+    except AlfError:
+        pass
+
+
+class NotReadAgain(Exception):
+    """What was read and written is refused: the writer made something that the reader does not take."""
+
+
+def read_snapshot(data: bytes) -> None:
+    """Read everything, write what was read, and read that."""
+    with SnapshotReader(io.BytesIO(data), LIMITS) as state:
+        state.check()
+        out = io.BytesIO()
+        write_snapshot(state, out)
+    try:
+        with SnapshotReader(out) as again:
+            again.check()
+    except AlfError as error:
+        raise NotReadAgain(str(error)) from error
+
+
+def read_delta(data: bytes) -> None:
+    """Apply to the state it was made for, and read everything."""
+    with DeltaReader(io.BytesIO(data), LIMITS) as reader:
+        reader.verify()
+        state = AppliedState(before(), reader)
+        for _ in state.entries():
+            pass
+        for _ in state.records():
+            pass
+
+
+def spliced(good: Bodies, rest: bytes) -> bytes:
+    """A good file with some bytes of one entry replaced: [entry] [place] [place] [length] bytes..."""
+    header, inserted = rest[:4].ljust(4, b"\0"), rest[4:]
+    name = sorted(good)[header[0] % len(good)]
+    body = good[name]
+    place = int.from_bytes(header[1:3], "big") % (len(body) + 1)
+    return rebuilt({**good, name: body[:place] + inserted + body[place + header[3] :]}, fixed=name != layout.MANIFEST)
+
+
+def rebuilt(bodies: Bodies, *, fixed: bool) -> bytes:
+    """A ZIP of the bodies; `fixed`: with a manifest that lists them as they are."""
+    out = io.BytesIO()
+    bodies = dict(bodies)
+    if fixed:
+        manifest = json.loads(bodies[layout.MANIFEST])
+        entries = {name: _sha256(body) for name, body in bodies.items() if name != layout.MANIFEST}
+        manifest |= {"entries": entries, "checksum": entries_checksum(entries)}
+        for item in manifest.get("layers", {}).get("memory", {}).get("partitions", []):
+            item["checksum"] = f"sha256:{entries[item['file']]}"
+        bodies[layout.MANIFEST] = codec.encode_pretty(manifest)
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, body in bodies.items():
+            archive.writestr(name, body)
+    return out.getvalue()
+
+
+def _sha256(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
+
+
+@functools.cache
+def before() -> MemoryState:
+    return full_state().copy(3)
+
+
+@functools.cache
+def snapshot() -> Bodies:
+    out = io.BytesIO()
+    write_snapshot(before(), out)
+    return _bodies(out)
+
+
+@functools.cache
+def unsigned() -> Bodies:
+    """The same without what proves it, as another tool would write it."""
+    return {name: body for name, body in snapshot().items() if name not in (layout.LEAVES, layout.SIGNATURE)}
+
+
+@functools.cache
+def delta() -> Bodies:
+    """One of every kind of change."""
+    after = before().copy(5)
+    after.put("raw/openclaw/SOUL.md", b"# Soul\n\nCurious, kind and patient.\n").remove("raw/openclaw/run.sh")
+    after.put_artifact("new.txt", b"new").put("raw/openclaw/new.md", b"new\n", executable=True)
+    first = next(after.records("memory/partitions/2026-Q4.jsonl"))
+    after.update({**codec.decode(first.line), "status": "deleted"})
+    after.add(record("Rows."))
+    after.set_head(**{"x-new": True})
+    out = io.BytesIO()
+    write_delta(diff(before(), after), out)
+    return _bodies(out)
+
+
+def _bodies(out: io.BytesIO) -> Bodies:
+    with zipfile.ZipFile(out) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def main() -> None:
+    """Fuzz until the limit given on the command line (options of libFuzzer) or a finding."""
+    import atheris
+
+    atheris.instrument_all()
+    atheris.Setup(sys.argv, one_input)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
