@@ -74,6 +74,13 @@ def read_entries_of_a_delta(data: bytes) -> bool:
     return read_delta(_with_entry(_delta(), data))
 
 
+def read_spliced_archives(data: bytes) -> bool:
+    """Good archives with a splice, also unsigned ones; what is read is written and read again."""
+    from fuzz import fuzz_archive
+
+    return fuzz_archive.one_input(data)
+
+
 def scan_json5(data: bytes) -> bool:
     """Leaves lie in order, do not overlap, and stay inside."""
     from lifeboat_adapters.contract import UnparsableSecrets
@@ -165,6 +172,7 @@ TARGETS: dict[str, Target] = {
     "snapshot-entries": read_entries_of_a_snapshot,
     "delta": read_delta,
     "delta-entries": read_entries_of_a_delta,
+    "archive-splices": read_spliced_archives,
     "json5": scan_json5,
     "dotenv": scan_dotenv,
     "notes": split_notes,
@@ -177,6 +185,10 @@ def seeds(name: str) -> list[bytes]:
         return [_snapshot()]
     if name == "delta":
         return [_delta()]
+    if name == "archive-splices":
+        from fuzz import fuzz_archive
+
+        return fuzz_archive.SEEDS
     if name.endswith("-entries"):
         return _entries(_snapshot() if name == "snapshot-entries" else _delta())
     return {

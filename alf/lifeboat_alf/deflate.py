@@ -6,13 +6,14 @@ when a new Python no longer has it; until then writing goes on with the standard
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import zlib
 from typing import IO, Any
 
-try:
-    from zlib_ng import zlib_ng as _zlib
-except ImportError:
-    _zlib = zlib
+_zlib: Any = zlib
+with contextlib.suppress(ImportError):
+    _zlib = importlib.import_module("zlib_ng.zlib_ng")
 
 RATIO_LIMIT = 250
 """Unpacked to packed size beyond which an entry is taken for a bomb. Text reaches 10 to 60."""
@@ -51,10 +52,11 @@ class BoundedCompressor:
         return b"".join(self._piece(view[start : start + _PIECE]) for start in range(0, len(view), _PIECE))
 
     def flush(self) -> bytes:
-        return bytes(self._object.flush())
+        rest: bytes = self._object.flush()
+        return rest
 
     def _piece(self, data: memoryview) -> bytes:
-        packed = self._switch() + self._object.compress(data)
+        packed: bytes = self._switch() + self._object.compress(data)
         self._in += len(data)
         self._out += len(packed)
         return packed
