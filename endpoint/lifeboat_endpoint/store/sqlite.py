@@ -151,8 +151,14 @@ class SqliteStore:
             self._connection.execute(statement).fetchall()
 
     def copy_to(self, path: Path) -> None:
-        with _translated(self._path), contextlib.closing(sqlite3.connect(path)) as target:
-            self._connection.backup(target)
+        """Through a connection of its own: a backup waits for ever for its own connection's open transaction."""
+        path.touch(mode=0o600)
+        with (
+            _translated(self._path),
+            contextlib.closing(sqlite3.connect(self._path)) as source,
+            contextlib.closing(sqlite3.connect(path)) as target,
+        ):
+            source.backup(target)
 
     def close(self) -> None:
         with _translated(self._path):
