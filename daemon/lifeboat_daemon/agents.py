@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from lifeboat_adapters import registry
 from lifeboat_adapters.contract import FoundAgent
 from lifeboat_alf import ids, times
 from lifeboat_daemon import agent as agent_files
@@ -32,6 +31,7 @@ __all__ = [
     "discover",
     "everyone",
     "find",
+    "free_name",
     "move",
     "pause",
     "read",
@@ -48,7 +48,7 @@ __all__ = [
 def discover(context: Context) -> list[FoundAgent]:
     """Agents of every known runtime on this machine, protected or not."""
     found = []
-    for adapter in registry.adapters().values():
+    for adapter in context.adapters():
         found += adapter.discover(context.environment, context.user_home)
     return found
 
@@ -83,11 +83,11 @@ def _make(context: Context, folder: Path, runtime: str | None, name: str | None)
     if not folder.is_dir():
         raise WorkspaceRefused(f"{folder} is not a folder", fix="lifeboat agents discover")
     check_workspace(context, folder)
-    adapter = registry.adapter(runtime) if runtime else registry.recognise(folder)
+    adapter = context.adapter(runtime) if runtime else context.recognise(folder)
     installation = adapter.locate(folder, context.environment, context.user_home)
     agent = Agent(
         id=ids.new(context.now()),
-        name=_free_name(context, name or installation.name or folder.name),
+        name=free_name(context, name or installation.name or folder.name),
         runtime=adapter.runtime,
         workspace=folder,
         native_id=installation.native_id,
@@ -98,7 +98,7 @@ def _make(context: Context, folder: Path, runtime: str | None, name: str | None)
     return save(context, agent)
 
 
-def _free_name(context: Context, wanted: str) -> str:
+def free_name(context: Context, wanted: str) -> str:
     taken = {agent.name.casefold() for agent in everyone(context)}
     name, number = wanted, 2
     while name.casefold() in taken:
@@ -160,7 +160,7 @@ def clone(context: Context, agent: Agent, folder: Path, *, name: str | None = No
 def rename(context: Context, agent: Agent, name: str) -> Agent:
     """Raises AgentError when the name is taken."""
     with home_lock(context, "agents rename"):
-        if _free_name(context, name) != name and name.casefold() != agent.name.casefold():
+        if free_name(context, name) != name and name.casefold() != agent.name.casefold():
             raise AgentError(f"there is an agent called {name!r}")
         return save(context, replace(agent, name=name))
 

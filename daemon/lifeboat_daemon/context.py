@@ -72,6 +72,13 @@ class Context:
     def adapter(self, runtime: str) -> Adapter:
         return registry.adapter(runtime)
 
+    def adapters(self) -> list[Adapter]:
+        return list(registry.adapters().values())
+
+    def recognise(self, workspace: Path) -> Adapter:
+        """The adapter that a folder looks like. Raises NotAWorkspace."""
+        return registry.recognise(workspace)
+
     def installation(self, agent: Agent) -> Installation:
         """The runtime around an agent's workspace, as it stands now. Raises NotAWorkspace."""
         return self.adapter(agent.runtime).locate(agent.workspace, self.environment, self.user_home)

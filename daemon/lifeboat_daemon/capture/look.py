@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lifeboat_adapters.contract import Adapter, Installation, Root
-from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_alf import codec, layout
 from lifeboat_daemon.capture import ignore, names, scan
 from lifeboat_daemon.capture.commit import SEEN_AT
@@ -72,7 +72,7 @@ def _installation(session: Session, adapter: Adapter) -> Installation | None:
         return None
     try:
         return adapter.locate(workspace, session.context.environment, session.context.user_home)
-    except AdapterError as error:
+    except NotAWorkspace as error:
         if session.head is None:
             raise
         session.missing(error.message)

@@ -1,8 +1,8 @@
 """Names on disk as archive paths.
 
-What an archive or another system cannot hold (bytes that are no UTF-8, control characters, backslashes, names that
-are only a drive letter or look percent-encoded already) is percent-encoded; the original bytes travel in
-`name_hex`. No two names of one tree get the same archive path.
+What an archive cannot hold (bytes that are no UTF-8, control characters, backslashes, names that look percent-encoded
+already) is percent-encoded; the original bytes travel in `name_hex`. No two names of one tree get the same archive
+path. Names that only some file systems cannot hold stay as they are: whoever restores there is told.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import os
 import re
 import unicodedata
 
-_ODD = re.compile("[\x00-\x1f\x7f\\\\\ud800-\udfff]|%[0-9A-Fa-f]{2}|^[A-Za-z]:|^~")
-_ENCODED_BYTES = frozenset(range(0x20)) | frozenset(b"\x7f\\%:~") | frozenset(range(0x80, 0x100))
+_ODD = re.compile("[\x00-\x1f\x7f\\\\\ud800-\udfff]|%[0-9A-Fa-f]{2}")
+_ENCODED_BYTES = frozenset(range(0x20)) | frozenset(b"\x7f\\%") | frozenset(range(0x80, 0x100))
 
 
 def archive_name(native: str) -> tuple[str, str | None]:

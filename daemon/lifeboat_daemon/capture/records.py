@@ -186,6 +186,7 @@ class Memories:
     def _edit(self, record_id: str, section: Section) -> str:
         old = self._last(record_id)
         record = records.parse(old.line)
+        self._outcome.dropped[record_id] = str(record["content"])
         step = lifecycle.edit(self._scribe, record, old.partition, section.content, _edited_fields(record, section))
         return self._add(step, "updated", section.content)
 

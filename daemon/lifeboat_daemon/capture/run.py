@@ -19,7 +19,7 @@ from lifeboat_daemon.capture.work import DATABASES, Work, staging_folder
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.state_db import StateDb
-from lifeboat_endpoint.vault import SequenceRow
+from lifeboat_endpoint.vault import SequenceRow, Vault
 
 JsonObject = dict[str, Any]
 
@@ -36,6 +36,12 @@ def capture(context: Context, agent: Agent, *, kind: str = CAPTURE, full: bool =
         StateDb.open(context.home.state_file(agent.id), vault.id) as db,
     ):
         return _run(Session.begin(context, agent, vault, db, kind), full=full)
+
+
+def capture_into(context: Context, agent: Agent, vault: Vault, db: StateDb) -> CaptureReport:
+    """A complete read of a workspace into a given vault: a copy for an export or a comparison. The caller holds the
+    agent's lock. Raises what `capture` raises."""
+    return _run(Session.begin(context, agent, vault, db, CAPTURE), full=True)
 
 
 def _run(session: Session, *, full: bool) -> CaptureReport:

@@ -106,6 +106,7 @@ class Tree:
             self.report.unstable[found.path] = "it went while it was read"
         except OSError as error:
             self.report.unread[found.path] = error.strerror or str(error)
+        self.new_large.pop(found.path, None)
         return None
 
     def _secrets(self, path: str, data: bytes) -> list[Secret] | None:
@@ -122,7 +123,9 @@ class Tree:
         reason = self._reason_against(found)
         if reason is not None:
             self.report.left_out[found.path] = reason
-        return reason is None
+            return False
+        self.new_large[found.path] = Large(found.key.size, self.now)
+        return True
 
     def _reason_against(self, found: Found) -> str | None:
         if found.key.size > self.limits.max_file:
@@ -157,8 +160,6 @@ class Tree:
         if cuts:
             meta[metas.CUTS] = cuts
         self._note(found.path, self.overlay.put(found.path, meta, data))
-        if self._is_large(found):
-            self.new_large[found.path] = Large(found.key.size, self.now)
         self._remember(name, found._replace(key=content.key))
 
     def _with_attachment(self, path: str, meta: JsonObject, size: int) -> JsonObject:

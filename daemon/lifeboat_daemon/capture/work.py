@@ -81,15 +81,12 @@ class Work:
 
     def _read_databases(self) -> None:
         """The durable rows, when a database was written since they were read."""
-        adapter, installation = self._seen.adapter, self._seen.installation
         transcripts = bool(self._session.setting("transcripts"))
-        stats: JsonObject = {"transcripts": transcripts}
-        for path in adapter.databases(installation):
-            stats[str(path)] = [self._stat(f"{path}{suffix}") for suffix in ("", "-wal")]
-        if self._seen.trusted and stats == self._session.db.get(DATABASES):
-            return
-        home = f"{layout.home_prefix(adapter.runtime)}db/"
+        home = f"{layout.home_prefix(self._seen.adapter.runtime)}db/"
         try:
+            stats = self._database_stats(transcripts=transcripts)
+            if self._seen.trusted and stats == self._session.db.get(DATABASES):
+                return
             tables = self._tables(transcripts=transcripts)
         except (AdapterError, sqlite3.Error, OSError) as error:
             self._session.report.unread[home] = str(error)
@@ -97,6 +94,12 @@ class Work:
         former = [entry.path for entry in self._session.state.entries(home)] if self._session.state else []
         self.tree.put_rows(tables, former)
         self.databases = stats
+
+    def _database_stats(self, *, transcripts: bool) -> JsonObject:
+        stats: JsonObject = {"transcripts": transcripts}
+        for path in self._seen.adapter.databases(self._seen.installation):
+            stats[str(path)] = [self._stat(f"{path}{suffix}") for suffix in ("", "-wal")]
+        return stats
 
     def _stat(self, path: str) -> list[int] | None:
         try:

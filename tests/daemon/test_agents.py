@@ -1,0 +1,207 @@
+"""What a user does with agents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from protected import Protected
+
+from lifeboat_adapters.errors import NotAWorkspace
+from lifeboat_alf import ids
+from lifeboat_daemon import agents
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.errors import AlreadyProtected, AmbiguousAgent, UnknownAgent, WorkspaceRefused
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Protected:
+    made = Protected(tmp_path)
+    made.add(name="ada")
+    return made
+
+
+def workspace(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "SOUL.md").write_text("# Soul\n")
+    return folder
+
+
+def test_adding_makes_a_key_a_vault_and_the_first_sequence(ada: Protected) -> None:
+    assert ids.is_version_7(ada.agent.id)
+    assert ada.context.keys().status().state == "ok"
+    with ada.context.vault(ada.agent.id) as vault:
+        head = vault.head()
+        assert head is not None and head.number == 0 and vault.agent_id == ada.agent.id
+
+
+def test_a_key_that_is_there_is_not_replaced(ada: Protected, tmp_path: Path) -> None:
+    before = ada.context.keys().public.key_id
+    agents.add(ada.context, workspace(tmp_path / "other"))
+    assert ada.context.keys().public.key_id == before
+
+
+def test_an_agent_is_found_by_name_id_beginning_and_folder(ada: Protected) -> None:
+    for text in ("ada", "ADA", ada.agent.id, ada.agent.id[:13], str(ada.workspace)):
+        assert agents.find(ada.context, text) == ada.agent
+
+
+def test_an_unknown_agent_is_an_error_with_a_command(ada: Protected) -> None:
+    with pytest.raises(UnknownAgent) as caught:
+        agents.find(ada.context, "bea")
+    assert caught.value.fix == "lifeboat agents list"
+
+
+def test_a_beginning_of_several_ids_is_refused(ada: Protected) -> None:
+    other = f"{ada.agent.id[:24]}000000000000"
+    agents.save(ada.context, Agent(other, "bea", "openclaw", ada.folder / "bea"))
+    with pytest.raises(AmbiguousAgent):
+        agents.find(ada.context, ada.agent.id[:13])
+
+
+def test_one_workspace_has_one_agent(ada: Protected, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(ada.workspace)
+    for folder in (ada.workspace, tmp_path / "link"):
+        with pytest.raises(AlreadyProtected, match="ada"):
+            agents.add(ada.context, folder)
+
+
+def test_folders_that_hold_each_other_are_refused(ada: Protected) -> None:
+    workspace(ada.workspace / "skills" / "inner")
+    (ada.state_dir / "SOUL.md").write_text("# Soul\n")
+    for folder in (ada.workspace / "skills" / "inner", ada.state_dir):
+        with pytest.raises(AlreadyProtected):
+            agents.add(ada.context, folder)
+
+
+def test_the_home_of_lifeboat_is_no_workspace(ada: Protected) -> None:
+    for folder in (ada.context.home.folder, ada.context.home.vault_folder(ada.agent.id)):
+        with pytest.raises(WorkspaceRefused, match="home of Lifeboat"):
+            agents.add(ada.context, folder)
+
+
+def test_a_folder_that_holds_the_home_is_no_workspace(tmp_path: Path) -> None:
+    ada = Protected(tmp_path)
+    (tmp_path / "SOUL.md").write_text("# Soul\n")
+    with pytest.raises(WorkspaceRefused, match="home of Lifeboat"):
+        agents.add(ada.context, tmp_path)
+
+
+def test_the_root_and_a_home_folder_are_no_workspaces(tmp_path: Path) -> None:
+    ada = Protected(tmp_path)
+    user = workspace(tmp_path / "user")
+    for folder in (Path("/"), user):
+        with pytest.raises(WorkspaceRefused):
+            agents.check_workspace(ada.context, folder)
+
+
+def test_a_folder_that_looks_like_nothing_is_refused_and_leaves_no_trace(tmp_path: Path) -> None:
+    ada = Protected(tmp_path)
+    (tmp_path / "letters").mkdir()
+    with pytest.raises(NotAWorkspace):
+        agents.add(ada.context, tmp_path / "letters")
+    assert agents.everyone(ada.context) == []
+    assert list(ada.context.home.vaults_folder.iterdir()) == []
+
+
+def test_names_are_given_once(ada: Protected, tmp_path: Path) -> None:
+    other, _ = agents.add(ada.context, workspace(tmp_path / "other"), name="Ada")
+    assert other.name == "Ada-2"
+
+
+def test_what_an_import_registered_goes_on_as_the_same_agent(ada: Protected, tmp_path: Path) -> None:
+    folder = workspace(tmp_path / "restored")
+    context = ada.context
+    known = agents.register(context, Agent(ids.new(context.now()), "bea", "openclaw", folder))
+    context.create_vault(known.id).close()
+    assert not known.watched
+    taken, report = agents.add(context, folder)
+    assert (taken.id, taken.watched, report.sequence) == (known.id, True, 0)
+
+
+def test_new_makes_another_agent_of_a_registered_folder(ada: Protected, tmp_path: Path) -> None:
+    folder = workspace(tmp_path / "restored")
+    known = agents.register(ada.context, Agent(ids.new(ada.context.now()), "bea", "openclaw", folder))
+    taken, _ = agents.add(ada.context, folder, new=True)
+    assert taken.id != known.id
+    assert {one.id for one in agents.everyone(ada.context)} == {ada.agent.id, taken.id}
+
+
+def test_a_moved_workspace_is_the_same_agent_and_no_change(ada: Protected, tmp_path: Path) -> None:
+    ada.workspace.rename(tmp_path / "moved")
+    moved, report = agents.move(ada.context, ada.agent, tmp_path / "moved")
+    assert moved.id == ada.agent.id and moved.workspace == tmp_path / "moved"
+    assert report.outcome == "unchanged"
+
+
+def test_a_clone_has_an_id_and_a_history_of_its_own(ada: Protected, tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(ada.workspace, tmp_path / "copy")
+    copy, report = agents.clone(ada.context, ada.agent, tmp_path / "copy")
+    assert copy.id != ada.agent.id and report.sequence == 0
+    assert copy.name == "ada-copy"
+
+
+def test_a_removed_agents_vault_stays_for_30_days(ada: Protected) -> None:
+    kept = agents.remove(ada.context, ada.agent)
+    assert agents.everyone(ada.context) == []
+    assert (kept / "vault.db").exists()
+    ada.clock.advance(days=29)
+    assert agents.sweep_removed(ada.context, trusted=True) == []
+    ada.clock.advance(days=2)
+    assert agents.sweep_removed(ada.context, trusted=False) == []
+    assert agents.sweep_removed(ada.context, trusted=True) == [kept]
+    assert not kept.exists()
+
+
+def test_the_workspace_of_a_removed_agent_can_be_added_again(ada: Protected) -> None:
+    agents.remove(ada.context, ada.agent)
+    again, _ = agents.add(ada.context, ada.workspace)
+    assert again.id != ada.agent.id
+
+
+def test_a_pause_ends_by_itself(ada: Protected) -> None:
+    paused = agents.pause(ada.context, ada.agent, hours=2)
+    assert paused.is_paused(ada.context.now())
+    ada.clock.advance(hours=3)
+    assert not paused.is_paused(ada.context.now())
+
+
+def test_a_pause_without_an_end_lasts_until_resume(ada: Protected) -> None:
+    paused = agents.pause(ada.context, ada.agent)
+    ada.clock.advance(days=400)
+    assert paused.is_paused(ada.context.now())
+    assert not agents.resume(ada.context, paused).is_paused(ada.context.now())
+
+
+def test_an_agents_file_keeps_its_comments(ada: Protected) -> None:
+    file = ada.context.home.agent_file(ada.agent.id)
+    file.write_text(f"# the first one\n{file.read_text()}")
+    agents.pause(ada.context, ada.agent)
+    agents.write_setting(ada.context, ada.agent, "artifacts.threshold", "1KB")
+    assert file.read_text().startswith("# the first one\n")
+    assert agents.read(ada.context, ada.agent.id).settings == {"artifacts.threshold": "1KB"}
+
+
+def test_a_broken_agents_file_leaves_the_last_good_one_in_force(ada: Protected) -> None:
+    agents.read(ada.context, ada.agent.id)
+    ada.context.home.agent_file(ada.agent.id).write_text("name = [")
+    found = agents.read(ada.context, ada.agent.id)
+    assert found.name == "ada" and found.problem
+
+
+def test_renaming_takes_no_name_that_is_taken(ada: Protected, tmp_path: Path) -> None:
+    from lifeboat_daemon.errors import AgentError
+
+    other, _ = agents.add(ada.context, workspace(tmp_path / "other"), name="bea")
+    with pytest.raises(AgentError, match="ada"):
+        agents.rename(ada.context, other, "ada")
+    assert agents.rename(ada.context, other, "Bea").name == "Bea"
+
+
+def test_agents_of_the_machine_are_found(tmp_path: Path) -> None:
+    ada = Protected(tmp_path)
+    folder = workspace(tmp_path / "user" / ".openclaw" / "workspace")
+    (folder.parent / "openclaw.json").write_text("{}")
+    assert folder in [found.workspace for found in agents.discover(ada.context)]

@@ -1,0 +1,171 @@
+"""Secrets through captures: nothing known stays in clear, nothing unchanged is sealed again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from protected import MEMORY, Protected
+
+from lifeboat_adapters.secrets import payload
+from lifeboat_alf import layout
+from lifeboat_keys import sealing
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+OTHER = "fedcba9876543210fedcba9876543210"
+CONFIG = '{ gateway: { auth: { mode: "token", token: "%s" } }, models: { providers: { orchard: { apiKey: "%s" } } } }\n'
+KEY = "sk-example-orchard-not-a-real-key"
+HOME_CONFIG = "raw/openclaw-home/openclaw.json"
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Protected:
+    made = Protected(tmp_path, config=CONFIG % (TOKEN, KEY))
+    made.add()
+    return made
+
+
+def test_no_known_secret_lies_anywhere_in_the_home(ada: Protected) -> None:
+    ada.write("memory/keys.md", f"# Keys\n\nThe key is {KEY}, do not lose it.\n")
+    ada.write("plan.csv", f"name,key\norchard,{KEY}\n")
+    ada.capture()
+    for file in ada.context.home.folder.rglob("*"):
+        if file.is_file():
+            data = file.read_bytes()
+            assert TOKEN.encode() not in data and KEY.encode() not in data, file
+    assert all(KEY not in text for text in ada.memories())
+
+
+def test_every_cut_file_is_whole_again_with_the_key(ada: Protected) -> None:
+    note = f"# Keys\n\nThe key is {KEY}, twice {KEY}.\n"
+    ada.write("memory/keys.md", note)
+    ada.capture()
+    assert _whole(ada, HOME_CONFIG) == (CONFIG % (TOKEN, KEY)).encode()
+    assert _whole(ada, "raw/openclaw/memory/keys.md") == note.encode()
+
+
+def _whole(ada: Protected, path: str) -> bytes:
+    by_id = {one["id"]: one for one in _credentials(ada)}
+    secret = ada.context.keys().agent_secret(ada.agent.id)
+    meta = ada.meta(path)
+    assert meta is not None
+
+    def payload_of(credential_id: str) -> payload.Payload:
+        return payload.decode(sealing.unseal(by_id[credential_id], secret))
+
+    return payload.whole(path, ada.body(path), meta["cuts"], payload_of)
+
+
+def _credentials(ada: Protected, number: int | None = None) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = ada.document(layout.CREDENTIALS, number)["credentials"]
+    return found
+
+
+def test_credentials_say_what_they_are_for_and_stand_by_id(ada: Protected) -> None:
+    found = _credentials(ada)
+    assert [one["id"] for one in found] == sorted(one["id"] for one in found)
+    assert {one["agent_id"] for one in found} == {ada.agent.id}
+    assert {"gateway.auth.token" in one["label"] for one in found} == {True, False}
+
+
+def test_an_unchanged_config_keeps_its_ciphertexts(ada: Protected) -> None:
+    before = ada.body(layout.CREDENTIALS)
+    ada.write("MEMORY.md", MEMORY + "\n## New\n\nText.\n")
+    ada.capture()
+    ada.capture(full=True)
+    assert ada.body(layout.CREDENTIALS) == before
+
+
+def test_a_rotated_secret_keeps_its_credential(ada: Protected) -> None:
+    before = {one["label"]: one for one in _credentials(ada)}
+    ada.write_config(CONFIG % (OTHER, KEY))
+    ada.capture()
+    after = {one["label"]: one for one in _credentials(ada)}
+    assert {label: one["id"] for label, one in after.items()} == {label: one["id"] for label, one in before.items()}
+    (rotated,) = [one for one in after.values() if "last_rotated_at" in one]
+    assert "token" in rotated["label"]
+    assert _whole(ada, HOME_CONFIG) == (CONFIG % (OTHER, KEY)).encode()
+
+
+def test_an_older_state_is_whole_with_its_own_credentials(ada: Protected) -> None:
+    ada.write_config(CONFIG % (OTHER, KEY))
+    ada.capture()
+    assert _credentials(ada, 0) != _credentials(ada)
+
+
+def test_a_secret_that_went_takes_its_credential_along(ada: Protected) -> None:
+    ada.write_config("{ gateway: { auth: { mode: 'none' } } }\n")
+    ada.capture()
+    assert _credentials(ada) == []
+
+
+def test_a_file_with_secrets_that_went_takes_them_along(ada: Protected) -> None:
+    ada.write("memory/keys.md", f"# Keys\n\nThe key is {KEY}.\n")
+    ada.capture()
+    assert len(_credentials(ada)) == 3
+    (ada.workspace / "memory/keys.md").unlink()
+    ada.capture()
+    assert len(_credentials(ada)) == 2
+
+
+def test_a_half_written_config_waits_and_the_rest_goes_on(ada: Protected) -> None:
+    ada.write_config('{ gateway: { auth: { token: "' + OTHER)
+    ada.write("SOUL.md", "# Soul\n\nBe brave.\n")
+    report = ada.capture()
+    assert report.changed and set(report.waiting) == {HOME_CONFIG}
+    assert OTHER not in str(report.waiting)
+    assert _whole(ada, HOME_CONFIG) == (CONFIG % (TOKEN, KEY)).encode()
+    ada.write_config(CONFIG % (OTHER, KEY))
+    assert not ada.capture().waiting
+    assert _whole(ada, HOME_CONFIG) == (CONFIG % (OTHER, KEY)).encode()
+
+
+def test_a_value_of_an_earlier_capture_is_known_later(ada: Protected) -> None:
+    ada.write_config("{ gateway: { auth: { mode: 'none' } } }\n")
+    ada.capture()
+    ada.write("memory/keys.md", f"# Keys\n\nThe old key was `{KEY}`.\n")
+    ada.capture()
+    assert KEY.encode() not in ada.body("raw/openclaw/memory/keys.md")
+    assert _whole(ada, "raw/openclaw/memory/keys.md") == ada.read("memory/keys.md").encode()
+
+
+def test_a_value_that_becomes_a_secret_is_cut_where_it_already_stood(ada: Protected) -> None:
+    ada.write("memory/keys.md", f"# Keys\n\nMaybe {OTHER}.\n")
+    ada.capture()
+    assert OTHER.encode() in ada.body("raw/openclaw/memory/keys.md")
+    ada.write_config(CONFIG % (OTHER, KEY))
+    ada.capture()
+    assert OTHER.encode() not in ada.body("raw/openclaw/memory/keys.md")
+    assert all(OTHER not in text for text in ada.memories())
+
+
+def test_text_that_only_looks_like_a_placeholder_is_text(ada: Protected) -> None:
+    credential = _credentials(ada)[0]["id"]
+    text = f"# Note\n\nSee {{{{lifeboat:credential:{credential}}}}} there.\n"
+    ada.write("memory/note.md", text)
+    ada.capture()
+    assert ada.body("raw/openclaw/memory/note.md") == text.encode()
+    assert "cuts" not in (ada.meta("raw/openclaw/memory/note.md") or {})
+
+
+def test_what_is_outside_of_the_seal_does_not_follow_from_the_secret(tmp_path: Path) -> None:
+    sizes = set()
+    for number, token in enumerate(("1", "12345678901234567890")):
+        ada = Protected(tmp_path / str(number), config=f'{{ gateway: {{ auth: {{ token: "{token}" }} }} }}')
+        ada.add()
+        sizes.add((len(ada.body(HOME_CONFIG)), len(ada.body(layout.CREDENTIALS))))
+    assert len(sizes) == 1
+
+
+def test_capture_needs_no_secret_of_the_user(ada: Protected) -> None:
+    (ada.context.home.keys_folder / "user.key").unlink()
+    ada.write_config(CONFIG % (OTHER, KEY))
+    assert ada.capture().changed
+
+
+def test_keeping_a_secret_file_unread_keeps_its_credentials(ada: Protected) -> None:
+    before = _credentials(ada)
+    ada.write("SOUL.md", "# Soul\n\nBe brave.\n")
+    ada.capture()
+    assert _credentials(ada) == before

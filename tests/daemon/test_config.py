@@ -1,0 +1,97 @@
+"""Settings: value, source, effect; comments survive, a broken file leaves the last good one in force."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_daemon import config
+from lifeboat_daemon.errors import BadSetting, ConfigError, UnknownSetting
+from lifeboat_daemon.home import Home
+from lifeboat_daemon.settings import SETTINGS
+
+FILES = SystemFiles()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home").open(FILES)
+
+
+def test_without_a_file_the_defaults_are_in_force(home: Home) -> None:
+    value = config.load(home, FILES).get("artifacts.threshold")
+    assert (value.value, value.source) == (102400, "default")
+    assert value.effect
+
+
+def test_every_default_is_a_value_of_its_kind() -> None:
+    for setting in SETTINGS.values():
+        assert setting.read(setting.default) is not None
+        assert setting.effect
+
+
+def test_what_stands_in_the_file_wins_and_says_so(home: Home) -> None:
+    home.config_file.write_text('[artifacts]\nthreshold = "50 KB"\n')
+    value = config.load(home, FILES).get("artifacts.threshold")
+    assert (value.value, value.source, value.written) == (51200, "config.toml", "50 KB")
+
+
+def test_what_an_agent_says_wins_over_the_file(home: Home) -> None:
+    home.config_file.write_text("transcripts = false\n")
+    value = config.load(home, FILES).get("transcripts", {"transcripts": True})
+    assert (value.value, value.source) == (True, "agent")
+
+
+def test_setting_keeps_comments_and_other_settings(home: Home) -> None:
+    home.config_file.write_text('# mine\ncadence = "5m" # often\n')
+    config.write(home, FILES, "held.share", 0.7)
+    text = home.config_file.read_text()
+    assert "# mine" in text and "# often" in text
+    found = config.load(home, FILES)
+    assert (found.get("cadence").value, found.get("held.share").value) == (300, 0.7)
+
+
+def test_unsetting_brings_the_default_back(home: Home) -> None:
+    config.write(home, FILES, "cadence", "5m")
+    assert config.write(home, FILES, "cadence", None).get("cadence").source == "default"
+
+
+def test_a_value_of_the_wrong_kind_is_refused_and_nothing_is_written(home: Home) -> None:
+    with pytest.raises(BadSetting, match="a size"):
+        config.write(home, FILES, "artifacts.threshold", "many")
+    assert not home.config_file.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [("held.share", 0), ("held.share", 1.5), ("cadence", "soon"), ("transcripts", "maybe"), ("held.minimum", 0)],
+)
+def test_values_out_of_range_are_refused(name: str, written: object) -> None:
+    with pytest.raises(BadSetting):
+        SETTINGS[name].read(written)
+
+
+def test_an_unknown_setting_is_refused_by_name(home: Home) -> None:
+    with pytest.raises(UnknownSetting, match="cadense"):
+        config.write(home, FILES, "cadense", 5)
+
+
+@pytest.mark.parametrize("text", ["cadence = [", "cadense = 5\n", 'cadence = "soon"\n', "\xff"])
+def test_a_broken_file_leaves_the_last_good_one_in_force(home: Home, text: str) -> None:
+    home.config_file.write_text('cadence = "5m"\n')
+    config.load(home, FILES)
+    home.config_file.write_text(text, encoding="latin-1")
+    found = config.load(home, FILES)
+    assert found.get("cadence").value == 300
+    assert found.problem
+    home.config_file.write_text('cadence = "6m"\n')
+    assert config.load(home, FILES).problem is None
+
+
+def test_a_broken_file_is_not_written_over(home: Home) -> None:
+    home.config_file.write_text("cadence = [")
+    with pytest.raises(ConfigError, match="repair"):
+        config.write(home, FILES, "cadence", "5m")
+    assert home.config_file.read_text() == "cadence = ["

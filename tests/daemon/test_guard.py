@@ -1,0 +1,106 @@
+"""The guard: what looks like an accident is held, and captured all the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from protected import Protected
+
+from lifeboat_daemon import agents
+from lifeboat_daemon.capture import guard
+
+NOW = datetime(2026, 11, 12, tzinfo=UTC)
+LIMITS = guard.Limits(0.5, 4)
+
+
+def note(number: int) -> str:
+    words = ("harbour", "rope", "lantern", "tide", "gull", "anchor", "sail", "keel", "mast", "chart")
+    return f"## {words[number % 10].title()} {number}\n\nFact {number} about the {words[(number * 7) % 10]}.\n\n"
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Protected:
+    made = Protected(tmp_path)
+    made.write("MEMORY.md", "# Memory\n\n" + "".join(note(number) for number in range(12)))
+    made.add()
+    return made
+
+
+def test_most_of_the_memory_gone_is_held_but_captured(ada: Protected) -> None:
+    (ada.workspace / "MEMORY.md").unlink()
+    report = ada.capture()
+    assert report.changed and report.sequence == 1
+    assert report.held is not None and report.held["previous"] == 0
+    assert "13 of 13 memories" in report.held["reason"]
+    with ada.context.vault(ada.agent.id) as vault:
+        assert [pin.reason for pin in vault.sequence(0).pins] == ["held"]
+
+
+def test_a_template_over_the_memory_is_held(ada: Protected) -> None:
+    for number in range(30):
+        ada.write(f"memory/fact{number}.md", f"# Fact {number}\n\nStands on its own, number {number}.\n")
+    ada.capture()
+    ada.write("MEMORY.md", "# MEMORY.md\n\nWrite here what you want to remember.\n")
+    report = ada.capture()
+    assert report.held is not None and "MEMORY.md was replaced" in report.held["reason"]
+
+
+def test_small_steps_within_a_day_add_up(ada: Protected) -> None:
+    held = []
+    for left in (9, 6, 3):
+        ada.write("MEMORY.md", "# Memory\n\n" + "".join(note(number) for number in range(left)))
+        held.append(ada.capture().held is not None)
+    assert held == [False, False, True]
+
+
+def test_tidying_up_is_not_held(ada: Protected) -> None:
+    ada.write("MEMORY.md", "# Memory\n\n" + "".join(note(number) for number in range(10)))
+    assert ada.capture().held is None
+
+
+def test_accepting_takes_the_pin_and_the_flag_away(ada: Protected) -> None:
+    (ada.workspace / "MEMORY.md").unlink()
+    ada.capture()
+    assert agents.accept(ada.context, ada.agent) is True
+    ada.write("SOUL.md", "# Soul\n\nBe brave.\n")
+    assert ada.capture().held is None
+    with ada.context.vault(ada.agent.id) as vault:
+        assert vault.sequence(0).pins == []
+    assert agents.accept(ada.context, ada.agent) is False
+
+
+def test_what_is_held_stays_held_over_later_captures(ada: Protected) -> None:
+    (ada.workspace / "MEMORY.md").unlink()
+    first = ada.capture().held
+    ada.write("SOUL.md", "# Soul\n\nBe brave.\n")
+    assert ada.capture().held == first
+    assert ada.capture().held == first
+
+
+def test_ignoring_the_memory_is_under_the_guard_too(ada: Protected) -> None:
+    ada.write(".lifeboatignore", "*\n!.lifeboatignore\n")
+    report = ada.capture()
+    assert report.changed and report.held is not None
+
+
+def test_a_restore_is_no_accident(ada: Protected) -> None:
+    (ada.workspace / "MEMORY.md").unlink()
+    assert ada.capture(kind="restore").held is None
+
+
+def test_additions_make_up_for_nothing_that_was_there(ada: Protected) -> None:
+    change = guard.Change(10, 1, 9, Counter({"raw/openclaw/MEMORY.md": 9}), {"raw/openclaw/MEMORY.md": 10}, {})
+    assert guard.judge(change, [], -1, NOW, LIMITS) is not None
+
+
+def test_a_memory_that_is_rewritten_as_a_whole_is_not_held() -> None:
+    change = guard.Change(20, 12, 11, Counter({"a": 11}), {"a": 12}, {"a": 13})
+    assert guard.judge(change, [], -1, NOW, LIMITS) is None
+
+
+def test_few_memories_never_look_like_an_accident() -> None:
+    change = guard.Change(3, 0, 3, Counter({"a": 3}), {"a": 3}, {})
+    assert guard.judge(change, [], -1, NOW, LIMITS) is None

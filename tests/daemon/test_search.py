@@ -1,0 +1,94 @@
+"""Search over what the agent remembers now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from protected import MEMORY, Protected
+
+from lifeboat_daemon import search
+from lifeboat_daemon.search import Filters
+from lifeboat_daemon.state_db import throw_away
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Protected:
+    made = Protected(tmp_path)
+    made.write("memory/rules.md", "# Rules\n\nNever sail alone in fog #safety\n")
+    made.write("memory/cafe.md", "# Café\n\nÜber die Brücke zum Café.\n")
+    made.add()
+    return made
+
+
+def found(ada: Protected, words: str, **filters: object) -> list[str]:
+    hits = search.search(ada.context, ada.agent, words, Filters(**filters))  # type: ignore[arg-type]
+    return [hit.origin_file for hit in hits]
+
+
+def test_a_hit_says_id_sequence_snippet_and_file(ada: Protected) -> None:
+    (hit,) = search.search(ada.context, ada.agent, "harbour")
+    assert hit.to_json() == {
+        "id": next(one["id"] for text, one in ada.memories().items() if "harbour" in text),
+        "sequence": 0,
+        "snippet": "## Boat The red boat lies in the [harbour].",
+        "origin_file": "MEMORY.md",
+        "memory_type": "summary",
+        "namespace": "default",
+    }
+
+
+def test_all_words_have_to_be_there_whatever_their_accents(ada: Protected) -> None:
+    assert found(ada, "uber brucke cafe") == ["memory/cafe.md"]
+    assert found(ada, "brucke harbour") == []
+
+
+def test_filters_narrow(ada: Protected) -> None:
+    assert found(ada, "fog", memory_type="procedural") == ["memory/rules.md"]
+    assert found(ada, "fog", memory_type="summary") == []
+    assert found(ada, "fog", tag="safety") == ["memory/rules.md"]
+    assert found(ada, "fog", tag="harbour") == []
+    assert found(ada, "fog", namespace="default") == ["memory/rules.md"]
+    assert found(ada, "fog", identity_version=1) == ["memory/rules.md"]
+    assert found(ada, "fog", identity_version=2) == []
+
+
+@pytest.mark.parametrize("words", ['"', "fog)", "fog OR", "NEAR(", "content:fog", "-fog*", "'; drop table", "^", ""])
+def test_no_input_is_a_query_of_its_own(ada: Protected, words: str) -> None:
+    search.search(ada.context, ada.agent, words)
+
+
+def test_an_edit_replaces_and_a_deletion_removes(ada: Protected) -> None:
+    ada.write("MEMORY.md", MEMORY.replace("harbour", "shed"))
+    ada.capture()
+    assert found(ada, "harbour") == [] and found(ada, "shed") == ["MEMORY.md"]
+    (ada.workspace / "memory/cafe.md").unlink()
+    ada.capture()
+    assert found(ada, "brucke") == []
+
+
+def test_of_a_chain_only_the_last_is_found(tmp_path: Path) -> None:
+    ada = Protected(tmp_path)
+    ada.write("memory/2026-02-03.md", "# Day\n\nSnow on the deck.\n")
+    ada.add()
+    for word in ("Ice", "Slush"):
+        ada.write("memory/2026-02-03.md", f"# Day\n\n{word} on the deck.\n")
+        ada.capture()
+    assert len(search.search(ada.context, ada.agent, "deck")) == 1
+    throw_away(ada.context.home.state_file(ada.agent.id))
+    assert len(search.search(ada.context, ada.agent, "deck")) == 1
+    assert found(ada, "slush") == ["memory/2026-02-03.md"] and found(ada, "snow") == []
+
+
+def test_a_deleted_index_is_made_again(ada: Protected) -> None:
+    before = search.search(ada.context, ada.agent, "fog")
+    throw_away(ada.context.home.state_file(ada.agent.id))
+    assert search.search(ada.context, ada.agent, "fog") == before
+
+
+def test_an_index_that_stayed_behind_catches_up(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada.write("MEMORY.md", MEMORY + "\n## New\n\nA walrus.\n")
+    with monkeypatch.context() as patch:
+        patch.setattr("lifeboat_daemon.capture.run.search.catch_up", lambda db, vault: None)
+        ada.capture()
+    assert found(ada, "walrus") == ["MEMORY.md"]
