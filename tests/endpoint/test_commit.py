@@ -7,9 +7,10 @@ import pytest
 from vaults import QUARTER, START, commit, content_of, create, edit, new_vault, put
 
 from lifeboat_alf import merkle
-from lifeboat_alf.state import Sequence
+from lifeboat_alf.state import BodyAbsent, Sequence
+from lifeboat_alf.testing import full_state
 from lifeboat_endpoint.errors import DraftInvalid, UnknownSequence
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault
+from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault, take_over
 
 NOTE = "raw/openclaw/note.md"
 
@@ -194,6 +195,17 @@ def test_leaves_of_a_state_taken_over_are_kept_and_absent_bytes_stay_absent(vaul
     assert commit(vault, Draft(draft.entries)) is None
     with pytest.raises(DraftInvalid):
         commit(vault, Draft({"raw/a": EntryPut({}, b"other", leaf)}))
+
+
+def test_a_state_taken_over_is_the_same_to_the_digest(vault: Vault) -> None:
+    state = full_state().put_absent("artifacts/gone.bin", 9, None)
+    made = commit(vault, take_over(state), number=17)
+    assert made is not None and (made.number, made.digest) == (17, state.sequence.digest)
+    assert list(vault.state().entries()) == list(state.entries())
+    assert list(vault.state().records()) == list(state.records())
+    with pytest.raises(BodyAbsent):
+        vault.state().body("artifacts/gone.bin")
+    assert vault.verify(trusted=None).findings == []
 
 
 def test_a_record_line_that_is_not_json_is_carried(vault: Vault) -> None:

@@ -15,8 +15,9 @@ from vaults import START, commit, content_of, create, new_vault
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.testing import AGENT_ID
 from lifeboat_endpoint.errors import VaultBusy, VaultFull, VaultUnusable
-from lifeboat_endpoint.vault import Draft, EntryPut, Vault
+from lifeboat_endpoint.vault import Draft, EntryPut, Retention, Vault
 
 CAPTURE = [Step.CAPTURE_BODIES_WRITTEN, Step.CAPTURE_ROWS_WRITTEN, Step.CAPTURE_COMMITTED]
 THIN = [Step.THIN_PLANNED, Step.THIN_REENCODED, Step.THIN_ROWS_DROPPED, Step.THIN_COMMITTED, Step.THIN_SWEPT]
@@ -187,3 +188,31 @@ def test_files_of_a_commit_that_is_under_way_are_not_swept(tmp_path: Path) -> No
 
     commit(vault, Draft({"raw/a": EntryPut({}, large())}), sign=open_another)
     assert len(bodies(tmp_path)) == 1 and vault.verify(trusted=None).objects == 1 and vault.state().body("raw/a")
+
+
+def test_a_reader_in_the_middle_of_a_state_does_not_stop_thinning(tmp_path: Path) -> None:
+    vault = history(tmp_path)
+    reading = vault.state().entries()
+    first = next(reading)
+    assert vault.thin(Retention(), START + timedelta(days=30)).dropped == [0]
+    assert [first.path, *(entry.path for entry in reading)] == ["raw/a", "raw/note"]
+
+
+def test_a_change_inside_a_change_is_refused_by_name(tmp_path: Path) -> None:
+    vault = history(tmp_path)
+
+    def pin(sequence: object) -> dict[str, str]:
+        vault.pin(0, "held")
+        return {}
+
+    with pytest.raises(VaultBusy):
+        commit(vault, Draft({"raw/a": EntryPut({}, b"b")}), sign=pin)
+    assert vault.verify(trusted=None).ok and len(vault.sequences()) == 12
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    files = FailingFiles(errno.EIO)
+    files.reason = errno.EIO
+    with pytest.raises(VaultUnusable):
+        Vault.create(tmp_path / "vault", AGENT_ID, files=files)
+    assert files.fired == 1 and not (tmp_path / "vault" / "vault.db").exists()

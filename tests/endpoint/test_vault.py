@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sqlite3
 from datetime import timedelta
 from pathlib import Path
@@ -89,7 +90,7 @@ def test_pages_overwritten_are_damage_and_found(vault: Vault, tmp_path: Path) ->
 
 
 def test_a_copy_is_a_whole_vault(vault: Vault, tmp_path: Path) -> None:
-    commit(vault, Draft({"raw/a": EntryPut({}, ids.os.urandom(400_000))}, [create("Likes tea.")]))
+    commit(vault, Draft({"raw/a": EntryPut({}, os.urandom(400_000))}, [create("Likes tea.")]))
     vault.copy_to(tmp_path / "copy")
     with Vault.open(tmp_path / "copy") as copy:
         assert content_of(copy.state()) == content_of(vault.state()) and copy.id == vault.id

@@ -19,12 +19,12 @@ class DiskBlobs:
     def __init__(self, folder: Path, files: FileOperations) -> None:
         self._folder = folder
         self._files = files
-        with _translated():
+        with translated():
             files.make_folders(folder, 0o700)
 
     def put(self, name: str, data: bytes) -> None:
         path = self._folder / name
-        with _translated():
+        with translated():
             try:
                 self._files.write_new(path, data, mode=0o600)
             except FileExistsError:
@@ -36,27 +36,31 @@ class DiskBlobs:
                 raise
 
     def flush(self) -> None:
-        with _translated():
+        with translated():
             self._files.sync_folder(self._folder)
 
     def read(self, name: str) -> bytes:
         try:
-            with _translated():
+            with translated():
                 return read_all(self._files, self._folder / name)
         except FileNotFoundError:
             raise errors.VaultDamaged(f"the body file {name} is missing") from None
 
     def names(self) -> Iterator[str]:
-        with _translated():
+        with translated():
             return iter([item.name for item in self._files.scan(self._folder)])
 
     def remove(self, name: str) -> None:
-        with _translated(), contextlib.suppress(FileNotFoundError):
+        with translated(), contextlib.suppress(FileNotFoundError):
             self._files.remove(self._folder / name)
 
     def size(self) -> int:
-        with _translated():
-            return sum(self._files.lstat(self._folder / name).st_size for name in self.names())
+        return sum(self._size_of(name) for name in self.names())
+
+    def _size_of(self, name: str) -> int:
+        with translated(), contextlib.suppress(FileNotFoundError):
+            return self._files.lstat(self._folder / name).st_size
+        return 0
 
     def copy_to(self, folder: Path) -> None:
         target = DiskBlobs(folder, self._files)
@@ -66,7 +70,8 @@ class DiskBlobs:
 
 
 @contextlib.contextmanager
-def _translated() -> Iterator[None]:
+def translated() -> Iterator[None]:
+    """Errors of the system as VaultFull or VaultUnusable; a missing file is for the caller to judge."""
     try:
         yield
     except FileNotFoundError:

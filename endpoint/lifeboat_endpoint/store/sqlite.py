@@ -68,6 +68,8 @@ class SqliteStore:
             raise
 
     def _begin(self, wait: bool) -> None:
+        if self._connection.in_transaction:
+            raise errors.VaultBusy(f"{self._path}: a change or a snapshot is under way in this very place")
         with _translated(self._path):
             if wait:
                 self._connection.execute("begin immediate")
@@ -133,9 +135,11 @@ class SqliteStore:
 
     def compact(self) -> None:
         """In steps, so that a reader never waits long; then the log is emptied, or deleted content would stay in it."""
-        while self._free_pages() and self._vacuum_step():
-            pass
-        self._pragma("pragma wal_checkpoint(truncate)")
+        # Whoever is reading keeps the log from being emptied; the next run does it.
+        with contextlib.suppress(errors.VaultBusy):
+            while self._free_pages() and self._vacuum_step():
+                pass
+            self._pragma("pragma wal_checkpoint(truncate)")
 
     def _vacuum_step(self) -> bool:
         before = self._free_pages()

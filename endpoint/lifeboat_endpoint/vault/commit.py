@@ -15,7 +15,7 @@ import msgspec
 from lifeboat_alf import codec, merkle
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_alf.state import JsonObject, Leaf, Sequence
+from lifeboat_alf.state import BodyAbsent, JsonObject, Leaf, Sequence
 from lifeboat_endpoint.errors import DraftInvalid
 from lifeboat_endpoint.store.protocols import MetadataStore, Row
 from lifeboat_endpoint.vault import audit, digest
@@ -113,9 +113,9 @@ class Commit:
 
     def _object_for(self, path: str, put: EntryPut, live: Row | None) -> int:
         """The object with the bytes of a put: the live one, one with the same content anywhere, or a new one."""
-        if put.body is None:
+        body = self._body_of(put)
+        if body is None:
             return self._object_without_body(path, put, live)
-        body = _bytes_of(put.body, self._files)
         if put.leaf is not None and put.leaf.salt and not merkle.leaf_holds(put.leaf, body):
             raise DraftInvalid(f"{path}: the bytes are not what the leaf commits to")
         sha256 = hashlib.sha256(body).digest()
@@ -124,6 +124,17 @@ class Commit:
         if held in twins:
             return held
         return twins[0] if twins else self._writer.put(body, sha256, leaf=put.leaf, base=held)
+
+    def _body_of(self, put: EntryPut) -> bytes | None:
+        """The bytes of a put; None when it has none, or says by its leaf which ones are elsewhere."""
+        if put.body is None:
+            return None
+        try:
+            return _bytes_of(put.body, self._files)
+        except BodyAbsent:
+            if put.leaf is None:
+                raise
+            return None
 
     def _twins(self, sha256: bytes, size: int, leaf: Leaf | None) -> list[int]:
         """Objects with the same content (under the same leaf, if one is asked for): content that moved or came back."""

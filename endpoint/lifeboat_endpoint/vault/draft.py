@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from lifeboat_alf.state import JsonObject, Leaf, Operation
+from lifeboat_alf.state import JsonObject, Leaf, Operation, State
 
 Body = bytes | Path | Callable[[], bytes]
 
@@ -17,7 +18,8 @@ class EntryPut(NamedTuple):
 
     `body` None: the bytes are those of the head, only `meta` is new. A path names a staged file (read whole, one at a
     time, never removed here); a callable is called when its turn comes. `leaf` is given when a state is taken over
-    with its commitments (an import); then `body` may be None, and `size` (bytes) and `sha256` (hex) say what it was.
+    with its commitments (an import); then `body` may be None or raise BodyAbsent, and `size` (bytes) and `sha256`
+    (hex) say what it was.
     """
 
     meta: JsonObject
@@ -48,3 +50,16 @@ class Draft:
 
     entries: Mapping[str, EntryPut | None] = field(default_factory=dict)
     records: Iterable[RecordPut] = ()
+
+
+def take_over(state: State) -> Draft:
+    """The draft that makes an empty vault hold exactly `state`, leaf by leaf, so that digest and signature stay true.
+
+    Bodies are read from the state one at a time while the draft is committed; it stays open until then.
+    """
+    entries = {
+        entry.path: EntryPut(entry.meta, partial(state.body, entry.path), entry.leaf, entry.size, entry.sha256)
+        for entry in state.entries()
+    }
+    records = (RecordPut("create", item.id, item.partition, item.line, item.leaf) for item in state.records())
+    return Draft(entries, records)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +18,7 @@ from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import Changes, JsonObject
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.store import schema
-from lifeboat_endpoint.store.disk import DiskBlobs
+from lifeboat_endpoint.store.disk import DiskBlobs, translated
 from lifeboat_endpoint.store.migrations import migrate
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
 from lifeboat_endpoint.store.sqlite import SqliteStore
@@ -70,15 +71,14 @@ class Vault:
         if (folder / FILE).exists():
             raise errors.VaultExists(f"{folder} holds a vault")
         DiskBlobs(folder / BODIES, files)
-        new = folder / f"{FILE}.new"
-        for leftover in (new, new.with_name(f"{new.name}-wal"), new.with_name(f"{new.name}-shm")):
-            leftover.unlink(missing_ok=True)
-        files.write_new(new, b"", mode=0o600)
+        with translated():
+            new = _fresh_file(folder, files)
         metadata = SqliteStore(new, create=True)
         initialise(metadata, agent_id, clock)
         metadata.close()
-        files.replace(new, folder / FILE)
-        files.sync_folder(folder)
+        with translated():
+            files.replace(new, folder / FILE)
+            files.sync_folder(folder)
         return cls.open(folder, files=files, clock=clock)
 
     @classmethod
@@ -331,6 +331,16 @@ def initialise(metadata: MetadataStore, agent_id: str, clock: Clock, epoch: int 
         metadata.execute(sql.ADD_VAULT, row)
         digest.prepare(metadata)
         audit.append(metadata, clock.now(), "create", row[0], {"agent": agent_id})
+
+
+def _fresh_file(folder: Path, files: FileOperations) -> Path:
+    """An empty file to build the tables in, whatever an earlier attempt left."""
+    new = folder / f"{FILE}.new"
+    for leftover in (new, new.with_name(f"{new.name}-wal"), new.with_name(f"{new.name}-shm")):
+        with contextlib.suppress(FileNotFoundError):
+            files.remove(leftover)
+    files.write_new(new, b"", mode=0o600)
+    return new
 
 
 def _text(moment: Moment) -> str:
