@@ -31,6 +31,10 @@ LINE_LIMIT = 64 << 20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _CHUNK = 1 << 18
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
+_END_SIZE = 22
+_END_LIMIT = _END_SIZE + 0xFFFF + 76
+_WIDE_END_SIZE = 76
+"""The end of a ZIP64 and the locator that follows it."""
 _ENCRYPTED = 0x1 | 0x40 | 0x2000
 _UTF8_NAME = 0x800
 _NAME_LIMIT = 0xFFFF
@@ -162,8 +166,11 @@ def _table_of_contents(file: BinaryIO, limits: Limits) -> dict[str, zipfile.ZipI
     try:
         with zipfile.ZipFile(file) as archive:
             infos = archive.infolist()
+        declared = _declared_entries(file)
     except _UNREADABLE as error:
         raise NotAnArchive(f"not a whole ZIP file ({error})") from None
+    if len(infos) != declared:
+        raise NotAnArchive(f"the table of contents has {len(infos)} entries instead of {declared}")
     if len(infos) > limits.entries:
         raise TooLarge(f"{len(infos)} entries, at most {limits.entries} are read")
     table: dict[str, zipfile.ZipInfo] = {}
@@ -174,6 +181,22 @@ def _table_of_contents(file: BinaryIO, limits: Limits) -> dict[str, zipfile.ZipI
         table[info.filename] = info
     _check_together(list(table.values()), limits)
     return {name: info for name, info in table.items() if not info.is_dir()}
+
+
+def _declared_entries(file: BinaryIO) -> int:
+    """How many entries the end of a ZIP speaks of.
+
+    `zipfile` does not look: a damaged length in its table makes it pass over entries without a word.
+    """
+    file.seek(max(0, file.seek(0, io.SEEK_END) - _END_LIMIT))
+    tail = file.read()
+    plain = tail[-_END_SIZE:]
+    end = plain if plain.startswith(b"PK\x05\x06") and plain.endswith(b"\0\0") else tail[tail.rindex(b"PK\x05\x06") :]
+    declared = int.from_bytes(end[10:12], "little")
+    wide = tail[: len(tail) - len(end)][-_WIDE_END_SIZE:]
+    if declared == 0xFFFF and wide.startswith(b"PK\x06\x06"):
+        declared = int.from_bytes(wide[32:40], "little")
+    return declared
 
 
 def _check_entry(info: zipfile.ZipInfo, limits: Limits) -> None:

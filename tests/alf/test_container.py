@@ -253,16 +253,32 @@ def test_a_truncated_file_is_a_typed_error(length):
         read_all(WHOLE[:length])
 
 
-@settings(max_examples=300)
-@given(st.integers(0, len(WHOLE) * 8 - 1))
-def test_a_flipped_bit_never_changes_content_silently(bit):
-    data = bytearray(WHOLE)
-    data[bit // 8] ^= 1 << bit % 8
-    try:
-        found = read_all(bytes(data))
-    except ArchiveError:
-        return
-    assert sorted(found.values()) == sorted(read_all(WHOLE).values())
+def test_no_flipped_bit_changes_content_silently():
+    good = sorted(read_all(WHOLE).values())
+    for place in range(len(WHOLE) * 8):
+        data = bytearray(WHOLE)
+        data[place // 8] ^= 1 << place % 8
+        try:
+            found = read_all(bytes(data))
+        except ArchiveError:
+            continue
+        assert sorted(found.values()) == good, f"bit {place}"
+
+
+def test_more_entries_than_a_plain_zip_can_count_are_read():
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for number in range(70_000):
+            archive.writestr(str(number), b"")
+    assert len(reader(out.getvalue()).names()) == 70_000
+
+
+def test_a_comment_of_the_file_is_passed_over():
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("a", b"x")
+        archive.comment = b"made by a tool PK\x05\x07"
+    assert reader(out.getvalue()).read("a") == b"x"
 
 
 def test_the_hook_of_zipfile_for_the_fast_compressor_is_there():
