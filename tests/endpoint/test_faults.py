@@ -216,3 +216,36 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(VaultUnusable):
         Vault.create(tmp_path / "vault", AGENT_ID, files=files)
     assert files.fired == 1 and not (tmp_path / "vault" / "vault.db").exists()
+
+
+class CountingFiles(SystemFiles):
+    """Remembers in which order files are written and folders flushed."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def write_new(self, path: StrPath, data: bytes, *, mode: int = 0o666, sync: bool = True) -> None:
+        super().write_new(path, data, mode=mode, sync=sync)
+        self.done.append("write" if sync else "write without flush")
+
+    def sync_folder(self, path: StrPath) -> None:
+        super().sync_folder(path)
+        self.done.append("flush")
+
+
+def test_body_files_are_durable_before_the_signature_is_asked_for(tmp_path: Path) -> None:
+    files = CountingFiles()
+    vault = new_vault(tmp_path, files=files)
+    files.done.clear()
+    seen: list[str] = []
+
+    def sign(sequence: object) -> dict[str, str]:
+        seen.extend(files.done)
+        return {}
+
+    commit(vault, Draft({"raw/a": EntryPut({}, b"small")}), sign=sign)
+    assert seen == []
+    huge = create(os.urandom(300_000).hex())
+    commit(vault, Draft({"raw/b": EntryPut({}, large()), "raw/c": EntryPut({}, large())}, [huge]), sign=sign)
+    assert seen == ["write", "write", "flush", "write", "flush"]
+    assert [item.line for item in vault.state().records()] == [huge.line]

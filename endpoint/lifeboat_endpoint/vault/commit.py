@@ -216,6 +216,7 @@ class Commit:
     # The sequence -----------------------------------------------------------------------------------------------
 
     def _write_sequence(self, origin: Origin, now: datetime, sign: Sign | None, counts: JsonObject | None) -> None:
+        self._writer.flush()  # a record line may be large enough for a file of its own
         root = digest.update(self._metadata, self._touched)
         sequence = Sequence(origin.agent_id, origin.number, origin.base, origin.epoch, origin.time, root)
         signature = None if sign is None else sign(sequence)

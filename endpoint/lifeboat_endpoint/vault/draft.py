@@ -33,7 +33,7 @@ class RecordPut(NamedTuple):
     """One record line (JSON without newline) and what it does to the memory.
 
     `create` appends to the partition; `update` replaces the line of a known id; `delete` replaces it too, or, when
-    the id is unknown, appends a tombstone (ALF §5.4). `leaf` as in `EntryPut`.
+    the id is unknown, appends a tombstone (ALF §3.1.8). `leaf` as in `EntryPut`.
     """
 
     operation: Operation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import secrets
@@ -79,6 +80,7 @@ class ObjectWriter:
         row = metadata.row(sql.NEXT_OBJECT)
         self._next: int = row[0] if row else 1
         self._files: list[str] = []
+        self._flushed = 0
         self.stored = 0
 
     def put(self, body: bytes, sha256: bytes, *, leaf: Leaf | None = None, base: int | None = None) -> int:
@@ -117,13 +119,15 @@ class ObjectWriter:
         self._metadata.execute(sql.REENCODE, (rests_on, depth, coding, file, data, number))
 
     def flush(self) -> None:
-        """Make the files written so far durable."""
-        if self._files:
+        """Make the files written so far durable; nothing to do when there are no new ones."""
+        if len(self._files) > self._flushed:
             self._blobs.flush()
+            self._flushed = len(self._files)
 
     def discard(self) -> None:
         for name in self._files:
-            self._blobs.remove(name)
+            with contextlib.suppress(errors.VaultError):
+                self._blobs.remove(name)
 
     def _encode(self, body: bytes, base: int | None) -> tuple[int | None, int, Encoded]:
         if base is None or len(body) > encoding.LARGEST_PATCHED:
