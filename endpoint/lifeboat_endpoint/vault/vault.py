@@ -36,7 +36,8 @@ from lifeboat_keys.user_key import UserPublic
 FILE = "vault.db"
 BODIES = "objects"
 FIRST_EPOCH = 1
-_VERIFIED = "last_verified"
+LAST_VERIFIED = "last_verified"
+"""The decision in which `mark_verified` keeps `{"sequence", "time"}`."""
 
 Moment = datetime | str
 """A datetime with a zone, or RFC 3339 text."""
@@ -301,11 +302,11 @@ class Vault:
     def mark_verified(self, number: int) -> None:
         """Remember that a sequence was read back and found whole; it is not thinned while it is the last such one."""
         self.sequence(number)
-        self.set(_VERIFIED, {"sequence": number, "time": times.to_text(self._clock.now())}, kind="verified")
+        self.set(LAST_VERIFIED, {"sequence": number, "time": times.to_text(self._clock.now())}, kind="verified")
 
     def last_verified(self) -> int | None:
         """The number given to `mark_verified` last."""
-        found = self.get(_VERIFIED)
+        found = self.get(LAST_VERIFIED)
         return None if found is None else int(found["sequence"])
 
     def size(self) -> int:
