@@ -65,7 +65,7 @@ def set_setting(session: Session, name: str, value: str | None, agent: str | Non
     if found is None:
         now = settings.write(session.context.home, session.context.files, name, written).get(name)
     else:
-        changed = agents.set_setting(session.context, found, name, written)
+        changed = agents.write_setting(session.context, found, name, written)
         now = session.context.config().get(name, changed.settings)
     session.output.document(_document(now), lambda: session.output.line(f"{now.name} = {now.written} ({now.source})"))
 

@@ -102,16 +102,8 @@ def search(
     from lifeboat_daemon import search as index
 
     found = agents.find(session.context, agent)
-    hits = index.search(
-        session.context,
-        found,
-        " ".join(words),
-        memory_type=memory_type,
-        namespace=namespace,
-        tag=tag,
-        identity_version=identity_version,
-        limit=limit,
-    )
+    filters = index.Filters(memory_type, namespace, tag, identity_version)
+    hits = index.search(session.context, found, " ".join(words), filters, limit=limit)
 
     def text() -> None:
         for hit in hits:

@@ -28,7 +28,7 @@ from lifeboat_daemon.cli.session import Session, session_command
 @click.option("--dry-run", is_flag=True, help="Show the plan with its differences; write nothing.")
 @click.option("--yes", is_flag=True, help="Write into a folder that is not empty without asking.")
 @session_command
-def restore(session: Session, agent: str, target: Path | None, at: str | None, **flags: Any) -> None:
+def restore(session: Session, /, agent: str, target: Path | None, at: str | None, **flags: Any) -> None:
     """Bring an agent back: as it is now or as it was, in place or into another folder."""
     from lifeboat_daemon.restore import RestoreOptions, opened_plan, run
 

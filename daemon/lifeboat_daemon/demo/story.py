@@ -15,7 +15,7 @@ from pathlib import Path
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import agents, verification
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import capture
+from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo import workspace as harbour
 from lifeboat_daemon.demo.tree import Tree, differences, files_holding, read_tree
@@ -64,10 +64,8 @@ class Story:
             yield tell()
 
     def protected(self) -> Chapter:
-        report = agents.add(self.context, self.workspace)
-        self.agent = report.agent
+        self.agent, found = agents.add(self.context, self.workspace)
         number = self._remember()
-        found = report.capture
         return Chapter(
             "An agent is protected",
             [
@@ -89,7 +87,7 @@ class Story:
             "A day passes",
             [
                 "A section on top of MEMORY.md, a line in the log, a script, one note thrown away.",
-                f"Sequence {number}: {_counts(found.records)}; {_counts(found.raw)}; {found.delta_bytes} bytes to send.",
+                f"Sequence {number}: {_counts(found.records)} memories; {_counts(found.raw)} files.",
             ],
             problems,
         )
@@ -100,7 +98,11 @@ class Story:
         number = self._remember()
         again = capture(self.context, self.agent)
         problems = ["a capture of an unchanged workspace made a sequence"] if again.changed else []
-        return Chapter("Another day", [f"Sequence {number}: {_counts(found.records)}; {_counts(found.raw)}."], problems)
+        return Chapter(
+            "Another day",
+            [f"Sequence {number}: {_counts(found.records)} memories; {_counts(found.raw)} files."],
+            problems,
+        )
 
     def verified(self) -> Chapter:
         drill = verification.drill(self.context, self.agent)
@@ -124,14 +126,16 @@ class Story:
         report = restore(self.context, self.agent, RestoreOptions())
         head = max(self.trees)
         problems = differences(self.trees[head], read_tree(self.workspace))
-        sentence = f"Sequence {report.sequence} is back: every byte, right, link, empty folder and time of {_paths(self, head)}."
+        what = f"every byte, right, link, empty folder and time of {len(self.trees[head])} paths"
+        sentence = f"Sequence {report.sequence} is back: {what}."
         return Chapter("Ada is brought back", [sentence], problems)
 
     def went_back(self) -> Chapter:
         target = self.folder / "as-it-was"
         report = restore(self.context, self.agent, RestoreOptions(at="0", to=target))
         problems = differences(self.trees[0], read_tree(target))
-        sentence = f"Sequence {report.sequence}, two days older, stands beside it: {_paths(self, 0)}, all the same."
+        paths = len(self.trees[0])
+        sentence = f"Sequence {report.sequence}, two days older, stands beside it: {paths} paths, all the same."
         return Chapter("And an older moment", [sentence], problems)
 
     def tampered(self) -> Chapter:
@@ -172,7 +176,3 @@ class Story:
 
 def _counts(words: dict[str, int]) -> str:
     return ", ".join(f"{count} {word}" for word, count in words.items() if count) or "none"
-
-
-def _paths(story: Story, number: int) -> str:
-    return f"{len(story.trees[number])} paths"

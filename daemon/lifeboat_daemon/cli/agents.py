@@ -1,0 +1,206 @@
+"""`lifeboat agents`: find agents, protect them, and decide about them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lifeboat_daemon import agents as registry
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture.report import CaptureReport
+from lifeboat_daemon.cli.session import Session, session_command
+from lifeboat_daemon.cli.sync import report_document, sentence
+from lifeboat_daemon.words import size_text
+
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.group()
+def agents() -> None:
+    """Agents: find, protect, list, move, pause."""
+
+
+def _document(agent: Agent) -> dict[str, Any]:
+    return {"id": agent.id, "name": agent.name, "runtime": agent.runtime, "workspace": str(agent.workspace)}
+
+
+@agents.command()
+@session_command
+def discover(session: Session) -> None:
+    """Agents on this machine, protected or not. Nothing is written."""
+    protected = {str(agent.workspace): agent.name for agent in registry.everyone(session.context) if agent.watched}
+    found = registry.discover(session.context)
+    documents = [
+        {
+            "runtime": one.runtime,
+            "native_id": one.native_id,
+            "name": one.name,
+            "workspace": str(one.workspace),
+            "protected_as": protected.get(str(one.workspace.resolve())),
+        }
+        for one in found
+    ]
+    rows = [(one["name"], one["runtime"], one["workspace"], one["protected_as"] or "no") for one in documents]
+
+    def text() -> None:
+        if not rows:
+            session.output.line("No agent was found. Name its workspace: lifeboat agents add FOLDER")
+            return
+        session.output.table(("agent", "runtime", "workspace", "protected"), rows)
+
+    session.output.document({"found": documents}, text)
+
+
+@agents.command()
+@click.argument("folder", type=FOLDER)
+@click.option("--runtime", help="The runtime, where it is not recognised.")
+@click.option("--name", help="What to call the agent; its own name when this is not given.")
+@click.option("--new", is_flag=True, help="A new agent, also for a folder that a restore or an import wrote.")
+@session_command
+def add(session: Session, folder: Path, runtime: str | None, name: str | None, new: bool) -> None:
+    """Protect the agent in FOLDER, its own workspace, and capture it at once."""
+    first = session.context.keys().status().key_id is None
+    with session.output.progress("Capturing"):
+        agent, report = registry.add(session.context, folder, runtime=runtime, name=name, new=new)
+    capture = report_document(agent, report)
+    document = {**_document(agent), "capture": capture, "key_made": first}
+
+    def text() -> None:
+        session.output.line(f"{agent.name} is protected.", style="bold")
+        session.output.line(sentence(capture))
+        for line in _missing(session, first):
+            session.output.line(line)
+
+    session.output.document(document, text)
+
+
+def _missing(session: Session, first: bool) -> list[str]:
+    """What a person should know or do next."""
+    keys = session.context.keys().status()
+    lines = [f"A key was made for this home ({keys.key_id})."] if first else []
+    return [
+        *lines,
+        f"{keys.note or keys.state}.".capitalize(),
+        "The copy is on this disk only; lifeboat alf export writes one to take elsewhere.",
+        "Capture again at any time: lifeboat sync",
+    ]
+
+
+@agents.command("list")
+@session_command
+def list_agents(session: Session) -> None:
+    """The agents of this home."""
+    now = session.context.now()
+    found = registry.everyone(session.context)
+    documents = [
+        {**_document(agent), "watched": agent.watched, "paused": agent.is_paused(now), "problem": agent.problem}
+        for agent in found
+    ]
+    rows = [(agent.name, agent.runtime, agent.workspace, _standing(agent, now), agent.id) for agent in found]
+    columns = ("agent", "runtime", "workspace", "standing", "id")
+    session.output.document({"agents": documents}, lambda: session.output.table(columns, rows))
+
+
+def _standing(agent: Agent, now: str) -> str:
+    if agent.is_paused(now):
+        return f"paused until {agent.paused_until}" if agent.paused_until else "paused"
+    return "protected" if agent.watched else "imported, not watched"
+
+
+@agents.command()
+@click.argument("agent")
+@click.option("--left-out", is_flag=True, help="Only what is not kept.")
+@session_command
+def show(session: Session, agent: str, left_out: bool) -> None:
+    """Each file of an agent: kept or not, how, and why."""
+    from lifeboat_daemon.kept import kept
+
+    found = registry.find(session.context, agent)
+    files = [one for one in kept(session.context, found) if not (left_out and one.kept)]
+    rows = [(one.how, size_text(one.size), one.path, one.why) for one in files]
+    document = {**_document(found), "files": [one.to_json() for one in files]}
+    session.output.document(document, lambda: session.output.table(("kept", "size", "path", "why"), rows))
+
+
+@agents.command()
+@click.argument("agent")
+@session_command
+def accept(session: Session, agent: str) -> None:
+    """What was removed may go: a held removal is no accident."""
+    found = registry.find(session.context, agent)
+    was_held = registry.accept(session.context, found)
+    said = "accepted; nothing is held any more" if was_held else "nothing was held"
+    session.output.document({**_document(found), "was_held": was_held}, lambda: session.output.line(said))
+
+
+@agents.command()
+@click.argument("agent")
+@click.argument("folder", type=FOLDER)
+@session_command
+def move(session: Session, agent: str, folder: Path) -> None:
+    """The agent lives in FOLDER from now on; its timeline goes on."""
+    moved, report = registry.move(session.context, registry.find(session.context, agent), folder)
+    _say_captured(session, moved, report)
+
+
+@agents.command()
+@click.argument("agent")
+@click.argument("folder", type=FOLDER)
+@click.option("--name", help="What to call the new agent.")
+@session_command
+def clone(session: Session, agent: str, folder: Path, name: str | None) -> None:
+    """Make a new agent, with an id of its own, of a copy of another one's workspace in FOLDER."""
+    made, report = registry.clone(session.context, registry.find(session.context, agent), folder, name=name)
+    _say_captured(session, made, report)
+
+
+def _say_captured(session: Session, agent: Agent, report: CaptureReport) -> None:
+    capture = report_document(agent, report)
+    session.output.document({**_document(agent), "capture": capture}, lambda: session.output.line(sentence(capture)))
+
+
+@agents.command()
+@click.argument("agent")
+@click.argument("name")
+@session_command
+def rename(session: Session, agent: str, name: str) -> None:
+    """Call an agent something else."""
+    renamed = registry.rename(session.context, registry.find(session.context, agent), name)
+    session.output.document(_document(renamed), lambda: session.output.line(f"It is called {renamed.name} now."))
+
+
+@agents.command()
+@click.argument("agent")
+@click.option("--yes", is_flag=True, help="Without asking.")
+@session_command
+def remove(session: Session, agent: str, yes: bool) -> None:
+    """Stop protecting an agent. Its workspace is not touched; its vault is kept for 30 days."""
+    found = registry.find(session.context, agent)
+    if not yes:
+        click.confirm(f"Stop protecting {found.name}?", abort=True, err=True)
+    kept = registry.remove(session.context, found)
+    said = f"{found.name} is no longer protected; its vault is kept for 30 days in {kept}"
+    session.output.document({**_document(found), "vault": str(kept)}, lambda: session.output.line(said))
+
+
+@agents.command()
+@click.argument("agent")
+@click.option("--hours", type=float, help="For so long; else until it is resumed.")
+@session_command
+def pause(session: Session, agent: str, hours: float | None) -> None:
+    """Rest an agent's captures."""
+    paused = registry.pause(session.context, registry.find(session.context, agent), hours=hours)
+    until = f" until {paused.paused_until}" if paused.paused_until else f"; lifeboat agents resume {paused.name}"
+    document = {**_document(paused), "paused_until": paused.paused_until}
+    session.output.document(document, lambda: session.output.line(f"{paused.name} rests{until}"))
+
+
+@agents.command()
+@click.argument("agent")
+@session_command
+def resume(session: Session, agent: str) -> None:
+    """Go on capturing an agent."""
+    resumed = registry.resume(session.context, registry.find(session.context, agent))
+    session.output.document(_document(resumed), lambda: session.output.line(f"{resumed.name} is captured again"))

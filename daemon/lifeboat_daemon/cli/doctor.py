@@ -1,0 +1,34 @@
+"""`lifeboat doctor`: what is wrong, why, and which command helps."""
+
+from __future__ import annotations
+
+import click
+
+from lifeboat_daemon.cli.session import Session, session_command
+
+_STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
+
+
+@click.command()
+@click.option("--trust-clock", is_flag=True, help="The clock is right, although it does not follow from before.")
+@session_command
+def doctor(session: Session, trust_clock: bool) -> int:
+    """Examine the home, the key, every agent and its vault. Exit 1 when something is broken."""
+    from lifeboat_daemon import clock_trust
+    from lifeboat_daemon.doctor import examine
+
+    if trust_clock:
+        clock_trust.confirm(session.context)
+    with session.output.progress("Examining"):
+        found = list(examine(session.context))
+    broken = sum(one.finding.level == "error" for one in found)
+
+    def text() -> None:
+        for one in found:
+            finding = one.finding
+            session.output.line(f"{finding.level:<8} {finding.subject}: {finding.result}", style=_STYLES[finding.level])
+            if finding.fix:
+                session.output.line(f"         {finding.fix}")
+
+    session.output.document({"ok": not broken, "findings": [one.to_json() for one in found]}, text)
+    return 1 if broken else 0

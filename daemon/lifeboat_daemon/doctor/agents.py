@@ -1,0 +1,35 @@
+"""Every agent: its workspace, what its last capture could not take, what is held, and how old its copy is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_daemon.status import ERROR, HELD, OVERDUE, WAITING, AgentStatus, status
+
+TITLE = "The agents"
+_FIXES = {
+    ERROR: "lifeboat restore {name} --dry-run",
+    HELD: "lifeboat diff {name}",
+    OVERDUE: "lifeboat verify {name}",
+    WAITING: "lifeboat sync {name}",
+}
+
+
+def check(context: Context) -> Iterator[Finding]:
+    found = status(context).agents
+    if not found:
+        yield Finding(Level.WARNING, "agents", "none is protected", "lifeboat agents discover")
+    for agent in found:
+        yield _finding(agent)
+
+
+def _finding(agent: AgentStatus) -> Finding:
+    result = "; ".join(agent.reasons) or f"captured up to sequence {agent.sequence}"
+    if agent.state in (ERROR, HELD):
+        level = Level.ERROR
+    else:
+        level = Level.WARNING if agent.state in _FIXES else Level.OK
+    fix = _FIXES.get(agent.state)
+    return Finding(level, agent.name, f"{agent.state}: {result}", fix.format(name=agent.name) if fix else None)

@@ -1,0 +1,19 @@
+"""The clock: thinning and sealing trust it only while it goes on as it should."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_daemon import clock_trust
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.doctor import Finding, Level
+
+TITLE = "The clock"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    if clock_trust.is_trusted(context):
+        yield Finding(Level.OK, "clock", "goes on as expected")
+        return
+    result = f"it says {context.now()}, which does not follow from before; nothing is thinned or sealed meanwhile"
+    yield Finding(Level.WARNING, "clock", result, "set the clock right, or lifeboat doctor --trust-clock")

@@ -1,0 +1,30 @@
+"""Every vault: it opens, its newest state is what was signed, its audit chain is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_daemon.agent import Agent, everyone
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_daemon.restore.plan import trusted
+
+TITLE = "The vaults"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    for agent in everyone(context):
+        yield from _vault(context, agent)
+
+
+def _vault(context: Context, agent: Agent) -> Iterator[Finding]:
+    with context.vault(agent.id) as vault:
+        if vault.head() is None:
+            yield Finding(Level.ERROR, agent.name, "nothing was captured yet", f"lifeboat sync {agent.name}")
+            return
+        found = vault.verify(trusted=trusted(context), whole=False)
+    for finding in found.findings:
+        fix = f"lifeboat restore {agent.name} --at SEQ, a sequence that lifeboat verify {agent.name} --at SEQ accepts"
+        yield Finding(Level.ERROR, agent.name, f"{finding.subject}: {finding.message}", fix)
+    if not found.findings:
+        yield Finding(Level.OK, agent.name, "the newest state is what was signed, and the audit chain is whole")

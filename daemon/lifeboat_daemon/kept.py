@@ -1,0 +1,86 @@
+"""What of an agent is kept and what is not, file by file, with the reason (`lifeboat agents show`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_alf import layout, metas
+from lifeboat_alf.state import Entry, State
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture import ignore, scan
+from lifeboat_daemon.capture.scan import Scan
+from lifeboat_daemon.context import Context
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One path. `how`: managed, artifact, large artifact, link, empty folder, or not kept; `why` says more."""
+
+    path: str
+    kept: bool
+    how: str
+    why: str
+    size: int
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def kept(context: Context, agent: Agent) -> list[Kept]:
+    """Everything the newest state holds, and everything in the workspace that it does not."""
+    with context.vault(agent.id) as vault:
+        held = list(_held(vault.state())) if vault.head() is not None else []
+    return sorted([*held, *_left_out(context, agent, {one.path for one in held})], key=lambda one: one.path)
+
+
+def _held(state: State) -> Iterator[Kept]:
+    for prefix in (layout.ARTIFACTS, layout.RAW):
+        for entry in state.entries(prefix):
+            yield Kept(entry.path, True, _how(entry), _why(entry), entry.size)
+
+
+def _how(entry: Entry) -> str:
+    if not metas.is_file(entry.meta):
+        return "link" if entry.meta["type"] == "link" else "empty folder"
+    if entry.path.startswith(layout.RAW):
+        return "managed"
+    return "large artifact" if entry.meta.get(metas.ATTACHMENT, {}).get("tier") == 3 else "artifact"
+
+
+def _why(entry: Entry) -> str:
+    notes = []
+    if entry.meta.get(metas.RECORDS):
+        notes.append(f"{len(entry.meta[metas.RECORDS])} memories")
+    if entry.meta.get(metas.CUTS):
+        notes.append(f"{len(entry.meta[metas.CUTS])} secrets cut out and sealed")
+    return ", ".join(notes)
+
+
+def _left_out(context: Context, agent: Agent, held: set[str]) -> Iterator[Kept]:
+    seen = _scan(context, agent)
+    if seen is None:
+        return
+    for path, reason in (seen.skipped | seen.unread | seen.missing_roots).items():
+        yield Kept(path, False, "not kept", reason, 0)
+    for found in seen.found.values():
+        if found.path not in held:
+            yield Kept(
+                found.path, False, "not kept", "not captured yet, or over a limit: lifeboat sync", found.key.size
+            )
+
+
+def _scan(context: Context, agent: Agent) -> Scan | None:
+    """The workspace as it is now, by name; None when there is none."""
+    adapter = context.adapter(agent.runtime)
+    try:
+        roots = list(adapter.roots(context.installation(agent)))
+        text = (roots[0].folder / ignore.FILE_NAME).read_text(errors="replace")
+    except FileNotFoundError:
+        text = ""
+    except (AdapterError, OSError):
+        return None
+    rules = ignore.parse(text)
+    return scan.walk(context.files, roots, lambda path, is_folder: adapter.place(path, is_folder=is_folder), rules, {})
