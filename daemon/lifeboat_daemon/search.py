@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lifeboat_alf import codec, layout, records
-from lifeboat_alf.effective import in_append_order
-from lifeboat_alf.state import Changes, Record
+from lifeboat_alf.effective import in_append_order, visible_records
+from lifeboat_alf.state import Changes, Record, State
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.state_db import StateDb
@@ -18,12 +18,17 @@ from lifeboat_endpoint.vault import Vault
 JsonObject = dict[str, Any]
 
 INDEXED = "indexed"
+_ADD_MEMORY = (
+    "insert into memory(id, content, origin, type, namespace, tags, identity_version) values (?, ?, ?, ?, ?, ?, ?)"
+)
+_UNINDEX = "insert into words(words, rowid, content, origin, type) values ('delete', ?, ?, ?, ?)"
+_INDEX = "insert into words(rowid, content, origin, type) values (?, ?, ?, ?)"
 _MARK = re.compile("[\ue000\ue001]")
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A memory that was found. `snippet` marks what fitted with `[` and `]`; `sequence` is the one that wrote it."""
+    """A memory that was found. `snippet` marks what fitted with `[` and `]`; `sequence` is the state it stands in."""
 
     id: str
     sequence: int
@@ -61,26 +66,30 @@ def catch_up(db: StateDb, vault: Vault) -> None:
         return
     with db.transaction():
         if indexed is not None and any(row.number == indexed for row in vault.sequences()):
-            _apply(db, vault.changes(indexed, head.number), head.number)
+            _apply(db, vault.changes(indexed, head.number))
         else:
-            _rebuild(db, vault, head.number)
+            _rebuild(db, vault.state())
         db.put(INDEXED, head.number)
 
 
-def _apply(db: StateDb, changes: Changes, number: int) -> None:
-    _put_records(db, (change.record for change in changes.records), number)
+def _apply(db: StateDb, changes: Changes) -> None:
+    _put_records(db, (change.record for change in changes.records))
     artifacts = [change for change in changes.entries if change.path.startswith(layout.ARTIFACTS)]
     gone = [(change.path,) for change in artifacts if change.entry is None]
     db.connection.executemany("delete from artifact where path = ?", gone)
     _put_artifacts(db, (change.path for change in artifacts if change.entry is not None))
 
 
-def _rebuild(db: StateDb, vault: Vault, number: int) -> None:
+def _rebuild(db: StateDb, state: State) -> None:
+    """From nothing: in bulk, the full text at the end."""
     for table in ("memory", "successor", "artifact"):
         db.connection.execute(f"delete from {table}")
+    marked = (records.parse(item.line) for item in in_append_order(state) if b'"supersedes"' in item.line)
+    links = [(one["id"], one["supersedes"]) for one in marked if one.get("supersedes")]
+    rows = ((*link, place) for place, link in enumerate(links, start=1))
+    db.connection.executemany("insert or ignore into successor values (?, ?, ?)", rows)
+    db.connection.executemany(_ADD_MEMORY, (_row(item.record) for item in visible_records(state)))
     db.connection.execute("insert into words(words) values ('rebuild')")
-    state = vault.state()
-    _put_records(db, in_append_order(state), number)
     _put_artifacts(db, (entry.path for entry in state.entries(layout.ARTIFACTS)))
 
 
@@ -89,9 +98,8 @@ def _put_artifacts(db: StateDb, paths: Iterable[str]) -> None:
     db.connection.executemany("insert or replace into artifact values (?, ?)", rows)
 
 
-def _put_records(db: StateDb, changed: Iterable[Record], number: int) -> None:
+def _put_records(db: StateDb, changed: Iterable[Record]) -> None:
     """Records in append order. What a record supersedes, and what else superseded that, is no memory any more."""
-    is_empty = db.connection.execute("select not exists (select 1 from memory)").fetchone()[0]
     place = db.connection.execute("select coalesce(max(place), 0) from successor").fetchone()[0]
     for item in changed:
         record = records.parse(item.line)
@@ -99,13 +107,10 @@ def _put_records(db: StateDb, changed: Iterable[Record], number: int) -> None:
         if supersedes:
             place += 1
             _hide(db, str(supersedes))
-            known = db.connection.execute("select 1 from successor where id = ?", (item.id,)).fetchone()
-            if known is None:
-                db.connection.execute("insert into successor values (?, ?, ?)", (item.id, supersedes, place))
-        if not is_empty:
-            _remove(db, item.id)
+            db.connection.execute("insert or ignore into successor values (?, ?, ?)", (item.id, supersedes, place))
+        _remove(db, item.id)
         if records.is_visible(record) and db.winner(item.id) == item.id:
-            _insert(db, record, number)
+            _insert(db, record)
 
 
 def _hide(db: StateDb, supersedes: str) -> None:
@@ -119,14 +124,18 @@ def _remove(db: StateDb, record_id: str) -> None:
         "select number, content, origin, type from memory where id = ?", (record_id,)
     ).fetchone()
     if row is not None:
-        db.connection.execute(
-            "insert into words(words, rowid, content, origin, type) values ('delete', ?, ?, ?, ?)", row
-        )
+        db.connection.execute(_UNINDEX, row)
         db.connection.execute("delete from memory where number = ?", (row[0],))
 
 
-def _insert(db: StateDb, record: JsonObject, number: int) -> None:
-    values = (
+def _insert(db: StateDb, record: JsonObject) -> None:
+    row = _row(record)
+    made = db.connection.execute(_ADD_MEMORY, row)
+    db.connection.execute(_INDEX, (made.lastrowid, *row[1:4]))
+
+
+def _row(record: JsonObject) -> tuple[Any, ...]:
+    return (
         record["id"],
         record["content"],
         records.origin_file(record),
@@ -134,15 +143,6 @@ def _insert(db: StateDb, record: JsonObject, number: int) -> None:
         record.get("namespace", "default"),
         codec.encode(record.get("tags") or []).decode(),
         record.get("source", {}).get("identity_version"),
-        number,
-    )
-    row = db.connection.execute(
-        "insert into memory(id, content, origin, type, namespace, tags, identity_version, sequence)"
-        " values (?, ?, ?, ?, ?, ?, ?, ?)",
-        values,
-    )
-    db.connection.execute(
-        "insert into words(rowid, content, origin, type) values (?, ?, ?, ?)", (row.lastrowid, *values[1:4])
     )
 
 
@@ -167,12 +167,13 @@ def find(db: StateDb, words: str, filters: Filters, limit: int) -> list[Hit]:
         return []
     conditions, values = _conditions(filters)
     rows = db.connection.execute(
-        "select m.id, m.sequence, snippet(words, 0, char(57344), char(57345), '...', 24), m.origin, m.type, m.namespace"
+        "select m.id, snippet(words, 0, char(57344), char(57345), '...', 24), m.origin, m.type, m.namespace"
         " from words join memory m on m.number = words.rowid"
         f" where words match ?{conditions} order by rank limit ?",
         (query, *values, limit),
     )
-    return [Hit(row[0], row[1], _readable(row[2]), row[3], row[4], row[5]) for row in rows]
+    sequence = int(db.get(INDEXED) or 0)
+    return [Hit(row[0], sequence, _readable(row[1]), row[2], row[3], row[4]) for row in rows]
 
 
 def _conditions(filters: Filters) -> tuple[str, list[Any]]:

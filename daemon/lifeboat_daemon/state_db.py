@@ -14,7 +14,7 @@ from typing import Any
 from lifeboat_alf import codec
 from lifeboat_daemon.capture.scan import Known, StatKey
 
-VERSION = 1
+VERSION = 2
 _TABLES = """
 create table fact(key text primary key, value text not null) without rowid;
 create table seen(native blob primary key, path text not null, size integer not null, mtime_ns integer not null,
@@ -25,8 +25,7 @@ create index artifact_name on artifact(name);
 create table successor(id text primary key, supersedes text not null, place integer not null) without rowid;
 create index successor_of on successor(supersedes, place);
 create table memory(number integer primary key, id text not null unique, content text not null, origin text not null,
-    type text not null, namespace text not null, tags text not null, identity_version integer,
-    sequence integer not null);
+    type text not null, namespace text not null, tags text not null, identity_version integer);
 create virtual table words using fts5(content, origin, type, content='memory', content_rowid='number',
     tokenize="unicode61 remove_diacritics 2");
 """

@@ -37,12 +37,13 @@ def write_head(overlay: Overlay, head: JsonObject, ledger: Ledger) -> None:
 def minting(vault: Vault) -> Callable[..., str]:
     """Ids for new records that history has never held, nor this change."""
     taken: set[str] = set()
+    is_empty = vault.head() is None
 
     def mint(created_at: str, *parts: str) -> str:
         ordinal = 0
         while True:
             minted = ids.mint(vault.seed, created_at, *parts, ordinal=ordinal)
-            if minted not in taken and not vault.has_record(minted):
+            if minted not in taken and (is_empty or not vault.has_record(minted)):
                 taken.add(minted)
                 return minted
             ordinal += 1

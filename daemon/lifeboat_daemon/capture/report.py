@@ -61,7 +61,7 @@ class CaptureReport:
         named = (
             ("could not be read", self.unread),
             ("kept changing", self.unstable),
-            ("could hold secrets", self.waiting),
+            ("may hold secrets and does not parse", self.waiting),
         )
         found = [f"{path} {words}: {why}" for words, files in named for path, why in sorted(files.items())]
         return [*self.warnings, *found[:MOST_REASONS]]
