@@ -95,8 +95,8 @@ openclaw memory search "tide tables"
 
 | Agent | Use for | Model |
 |---|---|---|
-| Scout | Research with sources, fact checks | anthropic/claude-sonnet-4-5 |
-| Scribe | Field reports from voice notes | openai/gpt-5-mini |
+| Scout | Research with sources, fact checks | orchard/oak-2 |
+| Scribe | Field reports from voice notes | meadow/mini-1 |
 
 ## Tools
 
@@ -382,11 +382,11 @@ def _config_new(workspaces: dict[str, Path]) -> str:
   // written by hand, comments are allowed
   agents: {{
     ownership: "explicit",
-    defaults: {{ model: {{ primary: "anthropic/claude-opus-4-5" }}, heartbeat: {{ agentId: "main" }} }},
+    defaults: {{ model: {{ primary: "orchard/oak-4" }}, heartbeat: {{ agentId: "main" }} }},
     entries: {{
       main: {{ name: "Juniper", workspace: {json.dumps(str(workspaces["main"]))},
         identity: {{ name: "Juniper", emoji: "🪶" }}, subagents: {{ allowAgents: ["rover"] }} }},
-      rover: {{ name: "Rover", workspace: {json.dumps(str(workspaces["rover"]))}, model: "openai/gpt-5-mini",
+      rover: {{ name: "Rover", workspace: {json.dumps(str(workspaces["rover"]))}, model: "meadow/mini-1",
         identity: {{ theme: "looks things up" }} }},
     }},
   }},
@@ -409,12 +409,12 @@ def _config_old(workspaces: dict[str, Path]) -> str:
   // OpenClaw of February
   "agents": {{
     "defaults": {{ "workspace": {json.dumps(str(workspaces["main"]))},
-      "model": {{ "primary": "anthropic/claude-opus-4-5" }} }},
+      "model": {{ "primary": "orchard/oak-4" }} }},
     "list": [
       {{ "id": "main", "default": true, "identity": {{ "name": "Juniper", "emoji": "🪶" }},
         "subagents": {{ "allowAgents": ["rover"] }} }},
       {{ "id": "rover", "name": "Rover", "workspace": {json.dumps(str(workspaces["rover"]))},
-        "model": {{ "primary": "openai/gpt-5-mini" }} }},
+        "model": {{ "primary": "meadow/mini-1" }} }},
     ],
   }},
   "models": {{ "providers": {{ "orchard": {{ "baseUrl": "https://llm.example.com/v1", "apiKey": "{API_KEY}" }} }} }},

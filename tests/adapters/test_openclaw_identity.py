@@ -100,7 +100,7 @@ def test_sub_agents_come_from_the_configuration_and_from_agents_md(tmp_path: Pat
     files, installed = of_layout(tmp_path, workspaces.NEW)
     roster = by_name(derived.derive("identity", files, None, installed)["structured"]["sub_agents"])
     assert list(roster) == ["Rover", "Scout", "Scribe"]
-    assert roster["Rover"]["model_hints"] == {"primary_model": "openai/gpt-5-mini", "last_model": "openai/gpt-5-mini"}
+    assert roster["Rover"]["model_hints"] == {"primary_model": "meadow/mini-1", "last_model": "meadow/mini-1"}
     assert roster["Scout"]["routing_hints"] == "Research with sources, fact checks"
     assert roster["Scout"] | {"agent_id": None, "status": "active", "capabilities": []} == roster["Scout"]
 
@@ -196,14 +196,14 @@ def test_the_runtime_hints_are_the_configured_model(tmp_path: Path) -> None:
     files, installed = of_layout(tmp_path, workspaces.NEW)
     hints = derived.derive("runtime_hints", files, None, installed)
     assert hints == {
-        "primary_model": "anthropic/claude-opus-4-5",
-        "last_model": "anthropic/claude-opus-4-5",
-        "provider": "anthropic",
+        "primary_model": "orchard/oak-4",
+        "last_model": "orchard/oak-4",
+        "provider": "orchard",
     }
-    config = files.files[HOME + "openclaw.json"].replace(b"anthropic/claude-opus-4-5", b"orchard/pip-1")
+    config = files.files[HOME + "openclaw.json"].replace(b"orchard/oak-4", b"orchard/pip-1")
     files.files[HOME + "openclaw.json"] = config
     assert derived.derive("runtime_hints", files, {**hints, "notes": "n"}, installed) == {
-        "primary_model": "anthropic/claude-opus-4-5",
+        "primary_model": "orchard/oak-4",
         "last_model": "orchard/pip-1",
         "provider": "orchard",
         "context_window": 200000,

@@ -31,7 +31,16 @@ def test_what_the_runtime_reads_and_writes_is_its_state(path: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["data/soundings.csv", "reports/a.md", "memory/talk.wav", "avatars/a.png", "facts.db", "notes.lock", "my-journal"],
+    [
+        "data/soundings.csv",
+        "reports/a.md",
+        "memory/talk.wav",
+        "avatars/a.png",
+        "facts.db",
+        "facts.db-backup",
+        "notes.lock",
+        "my-journal",
+    ],
 )
 def test_everything_else_is_an_artifact(path: str) -> None:
     assert placement.place(RAW + path, is_folder=False) is Placement.ARTIFACT
@@ -48,6 +57,8 @@ def test_everything_else_is_an_artifact(path: str) -> None:
         "__pycache__/a.pyc",
         ".openclaw/workspace-state.json",
         "facts.db-wal",
+        "facts.sqlite3-journal",
+        ".openclaw/secrets.json",
         "a/facts.sqlite-shm",
         "memory/main.sqlite",
         "openclaw-agent.sqlite.memory-reindex-1f-wal",
@@ -60,7 +71,7 @@ def test_what_can_be_made_again_is_left_out_with_a_reason(path: str) -> None:
     assert placement.exclusion(RAW + path, is_folder=False)
 
 
-@pytest.mark.parametrize("path", [".git", "a/node_modules", "__pycache__", "a/.venv"])
+@pytest.mark.parametrize("path", [".git", ".openclaw/agents", "a/node_modules", "__pycache__", "a/.venv"])
 def test_folders_of_packages_caches_and_version_control_are_not_entered(path: str) -> None:
     assert placement.place(RAW + path, is_folder=True) is Placement.EXCLUDED
 

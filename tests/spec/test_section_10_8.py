@@ -46,9 +46,9 @@ def test_the_roster_of_a_managing_agent_is_exported(agent: Path, export: Callabl
     assert {"Scout", "Scribe", "Rover"} <= set(roster)
     scout = roster["Scout"]
     assert "Research" in scout["routing_hints"]
-    assert scout["model_hints"]["primary_model"] == "anthropic/claude-sonnet-4-5"
+    assert scout["model_hints"]["primary_model"] == "orchard/oak-2"
     assert scout["capabilities"]
-    assert roster["Rover"]["model_hints"]["primary_model"] == "openai/gpt-5-mini"
+    assert roster["Rover"]["model_hints"]["primary_model"] == "meadow/mini-1"
 
 
 def test_the_roster_survives_an_import_on_a_new_host(

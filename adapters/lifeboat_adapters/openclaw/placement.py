@@ -7,8 +7,8 @@ its side files are left out, because a write-ahead log that does not fit its dat
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
+import re
+from fnmatch import fnmatchcase, translate
 
 from lifeboat_adapters.contract import Placement
 from lifeboat_adapters.openclaw import paths
@@ -31,14 +31,16 @@ _LEFT_OUT_FOLDERS = {
     ".ruff_cache": "cache",
 }
 
+_DATABASES = ("sqlite", "sqlite3", "db", "db3")
+_OF_A_RESTORE = (".*.lifeboat-*", "left by a restore, removed by it")
+
 _LEFT_OUT_FILES = (
+    _OF_A_RESTORE,
     (".DS_Store", "written by the desktop"),
     ("._*", "written by the desktop"),
     ("Thumbs.db", "written by the desktop"),
     ("desktop.ini", "written by the desktop"),
-    ("*-wal", "side file of a database"),
-    ("*-shm", "side file of a database"),
-    ("*-journal", "side file of a database"),
+    *((f"*.{kind}-{end}", "side file of a database") for kind in _DATABASES for end in ("wal", "shm", "journal")),
     ("*.memory-reindex-*", "left over from an interrupted re-index"),
     ("openclaw*.sqlite", "database of the runtime, read row by row"),
     ("*-lock.sqlite", "lock"),
@@ -53,15 +55,21 @@ _LEFT_OUT_FILES = (
     ("auth-profiles.json*", "credential store of the runtime"),
 )
 
-_OF_A_RESTORE = (".*.lifeboat-*", "left by a restore, removed by it")
+# A scan asks for every file: one pattern says whether a closer look is worth it.
+_LEFT_OUT_NAME = re.compile("|".join(translate(pattern) for pattern, _ in _LEFT_OUT_FILES))
 
 _LEFT_OUT_PATHS = (
     (".openclaw/workspace-state.json", "set-up state of this machine"),
     (".openclaw/.attested", "set-up state of this machine"),
+    (".openclaw/agents", "state of the runtime on this machine"),
+    (".openclaw/state", "state of the runtime on this machine"),
+    (".openclaw/credentials", "state of the runtime on this machine"),
+    (".openclaw/identity", "state of the runtime on this machine"),
+    (".openclaw/devices", "state of the runtime on this machine"),
+    (".openclaw/secrets.json", "credential store of the runtime"),
     ("memory/*.sqlite", "search index, rebuilt by the runtime"),
 )
 
-_SIDE_FILE_OWNERS = (".sqlite", ".sqlite3", ".db", ".db3")
 _STATE_FOLDERS = ("memory", "skills", ".agents", "hooks", ".openclaw")
 _STATE_SUFFIXES = frozenset(
     (
@@ -110,38 +118,37 @@ def exclusion(path: str, *, is_folder: bool) -> str | None:
 
 def is_state(relative: str) -> bool:
     """Whether a workspace file is what the runtime itself reads and writes: its notes at the top, memories, skills."""
-    parts = PurePosixPath(relative).parts
-    if len(parts) < 2:
+    top, _, below = relative.partition("/")
+    if not below:
         return relative.endswith(".md") or relative in _STATE_FILES or relative.startswith(f"{paths.CONFIG}.bak")
-    return parts[0] in _STATE_FOLDERS and PurePosixPath(relative).suffix.lower() in _STATE_SUFFIXES
+    return top in _STATE_FOLDERS and _suffix(below) in _STATE_SUFFIXES
+
+
+def _suffix(relative: str) -> str:
+    """`.md` of `a/b.MD`, "" of `a/LICENSE` and of `a/.env`."""
+    stem, dot, ending = relative.rpartition("/")[2].rpartition(".")
+    return f".{ending.lower()}" if stem and dot else ""
 
 
 def _exclusion_in_workspace(relative: str, is_folder: bool) -> str | None:
-    for pattern, reason in _LEFT_OUT_PATHS:
-        if not is_folder and fnmatchcase(relative, pattern) and relative.count("/") == pattern.count("/"):
-            return reason
+    if relative.startswith((".openclaw/", "memory/")):
+        for pattern, reason in _LEFT_OUT_PATHS:
+            if fnmatchcase(relative, pattern) and relative.count("/") == pattern.count("/"):
+                return reason
     return _exclusion_by_name(relative, is_folder)
 
 
 def _exclusion_by_name(relative: str, is_folder: bool) -> str | None:
-    *folders, name = PurePosixPath(relative).parts or ("",)
-    for folder in (*folders, name) if is_folder else folders:
-        reason = _LEFT_OUT_FOLDERS.get(folder) or _reason_for(folder, (_OF_A_RESTORE,))
+    folders, _, name = relative.rpartition("/")
+    for folder in f"{folders}/{name}".split("/") if is_folder else folders.split("/"):
+        reason = _LEFT_OUT_FOLDERS.get(folder)
+        if reason is None and ".lifeboat-" in folder and fnmatchcase(folder, _OF_A_RESTORE[0]):
+            reason = _OF_A_RESTORE[1]
         if reason is not None:
             return reason
-    return None if is_folder else _reason_for(name, (*_LEFT_OUT_FILES, _OF_A_RESTORE))
-
-
-def _reason_for(name: str, patterns: tuple[tuple[str, str], ...]) -> str | None:
-    for pattern, reason in patterns:
-        if fnmatchcase(name, pattern) and not (pattern in ("*-wal", "*-shm", "*-journal") and not _is_side_file(name)):
-            return reason
-    return None
-
-
-def _is_side_file(name: str) -> bool:
-    """`notes-journal` is somebody's notes; `facts.db-journal` belongs to a database."""
-    return name.rpartition("-")[0].lower().endswith(_SIDE_FILE_OWNERS)
+    if is_folder or _LEFT_OUT_NAME.fullmatch(name) is None:
+        return None
+    return next(reason for pattern, reason in _LEFT_OUT_FILES if fnmatchcase(name, pattern))
 
 
 def _wanted_of_home(home: str, is_folder: bool) -> bool:
