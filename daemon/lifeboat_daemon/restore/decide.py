@@ -23,8 +23,9 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One name of a plan. `root` is the folder it is relative to. `reason` says why something is skipped, or why
-    something that was never captured has to go aside. `old_time` is given where only the time is wrong."""
+    """One name of a plan. `root` is the folder it is relative to. `seen` is what stands there and is in question.
+    `reason` says why something is skipped, or why something that was never captured has to go aside. `old_time` is
+    given where only the time is wrong."""
 
     name: str
     action: Action
@@ -90,7 +91,8 @@ def _decide_one(wanted: Wanted, gone: Iterable[str], rules: Rules) -> Item:
         return _same(wanted, found, rules)
     reason = _refusal(wanted, found, gone, rules)
     if reason:
-        return Item(wanted.name, Action.SKIP, rules.root, wanted, kind=wanted.kind, reason=reason)
+        left = found.seen if found is not None and rules.keep else None
+        return Item(wanted.name, Action.SKIP, rules.root, wanted, left, wanted.kind, reason)
     action = Action.CREATE if found is None else Action.OVERWRITE
     return Item(wanted.name, action, rules.root, wanted, found.seen if found else None, wanted.kind)
 

@@ -21,7 +21,7 @@ from lifeboat_daemon.home import Home
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves
 from lifeboat_daemon.restore.capturing import capture_now
-from lifeboat_daemon.restore.journal import DONE, Journal, to_path
+from lifeboat_daemon.restore.journal import DONE, Journal, look, to_path
 from lifeboat_daemon.restore.report import RestoreReport
 
 LAST_RESTORE = "last_restore"
@@ -34,6 +34,7 @@ def finish(context: Context, journal: Journal, *, recovered: bool = False) -> Re
     report = _adopt(context, journal, report)
     report = _capture_after(context, report)
     _remember_origin(context, journal, report)
+    _forget_replaced(context, journal)
     write_receipt(context, report)
     _audit(context, report)
     put_away(context, journal)
@@ -81,6 +82,18 @@ def _remember_origin(context: Context, journal: Journal, report: RestoreReport) 
         "time": report.time,
     }
     journals.write(context.files, _origin_path(context.home, to_path(journal.workspace)), hint)
+
+
+def _forget_replaced(context: Context, journal: Journal) -> None:
+    """What an undo took back cannot be taken back again; what it did not move stays in the old folder for its time."""
+    if journal.replaces is None:
+        return
+    path = journals.undo_path(context.home, journal.replaces)
+    if look(context.files, path) is not None:
+        context.files.remove(path)
+    for folder in journal.undo:
+        if journal.replaces in folder:
+            moves.remove_empty_tree(context.files, to_path(folder))
 
 
 def origin_of(context: Context, workspace: Path) -> JsonObject | None:

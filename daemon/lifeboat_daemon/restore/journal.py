@@ -112,7 +112,7 @@ class Journal:
     """`fresh` are folders that do not exist yet and that the moves will make, the deepest first. `whole` is (staged
     tree, target) where a new folder is renamed into place at once; `work` are the staging folders, removed at the end,
     `undo` those that keep what was moved aside. `installed` is what the finished restore left at each move's target,
-    in the order of `moves`."""
+    in the order of `moves`. `replaces` is the journal that an undo takes back."""
 
     id: str
     agent_id: str
@@ -130,6 +130,7 @@ class Journal:
     work: tuple[str, ...] = ()
     undo: tuple[str, ...] = ()
     installed: tuple[Seen | None, ...] = ()
+    replaces: str | None = None
     report: JsonObject = field(default_factory=dict)
 
 

@@ -6,7 +6,6 @@ by the agent in that moment with it.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 from collections.abc import Iterable
@@ -147,9 +146,14 @@ def remove_tree(files: FileOperations, folder: Path) -> None:
     files.remove_folder(folder)
 
 
-def remove_if_empty(files: FileOperations, folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        files.remove_folder(folder)
+def remove_empty_tree(files: FileOperations, folder: Path) -> None:
+    """Remove a folder of ours if it holds nothing but folders; files in it stay."""
+    if look(files, folder) is None:
+        return
+    for entry in files.scan(folder):
+        if entry.is_dir(follow_symlinks=False):
+            remove_empty_tree(files, Path(entry.path))
+    _drop(files, folder)
 
 
 def is_inside(path: Path, folder: Path) -> bool:

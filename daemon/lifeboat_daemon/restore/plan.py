@@ -307,6 +307,7 @@ def _warnings(items: list[Item], contents: Contents) -> list[str]:
         for item in items
         if item.action == Action.REMOVE and item.reason
     ]
-    said += [f"{printable(item.name)} is not written: {item.reason}" for item in items if item.action == Action.SKIP]
+    skipped = (item for item in items if item.action == Action.SKIP and item.seen is None)
+    said += [f"{printable(item.name)} is not written: {item.reason}" for item in skipped]
     said += [f"{printable(each.filename)} ({each.size} bytes) is not held, only described" for each in contents.absent]
     return said

@@ -1,0 +1,122 @@
+"""What must always hold, whatever happened. One function each, called after every injected fault."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+
+from lifeboat_alf import merkle
+from lifeboat_alf.seams.clock import SystemClock
+from lifeboat_daemon import verification
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture import capture
+from lifeboat_daemon.capture.run import capture_into
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.demo.tree import Tree, differences, read_tree
+from lifeboat_daemon.restore import RestoreOptions, recover, restore
+from lifeboat_daemon.state_db import StateDb, throw_away
+from lifeboat_endpoint.vault import Vault
+
+
+def always(context: Context, agent: Agent, trees: Mapping[int, Tree] | None = None) -> None:
+    """I3, I4, I6, I9 and I11, and I1 for every sequence whose tree is known."""
+    with capture_writes_nothing(agent.workspace):
+        every_kept_sequence_has_its_digest(context, agent)
+        the_audit_chain_is_whole(context, agent)
+        the_same_tree_gives_the_same_ids(context, agent)
+        what_was_shown_restores(context, agent, trees or {})
+        caches_rebuild(context, agent)
+
+
+def what_was_shown_restores(context: Context, agent: Agent, trees: Mapping[int, Tree]) -> None:
+    """I1: what was shown as kept restores byte for byte, as long as the sequence is kept."""
+    with context.vault(agent.id) as vault:
+        kept = {row.number for row in vault.sequences()}
+    for number in sorted(kept & trees.keys()):
+        with tempfile.TemporaryDirectory() as folder:
+            target = Path(folder) / "ada"
+            restore(context, agent, RestoreOptions(at=number, to=target, reindex=False))
+            assert differences(trees[number], read_tree(target)) == []
+
+
+def caches_rebuild(context: Context, agent: Agent) -> None:
+    """I3: without state.db the next capture finds nothing new, and the one after it neither."""
+    capture(context, agent)
+    throw_away(context.home.state_file(agent.id))
+    assert not capture(context, agent).changed
+    assert not capture(context, agent).changed
+
+
+def every_kept_sequence_has_its_digest(context: Context, agent: Agent) -> None:
+    """I4: every kept sequence is what was digested and signed; no state stands twice in a row."""
+    with context.vault(agent.id) as vault:
+        rows = vault.sequences()
+        for row in rows:
+            assert merkle.state_digest(vault.state(row.number)) == row.digest
+        found = vault.verify(trusted=context.keys().public, whole=True)
+    assert found.findings == []
+    assert found.unsigned == []
+    digests = [row.digest for row in rows]
+    assert all(one != other for one, other in pairwise(digests))
+
+
+def is_all_old_or_all_new(context: Context, workspace: Path, old: Tree, new: Tree) -> str:
+    """I5: once the journal has run, a restored workspace is wholly the old one or wholly the new one; says which."""
+    recover(context)
+    assert recover(context) == []
+    now = read_tree(workspace)
+    from_old, from_new = differences(old, now), differences(new, now)
+    assert not from_old or not from_new, [*from_old, *from_new]
+    return "new" if not from_new else "old"
+
+
+@contextmanager
+def capture_writes_nothing(workspace: Path) -> Iterator[None]:
+    """I6: the workspace is the same afterwards, access times and all else that we write aside."""
+    before = read_tree(workspace)
+    yield
+    assert differences(before, read_tree(workspace)) == []
+
+
+def the_same_tree_gives_the_same_ids(context: Context, agent: Agent) -> None:
+    """I9: two captures of one tree into two copies of one vault, at one time, mint the same ids."""
+    frozen = replace(context, clock=Stopped(context.clock.now()))
+    with tempfile.TemporaryDirectory() as folder:
+        first, second = (_ids_of_capture(frozen, agent, Path(folder) / name) for name in ("one", "two"))
+    assert first == second
+
+
+class Stopped(SystemClock):
+    """A clock that stands still."""
+
+    def __init__(self, moment: datetime) -> None:
+        self.moment = moment
+
+    def now(self) -> datetime:
+        return self.moment
+
+
+def _ids_of_capture(context: Context, agent: Agent, folder: Path) -> list[str]:
+    folder.mkdir()
+    with context.vault(agent.id) as own:
+        own.copy_to(folder / "vault")
+    with Vault.open(folder / "vault") as vault, StateDb.open(folder / "state.db", vault.id) as db:
+        capture_into(context, agent, vault, db)
+        head = vault.head()
+        return [] if head is None else [record.id for record in vault.state().records()]
+
+
+def the_audit_chain_is_whole(context: Context, agent: Agent) -> None:
+    """I11: every audit row follows from the one before."""
+    with context.vault(agent.id) as vault:
+        assert vault.check_audit() == []
+
+
+def a_drill_succeeds(context: Context, agent: Agent) -> None:
+    """What `lifeboat verify` proves."""
+    assert verification.drill(context, agent, whole=True).mismatches == []

@@ -1,0 +1,72 @@
+"""End a process at a named step, as a crash or a power cut would: no clean-up, no flush, no `finally`.
+
+The process is a fork, so that a test can kill dozens of them in a second.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.steps import Step
+
+KILLED = 86
+_FAILED = 1
+
+
+def killed_at(work: Callable[[], Any], step: Step, nth: int = 1) -> bool:
+    """Run `work` in a process of its own that ends when it reaches `step` for the nth time (from 1).
+
+    False when it never got there and `work` ended by itself. Raises AssertionError when `work` raised.
+    """
+    return _run(work, _ending_at(step, nth)) == KILLED
+
+
+def _ending_at(step: Step, nth: int) -> Callable[[Step], None]:
+    left = nth
+
+    def hook(reached: Step) -> None:
+        nonlocal left
+        if reached is step:
+            left -= 1
+            if left == 0:
+                os._exit(KILLED)
+
+    return hook
+
+
+def _run(work: Callable[[], Any], hook: Callable[[Step], None]) -> int:
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        _be_the_child(work, hook)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, KILLED), f"the process that was to be killed ended with {status}"
+    return status
+
+
+def _be_the_child(work: Callable[[], Any], hook: Callable[[Step], None]) -> None:
+    steps.hook = hook
+    try:
+        work()
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(_FAILED)
+    os._exit(0)
+
+
+def steps_of(work: Callable[[], Any]) -> list[Step]:
+    """Every step that `work` reaches, in order; it runs here, to its end."""
+    seen: list[Step] = []
+    before = steps.hook
+    steps.hook = seen.append
+    try:
+        work()
+    finally:
+        steps.hook = before
+    return seen
