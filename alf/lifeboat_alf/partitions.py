@@ -62,6 +62,15 @@ def to_item(partition: Partition) -> JsonObject:
     return {**own, **partition.extra}
 
 
+def from_name(file: str) -> Partition:
+    """An open partition with the range its name says. Raises ValueError for another name."""
+    match = _NAME.fullmatch(file.rsplit("/", 1)[-1])
+    if match is None:
+        raise ValueError(f"{file} names no period")
+    month = int(match[3] or 3 * int(match[2]) - 2)
+    return Partition(file, date(int(match[1]), month, 1).isoformat(), None, False)
+
+
 def day_of(moment: str) -> date:
     """The UTC day of a timestamp, or of a day written `YYYY-MM-DD`. Raises ValueError."""
     return date.fromisoformat(moment) if len(moment) == len("2026-11-20") else times.parse(moment).date()

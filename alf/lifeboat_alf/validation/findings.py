@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from lifeboat_alf.errors import ArchiveError, LifeboatError
 
@@ -13,20 +13,24 @@ CAP = 1000
 """Findings kept of each kind; the rest are only counted."""
 
 
-class Finding(NamedTuple):
-    """One finding. `code` is stable; `entry` is the ZIP entry and `line` the 1-based line in it, where known."""
+class Finding(str):
+    """One finding, as a sentence that names entry and line. `code` is stable, for programs."""
 
+    __slots__ = ("code", "entry", "line", "message")
     code: str
     message: str
-    entry: str | None = None
-    line: int | None = None
+    entry: str | None
+    line: int | None
 
-    def __str__(self) -> str:
-        where = self.entry if self.line is None else f"{self.entry}, line {self.line}"
-        return self.message if where is None else f"{where}: {self.message}"
+    def __new__(cls, code: str, message: str, entry: str | None = None, line: int | None = None) -> Finding:
+        where = entry if line is None else f"{entry}, line {line}"
+        made = super().__new__(cls, message if where is None else f"{where}: {message}")
+        made.code, made.message, made.entry, made.line = code, message, entry, line
+        return made
 
     def to_json(self) -> JsonObject:
-        return {name: value for name, value in self._asdict().items() if value is not None}
+        found = {"code": self.code, "message": self.message, "entry": self.entry, "line": self.line}
+        return {name: value for name, value in found.items() if value is not None}
 
 
 @dataclass(slots=True)

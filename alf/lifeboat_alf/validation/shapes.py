@@ -94,6 +94,12 @@ def _ids_of(name: str) -> Any:
     return found
 
 
+def _principal_ids(document: JsonObject) -> Pairs:
+    for item in document["principals"]:
+        named = {"id": item["id"], "agent_id": item.get("agent_id"), "profile.id": item["profile"]["id"]}
+        yield from ((f"principals.{name}", value) for name, value in named.items() if value is not None)
+
+
 _ENUMS_IN: dict[type[msgspec.Struct], Any] = {
     types.MemoryRecord: _record_enums,
     types.Identity: _identity_enums,
@@ -103,7 +109,7 @@ _ENUMS_IN: dict[type[msgspec.Struct], Any] = {
 _IDS_IN: dict[type[msgspec.Struct], Any] = {
     types.MemoryRecord: _record_ids,
     types.Identity: _own_ids,
-    types.Principals: _ids_of("principals"),
+    types.Principals: _principal_ids,
     types.Credentials: _ids_of("credentials"),
     types.Attachments: _ids_of("attachments"),
     types.Manifest: lambda document: iter([("agent.id", document["agent"]["id"])]),

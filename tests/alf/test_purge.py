@@ -1,0 +1,200 @@
+"""Hard deletion in a file: the records, their text everywhere, and nothing else."""
+
+from __future__ import annotations
+
+import zipfile
+from datetime import UTC, datetime
+
+import pytest
+
+from lifeboat_alf import codec, effective, embeddings, layout, records, testing
+from lifeboat_alf.delta import write_delta
+from lifeboat_alf.diff import diff
+from lifeboat_alf.embeddings import Vector
+from lifeboat_alf.errors import PurgeError
+from lifeboat_alf.purge import purge, purge_file
+from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
+from lifeboat_alf.testing import MemoryState
+from lifeboat_alf.validate import validate
+
+NOW = datetime(2026, 11, 20, 13, tzinfo=UTC)
+SECRET = "The passport number is X1234567 and must go.\n"
+OTHER = "Likes tea in the afternoon.\n"
+
+
+@pytest.fixture
+def state():
+    made = testing.full_state()
+    secret = made.add(testing.record(SECRET))
+    other = made.add(testing.record(OTHER, related_records=[{"id": secret.id, "relation": "caused_by"}]))
+    made.put(
+        "raw/openclaw/memory/2026-11-20.md", ("# Day\n\n" + SECRET + OTHER).encode(), records=[secret.id, other.id]
+    )
+    made.put("raw/openclaw-home/db/main/rows.jsonl", codec.encode({"text": f"before {SECRET}after"}) + b"\n")
+    made.put_artifact("copy.txt", (OTHER + SECRET).encode(), referenced_by=[secret.id, other.id])
+    profile = testing.principals()
+    profile["principals"][0]["profile"]["prose"]["user_profile"] = "# User\n\n" + SECRET
+    made.put_document(layout.PRINCIPALS, profile)
+    vectors = [Vector(item.partition, item.id, testing.embedding([0.5, 0.25])) for item in (secret, other)]
+    for path, body in embeddings.pack(vectors).items():
+        made.put(path, body)
+    return made.sign(lambda sequence: {"version": 1, "by": "nobody"}), secret, other
+
+
+@pytest.fixture
+def file(state, tmp_path):
+    return written(state[0], tmp_path / "a.alf")
+
+
+def written(state, path):
+    with path.open("wb") as out:
+        write_snapshot(state, out)
+    return path
+
+
+def everything(path):
+    with zipfile.ZipFile(path) as archive:
+        return b"\n".join(name.encode() + b"\n" + archive.read(name) for name in archive.namelist())
+
+
+def test_the_text_leaves_every_entry_and_the_rest_stays(state, file, tmp_path):
+    _, secret, other = state
+    out = tmp_path / "b.alf"
+    done = purge_file(file, [secret.id], out, now=NOW)
+    assert b"X1234567" not in everything(out)
+    with SnapshotReader(out) as purged:
+        assert purged.body("raw/openclaw/memory/2026-11-20.md") == b"# Day\n\n" + OTHER.encode()
+        assert codec.decode(purged.body("raw/openclaw-home/db/main/rows.jsonl")) == {"text": "before after"}
+        assert purged.entry("raw/openclaw/memory/2026-11-20.md").meta["records"] == [other.id]
+        assert purged.entry("artifacts/copy.txt").meta["attachment"]["referenced_by"] == [other.id]
+        assert purged.record(secret.id) is None
+        assert purged.record(other.id).line == other.line
+        assert [len(embeddings.Vectors(purged).of(item.id)) for item in (secret, other)] == [0, 1]
+        assert purged.sequence.digest == b"" and purged.sequence.signature is None
+    assert done.counts == {secret.partition: 1}
+    assert done.warnings == []
+    assert secret.leaf.salt not in everything(out) and other.leaf.salt not in everything(out)
+
+
+def test_what_remains_is_valid_and_links_to_the_purged_are_left_dangling(state, file, tmp_path):
+    out = tmp_path / "b.alf"
+    purge(file, [state[1].id], out, now=NOW)
+    found = validate(out)
+    assert found.ok
+    assert [finding.code for finding in found.warnings] == ["dangling"]
+
+
+def test_the_audit_record_has_exactly_its_fields_and_nothing_of_the_content(state, file, tmp_path):
+    _, secret, _ = state
+    audit = purge(file, [secret.id], tmp_path / "b.alf", reason="gdpr_article_17", now=NOW)
+    assert audit == {
+        "purge_id": audit["purge_id"],
+        "agent_id": testing.AGENT_ID,
+        "scope": "record_purge",
+        "record_ids": [secret.id],
+        "partitions_affected": [secret.partition],
+        "reason": "gdpr_article_17",
+        "requested_at": "2026-11-20T13:00:00.000Z",
+        "completed_at": "2026-11-20T13:00:00.000Z",
+        "requested_by": testing.principals()["principals"][0]["id"],
+    }
+
+
+def test_a_dry_run_says_the_same_and_writes_nothing(state, file, tmp_path):
+    before = file.read_bytes()
+    done = purge_file(file, [state[1].id], None, dry_run=True, now=NOW)
+    assert (done.counts, done.audit["record_ids"]) == ({state[1].partition: 1}, [state[1].id])
+    assert [path.name for path in tmp_path.iterdir()] == ["a.alf"] and file.read_bytes() == before
+
+
+@pytest.mark.parametrize("extra", [{"reason": "because the passport is X1234567"}, {}])
+def test_an_unknown_id_or_reason_writes_nothing(state, file, tmp_path, extra):
+    unknown = testing.record()["id"]
+    with pytest.raises(PurgeError, match="reason" if extra else unknown):
+        purge(file, [state[1].id, unknown], tmp_path / "b.alf", now=NOW, **extra)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.alf"]
+
+
+def test_a_file_that_is_there_is_never_overwritten(state, file):
+    with pytest.raises(PurgeError, match="already"):
+        purge(file, [state[1].id], file, now=NOW)
+
+
+def test_a_delta_is_refused_with_the_way_to_go(tmp_path):
+    path = tmp_path / "a.alf-delta"
+    with path.open("wb") as out:
+        write_delta(diff(MemoryState(), testing.full_state().copy()), out)
+    with pytest.raises(PurgeError, match="Apply it first"):
+        purge(path, ["x"], tmp_path / "b", now=NOW)
+
+
+def test_positions_of_secrets_behind_the_passage_move_with_it(tmp_path):
+    made = MemoryState()
+    secret = made.add(testing.record(SECRET))
+    body = ("a: " + SECRET + "key=\n").encode()
+    cut = {"offset": body.index(b"key=") + 4, "credential_id": testing.AGENT_ID}
+    made.put("raw/openclaw/TOOLS.md", body, records=[secret.id], cuts=[{"offset": 1, **dict(credential_id="x")}, cut])
+    out = tmp_path / "b.alf"
+    purge(written(made, tmp_path / "a.alf"), [secret.id], out, now=NOW)
+    with SnapshotReader(out) as purged:
+        entry = purged.entry("raw/openclaw/TOOLS.md")
+        assert purged.body(entry.path) == b"a: key=\n"
+        assert [item["offset"] for item in entry.meta["cuts"]] == [1, 7]
+
+
+def test_what_cannot_be_cut_is_named(tmp_path):
+    made = MemoryState()
+    secret = made.add(testing.record(SECRET))
+    twin = made.add(testing.record("He said: " + SECRET))
+    made.put("x-unknown/notes", SECRET.encode())
+    done = purge_file(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf", now=NOW)
+    assert len(done.warnings) == 2
+    assert "x-unknown/notes" in done.warnings[0] and twin.id in done.warnings[1]
+
+
+# Chains ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def chain(tmp_path):
+    """Three texts of one memory: one sealed, its successor, and the successor of that."""
+    made = MemoryState()
+    first = made.add(testing.record("First text of it.", created_at="2026-05-04T08:00:00.000Z"))
+    second = made.add(testing.record("Second text of it.", supersedes=first.id))
+    third = made.add(testing.record("Third text of it.", supersedes=second.id))
+    made.add(testing.record("Something else."))
+    made.seal(first.partition, "2026-06-30")
+    return written(made, tmp_path / "a.alf"), [first.id, second.id, third.id]
+
+
+def visible(path):
+    with SnapshotReader(path) as state:
+        return [item.record["content"] for item in effective.visible_records(state)]
+
+
+@pytest.mark.parametrize("named", [0, 1, 2])
+def test_a_chain_goes_whole(chain, tmp_path, named):
+    path, ids = chain
+    out = tmp_path / "b.alf"
+    audit = purge(path, [ids[named]], out, now=NOW)
+    assert audit["record_ids"] == sorted(ids)
+    assert visible(out) == ["Something else."]
+    assert validate(out, strict=True).ok
+
+
+@pytest.mark.parametrize(
+    ("named", "left"), [([0], True), ([1], True), ([0, 1], True), ([2], False), ([1, 2], False), ([0, 2], False)]
+)
+def test_only_the_named_go_and_no_older_text_is_a_memory_again(chain, tmp_path, named, left):
+    path, ids = chain
+    out = tmp_path / "b.alf"
+    purge(path, [ids[number] for number in named], out, now=NOW, only=True)
+    assert visible(out) == (["Third text of it.", "Something else."] if left else ["Something else."])
+    with SnapshotReader(out) as state:
+        assert not {record.id for record in state.records()} & {ids[number] for number in named}
+        last = state.record(ids[2])
+        if named == [1]:
+            assert records.parse(last.line)["supersedes"] == ids[0]
+        if named == [0, 1]:
+            assert "supersedes" not in records.parse(last.line)
+    assert validate(out, strict=True).ok
