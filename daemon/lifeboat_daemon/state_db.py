@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_alf import codec
-from lifeboat_daemon.capture.scan import Known, StatKey
+from lifeboat_daemon.seen import Known, StatKey
 
 VERSION = 2
 _TABLES = """

@@ -7,6 +7,7 @@ import socket
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from protected import MEMORY, Protected
@@ -18,6 +19,7 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import agents
 from lifeboat_daemon.capture import capture
 from lifeboat_daemon.state_db import throw_away
+from lifeboat_endpoint.vault import Draft, Vault
 
 
 @pytest.fixture
@@ -374,6 +376,24 @@ def test_all_large_files_together_have_a_limit(ada: Protected) -> None:
     assert len({"one.bin", "two.bin"} & set(ada.kept())) == 1
 
 
+def test_large_files_wait_for_the_commit_outside_of_the_memory(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
+    bodies = []
+    real = Vault.commit
+
+    def commit(self: Vault, draft: Draft, **options: Any) -> Any:
+        bodies.extend(put.body for put in draft.entries.values() if put is not None)
+        return real(self, draft, **options)
+
+    monkeypatch.setattr(Vault, "commit", commit)
+    for number in range(3):
+        ada.write(f"large{number}.bin", os.urandom(200_000))
+    ada.capture()
+    staged = [body for body in bodies if isinstance(body, Path)]
+    assert len(staged) == 3
+    assert not any(body.exists() for body in staged)
+    assert ada.kept() == ada.tree()
+
+
 def test_a_large_file_is_captured_at_most_hourly(ada: Protected) -> None:
     ada.write("large.bin", b"1" * 200_000)
     ada.capture()
@@ -423,6 +443,15 @@ def test_without_its_caches_a_capture_finds_the_same(ada: Protected) -> None:
     throw_away(ada.context.home.state_file(ada.agent.id))
     assert ada.capture().outcome == "unchanged"
     assert (ada.kept(), ada.records()) == before
+
+
+def test_a_folder_that_is_not_empty_any_more_is_seen_without_caches(ada: Protected) -> None:
+    (ada.workspace / "notes").mkdir()
+    ada.capture()
+    throw_away(ada.context.home.state_file(ada.agent.id))
+    ada.write("notes/one.md", "one\n")
+    ada.capture()
+    assert ada.kept() == ada.tree()
 
 
 def test_a_deletion_is_seen_without_caches_too(ada: Protected) -> None:

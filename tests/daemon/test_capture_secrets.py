@@ -140,6 +140,14 @@ def test_a_value_that_becomes_a_secret_is_cut_where_it_already_stood(ada: Protec
     assert all(OTHER not in text for text in ada.memories())
 
 
+def test_what_only_looks_like_a_secret_is_named_and_not_altered(ada: Protected) -> None:
+    text = "# Note\n\nOnce it was ghp_000000000000000000000000000000000000 there.\n"
+    ada.write("memory/note.md", text)
+    report = ada.capture()
+    assert report.looks_like_secret == {"raw/openclaw/memory/note.md": "github_token"}
+    assert ada.body("raw/openclaw/memory/note.md") == text.encode()
+
+
 def test_text_that_only_looks_like_a_placeholder_is_text(ada: Protected) -> None:
     credential = _credentials(ada)[0]["id"]
     text = f"# Note\n\nSee {{{{lifeboat:credential:{credential}}}}} there.\n"

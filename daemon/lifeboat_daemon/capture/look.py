@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,8 +16,9 @@ from lifeboat_daemon.capture import ignore, names, scan
 from lifeboat_daemon.capture.commit import SEEN_AT
 from lifeboat_daemon.capture.read import Unstable, read_file
 from lifeboat_daemon.capture.report import CAPTURE
-from lifeboat_daemon.capture.scan import Known, Scan, StatKey
+from lifeboat_daemon.capture.scan import FOLDER, Scan
 from lifeboat_daemon.capture.session import Session
+from lifeboat_daemon.seen import Known, StatKey
 
 RULES, ROOT, IGNORE = "rules", "root", "ignore"
 _NEVER_SEEN = StatKey(-1, -1, -1, -1, 0)
@@ -115,7 +117,8 @@ def _from_head(session: Session, roots: list[Root]) -> Iterator[tuple[str, Known
             for entry in session.state.entries(prefix):
                 if not entry.path.startswith(f"{root.prefix}db/"):
                     relative = names.native_name(entry.path[len(prefix) :], entry.meta.get("name_hex"))
-                    yield root.prefix + relative, Known(entry.path, _NEVER_SEEN, False)
+                    mode = stat.S_IFDIR if entry.meta.get("type") == FOLDER else 0
+                    yield root.prefix + relative, Known(entry.path, _NEVER_SEEN._replace(mode=mode), False)
 
 
 def _is_missing(session: Session, seen: Look) -> bool:

@@ -74,7 +74,16 @@ class Overlay:
     def set_meta(self, path: str, meta: JsonObject) -> None:
         """Change only the meta of an entry that is there."""
         put = self.puts.get(path)
-        self.put(path, meta, bytes_of(put) if put is not None and put.body is not None else None)
+        if put is None or put.body is None:
+            self.put(path, meta, None)
+        else:
+            self.puts[path] = put._replace(meta=meta)
+
+    def stage(self, path: str, file: Path) -> None:
+        """Let a file hold the new bytes of an entry instead of the memory."""
+        put = self.puts[path]
+        if put is not None:
+            self.puts[path] = put._replace(body=file)
 
     def remove(self, path: str) -> bool:
         """Drop an entry; False when it is not in the head."""

@@ -7,7 +7,7 @@ import stat
 from typing import NamedTuple
 
 from lifeboat_alf.seams.files import FileOperations, StrPath
-from lifeboat_daemon.capture.scan import StatKey
+from lifeboat_daemon.seen import StatKey
 
 TRIES = 3
 

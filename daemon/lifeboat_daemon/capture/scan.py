@@ -16,19 +16,10 @@ from lifeboat_alf import layout
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon.capture import names
 from lifeboat_daemon.capture.ignore import Ignore
+from lifeboat_daemon.seen import Known, StatKey
 
 FILE, LINK, FOLDER = "file", "link", "folder"
 Place = Callable[[str, bool], Placement]
-
-
-class StatKey(NamedTuple):
-    """What has to be equal for a file to count as unchanged; `mode` is compared too, it is part of the meta."""
-
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
-    mode: int
 
 
 class Found(NamedTuple):
@@ -41,14 +32,6 @@ class Found(NamedTuple):
     kind: str
     key: StatKey
     name_hex: str | None = None
-
-
-class Known(NamedTuple):
-    """What the last capture saw under a native name."""
-
-    path: str
-    key: StatKey
-    racy: bool
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.contract import Root, Secret, UnparsableSecrets
+from lifeboat_adapters.secrets.finder import looks_like_secret
 from lifeboat_alf import layout, metas, times
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon.capture import names, read
@@ -18,8 +19,9 @@ from lifeboat_daemon.capture.media import media_type
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.capture.read import Unstable
 from lifeboat_daemon.capture.report import CaptureReport
-from lifeboat_daemon.capture.scan import FILE, FOLDER, LINK, Found, Known, Scan
+from lifeboat_daemon.capture.scan import FILE, FOLDER, LINK, Found, Scan
 from lifeboat_daemon.capture.secrets import Cutter
+from lifeboat_daemon.seen import Known
 
 JsonObject = dict[str, Any]
 RACY_NS = 2_000_000_000
@@ -70,34 +72,54 @@ class Tree:
         suspects = {name: one for name, one in scan.found.items() if everything or self._differs(one, known.get(name))}
         self._drop_gone(scan, known, roots)
         if self._read_all(suspects, known):
+            self._everything = True
             rest = {name: one for name, one in scan.found.items() if name not in suspects}
             self._read_all(rest, known)
 
     def _read_all(self, suspects: dict[str, Found], known: dict[str, Known]) -> bool:
-        """Read and put files; True when a secret that was not known before turned up, which may stand anywhere."""
-        contents: dict[str, tuple[Found, read.Content, list[Secret]]] = {}
+        """Read and put files; True when a secret that was not known before turned up, which may stand anywhere.
+
+        All secrets are known before the first file is cut. Large files come last, one in memory at a time.
+        """
+        contents: list[tuple[str, Found, read.Content, list[Secret]]] = []
+        large: list[tuple[str, Found]] = []
         news = False
         for name, found in suspects.items():
             if found.kind != FILE:
                 self._put_unread_kind(name, found)
-                continue
-            content = self._read(found)
-            if content is None:
-                continue
-            secrets = self._secrets(found.path, content.data)
-            if secrets is None:
-                continue
-            news = self.cutter.learn(secrets) or news
-            contents[name] = (found, content, secrets)
-        for name, (found, content, secrets) in contents.items():
+            elif self._is_large(found):
+                large.append((name, found))
+            elif (one := self._read_with_secrets(found)) is not None:
+                news = self.cutter.learn(one[1]) or news
+                contents.append((name, found, *one))
+        for name, found, content, secrets in contents:
             self._forget_former_path(name, found, known)
             self._put(name, found, content, secrets)
+        for name, found in large:
+            self._take_large(name, found, known)
         return news
+
+    def _take_large(self, name: str, found: Found, known: dict[str, Known]) -> None:
+        one = self._read_with_secrets(found) if self._may_take(found) else None
+        if one is None:
+            self.new_large.pop(found.path, None)
+            return
+        self._forget_former_path(name, found, known)
+        self._put(name, found, *one)
+        put = self.overlay.puts.get(found.path)
+        if put is not None and isinstance(put.body, bytes):
+            staged = self.staging / str(len(self.new_large))
+            self.files.make_folders(self.staging, 0o700)
+            self.files.write_new(staged, put.body, mode=0o600, sync=False)
+            self.overlay.stage(found.path, staged)
+
+    def _read_with_secrets(self, found: Found) -> tuple[read.Content, list[Secret]] | None:
+        content = self._read(found)
+        secrets = None if content is None else self._secrets(found.path, content.data)
+        return None if content is None or secrets is None else (content, secrets)
 
     def _read(self, found: Found) -> read.Content | None:
         """The bytes of a file; None, with the reason in the report, when its last version has to stay."""
-        if self._is_large(found) and not self._may_take(found):
-            return None
         try:
             return read.read_file(self.files, found.real)
         except Unstable:
@@ -106,7 +128,6 @@ class Tree:
             self.report.unstable[found.path] = "it went while it was read"
         except OSError as error:
             self.report.unread[found.path] = error.strerror or str(error)
-        self.new_large.pop(found.path, None)
         return None
 
     def _secrets(self, path: str, data: bytes) -> list[Secret] | None:
@@ -160,7 +181,15 @@ class Tree:
         if cuts:
             meta[metas.CUTS] = cuts
         self._note(found.path, self.overlay.put(found.path, meta, data))
+        self._report_looks(found.path, content.data)
         self._remember(name, found._replace(key=content.key))
+
+    def _report_looks(self, path: str, data: bytes) -> None:
+        """Name what merely looks like a secret in a note: it may be one, nobody alters it."""
+        if path.endswith(".md"):
+            kinds = {look.kind for look in looks_like_secret(data.decode("utf-8", "replace"))}
+            if kinds:
+                self.report.looks_like_secret[path] = ", ".join(sorted(kinds))
 
     def _with_attachment(self, path: str, meta: JsonObject, size: int) -> JsonObject:
         if not path.startswith(layout.ARTIFACTS) or not metas.is_file(meta):
