@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -156,23 +158,26 @@ def apply(session: Session, snapshot: Path, deltas: tuple[Path, ...], target: Pa
 
 
 @contextmanager
-def new_file(target: Path, *, force: bool) -> Iterator[BinaryIO]:
-    """Write a file whole or not at all: it appears under its name when everything is in it. Raises FileIsThere."""
-    import os
-    import tempfile
-
+def new_path(target: Path, *, force: bool) -> Iterator[Path]:
+    """A name beside `target` to write to; it takes the target's name when all went well. Raises FileIsThere."""
     if target.exists() and not force:
         raise FileIsThere(f"{target} would be replaced", fix="add --force, or choose another name")
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    scratch = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
     try:
-        with os.fdopen(descriptor, "wb") as stream:
-            yield stream
-            stream.flush()
+        yield scratch
+        with scratch.open("rb+") as stream:
             os.fsync(stream.fileno())
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise
+        scratch.replace(target)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_file(target: Path, *, force: bool) -> Iterator[BinaryIO]:
+    """Write a file whole or not at all. Raises FileIsThere."""
+    with new_path(target, force=force) as scratch, scratch.open("xb") as stream:
+        yield stream
+        stream.flush()
 
 
 @alf.command()
@@ -202,25 +207,27 @@ def purge(
     force: bool,
 ) -> None:
     """Remove records for good and write a new file. The audit record goes to standard output."""
-    from lifeboat_alf.purge import purge as purge_file
+    from lifeboat_alf.purge import purge_file
 
     if target is None and not dry_run:
         raise click.UsageError("name the file to write with -o, or try --dry-run")
-    if target is not None and target.exists() and not force and not dry_run:
-        raise FileIsThere(f"{target} would be replaced", fix="add --force, or choose another name")
-    report = purge_file(
-        file,
-        list(records),
-        None if dry_run else target,
-        dry_run=dry_run,
-        only=only,
-        reason=reason,
-        requested_by=requested_by,
-        now=session.context.now(),
-    )
-    for warning in report.pop("warnings", []):
+    with ExitStack() as stack:
+        scratch = None
+        if target is not None and not dry_run:
+            scratch = stack.enter_context(new_path(target, force=force))
+        purged = purge_file(
+            file,
+            records,
+            scratch,
+            dry_run=dry_run,
+            only=only,
+            reason=reason,
+            requested_by=requested_by,
+            now=session.context.clock.now(),
+        )
+    for warning in purged.warnings:
         session.output.warn(warning)
-    session.output.document(report, lambda: _print_audit(session.output, report))
+    session.output.document(purged.audit, lambda: _print_audit(session.output, purged.audit))
 
 
 def _print_audit(output: Output, report: dict[str, object]) -> None:

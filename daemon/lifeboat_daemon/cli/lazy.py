@@ -1,4 +1,4 @@
-"""Command groups whose modules are imported when they are used: `lifeboat --help` loads no vault and no crypto."""
+"""Command groups whose modules are imported when they are used: a command does not pay for the others."""
 
 from __future__ import annotations
 

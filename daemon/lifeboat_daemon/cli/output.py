@@ -24,13 +24,20 @@ def plain(text: object) -> str:
     return str(text).translate(_CONTROL)
 
 
+class _Console(Console):
+    """Rich ends the process with 1 when the reader (head, less) has gone; that is no failure here."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 class Output:
     """One command's voice. `as_json`: one document on standard output, no people's text."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
-        self.console = Console(file=sys.stdout, highlight=False, markup=False, soft_wrap=True, emoji=False)
-        self.notes = Console(file=sys.stderr, highlight=False, markup=False, soft_wrap=True, emoji=False)
+        self.console = _Console(file=sys.stdout, highlight=False, markup=False, soft_wrap=True, emoji=False)
+        self.notes = _Console(file=sys.stderr, highlight=False, markup=False, soft_wrap=True, emoji=False)
 
     def document(self, value: JsonObject, text: Callable[[], None]) -> None:
         """The result: `value` as JSON, or whatever `text` prints."""

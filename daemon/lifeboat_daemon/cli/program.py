@@ -12,6 +12,7 @@ import click
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.cli.lazy import LazyGroup
 from lifeboat_daemon.cli.output import Output
+from lifeboat_keys.hardening import no_core_dumps
 
 _HERE = "lifeboat_daemon.cli"
 COMMANDS = {
@@ -59,7 +60,8 @@ def program(context: click.Context) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command and end the process with its exit status."""
+    """Run a command and end the process with its exit status. A crash must not write the key into a core file."""
+    no_core_dumps()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -68,6 +70,7 @@ def run(arguments: list[str]) -> int:
     output = Output(as_json="--json" in arguments)
     try:
         result = program.main(arguments, prog_name="lifeboat", standalone_mode=False)
+        sys.stdout.flush()
     except click.UsageError as error:
         _say_usage(output, error)
         return 2

@@ -8,6 +8,7 @@ import click
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import agent as agents
+from lifeboat_daemon import retention
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.report import ROOT_MISSING, CaptureReport
 from lifeboat_daemon.capture.run import capture
@@ -27,7 +28,7 @@ _LISTS = {
 @click.argument("names", metavar="[AGENT]...", nargs=-1)
 @session_command
 def sync(session: Session, names: tuple[str, ...]) -> int:
-    """Capture what changed, of every agent or of those named."""
+    """Capture what changed, of every agent or of those named; then let go what retention lets go."""
     chosen = [agents.find(session.context, name) for name in names] or agents.everyone(session.context)
     documents = []
     for agent in chosen:
@@ -43,7 +44,9 @@ def sync(session: Session, names: tuple[str, ...]) -> int:
 def _capture(session: Session, agent: Agent) -> dict[str, Any]:
     """One agent's capture; what fails for one does not keep the others from theirs."""
     try:
-        return report_document(agent, capture(session.context, agent))
+        report = capture(session.context, agent)
+        retention.thin_if_due(session.context, agent)
+        return report_document(agent, report)
     except LifeboatError as error:
         report = CaptureReport(agent.id, warnings=[f"{error.title}: {error.message}"])
         return {**report_document(agent, report), "state": "error", "fix": error.fix}

@@ -1,0 +1,160 @@
+"""How the program ends: exit status, and where the result and the errors go."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import cli_client
+import openclaw_workspaces
+import pytest
+
+from lifeboat_daemon.cli import program
+from lifeboat_daemon.cli.output import plain
+
+LIFEBOAT = Path(sysconfig.get_path("scripts")) / "lifeboat"
+
+
+def test_a_failure_is_a_json_document_on_standard_output_when_json_is_asked_for() -> None:
+    document = cli_client.run("timeline", "nobody", expect=1)
+    assert document["error"]["code"] == "unknown_agent"
+    assert set(document["error"]) == {"code", "title", "message", "fix", "retryable"}
+
+
+def test_a_failure_is_told_to_people_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.run(["timeline", "nobody"]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "nobody" in said.err and "What helps: " in said.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["timeline"], ["timeline", "a", "--wrong"], ["config", "set", "x"]]
+)
+def test_wrong_usage_ends_with_2_and_names_the_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.run(arguments) == 2
+    assert "--help" in capsys.readouterr().err
+
+
+def test_wrong_usage_is_json_too() -> None:
+    assert cli_client.run("nonsense", expect=2)["error"]["code"] == "usage"
+
+
+def test_an_error_nobody_foresaw_is_said_without_a_trace(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("the unforeseen")
+
+    monkeypatch.setattr("lifeboat_daemon.status.everyone", broken)
+    assert program.run(["status"]) == 1
+    said = capsys.readouterr().err
+    assert "RuntimeError: the unforeseen" in said and "Traceback" not in said
+
+
+def test_a_full_disk_is_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("lifeboat_daemon.status.everyone", full)
+    document = cli_client.run("status", expect=1)
+    assert document["error"]["code"] == "disk_full" and document["error"]["retryable"] is True
+
+
+def test_without_a_command_the_status_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.run([]) == 0
+    assert "no agent is protected yet" in capsys.readouterr().out
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    openclaw_workspaces.make_workspace(tmp_path / "workspace")
+    cli_client.run("agents", "add", tmp_path / "workspace")
+    command = f"{LIFEBOAT} agents show {tmp_path / 'workspace'} | true"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_escape_sequences_of_an_agent_do_not_reach_the_terminal() -> None:
+    assert plain("\x1b]0;owned\x07 text\x9b2J\r\n") == "\\x1b]0;owned\\x07 text\\x9b2J\\x0d\n"
+
+
+def test_a_restore_into_a_full_folder_asks_on_a_terminal_and_no_means_no(tmp_path: Path) -> None:
+    """A real terminal: the question is asked with Cancel as the default, and nothing is written."""
+    workspace = tmp_path / "workspace"
+    openclaw_workspaces.make_workspace(workspace)
+    agent = cli_client.run("agents", "add", workspace)
+    (workspace / "MEMORY.md").write_text("# Other\n")
+    ours, theirs = pty.openpty()
+    command = [str(LIFEBOAT), "restore", agent["id"]]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=os.environ) as process:
+        os.close(theirs)
+        os.write(ours, b"\n")
+        said = _read_all(ours)
+        status = process.wait(timeout=60)
+    assert "Write this? [y/N]" in said
+    assert status == program.INTERRUPTED
+    assert (workspace / "MEMORY.md").read_text() == "# Other\n"
+
+
+def _read_all(descriptor: int) -> str:
+    said = b""
+    while True:
+        try:
+            chunk = os.read(descriptor, 65536)
+        except OSError:
+            break
+        if not chunk:
+            break
+        said += chunk
+    os.close(descriptor)
+    return said.decode()
+
+
+def test_no_command_loads_the_dashboard_or_the_network() -> None:
+    code = (
+        "import sys; from lifeboat_daemon.cli import program; program.run(['--help'])\n"
+        "sys.exit(any(name in sys.modules for name in ('textual', 'httpx', 'keyring', 'sqlalchemy', 'pydantic')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_name_the_program(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.run(["completion", shell]) == 0
+    assert "_LIFEBOAT_COMPLETE" in capsys.readouterr().out
+
+
+def test_completion_offers_commands() -> None:
+    around = {**os.environ, "_LIFEBOAT_COMPLETE": "bash_complete", "COMP_WORDS": "lifeboat re", "COMP_CWORD": "1"}
+    done = subprocess.run([str(LIFEBOAT)], env=around, capture_output=True, text=True, timeout=60)
+    assert {"plain,records", "plain,restore"} <= set(done.stdout.split())
+
+
+def test_the_demonstration_holds_all_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.run(["demo", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["ok"] is True and len(document["chapters"]) == 9
+    assert not any(chapter["problems"] for chapter in document["chapters"])
+
+
+def test_the_demonstration_fails_when_a_byte_is_lost(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from lifeboat_daemon.demo import story
+
+    honest = story.restore
+
+    def careless(*arguments: object, **options: object) -> object:
+        report = honest(*arguments, **options)  # type: ignore[arg-type]
+        victim = Path(report.to) / "MEMORY.md"
+        victim.write_bytes(victim.read_bytes()[:-1])
+        return report
+
+    monkeypatch.setattr(story, "restore", careless)
+    assert program.run(["demo"]) == 1
+    assert "NOT SO: MEMORY.md differs" in capsys.readouterr().out
