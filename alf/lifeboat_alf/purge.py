@@ -96,10 +96,19 @@ def purge_file(
         plan = _plan(reader, list(dict.fromkeys(record_ids)), only=only, now=now)
         purged = _PurgedState(reader, plan)
         if not dry_run and out is not None:
-            with out.open("xb") as target:
-                write_snapshot(purged, target, keys=reader.keys)
+            _write(purged, out, reader.keys)
         audit = _audit(reader, plan, reason, requested_by or _primary_principal(reader), now)
         return Purged(audit, _counts(plan), purged.cut_files, purged.warnings)
+
+
+def _write(state: State, out: Path, keys: JsonObject | None) -> None:
+    """The new file, whole or not at all."""
+    try:
+        with out.open("xb") as target:
+            write_snapshot(state, target, keys=keys)
+    except BaseException:
+        out.unlink(missing_ok=True)
+        raise
 
 
 def _check(path: Path, out: Path | None, reason: str, *, dry_run: bool) -> None:
