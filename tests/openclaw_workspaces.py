@@ -93,10 +93,10 @@ openclaw memory search "tide tables"
 
 ## Sub-agents
 
-| Agent | Use for | Model |
-|---|---|---|
-| Scout | Research with sources, fact checks | orchard/oak-2 |
-| Scribe | Field reports from voice notes | meadow/mini-1 |
+| Agent | Use for | Capabilities | Model |
+|---|---|---|---|
+| Scout | Research with sources, fact checks | web research, citations | orchard/oak-2 |
+| Scribe | Field reports from voice notes | transcription | meadow/mini-1 |
 
 ## Tools
 

@@ -102,7 +102,8 @@ def test_sub_agents_come_from_the_configuration_and_from_agents_md(tmp_path: Pat
     assert list(roster) == ["Rover", "Scout", "Scribe"]
     assert roster["Rover"]["model_hints"] == {"primary_model": "meadow/mini-1", "last_model": "meadow/mini-1"}
     assert roster["Scout"]["routing_hints"] == "Research with sources, fact checks"
-    assert roster["Scout"] | {"agent_id": None, "status": "active", "capabilities": []} == roster["Scout"]
+    assert roster["Scout"]["capabilities"] == [{"name": "web research"}, {"name": "citations"}]
+    assert (roster["Scout"]["agent_id"], roster["Scout"]["status"]) == (None, "active")
 
 
 def test_sub_agents_may_stand_in_a_list() -> None:
@@ -127,7 +128,12 @@ def test_what_files_cannot_say_is_carried_over() -> None:
             "aieos_extensions": {"mbti": "INTJ"},
             "capabilities": [{"name": "writing", "credential_ids": ["c-1"], "priority": 1}, {"name": "sailing"}],
             "sub_agents": [
-                {"name": "Scout", "agent_id": "a-1", "performance_notes": "good", "capabilities": [{"name": "x"}]}
+                {
+                    "name": "Scout",
+                    "agent_id": "a-1",
+                    "performance_notes": "good",
+                    "capabilities": [{"name": "x"}, {"name": "citations", "priority": 1}],
+                }
             ],
         },
         "prose": {"custom_blocks": {"zeroclaw": "kept"}},
@@ -144,7 +150,8 @@ def test_what_files_cannot_say_is_carried_over() -> None:
     assert capabilities["Writing"] | {"credential_ids": ["c-1"], "priority": 1} == capabilities["Writing"]
     assert "sailing" in capabilities
     scout = by_name(found["structured"]["sub_agents"])["Scout"]
-    assert (scout["agent_id"], scout["performance_notes"], scout["capabilities"]) == ("a-1", "good", [{"name": "x"}])
+    assert (scout["agent_id"], scout["performance_notes"]) == ("a-1", "good")
+    assert scout["capabilities"] == [{"name": "web research"}, {"name": "citations", "priority": 1}]
 
 
 def test_what_files_said_and_say_no_longer_is_gone() -> None:

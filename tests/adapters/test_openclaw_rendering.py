@@ -86,9 +86,13 @@ def test_what_was_written_from_the_structure_reads_back_as_the_structure() -> No
     assert derived.derive("principals", again)["principals"][0]["profile"]["structured"] == profile["structured"]
 
 
-def test_an_agent_with_some_prose_gets_no_invented_files() -> None:
+def test_an_agent_with_some_prose_gets_only_the_files_its_structure_says_more_in() -> None:
     state = with_documents({"prose": {"identity_profile": "- **Name:** Ada\n"}, "structured": {"role": "pilot"}})
     assert set(render(state)) == {"IDENTITY.md"}
+    roster = {"names": {"primary": "Ada"}, "sub_agents": [{"name": "Scout", "capabilities": [], "status": "active"}]}
+    files = render(with_documents({"prose": {"soul": "# S\n"}, "structured": roster}))
+    assert set(files) == {"SOUL.md", "AGENTS.md"}
+    assert "Scout" in files["AGENTS.md"]
 
 
 def test_memories_go_to_the_file_of_their_kind() -> None:
@@ -116,6 +120,15 @@ def test_preferences_of_the_human_have_a_file_of_their_own() -> None:
     record = memory("likes tea", memory_type="preference", namespace="principal_context:p-1")
     state = with_documents(user={"structured": {"name": "Bo"}}).add_all([record])
     assert render(state)["memory/preferences.md"] == "likes tea"
+    (section,) = splitting.split(RAW + "memory/preferences.md", "likes tea") or []
+    assert section.fields["namespace"] == splitting.PRIMARY_PRINCIPAL_NAMESPACE
+
+
+def test_what_is_known_of_another_principal_finds_its_namespace_again() -> None:
+    namespace = "principal_context:0198f7a0-0000-7000-8000-00000000000b"
+    (path,) = render(MemoryState().add_all([memory("knows", namespace=namespace)]))
+    (section,) = splitting.split(RAW + path, "knows") or []
+    assert section.fields["namespace"] == namespace
 
 
 @pytest.mark.parametrize(

@@ -49,3 +49,16 @@ class StateFiles:
 
     def paths(self, prefix: str) -> Iterator[str]:
         return (entry.path for entry in self._state.entries(prefix))
+
+
+class Texts:
+    """A few files in memory (`contract.Files`)."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self._files = files
+
+    def read(self, path: str) -> bytes | None:
+        return self._files.get(path)
+
+    def paths(self, prefix: str) -> Iterator[str]:
+        return (path for path in sorted(self._files) if path.startswith(prefix))

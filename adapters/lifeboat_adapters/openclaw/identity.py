@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
 from lifeboat_adapters.openclaw import capabilities, config, heartbeat, overlay, paths, reading, subagents, synthesis
-from lifeboat_adapters.openclaw.documents import config_of, text_of
+from lifeboat_adapters.openclaw.documents import Texts, config_of, text_of
 
 JsonObject = dict[str, Any]
 
@@ -42,14 +42,27 @@ def derive(files: Files, previous: JsonObject | None, context: DerivationContext
     if not fresh and previous is None:
         return None
     # What Lifeboat wrote from the document itself says nothing new, so it cannot say that something is gone either.
-    merged = overlay.document(before, fresh, forget=not own)
-    names = merged.setdefault("structured", {}).setdefault("names", {})
-    if isinstance(names, dict):
-        names.setdefault("primary", context.installation.name)
-    return merged
+    merged = overlay.document(before, fresh, said=frozenset(_said(before, context)), forget=not own)
+    return _named(merged, context.installation.name)
 
 
 DERIVATION = Derivation("identity", reads, derive)
+
+
+def _named(document: JsonObject, name: str) -> JsonObject:
+    """An agent always has a name; the installation knows one when neither files nor document do."""
+    known = document.get("structured") or {}
+    names = known.get("names") or {}
+    if not isinstance(names, dict) or names.get("primary"):
+        return document
+    return {**document, "structured": {**known, "names": {**names, "primary": name}}}
+
+
+def _said(document: JsonObject, context: DerivationContext) -> Iterator[overlay.Path]:
+    """What the files said when the prose of a document was theirs."""
+    prose = document.get("prose") or {}
+    former = {paths.RAW + file: str(prose.get(name) or "").encode() for name, file in _PROSE.items()}
+    return overlay.leaves({"structured": overlay.without_empty(structured(Texts(former), context))})
 
 
 def structured(files: Files, context: DerivationContext, own: Collection[str] = ()) -> JsonObject:

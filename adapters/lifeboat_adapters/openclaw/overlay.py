@@ -23,15 +23,23 @@ NAMED_LISTS: Mapping[Path, frozenset[str]] = {
 }
 """Lists whose items are the same when their names are, and which of an item's fields the files can say."""
 
+_INNER = "capabilities"
 _GONE = object()
 
 
-def document(previous: JsonObject, fresh: JsonObject, *, forget: bool = True) -> JsonObject:
-    """A whole document from its `fresh` structured and prose parts. `forget`: remembered fields that the files no
-    longer say go."""
+def document(
+    previous: JsonObject, fresh: JsonObject, *, said: Collection[Path] = (), forget: bool = True
+) -> JsonObject:
+    """A whole document from its `fresh` structured and prose parts; `previous` itself when they change nothing.
+
+    `said` are fields that the files are known to have said beside the remembered ones. `forget`: those of them that
+    the files no longer say go.
+    """
     parts = ("structured", "prose")
     known = {key: previous[key] for key in parts if isinstance(previous.get(key), dict)}
-    merged = overlay(known, fresh, read_paths(previous) if forget else frozenset())
+    merged = overlay(known, fresh, read_paths(previous).union(said) if forget else frozenset())
+    if previous and merged == known:
+        return dict(previous)
     rest = {key: value for key, value in previous.items() if key not in parts}
     return {**rest, **merged, "source_format": RUNTIME, "raw_source": _remember(previous, fresh)}
 
@@ -77,9 +85,19 @@ def _merged_items(old: list[Any], new: list[Any], read: Collection[Path], path: 
 
 
 def _with_rest(old: Any, new: JsonObject, owned: frozenset[str]) -> JsonObject:
+    """An item with the fields that the files cannot say of it, or do not."""
     if not isinstance(old, dict):
         return new
-    return {**new, **{key: value for key, value in old.items() if key not in owned}}
+    carried = {key: value for key, value in old.items() if key not in owned and not new.get(key)}
+    return {**new, **carried} | _detailed(old.get(_INNER), new.get(_INNER))
+
+
+def _detailed(old: Any, new: Any) -> JsonObject:
+    """A sub-agent's capabilities as the files list them, each with what was known of it."""
+    if not new or not isinstance(old, list):
+        return {}
+    known = dict(_keyed(old))
+    return {_INNER: [{**known[key], **item} if isinstance(known.get(key), dict) else item for key, item in _keyed(new)]}
 
 
 def _keyed(items: list[Any]) -> Iterator[tuple[str, Any]]:
@@ -101,17 +119,18 @@ def read_paths(document: JsonObject) -> frozenset[Path]:
 
 def _remember(previous: JsonObject, fresh: JsonObject) -> JsonObject:
     """The `raw_source` that remembers what `fresh` says; the parts of other runtimes stay."""
-    read = sorted(list(path) for path in _leaves(fresh, ()))
+    read = sorted(list(path) for path in leaves(fresh))
     return {**(previous.get("raw_source") or {}), RUNTIME: {"read": read}}
 
 
-def _leaves(value: JsonObject, above: Path) -> Iterator[Path]:
+def leaves(value: JsonObject, above: Path = ()) -> Iterator[Path]:
+    """The paths of all fields of a document, and of the named items of its lists."""
     for key, item in value.items():
         path = (*above, key)
         if path in NAMED_LISTS:
             yield from ((*path, name) for name, _ in _keyed(item))
         elif isinstance(item, dict):
-            yield from _leaves(item, path)
+            yield from leaves(item, path)
         else:
             yield path
 

@@ -16,6 +16,12 @@ SOUL, IDENTITY, AGENTS, USER = "SOUL.md", "IDENTITY.md", "AGENTS.md", "USER.md"
 MEMORY, LEGACY_MEMORY = "MEMORY.md", "memory.md"
 TOOLS, HEARTBEAT, BOOT = "TOOLS.md", "HEARTBEAT.md", "BOOT.md"
 MEMORY_FOLDER = "memory/"
+PREFERENCES = "memory/preferences.md"
+"""What is known of the primary human beside USER.md."""
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_CONTEXT = re.compile(rf"principal_context:({_UUID})")
+_CONTEXT_FILE = re.compile(rf"memory/principals/({_UUID})\.md")
+
 CONFIG = "openclaw.json"
 
 CUSTOM_BLOCKS = {"tools_guidance": TOOLS, "heartbeat_checklist": HEARTBEAT, "boot_checklist": BOOT}
@@ -39,6 +45,18 @@ def in_workspace(path: str) -> str | None:
 def in_home(path: str) -> str | None:
     """The path in the state folder of an archive path, None for anything else."""
     return path[len(HOME) :] if path.startswith(HOME) else None
+
+
+def file_of_principal(namespace: str) -> str | None:
+    """The notes about a principal other than the primary human, from its namespace (ALF §3.3.2)."""
+    match = _CONTEXT.fullmatch(namespace)
+    return f"memory/principals/{match[1]}.md" if match else None
+
+
+def namespace_of_principal(relative: str) -> str | None:
+    """`file_of_principal`, backwards."""
+    match = _CONTEXT_FILE.fullmatch(relative)
+    return f"principal_context:{match[1]}" if match else None
 
 
 def day_of(path: str) -> date | None:

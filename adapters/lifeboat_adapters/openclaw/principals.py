@@ -51,9 +51,10 @@ def profile(text: str, before: JsonObject) -> JsonObject:
         return before
     prose = {"user_profile": text} if text.strip() else {}
     fresh = overlay.without_empty({"structured": structured(text), "prose": prose})
-    merged = overlay.document(before, fresh)
-    merged.setdefault("structured", {})["principal_type"] = "human"
-    return merged
+    former = str((before.get("prose") or {}).get("user_profile") or "")
+    said = overlay.leaves({"structured": overlay.without_empty(structured(former))})
+    merged = overlay.document(before, fresh, said=frozenset(said))
+    return merged if before else {**merged, "structured": {**merged.get("structured", {}), "principal_type": "human"}}
 
 
 def structured(text: str) -> JsonObject:

@@ -19,7 +19,6 @@ STRUCTURED, MERGED = "structured", "merged"
 
 _PROSE = {"soul": paths.SOUL, "identity_profile": paths.IDENTITY, "operating_instructions": paths.AGENTS}
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
-_PREFERENCES = "preferences"
 _LONGEST_NAME = 80
 
 
@@ -45,11 +44,11 @@ def _document(state: State, path: str) -> JsonObject:
 
 
 def identity_files(identity: JsonObject, files: StateFiles) -> dict[str, str]:
-    """SOUL, IDENTITY and AGENTS from prose, or all three from the structured fields when there is no prose at all."""
+    """SOUL, IDENTITY and AGENTS from prose; what prose does not tell from the structured fields."""
     prose = identity.get("prose") or {}
     texts = {file: str(prose.get(name) or "") for name, file in _PROSE.items()}
-    if identity and not any(text.strip() for text in texts.values()):
-        texts = {file: synthesis.MAKERS[name](identity) for name, file in _PROSE.items()}
+    made = _made_up_for(identity, texts)
+    texts |= {_PROSE[name]: synthesis.MAKERS[name](identity) for name in made}
     blocks = prose.get("custom_blocks") or {}
     held = (texts[paths.AGENTS], heartbeat.checklist(files))
     for name, file in paths.CUSTOM_BLOCKS.items():
@@ -57,6 +56,19 @@ def identity_files(identity: JsonObject, files: StateFiles) -> dict[str, str]:
         if not any(block and block in text for text in held):
             texts[file] = block
     return texts
+
+
+def _made_up_for(identity: JsonObject, texts: dict[str, str]) -> Iterator[str]:
+    """Which prose has to be made: all of it when there is none; else only where the structure says more."""
+    structured = identity.get("structured") or {}
+    absent = [name for name, file in _PROSE.items() if not texts[file].strip()]
+    if len(absent) == len(_PROSE):
+        yield from absent if identity else ()
+        return
+    if "identity_profile" in absent and (structured.get("role") or structured.get("goals")):
+        yield "identity_profile"
+    if "operating_instructions" in absent and structured.get("sub_agents"):
+        yield "operating_instructions"
 
 
 def _user_file(primary: JsonObject) -> dict[str, str]:
@@ -107,8 +119,8 @@ def file_for(record: JsonObject, primary: str = "") -> str:
         return f"{paths.MEMORY_FOLDER}{str(temporal.get('observed_at') or temporal.get('created_at'))[:10]}.md"
     namespace = str(record.get("namespace") or "default")
     if primary and namespace == f"principal_context:{primary}":
-        namespace = _PREFERENCES
-    return f"{paths.MEMORY_FOLDER}{_file_name(namespace)}.md"
+        return paths.PREFERENCES
+    return paths.file_of_principal(namespace) or f"{paths.MEMORY_FOLDER}{_file_name(namespace)}.md"
 
 
 def _is_note(path: str) -> bool:

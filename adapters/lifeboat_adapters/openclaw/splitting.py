@@ -104,6 +104,11 @@ def _fields_of_file(relative: str) -> JsonObject:
         return _base("summary", "memory_md")
     if relative == paths.USER:
         return _base("preference", "user_md", namespace=PRIMARY_PRINCIPAL_NAMESPACE)
+    if relative == paths.PREFERENCES:
+        return _base("preference", "memory_file", namespace=PRIMARY_PRINCIPAL_NAMESPACE)
+    context = paths.namespace_of_principal(relative)
+    if context is not None:
+        return _base("preference", "memory_file", namespace=context)
     folder = relative.split("/")[1] if relative.count("/") > 1 else None
     day = paths.day_of(relative)
     if folder == "dreaming":

@@ -29,7 +29,8 @@ def roster(values: JsonObject, native_id: str, agents_md: str) -> list[JsonObjec
     told = {helper["name"].casefold(): helper for helper in from_notes(agents_md)}
     for id, helper in from_config(values, native_id):
         known = told.pop(id.casefold(), None) or told.pop(helper["name"].casefold(), None) or {}
-        found[helper["name"].casefold()] = {**helper, **known, "name": helper["name"]}
+        told_too = {field: value for field, value in known.items() if value}
+        found[helper["name"].casefold()] = {**helper, **told_too, "name": helper["name"]}
     return [*found.values(), *told.values()]
 
 
@@ -42,7 +43,11 @@ def from_config(values: JsonObject, native_id: str) -> Iterator[tuple[str, JsonO
     for agent in config.agents(values):
         if agent.id != native_id and (agent.id in allowed or "*" in allowed):
             model = model_of(values, agent)
-            yield agent.id, _helper(agent.name or agent.id, config.text(agent.values, "identity", "theme"), None, model)
+            helper = _helper(agent.name or agent.id, config.text(agent.values, "identity", "theme"), None, model)
+            skills = config.get(agent.values, "skills")
+            if isinstance(skills, list):
+                helper["capabilities"] = [{"name": skill} for skill in skills if isinstance(skill, str) and skill]
+            yield agent.id, helper
 
 
 def model_of(values: JsonObject, agent: config.ConfiguredAgent | None) -> str | None:

@@ -58,7 +58,9 @@ def operating_instructions(document: JsonObject) -> str:
     rows = [_row(helper) for helper in helpers if helper.get("name")]
     if not rows:
         return ""
-    table = "| Agent | Description | Use for | Model | Status |\n|---|---|---|---|---|\n" + "".join(rows)
+    table = "| Agent | Description | Use for | Capabilities | Model | Status |\n|---|---|---|---|---|---|\n" + "".join(
+        rows
+    )
     return _text("# AGENTS.md", _section("Sub-agents", table))
 
 
@@ -121,8 +123,9 @@ def _capability(item: JsonObject) -> str:
 
 def _row(helper: JsonObject) -> str:
     hints = helper.get("model_hints") or {}
-    cells = (helper["name"], helper.get("description"), helper.get("routing_hints"), hints.get("last_model"))
-    return "| " + " | ".join(_cell(cell) for cell in (*cells, helper.get("status"))) + " |\n"
+    skills = "; ".join(str(skill.get("name")) for skill in helper.get("capabilities") or [])
+    cells = (helper["name"], helper.get("description"), helper.get("routing_hints"), skills)
+    return "| " + " | ".join(_cell(cell) for cell in (*cells, hints.get("last_model"), helper.get("status"))) + " |\n"
 
 
 def _cell(value: Any) -> str:
