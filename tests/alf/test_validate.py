@@ -300,8 +300,7 @@ def test_the_enums_of_the_published_schemas_are_those_known_here():
 
 
 def enums(schema):
-    if isinstance(schema, dict):
-        if isinstance(schema.get("enum"), list):
-            yield schema["enum"]
+    if isinstance(schema, dict) and isinstance(schema.get("enum"), list):
+        yield schema["enum"]
     for value in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
         yield from enums(value)
