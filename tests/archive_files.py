@@ -89,8 +89,3 @@ def edit(source: Path, target: Path, changed: Mapping[str, bytes | None]) -> Pat
             archive.writestr(name, data)
         archive.writestr("manifest.json", json.dumps(manifest, indent=2))
     return target
-
-
-def edit_lines(source: Path, target: Path, partition: str, records: list[Json]) -> Path:
-    """A copy of an archive with other records in one partition."""
-    return edit(source, target, {partition: b"".join(json.dumps(record).encode() + b"\n" for record in records)})

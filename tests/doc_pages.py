@@ -89,6 +89,7 @@ def _command_section(words: str, command: click.Command) -> str:
     lines = [f"## `lifeboat {words}`", "", f"`lifeboat {words} {usage}`".replace(" `", "`"), ""]
     lines += [_prose(command.help or ""), ""]
     options = [item for item in command.params if isinstance(item, click.Option) and not item.hidden]
+    options = [item for item in options if item.opts != ["--json"]]
     if options:
         lines += ["| option | what it does |", "|---|---|"]
         lines += [_option_row(item, context) for item in options]
@@ -139,10 +140,13 @@ def errors_page() -> str:
 
 
 def _meaning(cls: type[LifeboatError]) -> str:
-    """What the tree on top of its module says of a class."""
+    """What the tree on top of its module says of a class, else the first sentence of its own documentation."""
     tree = importlib.import_module(cls.__module__).__doc__ or ""
     found = re.search(rf"(?:\+-- |^){cls.__name__}[ ]{{2,}}(.+)", tree, flags=re.MULTILINE)
-    return found[1].strip() if found else ""
+    if found:
+        return found[1].strip()
+    own = cls.__dict__.get("__doc__") or ""
+    return re.sub(r"\s+", " ", own).split(". ")[0].strip().rstrip(".")
 
 
 def main() -> None:

@@ -12,6 +12,8 @@ from archive_files import ArchiveFile
 from cli_client import run
 from openclaw_workspaces import StateFolder
 
+from lifeboat_daemon.context import Context
+
 
 @pytest.fixture
 def openclaw(isolated_home: Path) -> StateFolder:
@@ -42,19 +44,20 @@ def export(tmp_path: Path) -> Export:
 
 
 @pytest.fixture
-def import_into(tmp_path: Path, isolated_home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+def import_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """`import_into("folder", archive)`: a workspace made from an archive on another machine of the same user.
 
     What runs afterwards runs on that machine too.
     """
+    keys = Context.open().home.keys_folder
+    Context.open().keys().ensure()
 
     def make(name: str, archive: Path | ArchiveFile, *options: str) -> Path:
         machine = tmp_path / name
-        keys = isolated_home / "lifeboat" / "keys"
-        (machine / "lifeboat").mkdir(parents=True, mode=0o700)
-        if keys.is_dir():
-            shutil.copytree(keys, machine / "lifeboat" / "keys")
+        machine.mkdir()
         monkeypatch.setenv("LIFEBOAT_HOME", str(machine / "lifeboat"))
+        home = Context.open().home
+        shutil.copytree(keys, home.keys_folder, dirs_exist_ok=True)
         folder = machine / "workspace"
         path = archive.path if isinstance(archive, ArchiveFile) else archive
         run("alf", "import", path, "--to", folder, "--accept-unsigned", *options)

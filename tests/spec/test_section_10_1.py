@@ -14,10 +14,10 @@ import pytest
 import reference
 from archive_files import ArchiveFile
 from cli_client import run
-from lifeboat_alf.validate import validate
 
 from lifeboat_alf import testing
 from lifeboat_alf.snapshot import write_snapshot
+from lifeboat_alf.validate import validate
 
 Json = dict[str, Any]
 LAYERS = {
@@ -105,12 +105,14 @@ def test_every_layer_of_an_export_is_valid_under_its_schema(agent: Path, tmp_pat
 
 
 def _with_record(snapshot: Path, change: Json, *drop: str) -> Path:
-    """The snapshot with its last record changed."""
+    """The snapshot with its last record changed, as a tool without signatures would write it."""
     archive = ArchiveFile(snapshot)
     partition = archive.partitions[-1]["file"]
     *kept, last = archive.lines(partition)
     changed = {key: value for key, value in {**last, **change}.items() if key not in drop}
-    return archive_files.edit_lines(snapshot, snapshot.with_name("edited.alf"), partition, [*kept, changed])
+    lines = b"".join(json.dumps(record).encode() + b"\n" for record in [*kept, changed])
+    unsigned: dict[str, bytes | None] = {"lifeboat/leaves.bin": None, "lifeboat/signature.json": None}
+    return archive_files.edit(snapshot, snapshot.with_name("edited.alf"), {**unsigned, partition: lines})
 
 
 @pytest.mark.parametrize(

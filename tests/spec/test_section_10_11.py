@@ -10,6 +10,8 @@ import pytest
 from archive_files import ArchiveFile
 from cli_client import run
 
+from lifeboat_alf.seams.clock import SystemClock
+
 Export = Callable[..., ArchiveFile]
 DAYS = ("2025-02-03", "2025-05-20", "2025-08-11", "2025-11-30")
 QUARTERS = ["2025-Q1", "2025-Q2", "2025-Q3", "2025-Q4"]
@@ -101,20 +103,34 @@ def test_a_deletion_of_a_sealed_record_is_a_tombstone_in_the_current_partition(w
     assert not [item for item in after.active if "Said on 2025-11-30" in item["content"]]
 
 
-def test_an_agent_can_switch_to_monthly_partitions(workspace: Path, export: Export) -> None:
+def test_an_agent_can_switch_to_monthly_partitions(
+    workspace: Path, export: Export, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The open quarter ends with the day of the switch; what comes after goes by the month."""
     before = export(workspace, "before.alf")
     run("config", "set", "memory.granularity", "monthly")
-    (workspace / "MEMORY.md").write_text("# Memory\n\n## New\n\nFrom now on by the month.\n")
+    (workspace / "MEMORY.md").write_text("# Memory\n\n## Old\n\nThe last of the quarter.\n")
+    run("sync")
+    _a_day_passes(monkeypatch)
+    (workspace / "MEMORY.md").write_text(
+        "# Memory\n\n## Old\n\nThe last of the quarter.\n\n## New\n\nFrom now on by the month.\n"
+    )
     run("sync")
     after = export(workspace, "after.alf")
     assert _sealed(after).items() >= _sealed(before).items()
-    found = after.record_with("by the month")
-    month = found["temporal"]["created_at"][:7]
-    current = after.partitions[-1]
+    month = after.record_with("by the month")["temporal"]["created_at"][:7]
+    *past, current = after.partitions
     assert current["file"] == f"memory/partitions/{month}.jsonl"
-    assert (current["from"], current["to"], current["sealed"]) == (f"{month}-01", None, False)
+    assert (current["from"][:7], current["to"], current["sealed"]) == (month, None, False)
+    assert all(item["sealed"] for item in past)
     assert run("alf", "validate", after.path, "--strict")["ok"]
     _assert_no_overlap(after)
+
+
+def _a_day_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, since_boot = SystemClock.now, SystemClock.since_boot
+    monkeypatch.setattr(SystemClock, "now", lambda clock: now(clock) + timedelta(days=1))
+    monkeypatch.setattr(SystemClock, "since_boot", lambda clock: since_boot(clock) + 86400)
 
 
 def _assert_no_overlap(archive: ArchiveFile) -> None:

@@ -85,7 +85,7 @@ def test_the_identity_version_of_every_record_survives(
     soul = openclaw.workspace / "SOUL.md"
     soul.write_text(soul.read_text() + "\nYou may now joke on Fridays.\n")
     memory = openclaw.workspace / "MEMORY.md"
-    memory.write_text(memory.read_text() + "\n### Fridays\n\nJokes are allowed.\n")
+    memory.write_text(memory.read_text() + "\n## Fridays\n\nJokes are allowed.\n")
     run("sync")
     first = export(openclaw.workspace, "first.alf")
     versions = {item["id"]: item["source"].get("identity_version") for item in first.records}

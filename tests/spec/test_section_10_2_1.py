@@ -29,7 +29,7 @@ def changed(agent: Path) -> Path:
     soul.write_text(soul.read_text().replace("calm", "brisk") + "\nYou answer before noon.\n")
     run("sync")
     memory = agent / "MEMORY.md"
-    memory.write_text(memory.read_text() + f"\n### Tides\n\n{NEW_FACT}\n")
+    memory.write_text(memory.read_text() + f"\n## Tides\n\n{NEW_FACT}\n")
     run("sync")
     return agent
 

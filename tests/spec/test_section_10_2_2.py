@@ -11,7 +11,7 @@ from archive_files import ArchiveFile
 from cli_client import run
 
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import MemoryState, record
+from lifeboat_alf.testing import MemoryState, identity, record
 
 Json = dict[str, Any]
 RoundTrip = Callable[[MemoryState], ArchiveFile]
@@ -31,12 +31,16 @@ def round_trip(tmp_path: Path, import_into: Callable[..., Path], export: Callabl
     return through
 
 
+def _agent() -> MemoryState:
+    return MemoryState().put_document("identity.json", identity())
+
+
 def _links(archive: ArchiveFile) -> dict[str, list[Json]]:
     return {item["content"]: item["related_records"] for item in archive.records if "related_records" in item}
 
 
 def test_links_of_well_known_relations_survive(round_trip: RoundTrip) -> None:
-    state = MemoryState()
+    state = _agent()
     target = state.add(record("The deploy failed on Friday."))
     links = [{"id": target.id, "relation": relation} for relation in WELL_KNOWN]
     state.add(record("Never deploy on Fridays.", memory_type="procedural", related_records=links))
@@ -44,7 +48,7 @@ def test_links_of_well_known_relations_survive(round_trip: RoundTrip) -> None:
 
 
 def test_custom_relations_survive_unchanged(round_trip: RoundTrip) -> None:
-    state = MemoryState()
+    state = _agent()
     target = state.add(record("The first draft."))
     links = [{"id": target.id, "relation": "x-graph:Weakened By ⟂", "weight": 0.25, "note": None}]
     state.add(record("The second draft.", related_records=links))
@@ -55,14 +59,14 @@ def test_both_directions_of_a_link_are_kept_independently(round_trip: RoundTrip)
     hot, mild = record("Likes spicy food."), record("Asked to avoid spicy food.")
     hot["related_records"] = [{"id": mild["id"], "relation": "contradicts"}]
     mild["related_records"] = [{"id": hot["id"], "relation": "contradicts", "since": "2026-11-01"}]
-    links = _links(round_trip(MemoryState().add_all([hot, mild])))
+    links = _links(round_trip(_agent().add_all([hot, mild])))
     assert links == {hot["content"]: hot["related_records"], mild["content"]: mild["related_records"]}
 
 
 def test_a_link_whose_target_was_purged_imports_without_error(
     tmp_path: Path, import_into: Callable[..., Path], export: Callable[..., ArchiveFile]
 ) -> None:
-    state = MemoryState()
+    state = _agent()
     target = state.add(record("The passport number is 0000."))
     state.add(record("Renew it in May.", related_records=[{"id": target.id, "relation": "related_to"}]))
     path, purged = tmp_path / "whole.alf", tmp_path / "purged.alf"
@@ -76,7 +80,8 @@ def test_a_link_whose_target_was_purged_imports_without_error(
 
 def test_links_survive_a_runtime_that_knows_no_links(round_trip: RoundTrip) -> None:
     """OpenClaw's files say nothing of links; the history that the import began does."""
-    state = MemoryState().put("raw/openclaw/MEMORY.md", b"# Memory\n\nThe harbour silts up.\n\nDredge in spring.\n")
+    state = _agent().put("raw/openclaw/MEMORY.md", b"# Memory\n\nThe harbour silts up.\n\nDredge in spring.\n")
+    state.put("raw/openclaw/SOUL.md", b"# Soul\n\nCurious and kind.\n")
     first = state.add(record("# Memory\n\nThe harbour silts up.\n\n"))
     links = [{"id": first.id, "relation": "derived_from"}]
     second = state.add(record("Dredge in spring.\n", related_records=links))

@@ -32,7 +32,7 @@ def story(openclaw: StateFolder, export: Callable[..., ArchiveFile]) -> Story:
     run("agents", "add", workspace)
     s0 = export(workspace, "s0.alf")
     memory = workspace / "MEMORY.md"
-    memory.write_text(memory.read_text() + f"\n### Ink\n\n{TOLD}\n")
+    memory.write_text(memory.read_text() + f"\n## Ink\n\n{TOLD}\n")
     (workspace / "memory/2026-02-11.md").unlink()
     project = workspace / "memory/projects/harbour-chart.md"
     project.write_text(project.read_text().replace("80 %", "85 %"))
@@ -86,7 +86,7 @@ def test_sequence_numbers_rise_over_consecutive_deltas(story: Story, export: Cal
     numbers = [story.delta.manifest["sync"]["new_sequence"]]
     for text in ("Ink was bought.", "Ink was spilled."):
         memory = story.workspace / "MEMORY.md"
-        memory.write_text(memory.read_text() + f"\n### {text}\n\n{text} Again.\n")
+        memory.write_text(memory.read_text() + f"\n## {text}\n\n{text} Again.\n")
         run("sync")
         delta = export(story.workspace, f"{text[:9]}.alf-delta", "--since", str(numbers[-1]))
         assert delta.manifest["sync"]["base_sequence"] == numbers[-1]

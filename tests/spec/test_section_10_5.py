@@ -26,7 +26,7 @@ def test_no_credential_stands_in_clear_in_an_archive(
     run("agents", "add", openclaw.workspace)
     archives = [export(openclaw.workspace, "whole.alf")]
     note = openclaw.workspace / "MEMORY.md"
-    note.write_text(note.read_text() + f"\n### Careless\n\nThe key is {SECRETS[0]}, do not tell.\n")
+    note.write_text(note.read_text() + f"\n## Careless\n\nThe key is {SECRETS[0]}, do not tell.\n")
     run("sync")
     archives.append(export(openclaw.workspace, "later.alf"))
     archives.append(export(openclaw.workspace, "later.alf-delta", "--since", "0"))

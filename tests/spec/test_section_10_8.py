@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from archive_files import ArchiveFile
+from cli_client import run
+from openclaw_workspaces import StateFolder
 
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState, identity
@@ -27,10 +29,21 @@ ROSTER: list[Json] = [
     {"agent_id": None, "name": "Typist", "capabilities": [], "status": "unavailable"},
 ]
 
+AGENTS_MD = """# AGENTS.md
+
+## Sub-agents
+
+| Agent | Use for | Model | Capabilities |
+|---|---|---|---|
+| Scout | Research with sources | example/large | web research, fact checks |
+"""
+
 
 def _with_roster(tmp_path: Path) -> Path:
     path = tmp_path / "manager.alf"
-    state = MemoryState().put_document("identity.json", identity(sub_agents=ROSTER))
+    document = identity(sub_agents=ROSTER)
+    del document["prose"]  # structured only, as other runtimes leave it
+    state = MemoryState(raw_sources=[]).put_document("identity.json", document)
     with path.open("wb") as out:
         write_snapshot(state, out)
     return path
@@ -41,14 +54,16 @@ def _roster(archive: ArchiveFile) -> list[Json]:
     return roster
 
 
-def test_the_roster_of_a_managing_agent_is_exported(agent: Path, export: Callable[..., ArchiveFile]) -> None:
-    roster = {item["name"]: item for item in _roster(export(agent))}
-    assert {"Scout", "Scribe", "Rover"} <= set(roster)
+def test_the_roster_of_a_managing_agent_is_exported(openclaw: StateFolder, export: Callable[..., ArchiveFile]) -> None:
+    (openclaw.workspace / "AGENTS.md").write_text(AGENTS_MD)
+    run("agents", "add", openclaw.workspace)
+    roster = {item["name"]: item for item in _roster(export(openclaw.workspace))}
+    assert set(roster) == {"Scout", "Rover"}
     scout = roster["Scout"]
-    assert "Research" in scout["routing_hints"]
-    assert scout["model_hints"]["primary_model"] == "orchard/oak-2"
-    assert scout["capabilities"]
-    assert roster["Rover"]["model_hints"]["primary_model"] == "meadow/mini-1"
+    assert scout["routing_hints"] == "Research with sources"
+    assert scout["model_hints"] == {"primary_model": "example/large", "last_model": "example/large"}
+    assert {item["name"] for item in scout["capabilities"]} == {"web research", "fact checks"}
+    assert roster["Rover"]["model_hints"]["primary_model"]
 
 
 def test_the_roster_survives_an_import_on_a_new_host(
@@ -68,7 +83,7 @@ def test_sub_agents_without_an_id_live_beside_those_with_one(
 
 
 def test_model_hints_survive(
-    agent: Path, export: Callable[..., ArchiveFile], import_into: Callable[..., Path], tmp_path: Path
+    export: Callable[..., ArchiveFile], import_into: Callable[..., Path], tmp_path: Path
 ) -> None:
     made = _roster(export(import_into("made", _with_roster(tmp_path)), "made-again.alf"))
     assert made[0]["model_hints"] == ROSTER[0]["model_hints"]

@@ -64,9 +64,11 @@ def test_the_runtimes_program_rebuilds_its_index(
 def test_an_unmapped_type_is_kept(
     tmp_path: Path, import_into: Callable[..., Path], export: Callable[..., ArchiveFile]
 ) -> None:
-    state = MemoryState()
+    state = MemoryState().put_document("identity.json", identity())
     state.add(record("Dreamt of herons.", memory_type="oneiric", category="night"))
-    (found,) = export(import_into("new", _written(state, tmp_path / "odd.alf")), "again.alf").records
+    found = export(import_into("new", _written(state, tmp_path / "odd.alf")), "again.alf").record_with(
+        "Dreamt of herons."
+    )
     assert (found["memory_type"], found["category"]) == ("oneiric", "night")
 
 

@@ -15,6 +15,6 @@ def test_a_delta_after_a_session_is_under_100_kilobytes(agent: Path, export: Cal
         "# 2026-02-13\n\n" + "\n".join(f"## Call {number}\n\nThe pilot said {number}.\n" for number in range(20))
     )
     memory = agent / "MEMORY.md"
-    memory.write_text(memory.read_text() + "\n### Pilots\n\nThey count.\n")
+    memory.write_text(memory.read_text() + "\n## Pilots\n\nThey count.\n")
     run("sync")
     assert export(agent, "d.alf-delta", "--since", "0").path.stat().st_size < 100_000

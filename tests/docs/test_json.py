@@ -1,0 +1,149 @@
+"""docs/json.md is the contract: every field that a command writes is in it, and every field in it is written."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import openclaw_workspaces
+import pytest
+from cli_client import run
+from openclaw_workspaces import StateFolder
+
+PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "json.md"
+Json = dict[str, Any]
+
+
+def _sections() -> dict[str, list[str]]:
+    """Documented fields by heading."""
+    found: dict[str, list[str]] = {}
+    for part in re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:]:
+        heading, _, text = part.partition("\n")
+        cells = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
+        fields = [cell for row in cells for cell in row[:-1] if not cell.startswith("| `agents ")]
+        found[heading] = [name for cell in fields for name in re.findall(r"`([^`]+)`", cell)]
+    return found
+
+
+def _fields(value: object, path: str = "") -> Iterator[str]:
+    """The paths of everything in a document; empty lists and objects count as fields themselves."""
+    if isinstance(value, dict) and value:
+        for name, item in value.items():
+            yield from _fields(item, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        yield f"{path}[]"
+        for item in value:
+            if isinstance(item, dict | list):
+                yield from _fields(item, f"{path}[]")
+    else:
+        yield path
+
+
+def _covers(documented: str, actual: str) -> bool:
+    """Whether a documented field stands for an actual one: the same, an object's part, or a key that varies."""
+    plain = documented.removesuffix(".*")
+    return (
+        actual in (plain, f"{plain}[]")
+        or actual.startswith((f"{plain}.", f"{plain}["))
+        or plain.startswith(f"{actual}")
+    )
+
+
+@pytest.fixture
+def openclaw(isolated_home: Path) -> StateFolder:
+    made = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw", large=True)
+    run("agents", "add", made.workspace)
+    memory = made.workspace / "MEMORY.md"
+    memory.write_text(memory.read_text() + "\n## Ink\n\nBuy ink for the plotter.\n")
+    run("sync")
+    return made
+
+
+def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]]:
+    """What every command writes, with the heading it is documented under."""
+    name, workspace = "Juniper", openclaw.workspace
+    yield "`lifeboat agents discover`", run("agents", "discover")
+    yield "An agent", run("agents", "show", name)
+    yield "An agent", run("agents", "pause", name)
+    yield "An agent", run("agents", "resume", name)
+    yield "An agent", run("agents", "accept", name)
+    yield "An agent", run("agents", "add", openclaw.workspaces["rover"])
+    yield "An agent", run("agents", "list")
+    yield "An agent", _cloned(workspace, folder / "clone")
+    yield "An agent", run("agents", "remove", folder / "clone", "--yes")
+    settings = run("config", "list")
+    yield "`lifeboat config list`, `get`, `set`", {**settings["settings"][0], "problem": settings["problem"]}
+    yield "`lifeboat config list`, `get`, `set`", run("config", "get", "cadence")
+    yield "`lifeboat config list`, `get`, `set`", run("config", "set", "cadence", "10m")
+    yield "`lifeboat status`", run("status")
+    yield "`lifeboat doctor`", run("doctor")
+    (workspace / "BOOT.md").write_text("# BOOT\n\n- Nothing.\n")
+    yield "`lifeboat sync`", run("sync")
+    yield "`lifeboat timeline`", run("timeline", name)
+    yield "`lifeboat diff`", run("diff", name, "0", "1")
+    hits = run("search", name, "plotter", "ink")
+    yield "`lifeboat search`", hits
+    yield "`lifeboat records show`", run("records", "show", name, hits["hits"][0]["id"])
+    yield "`lifeboat verify`", run("verify", name)
+    yield "`lifeboat restore`, `undo`, `alf import`", run("restore", name, "--to", folder / "new", "--dry-run")
+    yield "`lifeboat restore`, `undo`, `alf import`", run("restore", name, "--at", "0", "--yes")
+    yield "`lifeboat restore`, `undo`, `alf import`", run("undo", name)
+    yield from _file_documents(workspace, folder)
+
+
+def _cloned(workspace: Path, copy: Path) -> Json:
+    shutil.copytree(workspace, copy, symlinks=True)
+    return run("agents", "clone", "Juniper", copy)
+
+
+def _file_documents(workspace: Path, folder: Path) -> Iterator[tuple[str, Json]]:
+    one, two, delta = folder / "one.alf", folder / "two.alf", folder / "between.alf-delta"
+    run("alf", "export", "openclaw", workspace, "-o", one)
+    base = run("alf", "show", one)["sequence"]
+    (workspace / "SOUL.md").write_text("# Soul\n\nYou are Juniper, and you whistle.\n")
+    memory = workspace / "MEMORY.md"
+    memory.write_text(memory.read_text() + "\n## Whistling\n\nOnly outdoors.\n")
+    run("sync")
+    yield "`lifeboat alf export`", run("alf", "export", "openclaw", workspace, "-o", two)
+    run("alf", "export", "openclaw", workspace, "-o", delta, "--since", str(base))
+    yield "`lifeboat alf validate`", run("alf", "validate", two)
+    yield "`lifeboat alf show`", run("alf", "show", two)
+    yield "`lifeboat alf show`", run("alf", "show", delta)
+    yield "`lifeboat alf diff`", run("alf", "diff", one, two)
+    yield "`lifeboat alf apply`", run("alf", "apply", one, delta, "-o", folder / "applied.alf")
+    record = run("alf", "diff", one, two)["records"][0]["id"]
+    yield "`lifeboat alf purge`", run("alf", "purge", two, "--record", record, "--dry-run")
+    imported = run("alf", "import", two, "--to", folder / "imported")
+    yield "`lifeboat restore`, `undo`, `alf import`", imported
+
+
+def test_every_field_that_a_command_writes_is_documented(openclaw: StateFolder, tmp_path: Path) -> None:
+    sections = _sections()
+    missing = set()
+    for heading, document in _documents(openclaw, tmp_path):
+        for field in _fields(document):
+            if not any(_covers(documented, field) for documented in sections[heading]):
+                missing.add(f"{heading}: {field}")
+    assert sorted(missing) == []
+
+
+def test_every_documented_field_is_written(openclaw: StateFolder, tmp_path: Path) -> None:
+    written: dict[str, set[str]] = {}
+    for heading, document in _documents(openclaw, tmp_path):
+        written.setdefault(heading, set()).update(_fields(document))
+    unwritten = set()
+    for heading, found in written.items():
+        for documented in _sections()[heading]:
+            beginning = documented.removesuffix(".*").split("[]")[0]
+            if not any(field.split("[]")[0].startswith(beginning) for field in found):
+                unwritten.add(f"{heading}: {documented}")
+    assert sorted(unwritten) == []
+
+
+def test_a_failed_command_writes_one_error(isolated_home: Path) -> None:
+    error = run("timeline", "nobody", expect=1)["error"]
+    assert set(error) == {"code", "title", "message", "fix", "retryable"}
+    assert error["code"] == "unknown_agent"
