@@ -168,6 +168,20 @@ def test_deriving_twice_changes_nothing(tmp_path: Path) -> None:
         assert derived.derive(document, files, first, installed) == {**first}
 
 
+def test_a_workspace_alone_does_not_say_that_configuration_skills_and_heartbeat_are_gone(tmp_path: Path) -> None:
+    files, installed = of_layout(tmp_path, workspaces.NEW)
+    first = derived.derive("identity", files, None, installed)
+    alone = FileMap({path: data for path, data in files.files.items() if path.startswith(RAW)})
+    assert derived.derive("identity", alone, first) == first
+    alone.files[RAW + "SOUL.md"] = b"# Another\n"
+    edited = derived.derive("identity", alone, first)
+    assert edited["structured"] == first["structured"]
+    back = {path: data for path, data in files.files.items() if "/skills/" not in path}
+    assert "invoices" not in by_name(
+        derived.derive("identity", FileMap(back), edited, installed)["structured"]["capabilities"]
+    )
+
+
 def test_a_file_that_was_made_from_the_structure_is_not_taken_for_prose() -> None:
     previous = {"structured": {"names": {"primary": "Ada"}, "role": "pilot", "goals": ["fly"]}}
     made = {

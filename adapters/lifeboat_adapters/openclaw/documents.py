@@ -62,3 +62,17 @@ class Texts:
 
     def paths(self, prefix: str) -> Iterator[str]:
         return (path for path in sorted(self._files) if path.startswith(prefix))
+
+
+class Only:
+    """The files under one prefix (`contract.Files`)."""
+
+    def __init__(self, files: Files, prefix: str) -> None:
+        self._files = files
+        self._prefix = prefix
+
+    def read(self, path: str) -> bytes | None:
+        return self._files.read(path) if path.startswith(self._prefix) else None
+
+    def paths(self, prefix: str) -> Iterator[str]:
+        return (path for path in self._files.paths(prefix) if path.startswith(self._prefix))

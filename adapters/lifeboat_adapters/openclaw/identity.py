@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any
 
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
 from lifeboat_adapters.openclaw import capabilities, config, heartbeat, overlay, paths, reading, subagents, synthesis
-from lifeboat_adapters.openclaw.documents import Texts, config_of, text_of
+from lifeboat_adapters.openclaw.documents import Only, Texts, config_of, text_of
 
 JsonObject = dict[str, Any]
 
@@ -23,6 +23,7 @@ _READ = frozenset(
         paths.CRON_SCRATCH,
     )
 )
+_HEARTBEAT = ("prose", "custom_blocks", "heartbeat_checklist")
 _GOALS = re.compile(r"\b(goals?|objectives?|mission|motivations?)\b")
 _TOOLS = re.compile(r"tools")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
@@ -38,12 +39,20 @@ def derive(files: Files, previous: JsonObject | None, context: DerivationContext
     """The identity document, without id, version and time."""
     before = previous or {}
     own = {name for name, file in _PROSE.items() if synthesis.is_own(name, text_of(files, paths.RAW + file), before)}
-    fresh = overlay.without_empty({"structured": structured(files, context, own), "prose": prose(files, own)})
+    fresh = _fresh(files, context, own)
     if not fresh and previous is None:
         return None
+    alone = set(overlay.leaves(_fresh(Only(files, paths.RAW), context, own)))
+    outside = set(overlay.leaves(fresh)) - alone
     # What Lifeboat wrote from the document itself says nothing new, so it cannot say that something is gone either.
-    merged = overlay.document(before, fresh, said=frozenset(_said(before, context)), forget=not own)
-    return _named(merged, context.installation.name)
+    said = frozenset() if own else _said(before, context, elsewhere=any(files.paths(paths.HOME)))
+    if files.read(paths.CRON_JOBS) is None:
+        said -= {_HEARTBEAT}
+    return _named(overlay.document(before, fresh, said=said, elsewhere=outside), context.installation.name)
+
+
+def _fresh(files: Files, context: DerivationContext, own: Collection[str]) -> JsonObject:
+    return overlay.without_empty({"structured": structured(files, context, own), "prose": prose(files, own)})
 
 
 DERIVATION = Derivation("identity", reads, derive)
@@ -58,11 +67,14 @@ def _named(document: JsonObject, name: str) -> JsonObject:
     return {**document, "structured": {**known, "names": {**names, "primary": name}}}
 
 
-def _said(document: JsonObject, context: DerivationContext) -> Iterator[overlay.Path]:
-    """What the files said when the prose of a document was theirs."""
+def _said(document: JsonObject, context: DerivationContext, *, elsewhere: bool) -> frozenset[overlay.Path]:
+    """What the files said: as remembered, and as the prose says that was theirs. What came from the state folder
+    counts only where there is one."""
     prose = document.get("prose") or {}
     former = {paths.RAW + file: str(prose.get(name) or "").encode() for name, file in _PROSE.items()}
-    return overlay.leaves({"structured": overlay.without_empty(structured(Texts(former), context))})
+    told = overlay.leaves({"structured": overlay.without_empty(structured(Texts(former), context))})
+    outside = overlay.read_paths(document, elsewhere=True)
+    return overlay.read_paths(document).union(told, outside) if elsewhere else overlay.read_paths(document) | set(told)
 
 
 def structured(files: Files, context: DerivationContext, own: Collection[str] = ()) -> JsonObject:

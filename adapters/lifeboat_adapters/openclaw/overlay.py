@@ -24,24 +24,25 @@ NAMED_LISTS: Mapping[Path, frozenset[str]] = {
 """Lists whose items are the same when their names are, and which of an item's fields the files can say."""
 
 _INNER = "capabilities"
+_READ, _ELSEWHERE = "read", "read_elsewhere"
 _GONE = object()
 
 
 def document(
-    previous: JsonObject, fresh: JsonObject, *, said: Collection[Path] = (), forget: bool = True
+    previous: JsonObject, fresh: JsonObject, *, said: Collection[Path] = (), elsewhere: Collection[Path] = ()
 ) -> JsonObject:
     """A whole document from its `fresh` structured and prose parts; `previous` itself when they change nothing.
 
-    `said` are fields that the files are known to have said beside the remembered ones. `forget`: those of them that
-    the files no longer say go.
+    What was `said`, and is no longer, goes. `elsewhere` are fields of `fresh` that come from outside the workspace:
+    they are remembered apart, because a workspace alone does not say that they are gone.
     """
     parts = ("structured", "prose")
     known = {key: previous[key] for key in parts if isinstance(previous.get(key), dict)}
-    merged = overlay(known, fresh, read_paths(previous).union(said) if forget else frozenset())
+    merged = overlay(known, fresh, said)
     if previous and merged == known:
         return dict(previous)
     rest = {key: value for key, value in previous.items() if key not in parts}
-    return {**rest, **merged, "source_format": RUNTIME, "raw_source": _remember(previous, fresh)}
+    return {**rest, **merged, "source_format": RUNTIME, "raw_source": _remember(previous, fresh, elsewhere)}
 
 
 def overlay(previous: JsonObject, fresh: JsonObject, read: Collection[Path], above: Path = ()) -> JsonObject:
@@ -77,11 +78,13 @@ def _carried(old: Any, read: Collection[Path], path: Path) -> Any:
 
 
 def _merged_items(old: list[Any], new: list[Any], read: Collection[Path], path: Path) -> list[Any]:
-    """The files' items in their order, each with what files cannot say of it; then items that never were in files."""
+    """The files' items, each with what files cannot say of it, and items that never were in files. Known items keep
+    their order, so that a file that is not there for a while changes nothing."""
     before = dict(_keyed(old))
     now = dict(_keyed(new))
-    kept = [item for key, item in before.items() if key not in now and (*path, key) not in read]
-    return [_with_rest(before.get(key), item, NAMED_LISTS[path]) for key, item in now.items()] + kept
+    kept = [key for key in before if key in now or (*path, key) not in read]
+    order = dict.fromkeys((*kept, *now))
+    return [_with_rest(before.get(key), now[key], NAMED_LISTS[path]) if key in now else before[key] for key in order]
 
 
 def _with_rest(old: Any, new: JsonObject, owned: frozenset[str]) -> JsonObject:
@@ -110,17 +113,24 @@ def _keyed(items: list[Any]) -> Iterator[tuple[str, Any]]:
         yield key if seen[key] == 1 else f"{key} {seen[key]}", item
 
 
-def read_paths(document: JsonObject) -> frozenset[Path]:
-    """Which fields of a document came from OpenClaw's files, as it remembers."""
+def read_paths(document: JsonObject, *, elsewhere: bool = False) -> frozenset[Path]:
+    """Which fields of a document came from files of the workspace, as it remembers; with `elsewhere` from outside."""
     own = (document.get("raw_source") or {}).get(RUNTIME)
-    remembered = own.get("read") if isinstance(own, dict) else None
+    remembered = own.get(_ELSEWHERE if elsewhere else _READ) if isinstance(own, dict) else None
     return frozenset(tuple(map(str, path)) for path in remembered or [] if isinstance(path, list))
 
 
-def _remember(previous: JsonObject, fresh: JsonObject) -> JsonObject:
-    """The `raw_source` that remembers what `fresh` says; the parts of other runtimes stay."""
-    read = sorted(list(path) for path in leaves(fresh))
-    return {**(previous.get("raw_source") or {}), RUNTIME: {"read": read}}
+def _remember(previous: JsonObject, fresh: JsonObject, elsewhere: Collection[Path]) -> JsonObject:
+    """The `raw_source` that remembers what `fresh` says and from where; the parts of other runtimes stay. What is
+    known to come from elsewhere is not forgotten while nothing from there can be read."""
+    every = set(leaves(fresh))
+    outside = set(elsewhere) or read_paths(previous, elsewhere=True) - every
+    own = {_READ: _listed(every - outside), **({_ELSEWHERE: _listed(outside)} if outside else {})}
+    return {**(previous.get("raw_source") or {}), RUNTIME: own}
+
+
+def _listed(paths: Collection[Path]) -> list[list[str]]:
+    return sorted(list(path) for path in paths)
 
 
 def leaves(value: JsonObject, above: Path = ()) -> Iterator[Path]:

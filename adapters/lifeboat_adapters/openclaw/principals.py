@@ -53,7 +53,7 @@ def profile(text: str, before: JsonObject) -> JsonObject:
     fresh = overlay.without_empty({"structured": structured(text), "prose": prose})
     former = str((before.get("prose") or {}).get("user_profile") or "")
     said = overlay.leaves({"structured": overlay.without_empty(structured(former))})
-    merged = overlay.document(before, fresh, said=frozenset(said))
+    merged = overlay.document(before, fresh, said=overlay.read_paths(before).union(said))
     return merged if before else {**merged, "structured": {**merged.get("structured", {}), "principal_type": "human"}}
 
 
