@@ -12,12 +12,13 @@ from lifeboat_alf import ids, times
 from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon.agent import Agent, everyone, find, read, save, write_setting
 from lifeboat_daemon.capture import guard
+from lifeboat_daemon.capture.look import MOUNTS, ROOT
 from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AgentError, AlreadyProtected, WorkspaceRefused
 from lifeboat_daemon.locks import agent_lock, home_lock
-from lifeboat_daemon.state_db import throw_away
+from lifeboat_daemon.state_db import StateDb, throw_away
 
 KEPT_FOR = timedelta(days=30)
 REMOVED = ".removed-"
@@ -208,10 +209,13 @@ def resume(context: Context, agent: Agent) -> Agent:
 
 
 def accept(context: Context, agent: Agent) -> bool:
-    """Say that what was removed may go: nothing is held any more. False when nothing was."""
+    """Say that what was removed may go, and that the workspace is the right one. False when nothing was held."""
     with agent_lock(context, agent.id, "accept"), context.vault(agent.id) as vault:
         held = vault.get(guard.DECISION)
         head = vault.head()
+        with StateDb.open(context.home.state_file(agent.id), vault.id) as db:
+            db.put(ROOT, None)
+            db.put(MOUNTS, None)
         if head is not None:
             vault.set(guard.ACCEPTED, {"sequence": head.number, "time": context.now()}, kind="accepted")
         if held is None:

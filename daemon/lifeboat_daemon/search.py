@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from lifeboat_alf import codec, layout, records
+from lifeboat_alf import codec, layout, metas, records
 from lifeboat_alf.effective import in_append_order, visible_records
-from lifeboat_alf.state import Changes, Record, State
+from lifeboat_alf.state import Changes, Entry, Record, State
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.state_db import StateDb
@@ -74,6 +74,9 @@ def catch_up(db: StateDb, vault: Vault) -> None:
 
 def _apply(db: StateDb, changes: Changes) -> None:
     _put_records(db, (change.record for change in changes.records))
+    for change in changes.entries:
+        db.connection.execute("delete from listed where path = ?", (change.path,))
+    _put_listed(db, (change.entry for change in changes.entries if change.entry is not None))
     artifacts = [change for change in changes.entries if change.path.startswith(layout.ARTIFACTS)]
     gone = [(change.path,) for change in artifacts if change.entry is None]
     db.connection.executemany("delete from artifact where path = ?", gone)
@@ -82,7 +85,7 @@ def _apply(db: StateDb, changes: Changes) -> None:
 
 def _rebuild(db: StateDb, state: State) -> None:
     """From nothing: in bulk, the full text at the end."""
-    for table in ("memory", "successor", "artifact"):
+    for table in ("memory", "successor", "artifact", "listed"):
         db.connection.execute(f"delete from {table}")
     marked = (records.parse(item.line) for item in in_append_order(state) if b'"supersedes"' in item.line)
     links = [(one["id"], one["supersedes"]) for one in marked if one.get("supersedes")]
@@ -91,6 +94,12 @@ def _rebuild(db: StateDb, state: State) -> None:
     db.connection.executemany(_ADD_MEMORY, (_row(item.record) for item in visible_records(state)))
     db.connection.execute("insert into words(words) values ('rebuild')")
     _put_artifacts(db, (entry.path for entry in state.entries(layout.ARTIFACTS)))
+    _put_listed(db, state.entries(layout.RAW))
+
+
+def _put_listed(db: StateDb, entries: Iterable[Entry]) -> None:
+    rows = ((one, entry.path) for entry in entries for one in entry.meta.get(metas.RECORDS, ()))
+    db.connection.executemany("insert or replace into listed values (?, ?)", rows)
 
 
 def _put_artifacts(db: StateDb, paths: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from lifeboat_alf import codec
 from lifeboat_daemon.seen import Known, StatKey
 
-VERSION = 2
+VERSION = 3
 _TABLES = """
 create table fact(key text primary key, value text not null) without rowid;
 create table seen(native blob primary key, path text not null, size integer not null, mtime_ns integer not null,
@@ -22,10 +22,13 @@ create table seen(native blob primary key, path text not null, size integer not 
 create table large(path text primary key, size integer not null, captured_at text not null) without rowid;
 create table artifact(path text primary key, name text not null) without rowid;
 create index artifact_name on artifact(name);
+create table listed(id text primary key, path text not null) without rowid;
+create index listed_path on listed(path);
 create table successor(id text primary key, supersedes text not null, place integer not null) without rowid;
 create index successor_of on successor(supersedes, place);
 create table memory(number integer primary key, id text not null unique, content text not null, origin text not null,
     type text not null, namespace text not null, tags text not null, identity_version integer);
+create index memory_origin on memory(origin);
 create virtual table words using fts5(content, origin, type, content='memory', content_rowid='number',
     tokenize="unicode61 remove_diacritics 2");
 """
@@ -133,6 +136,18 @@ class StateDb:
         """Archive paths of the artifacts with a file name (folded)."""
         rows = self.connection.execute("select path from artifact where name = ? order by path", (name.casefold(),))
         return [row[0] for row in rows]
+
+    def is_listed(self, record_id: str) -> bool:
+        """Whether a file of the head lists a record among its memories."""
+        return self.connection.execute("select 1 from listed where id = ?", (record_id,)).fetchone() is not None
+
+    def unlisted_of(self, origin: str) -> list[tuple[str, str]]:
+        """Memories that came from a file of this name and stand in no file's list: id and text."""
+        rows = self.connection.execute(
+            "select id, content from memory where origin = ? and id not in (select id from listed) order by number",
+            (origin,),
+        )
+        return list(rows)
 
     def winner(self, record_id: str) -> str:
         """The id of the record that counts in a chain that goes through `record_id` (forwards)."""

@@ -7,6 +7,7 @@ import socket
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -213,6 +214,40 @@ def test_an_unreadable_file_keeps_its_last_version_and_the_rest_goes_on(refusing
     assert ada.kept() == ada.tree()
 
 
+class Mounted(SystemFiles):
+    """`memory/` is another file system while `mounted`, and an empty folder else."""
+
+    mounted = True
+
+    def scan(self, folder):  # type: ignore[no-untyped-def]
+        if os.fspath(folder).endswith("/workspace/memory") and not self.mounted:
+            return []
+        return [self._entry(entry) for entry in super().scan(folder)]
+
+    def _entry(self, entry: os.DirEntry[str]) -> Any:
+        if entry.name != "memory" or not self.mounted:
+            return entry
+        found = entry.stat(follow_symlinks=False)
+        moved = os.stat_result((found.st_mode, found.st_ino, found.st_dev + 1, *found[3:10]))
+        return SimpleNamespace(
+            name=entry.name, path=entry.path, is_dir=entry.is_dir, stat=lambda follow_symlinks: moved
+        )
+
+
+def test_an_unmounted_folder_in_the_workspace_is_no_deletion(tmp_path: Path) -> None:
+    files = Mounted()
+    ada = Protected(tmp_path, files=files)
+    ada.write("memory/2026-11-01.md", "# Day\n")
+    ada.add()
+    ada.capture()
+    files.mounted = False
+    report = ada.capture()
+    assert report.outcome == "unchanged" and report.unread_files == 1
+    assert "memory/2026-11-01.md" in ada.kept()
+    files.mounted = True
+    assert ada.capture().complete
+
+
 def test_a_missing_workspace_is_not_captured(ada: Protected, tmp_path: Path) -> None:
     ada.workspace.rename(tmp_path / "elsewhere")
     report = ada.capture()
@@ -238,6 +273,19 @@ def test_another_folder_in_its_place_is_not_captured_until_most_is_back(ada: Pro
     for number in range(6):
         ada.write(f"memory/note{number}.md", f"# Note {number}\n")
     assert ada.capture().changed
+    assert ada.kept() == ada.tree()
+
+
+def test_another_folder_in_its_place_is_captured_when_the_user_accepts_it(ada: Protected, tmp_path: Path) -> None:
+    for number in range(6):
+        ada.write(f"memory/note{number}.md", f"# Note {number}\n")
+    ada.capture()
+    ada.workspace.rename(tmp_path / "elsewhere")
+    ada.write("SOUL.md", "# Soul\n\nA fresh template.\n")
+    assert ada.capture().outcome == "root_missing"
+    agents.accept(ada.context, ada.agent)
+    report = ada.capture()
+    assert report.changed and report.held is not None
     assert ada.kept() == ada.tree()
 
 

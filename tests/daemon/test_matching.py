@@ -11,7 +11,11 @@ from lifeboat_daemon.capture.matching import EDITED, REVIVED, SAME, File, Headin
 
 def run(*files: File, dead: dict[str, str] | None = None, headings: list[Heading] | None = None) -> None:
     left = dict(dead or {})
-    matching.match(files, lambda text: left.pop(text, None), lambda file: headings or [()] * len(file.old))
+    matching.match(
+        files,
+        lambda text: Match(left.pop(text), REVIVED) if text in left else None,
+        lambda file: headings or [()] * len(file.old),
+    )
 
 
 def file(old: str, new: str, path: str = "a") -> File:

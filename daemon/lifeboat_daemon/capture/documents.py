@@ -81,7 +81,7 @@ class Documents:
         if old is not None and _without(old, _VERSIONED) == new:
             return
         if old is not None:
-            self._keep(layout.identity_history(old["version"]), old)
+            self._put(layout.identity_history(old["version"]), old)
         identity_id = self._about.ids("identity") if old is None else old["id"]
         version = 1 if old is None else old["version"] + 1
         self._put(layout.IDENTITY, self._stamp({"id": identity_id, "agent_id": self._about.agent_id}, version, new))
@@ -98,8 +98,15 @@ class Documents:
         document = {**(said or {}), "principals": []}
         for principal in (said or {}).get("principals", []):
             document["principals"].append(self._principal(principal, before))
+        self._keep_departed(before, {one["id"] for one in document["principals"]})
         if document != old:
             self._put(layout.PRINCIPALS, document)
+
+    def _keep_departed(self, before: dict[str, JsonObject], here: set[str]) -> None:
+        for principal_id, principal in before.items():
+            profile = principal.get("profile")
+            if principal_id not in here and profile:
+                self._put(layout.profile_history(profile["id"], profile["version"]), profile)
 
     def _principal(self, said: JsonObject, before: dict[str, JsonObject]) -> JsonObject:
         principal_id = said.get("id") or self._about.ids("principal", "primary")
@@ -108,14 +115,11 @@ class Documents:
         if old is not None and _without(old, _PROFILE) == new:
             return {"id": principal_id, **said, "profile": old}
         if old is not None:
-            self._keep(layout.profile_history(old["id"], old["version"]), old)
+            self._put(layout.profile_history(old["id"], old["version"]), old)
         profile_id = self._about.ids("profile", principal_id) if old is None else old["id"]
         ids = {"id": profile_id, "agent_id": self._about.agent_id, "principal_id": principal_id}
         version = 1 if old is None else old["version"] + 1
         return {"id": principal_id, **said, "profile": self._stamp(ids, version, new)}
-
-    def _keep(self, path: str, document: JsonObject) -> None:
-        self._put(path, document)
 
     def _put(self, path: str, document: JsonObject) -> None:
         meta = self._overlay.meta(path) or {}

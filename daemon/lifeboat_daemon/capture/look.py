@@ -20,7 +20,7 @@ from lifeboat_daemon.capture.scan import FOLDER, Scan
 from lifeboat_daemon.capture.session import Session
 from lifeboat_daemon.seen import Known, StatKey
 
-RULES, ROOT, IGNORE = "rules", "root", "ignore"
+RULES, ROOT, IGNORE, MOUNTS = "rules", "root", "ignore", "mounts"
 _NEVER_SEEN = StatKey(-1, -1, -1, -1, 0)
 
 
@@ -63,6 +63,7 @@ def look(session: Session, *, full: bool) -> Look | None:
         ignore.parse(text),
         known if trusted and session.db.get(RULES) == rules else {},
     )
+    found.miss(session.db.get(MOUNTS) or ())
     seen = Look(adapter, installation, roots, found, known, trusted, text, rules, started_ns)
     return None if _is_missing(session, seen) else seen
 

@@ -45,14 +45,22 @@ class Match(NamedTuple):
 
 SAME, EDITED, REVIVED = "same", "edited", "revived"
 
+Revivable = Callable[[str], Match | None]
+"""What a text is that no changed file held: a memory that was deleted lately (revived), or one that came from elsewhere
+and that no file lists yet (same)."""
+
 
 @dataclass(slots=True)
 class File:
-    """One changed file: what it held, what it holds, and what has been decided (`found`, by place in `new`)."""
+    """One changed file: what it held, what it holds, and what has been decided (`found`, by place in `new`).
+
+    `adopting`: the file listed nothing; its old memories only came from a file of this name, and are no loss.
+    """
 
     path: str
     old: list[Old]
     new: list[New]
+    adopting: bool = False
     found: dict[int, Match] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
 
@@ -71,11 +79,8 @@ Headings = Callable[[File], list[Heading]]
 """The headings of a file's old sections, in their order: computed only when they are asked for."""
 
 
-def match(files: Sequence[File], revivable: Callable[[str], str | None], headings: Headings) -> None:
-    """Decide every section of every changed file. What stays in `left_old` is gone, in `left_new` is new.
-
-    `revivable` gives the id of a memory with exactly this text that was deleted lately.
-    """
+def match(files: Sequence[File], revivable: Revivable, headings: Headings) -> None:
+    """Decide every section of every changed file. What stays in `left_old` is gone, in `left_new` is new."""
     for file in files:
         _same_bytes(file)
     _moved(files)
@@ -114,11 +119,11 @@ def _moved(files: Sequence[File]) -> None:
                 source.taken.add(old.id)
 
 
-def _revived(file: File, revivable: Callable[[str], str | None]) -> None:
+def _revived(file: File, revivable: Revivable) -> None:
     for place in file.left_new():
-        dead = revivable(file.new[place].content)
-        if dead is not None:
-            file.decide(place, dead, REVIVED)
+        found = revivable(file.new[place].content)
+        if found is not None:
+            file.decide(place, *found)
 
 
 def _edited(file: File, headings: list[Heading]) -> None:

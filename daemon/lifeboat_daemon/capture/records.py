@@ -14,7 +14,7 @@ from lifeboat_alf import lifecycle, metas, records, times
 from lifeboat_alf.lifecycle import Scribe
 from lifeboat_alf.state import Record, State
 from lifeboat_daemon.capture import matching
-from lifeboat_daemon.capture.matching import EDITED, REVIVED, File, Match, New, Old
+from lifeboat_daemon.capture.matching import EDITED, REVIVED, SAME, File, Match, New, Old
 from lifeboat_daemon.capture.overlay import Overlay
 
 JsonObject = dict[str, Any]
@@ -25,12 +25,15 @@ PRIMARY = "{primary}"
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What records needs to know of the past. `with_content`: ids whose record has exactly this text; `winner`: the id
-    that counts in a record's chain; `forgotten`: ids whose text stands in a file although the user dropped them."""
+    """What a capture needs to know of the past. `with_content`: ids whose record has exactly this text; `winner`: the
+    id that counts in a chain; `is_listed`, `unlisted_of`: see `StateDb`; `forgotten`: ids whose text stands in a file
+    although the user dropped them."""
 
     head: State | None
     with_content: Callable[[str], list[str]]
     winner: Callable[[str], str]
+    is_listed: Callable[[str], bool]
+    unlisted_of: Callable[[str], list[tuple[str, str]]]
     forgotten: frozenset[str] = frozenset()
 
     def record(self, record_id: str) -> Record | None:
@@ -115,8 +118,11 @@ class Memories:
         self._sections[path] = self.split(path, self._overlay.read(path)) if is_text else []
         if not listed and not self._sections[path]:
             return None
-        olds = [self._old(record_id) for record_id in listed]
-        return File(path, olds, [New(one.content, one.heading) for one in self._sections[path]])
+        news = [New(one.content, one.heading) for one in self._sections[path]]
+        if not listed and self._lookup.head is not None:
+            came = self._lookup.unlisted_of(self._origin.file(path))
+            return File(path, [Old(record_id, content) for record_id, content in came], news, adopting=True)
+        return File(path, [self._old(record_id) for record_id in listed], news)
 
     def _old(self, record_id: str) -> Old:
         """A listed memory. One that is deleted although its file lists it was forgotten by the user."""
@@ -130,17 +136,27 @@ class Memories:
     def _headings(self, file: File) -> list[matching.Heading]:
         return [section.heading for section in self.split(file.path, self._overlay.old_body(file.path))]
 
-    def _revivable(self) -> Callable[[str], str | None]:
+    def _revivable(self) -> matching.Revivable:
         taken: set[str] = set()
 
-        def find(content: str) -> str | None:
+        def find(content: str) -> Match | None:
             for record_id in self._lookup.with_content(content):
-                if record_id not in taken and record_id not in self._lookup.forgotten and self._is_gone(record_id):
+                if record_id in taken or record_id in self._lookup.forgotten:
+                    continue
+                how = SAME if self._is_unlisted(record_id) else REVIVED if self._is_gone(record_id) else None
+                if how is not None:
                     taken.add(record_id)
-                    return record_id
+                    return Match(record_id, how)
             return None
 
         return find
+
+    def _is_unlisted(self, record_id: str) -> bool:
+        """Whether a memory is there and no file holds it: it came with an archive, from another runtime."""
+        record = self._lookup.record(record_id)
+        if record is None or self._lookup.winner(record_id) != record_id or self._lookup.is_listed(record_id):
+            return False
+        return records.is_visible(records.parse(record.line))
 
     def _is_gone(self, record_id: str) -> bool:
         """Whether a memory was deleted lately, or archived because its text was missing."""
@@ -199,7 +215,7 @@ class Memories:
 
     def _drop(self, file: File) -> None:
         for old in file.left_old():
-            if old.gone:
+            if old.gone or file.adopting:
                 continue
             record = self._last(old.id)
             body = records.parse(record.line)

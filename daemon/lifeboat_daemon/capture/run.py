@@ -11,7 +11,7 @@ from lifeboat_daemon import clock_trust, search
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import scan
 from lifeboat_daemon.capture.commit import SEEN_AT, commit
-from lifeboat_daemon.capture.look import IGNORE, ROOT, RULES, Look, look
+from lifeboat_daemon.capture.look import IGNORE, MOUNTS, ROOT, RULES, Look, look
 from lifeboat_daemon.capture.report import CAPTURE, CAPTURED, LAST_CAPTURE, UNCHANGED, CaptureReport
 from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.capture.session import Session
@@ -103,6 +103,7 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
         RULES: seen.rules,
         ROOT: scan.root_identity(seen.workspace.folder),
         IGNORE: seen.ignore,
+        MOUNTS: sorted({*seen.scan.mounts, *(session.db.get(MOUNTS) or ())}) or None,
         **({} if work.databases is None else {DATABASES: work.databases}),
     }
     _write(session, seen, work, {key: value for key, value in facts.items() if session.db.get(key) != value})

@@ -6,7 +6,7 @@ import fnmatch
 import os
 import re
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,8 @@ from lifeboat_daemon.seen import Known, StatKey
 
 FILE, LINK, FOLDER = "file", "link", "folder"
 Place = Callable[[str, bool], Placement]
+OURS = ".lifeboat-"
+"""How the names of staging and undo folders begin where a restore has to keep them inside a workspace."""
 
 
 class Found(NamedTuple):
@@ -38,12 +40,19 @@ class Found(NamedTuple):
 class Scan:
     """The outcome. `found` by native name; `skipped` archive paths with the reason; `unread` archive prefixes (folders,
     ending with `/`) and files that could not be looked at, with the reason; `missing_roots` prefixes whose folder is
-    not there."""
+    not there; `mounts` folders (ending with `/`) that are other file systems."""
 
     found: dict[str, Found] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
     missing_roots: dict[str, str] = field(default_factory=dict)
+    mounts: set[str] = field(default_factory=set)
+
+    def miss(self, mounts: Iterable[str]) -> None:
+        """File systems that were mounted before and are not now: what lay in them is not gone."""
+        for folder in set(mounts) - self.mounts:
+            self.unread[folder] = "the file system that was here is not mounted"
+            self.found.pop(folder.rstrip("/"), None)
 
     def keeps(self, native: str) -> bool:
         """Whether a name that was not found lies where the scan could not look: it must count as still there."""
@@ -63,12 +72,14 @@ class Walk:
     known: Mapping[str, Known]
     scan: Scan
     is_workspace: bool
+    device: int = 0
 
     def run(self) -> None:
         folder = os.path.realpath(self.root.folder)
         if not os.path.isdir(folder):
             self.scan.missing_roots[self.root.prefix] = "the folder is not there"
             return
+        self.device = os.stat(folder).st_dev
         self._folder(folder, "")
 
     def _folder(self, real: str, relative: str) -> bool:
@@ -124,6 +135,8 @@ class Walk:
         placed = self._placed(relative, is_folder=True)
         if placed is None:
             return False
+        if entry.stat(follow_symlinks=False).st_dev != self.device:
+            self.scan.mounts.add(f"{self.root.prefix}{relative}/")
         if self._folder(entry.path, relative + "/"):
             return True
         path, name_hex = placed
@@ -139,6 +152,9 @@ class Walk:
         name, name_hex = names.archive_name(relative)
         path = self.root.prefix + name
         if not is_folder and not self._is_wanted(name):
+            return None
+        if name.rpartition("/")[2].startswith(OURS):
+            self.scan.skipped[path + "/" * is_folder] = "a working folder of a restore"
             return None
         if self.is_workspace and self.ignore.matches(name, is_folder=is_folder):
             self.scan.skipped[path + "/" * is_folder] = "ignored by .lifeboatignore"

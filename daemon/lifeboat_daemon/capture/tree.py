@@ -215,7 +215,7 @@ class Tree:
 
     def _drop_gone(self, scan: Scan, known: dict[str, Known], roots: list[Root]) -> None:
         for name, one in known.items():
-            if name in scan.found:
+            if name in scan.found or not any(name.startswith(root.prefix) for root in roots):
                 continue
             if scan.keeps(name):
                 self.report.unread_files += 1
@@ -231,13 +231,16 @@ class Tree:
         relative = name[len(root.prefix) :]
         if stat.S_ISDIR(one.key.mode) or _was_skipped(root.prefix + names.archive_name(relative)[0], scan):
             return True
+        if any(parent in scan.found for parent in _parents(name)):
+            return True
         try:
-            self.files.lstat(os.path.join(os.path.realpath(root.folder), relative))
+            found = self.files.lstat(os.path.join(os.path.realpath(root.folder), relative))
         except (FileNotFoundError, NotADirectoryError):
             return True
         except OSError as error:
             self.report.unread[one.path] = error.strerror or str(error)
-        return False
+            return False
+        return stat.S_ISDIR(found.st_mode)
 
     def _remove(self, path: str) -> None:
         if path in self.overlay.puts and self.overlay.puts[path] is not None:
@@ -269,3 +272,9 @@ def _was_skipped(path: str, scan: Scan) -> bool:
         return True
     pieces = path.split("/")
     return any("/".join(pieces[:end]) + "/" in scan.skipped for end in range(1, len(pieces)))
+
+
+def _parents(name: str) -> list[str]:
+    """Every folder above a name. One that was found as a file, a link or an empty folder holds nothing any more."""
+    parts = name.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]

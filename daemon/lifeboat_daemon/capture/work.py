@@ -120,7 +120,7 @@ class Work:
         """Documents first: memories carry the identity's version and the principal's id."""
         session, changed = self._session, self.tree.changed
         first = session.head is None
-        head = commit.read_head(session.overlay)
+        head = self._taken_over(commit.read_head(session.overlay))
         ledger = self._ledger(head, first=first)
         if not first:
             self._seal(ledger)
@@ -133,6 +133,14 @@ class Work:
             self._seal(ledger)
         self.cutter.finish()
         commit.write_head(session.overlay, self._described(head), ledger)
+
+    def _taken_over(self, head: JsonObject) -> JsonObject:
+        """An agent that comes from another runtime is one of this runtime from now on."""
+        agent, runtime = head.get("agent", {}), self._seen.adapter.runtime
+        if agent.get("source_runtime", runtime) != runtime:
+            kept = {name: value for name, value in agent.items() if name != "source_runtime_version"}
+            head["agent"] = {**kept, "source_runtime": runtime}
+        return head
 
     def _ledger(self, head: JsonObject, *, first: bool) -> Ledger:
         wanted = self._session.setting("memory.granularity")
@@ -153,7 +161,8 @@ class Work:
         scribe = Scribe(session.agent.id, ledger, commit.minting(session.vault), documents.identity_version())
         origin = Origin(self._seen.adapter.runtime, self._seen.installation.version, documents.primary())
         forgotten = frozenset(session.vault.get(FORGOTTEN) or ())
-        lookup = Lookup(session.state, self._with_content(), session.db.winner, forgotten)
+        db = session.db
+        lookup = Lookup(session.state, self._with_content(), db.winner, db.is_listed, db.unlisted_of, forgotten)
         memories = Memories(session.overlay, self._seen.adapter, scribe, origin, lookup)
         self.outcome = memories.take(path for path in changed if path.startswith(layout.RAW))
         session.report.records.update(self.outcome.counts)

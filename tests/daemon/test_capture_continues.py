@@ -1,0 +1,90 @@
+"""An agent that came with an archive goes on: what it remembers is not made again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from protected import Protected
+
+from lifeboat_alf import codec, ids
+from lifeboat_alf.testing import head, record
+from lifeboat_daemon import agents
+from lifeboat_daemon.agent import Agent
+from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut
+
+QUARTER = "memory/partitions/2026-Q4.jsonl"
+TIME = "2026-11-01T00:00:00.000Z"
+TEA, BOAT = "## Tea\n\nLikes green tea in the morning.\n\n", "## Boat\n\nThe red boat lies in the harbour.\n"
+
+
+@pytest.fixture
+def migrated(tmp_path: Path) -> Protected:
+    """Two memories of another runtime, and a workspace that was written from them."""
+    ada = Protected(tmp_path)
+    agent = Agent(ids.new(ada.context.now()), "ada", "openclaw", ada.workspace)
+    context = ada.context
+    ada.agent = agents.register(context, agent)
+    lines = [
+        record(
+            text,
+            created_at=TIME,
+            agent_id=agent.id,
+            source={"runtime": "zeroclaw", "origin": "sqlite_store", "origin_file": "MEMORY.md"},
+            x_kept={"unknown": True},
+        )
+        for text in (TEA, BOAT)
+    ]
+    document = head(agent.id, raw_sources=["zeroclaw"])
+    document["agent"] = {"id": agent.id, "name": "Ada", "source_runtime": "zeroclaw", "source_runtime_version": "0.9"}
+    document["partitions"] = [{"file": QUARTER, "from": "2026-10-01", "to": None, "sealed": False}]
+    with context.create_vault(agent.id) as vault:
+        vault.commit(
+            Draft(
+                {"manifest.json": EntryPut({}, codec.encode(document))},
+                [RecordPut("create", line["id"], QUARTER, codec.encode(line)) for line in lines],
+            ),
+            kind="import",
+            writer="elsewhere",
+            time=context.now(),
+        )
+    return ada
+
+
+def test_memories_in_written_files_are_the_imported_ones(migrated: Protected) -> None:
+    before = migrated.memories()
+    _, report = agents.add(migrated.context, migrated.workspace)
+    assert report.sequence == 1
+    after = migrated.memories()
+    assert {text: after[text] for text in (TEA, BOAT)} == before
+    assert [text for text in after if text not in before] == ["# Memory\n\n"]
+
+
+def test_a_memory_that_was_written_a_little_differently_is_edited_not_doubled(migrated: Protected) -> None:
+    before = migrated.memories()[BOAT]
+    migrated.write("MEMORY.md", "# Memory\n\n" + TEA + BOAT + "\n")
+    agents.add(migrated.context, migrated.workspace)
+    (after,) = [one for text, one in migrated.memories().items() if "Boat" in text]
+    assert after["id"] == before["id"] and after["x_kept"] == {"unknown": True}
+    assert after["source"]["runtime"] == "zeroclaw"
+
+
+def test_a_memory_that_the_files_do_not_hold_stays(migrated: Protected) -> None:
+    migrated.write("MEMORY.md", "# Memory\n\n" + TEA)
+    agents.add(migrated.context, migrated.workspace)
+    assert BOAT in migrated.memories()
+
+
+def test_once_it_stands_in_a_file_its_removal_counts(migrated: Protected) -> None:
+    agents.add(migrated.context, migrated.workspace)
+    migrated.write("MEMORY.md", "# Memory\n\n" + TEA)
+    migrated.capture()
+    assert BOAT not in migrated.memories() and TEA in migrated.memories()
+
+
+def test_the_agent_is_of_the_new_runtime_and_keeps_its_history(migrated: Protected) -> None:
+    agents.add(migrated.context, migrated.workspace)
+    document = migrated.document("manifest.json")
+    assert document["agent"]["source_runtime"] == "openclaw"
+    assert document["agent"].get("source_runtime_version") != "0.9"
+    assert document["raw_sources"] == ["zeroclaw", "openclaw"]
