@@ -6,6 +6,10 @@ LifeboatError
     +-- UnknownRuntime      no adapter has this name
     +-- RuntimeConfigError  the runtime's own configuration cannot be read
     +-- RuntimeDatabaseError  a database of the runtime cannot be read now: its last rows stay
+    +-- SecretsError        a file cannot be made whole again
+        +-- CutMismatch     the listed cuts are not where secrets were cut out
+        +-- BadPayload      what was unsealed is not what is sealed for a cut
+        +-- WholeFileMismatch  the file put together is not the one that was captured
 """
 
 from __future__ import annotations

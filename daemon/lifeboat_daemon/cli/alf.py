@@ -191,6 +191,7 @@ def new_file(target: Path, *, force: bool) -> Iterator[BinaryIO]:
     type=click.Choice(["gdpr_article_17", "ccpa_deletion", "user_request", "security_incident"]),
     default="user_request",
     show_default=True,
+    help="What the audit record says.",
 )
 @click.option("--requested-by", help="The id of the principal who asks; the primary one when it is not given.")
 @click.option("--force", is_flag=True, help="Replace the file when it is there.")
@@ -240,7 +241,13 @@ def _print_audit(output: Output, report: dict[str, object]) -> None:
 @click.option("-o", "--output", "target", type=NEW_FILE, required=True, help="The file to write.")
 @click.option("--since", type=int, help="Write the delta since this sequence instead of a snapshot.")
 @click.option("--artifact-threshold", type=int, help="Files up to this many bytes travel inside the archive.")
-@click.option("--embeddings", type=click.Choice(["files", "inline"]), default="files", show_default=True)
+@click.option(
+    "--embeddings",
+    type=click.Choice(["files", "inline"]),
+    default="files",
+    show_default=True,
+    help="Vectors in files of their own, or inside the records.",
+)
 @click.option("--force", is_flag=True, help="Replace the file when it is there.")
 @session_command
 def export(

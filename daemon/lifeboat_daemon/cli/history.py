@@ -86,7 +86,7 @@ def diff(session: Session, agent: str, first: str | None, second: str | None, na
 @click.option("--namespace", help="Only this namespace.")
 @click.option("--tag", help="Only records with this tag.")
 @click.option("--identity-version", type=int, help="Only memories made under this version of the identity.")
-@click.option("--limit", type=int, default=20, show_default=True)
+@click.option("--limit", type=int, default=20, show_default=True, help="At most so many.")
 @session_command
 def search(
     session: Session,
