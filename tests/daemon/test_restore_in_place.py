@@ -1,0 +1,292 @@
+"""A restore into the agent's own workspace, and taking it back."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import invariants
+import pytest
+from harbour import Harbour, harbour
+
+from lifeboat_alf.seams.files import StrPath, SystemFiles
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon.demo.tree import differences, files_holding, read_tree
+from lifeboat_daemon.demo.workspace import FAKE_KEY
+from lifeboat_daemon.errors import ConsentNeeded, NothingToUndo, RestoreFailed, TargetChanged, TargetRefused
+from lifeboat_daemon.restore import Action, RestoreOptions, opened_plan, plan_lines, recover, restore, run, undo
+from lifeboat_daemon.restore import target as targets
+from lifeboat_daemon.restore.options import RestoreOptions as Options
+
+
+def options(at: int | None = None, **others: object) -> RestoreOptions:
+    return Options(at=at, yes=True, reindex=False, **others)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Harbour:
+    made = harbour(tmp_path)
+    made.day_passes()
+    return made
+
+
+def undo_folders(ada: Harbour) -> list[Path]:
+    return sorted(ada.workspace.parent.glob(".workspace.lifeboat-undo-*"))
+
+
+def test_an_older_sequence_comes_back_whole(ada: Harbour) -> None:
+    report = restore(ada.context, ada.agent, options(0))
+    assert differences(ada.trees[0], read_tree(ada.workspace)) == []
+    assert report.in_place
+    assert report.files["overwritten"] > 0
+    assert report.files["removed"] > 0
+    assert report.files["created"] > 0
+
+
+def test_what_was_replaced_lies_in_the_undo_folder(ada: Harbour) -> None:
+    memory = (ada.workspace / "MEMORY.md").read_bytes()
+    restore(ada.context, ada.agent, options(0))
+    (folder,) = undo_folders(ada)
+    assert (folder / "MEMORY.md").read_bytes() == memory
+
+
+def test_a_file_that_was_never_captured_is_not_touched(ada: Harbour) -> None:
+    (ada.workspace / "since.md").write_text("written since the last capture\n")
+    restore(ada.context, ada.agent, options(0))
+    assert (ada.workspace / "since.md").read_text() == "written since the last capture\n"
+
+
+def test_the_state_before_it_is_captured_and_pinned(ada: Harbour) -> None:
+    (ada.workspace / "MEMORY.md").write_text("# Memory\n\nNever captured before.\n")
+    before = read_tree(ada.workspace)
+    report = restore(ada.context, ada.agent, options(0))
+    assert report.safety is not None
+    with ada.context.vault(ada.agent.id) as vault:
+        assert [pin.reason for pin in vault.sequence(report.safety).pins] == ["safety"]
+        assert vault.sequence(report.captured or 0).kind == "restore"
+    restore(ada.context, ada.agent, options(report.safety))
+    assert differences(before, read_tree(ada.workspace)) == []
+
+
+def test_it_needs_a_yes(ada: Harbour) -> None:
+    with pytest.raises(ConsentNeeded) as refused:
+        restore(ada.context, ada.agent, RestoreOptions(at=0))
+    assert refused.value.exit_status == 3
+    assert differences(ada.trees[ada.head], read_tree(ada.workspace)) == []
+
+
+def test_a_restore_of_what_is_there_moves_nothing(ada: Harbour) -> None:
+    report = restore(ada.context, ada.agent, options())
+    assert {word: count for word, count in report.files.items() if count and word != "skipped"} == {
+        "same": report.files["same"]
+    }
+    assert undo_folders(ada) == []
+
+
+def test_a_time_alone_is_set_right(ada: Harbour) -> None:
+    os.utime(ada.workspace / "SOUL.md", ns=(1, 1))
+    report = restore(ada.context, ada.agent, options())
+    assert report.files["overwritten"] == 0
+    assert differences(ada.trees[ada.head - 0], read_tree(ada.workspace)) == [] or report.captured is not None
+    assert (ada.workspace / "SOUL.md").stat().st_mtime_ns != 1
+
+
+def test_a_file_that_changes_between_plan_and_restore_stops_it(ada: Harbour) -> None:
+    with opened_plan(ada.context, ada.agent, None, options(0)) as made:
+        (ada.workspace / "MEMORY.md").write_text("the agent is at work\n")
+        before = read_tree(ada.workspace)
+        with pytest.raises(TargetChanged, match=r"MEMORY\.md"):
+            run(ada.context, made)
+    assert differences(before, read_tree(ada.workspace)) == []
+    assert recover(ada.context) == []
+
+
+def test_only_what_is_named_is_restored(ada: Harbour) -> None:
+    before = read_tree(ada.workspace)
+    restore(ada.context, ada.agent, options(0, path_globs=("MEMORY.md",)))
+    changed = differences(before, read_tree(ada.workspace))
+    assert len(changed) == 1
+    assert changed[0].startswith("MEMORY.md")
+
+
+def test_a_lost_workspace_comes_back(ada: Harbour) -> None:
+    shutil.rmtree(ada.workspace)
+    report = restore(ada.context, ada.agent, RestoreOptions(reindex=False))
+    assert differences(ada.trees[report.sequence], read_tree(ada.workspace)) == []
+
+
+def test_an_emptied_workspace_comes_back(ada: Harbour) -> None:
+    for path in list(ada.workspace.iterdir()):
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    report = restore(ada.context, ada.agent, RestoreOptions(reindex=False))
+    assert differences(ada.trees[report.sequence], read_tree(ada.workspace)) == []
+
+
+def test_undo_takes_it_back_and_undo_again_does_it_again(ada: Harbour) -> None:
+    newest = ada.head
+    restore(ada.context, ada.agent, options(0))
+    report = undo(ada.context, ada.agent)
+    assert report.kind == "undo"
+    assert differences(ada.trees[newest], read_tree(ada.workspace)) == []
+    undo(ada.context)
+    assert differences(ada.trees[0], read_tree(ada.workspace)) == []
+    assert len(undo_folders(ada)) == 1
+
+
+def test_undo_refuses_when_something_was_written_since(ada: Harbour) -> None:
+    newest = ada.head
+    restore(ada.context, ada.agent, options(0))
+    (ada.workspace / "MEMORY.md").write_text("work of an afternoon\n")
+    with pytest.raises(TargetChanged, match=r"MEMORY\.md") as refused:
+        undo(ada.context, ada.agent)
+    assert "--force" in str(refused.value.fix)
+    undo(ada.context, ada.agent, force=True)
+    assert differences(ada.trees[newest], read_tree(ada.workspace)) == []
+    assert "work of an afternoon\n" in [path.read_text() for path in undo_folders(ada)[-1].glob("MEMORY.md")]
+
+
+def test_undo_brings_folders_back_and_takes_them_away(ada: Harbour) -> None:
+    (ada.workspace / "deep" / "er").mkdir(parents=True)
+    (ada.workspace / "deep" / "er" / "note.md").write_text("deep\n")
+    number = ada.capture()
+    restore(ada.context, ada.agent, options(0))
+    assert not (ada.workspace / "deep").exists()
+    undo(ada.context, ada.agent)
+    assert differences(ada.trees[number], read_tree(ada.workspace)) == []
+
+
+def test_there_is_nothing_to_undo_at_first(ada: Harbour) -> None:
+    with pytest.raises(NothingToUndo):
+        undo(ada.context, ada.agent)
+
+
+def test_after_seven_days_the_undo_folder_goes(ada: Harbour) -> None:
+    restore(ada.context, ada.agent, options(0))
+    later = replace(ada.context, clock=invariants.Stopped(ada.context.clock.now() + timedelta(days=8)))
+    with pytest.raises(NothingToUndo):
+        undo(later, ada.agent)
+    assert recover(later) == []
+    assert undo_folders(ada) == []
+
+
+def test_a_file_where_a_folder_was_and_the_other_way(ada: Harbour) -> None:
+    (ada.workspace / "swap").write_text("a file\n")
+    (ada.workspace / "pawn").mkdir()
+    (ada.workspace / "pawn" / "in.md").write_text("in\n")
+    first = ada.capture()
+    (ada.workspace / "swap").unlink()
+    (ada.workspace / "swap").mkdir()
+    (ada.workspace / "swap" / "out.md").write_text("out\n")
+    shutil.rmtree(ada.workspace / "pawn")
+    (ada.workspace / "pawn").symlink_to("SOUL.md")
+    second = ada.capture()
+    restore(ada.context, ada.agent, options(first))
+    assert differences(ada.trees[first], read_tree(ada.workspace)) == []
+    undo(ada.context, ada.agent)
+    assert differences(ada.trees[second], read_tree(ada.workspace)) == []
+    invariants.always(ada.context, ada.agent, ada.trees)
+
+
+class Refusing(SystemFiles):
+    """A file system that refuses a move into the workspace after a few."""
+
+    def __init__(self, workspace: Path, room: int) -> None:
+        self.workspace, self.room, self.fired = workspace, room, False
+
+    def replace(self, source: StrPath, target: StrPath) -> None:
+        into = os.fspath(target).startswith(f"{self.workspace}/") and "stage" in os.fspath(source)
+        self.room -= into
+        if into and self.room == 0:
+            self.fired = True
+            raise OSError(errno.EBUSY, "Device or resource busy", os.fspath(target))
+        super().replace(source, target)
+
+
+def test_a_move_that_the_file_system_refuses_puts_everything_back(ada: Harbour) -> None:
+    files = Refusing(ada.workspace, 3)
+    context = replace(ada.context, files=files)
+    with pytest.raises(RestoreFailed, match="busy"):
+        restore(context, ada.agent, options(0))
+    assert files.fired
+    assert differences(ada.trees[ada.head], read_tree(ada.workspace)) == []
+    assert recover(ada.context) == []
+
+
+class NoRoomBeside(SystemFiles):
+    """A workspace that is a mount of its own: nothing can be renamed into it from beside."""
+
+    def __init__(self, workspace: Path) -> None:
+        self.workspace = workspace
+
+    def replace(self, source: StrPath, target: StrPath) -> None:
+        inside = [os.fspath(path).startswith(f"{self.workspace}/") for path in (source, target)]
+        if inside[0] != inside[1]:
+            raise OSError(errno.EXDEV, "Invalid cross-device link", os.fspath(source))
+        super().replace(source, target)
+
+
+def test_a_workspace_that_is_a_mount_is_restored_from_within(ada: Harbour) -> None:
+    context = replace(ada.context, files=NoRoomBeside(ada.workspace))
+    newest = ada.head
+    restore(context, ada.agent, options(0))
+    found = {path: node for path, node in read_tree(ada.workspace).items() if not path.startswith(b".lifeboat-")}
+    assert differences(ada.trees[0], found) == []
+    with context.vault(ada.agent.id) as vault:
+        assert [each.path for each in vault.state().entries() if ".lifeboat-" in each.path] == []
+    undo(context, ada.agent)
+    found = {path: node for path, node in read_tree(ada.workspace).items() if not path.startswith(b".lifeboat-")}
+    assert differences(ada.trees[newest], found) == []
+
+
+def test_mounts_in_a_workspace_get_working_folders_of_their_own(tmp_path: Path) -> None:
+    outer = targets.inside(tmp_path, "j")
+    inner = targets.inside(tmp_path / "memory", "j")
+    assert targets.place_for([inner, outer], tmp_path / "memory" / "a.md") == inner
+    assert targets.place_for([inner, outer], tmp_path / "SOUL.md") == outer
+
+
+def test_with_adopt_the_agent_lives_in_the_other_folder(ada: Harbour, tmp_path: Path) -> None:
+    report = restore(ada.context, ada.agent, options(to=tmp_path / "moved", adopt=True))
+    assert report.adopted
+    agent = agents.read(ada.context, ada.agent.id)
+    assert agent.workspace == tmp_path / "moved"
+    assert report.captured is not None
+
+
+def test_another_agents_workspace_is_refused(ada: Harbour, tmp_path: Path) -> None:
+    other = harbour(tmp_path / "second")
+    target = other.workspace
+    agents.save(ada.context, replace(other.agent, name="Other"))
+    with pytest.raises(TargetRefused, match="Other"):
+        restore(ada.context, ada.agent, options(to=target))
+    with pytest.raises(TargetRefused, match="Other"):
+        restore(ada.context, ada.agent, options(to=target / "memory"))
+
+
+def test_secrets_come_back_only_with_the_key_and_the_wish(ada: Harbour) -> None:
+    state_dir = ada.workspace.parent
+    originals = {name: (state_dir / name).read_bytes() for name in ("openclaw.json", ".env")}
+    (state_dir / ".env").unlink()
+    newest = ada.head
+    without = restore(ada.context, ada.agent, options(newest))
+    assert not (state_dir / ".env").exists()
+    assert ".env" in [each["name"] for each in without.skipped]
+    report = restore(ada.context, ada.agent, options(newest, with_credentials=True))
+    assert {name: (state_dir / name).read_bytes() for name in originals} == originals
+    assert report.credentials["injected"] > 0
+    assert files_holding(ada.context.home.folder, FAKE_KEY.encode()) == []
+
+
+def test_a_plan_says_what_would_happen_line_by_line(ada: Harbour) -> None:
+    with opened_plan(ada.context, ada.agent, None, RestoreOptions(at=0)) as made:
+        text = "\n".join(plan_lines(made))
+        document = made.to_json()
+    assert "overwrite" in text
+    assert "--- a/MEMORY.md" in text
+    assert document["files"]["overwritten"] == made.count(Action.OVERWRITE)
+    assert FAKE_KEY not in text
+    assert differences(ada.trees[ada.head], read_tree(ada.workspace)) == []
