@@ -16,6 +16,7 @@ from lifeboat_alf.state import Record, State
 from lifeboat_daemon.capture import matching
 from lifeboat_daemon.capture.matching import EDITED, REVIVED, SAME, File, Match, New, Old
 from lifeboat_daemon.capture.overlay import Overlay
+from lifeboat_daemon.capture.references import names_in
 
 JsonObject = dict[str, Any]
 
@@ -72,13 +73,26 @@ class Origin:
 
 @dataclass(slots=True)
 class Outcome:
-    """The lines to write, what became of the memory in numbers, and the contents of new and changed records."""
+    """The lines to write, what became of the memory in numbers, memories lost by file, and the names of files that new
+    and former texts speak of, by record id."""
 
     steps: list[lifecycle.Step] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)
-    written: dict[str, str] = field(default_factory=dict)
-    dropped: dict[str, str] = field(default_factory=dict)
+    written: dict[str, set[str]] = field(default_factory=dict)
+    dropped: dict[str, set[str]] = field(default_factory=dict)
+
+    def drop(self, record_id: str, content: str) -> None:
+        """A text that is no memory any more."""
+        names = names_in(content)
+        if names:
+            self.dropped[record_id] = names
+
+    def write(self, record_id: str, content: str) -> None:
+        """A text that is a memory now."""
+        names = names_in(content)
+        if names:
+            self.written[record_id] = names
 
 
 class Memories:
@@ -176,6 +190,9 @@ class Memories:
         if meta is not None:
             kept = {key: value for key, value in meta.items() if key != metas.RECORDS}
             self._overlay.set_meta(file.path, {**kept, metas.RECORDS: ids} if ids else kept)
+        # The texts of a large agent need not stay in memory until the commit: their lines do.
+        del self._sections[file.path]
+        file.new.clear()
 
     def _section(self, path: str, place: int, match: Match | None) -> str:
         """Write what one section needs; the id it stands under from now on."""
@@ -202,7 +219,7 @@ class Memories:
     def _edit(self, record_id: str, section: Section) -> str:
         old = self._last(record_id)
         record = records.parse(old.line)
-        self._outcome.dropped[record_id] = str(record["content"])
+        self._outcome.drop(record_id, str(record["content"]))
         step = lifecycle.edit(self._scribe, record, old.partition, section.content, _edited_fields(record, section))
         return self._add(step, "updated", section.content)
 
@@ -221,7 +238,7 @@ class Memories:
             body = records.parse(record.line)
             if records.is_missing(body):
                 continue
-            self._outcome.dropped[old.id] = old.content
+            self._outcome.drop(old.id, old.content)
             self._outcome.lost[file.path] += 1
             self._add(lifecycle.vanish(self._scribe, body, record.partition), "deleted", None)
 
@@ -235,7 +252,7 @@ class Memories:
         self._outcome.steps.append(step)
         self._outcome.counts[count] += 1
         if content is not None:
-            self._outcome.written[step.id] = content
+            self._outcome.write(step.id, content)
         return step.id
 
 

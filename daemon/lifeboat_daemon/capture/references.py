@@ -28,16 +28,16 @@ def fits(name: str, path: str) -> bool:
     return f"/{artifact}".endswith(f"/{name.casefold()}")
 
 
-def update(overlay: Overlay, db: StateDb, written: dict[str, str], dropped: dict[str, str]) -> None:
-    """Bring `referenced_by` of the artifacts up to date. `written` and `dropped` are texts by record id."""
+def update(overlay: Overlay, db: StateDb, written: dict[str, set[str]], dropped: dict[str, set[str]]) -> None:
+    """Bring `referenced_by` of the artifacts up to date. `written` and `dropped`: `names_in` texts, by record id."""
     fresh = [path for path, put in overlay.puts.items() if _is_new_artifact(overlay, path) and put is not None]
     gained: dict[str, list[str]] = {}
-    for record_id, content in written.items():
-        for path in _artifacts(db, names_in(content), fresh):
+    for record_id, names in written.items():
+        for path in _artifacts(db, names, fresh):
             gained.setdefault(path, []).append(record_id)
     for path in fresh:
         gained.setdefault(path, [])[:0] = [one for one in _memories_naming(db, path) if one not in dropped]
-    lost = {path for content in dropped.values() for path in _artifacts(db, names_in(content), ())}
+    lost = {path for names in dropped.values() for path in _artifacts(db, names, ())}
     for path in sorted(lost | gained.keys()):
         _write(overlay, path, gained.get(path, []), dropped.keys())
 
