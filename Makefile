@@ -40,7 +40,7 @@ demo: $(VENV)/run.stamp ## the whole story on a throw-away workspace
 	$(BIN)/lifeboat demo
 
 test: $(VENV)/dev.stamp ## all tests but those that need a real OpenClaw
-	$(PYTEST) -n auto
+	$(PYTEST) -n auto --dist loadgroup
 
 check: $(VENV)/dev.stamp ## lint, format, types, imports, documentation, map of the specification
 	$(BIN)/ruff check .

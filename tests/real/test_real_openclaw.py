@@ -72,7 +72,9 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
 
 def test_a_capture_leaves_the_folders_of_a_real_agent_as_they_were(story: Story) -> None:
     assert story.after.keys() == story.before.keys()
-    assert [name for name, data in story.before.items() if story.after[name] != data] == []
+    changed = {name for name, data in story.before.items() if story.after[name] != data}
+    # Readers of a live database note in its shared memory where they read; nothing of it is ever stored.
+    assert {name for name in changed if not name.endswith("-shm")} == set()
 
 
 def test_every_file_of_the_workspace_is_back(story: Story) -> None:

@@ -287,7 +287,7 @@ def export(
 @alf.command("import")
 @click.argument("file", type=FILE)
 @click.option("--to", "target", type=click.Path(file_okay=False, path_type=Path), required=True, help="The workspace.")
-@click.option("--runtime", default="openclaw", show_default=True)
+@click.option("--runtime", default="openclaw", show_default=True, help="The runtime to write for.")
 @click.option("--with-credentials", is_flag=True, help="Put secrets back where they were cut out.")
 @click.option("--accept-unsigned", is_flag=True, help="Write it although nobody of this home signed it.")
 @click.option("--dry-run", is_flag=True, help="Say what would be written.")
