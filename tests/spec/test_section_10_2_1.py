@@ -74,7 +74,10 @@ def test_mixed_versions_survive_import_and_export(
     state = MemoryState().put_document("identity.json", identity(version=7))
     versions = {}
     for version in (1, 3, 7):
-        made = record(f"## Version {version}\n\nMade under {version}.\n", source={"runtime": "openclaw", "identity_version": version})
+        made = record(
+            f"## Version {version}\n\nMade under {version}.\n",
+            source={"runtime": "openclaw", "identity_version": version},
+        )
         versions[state.add(made).id] = version
     archive = export(_imported(state, tmp_path, import_into))
     assert {item["id"]: _version(item) for item in archive.records} == versions
