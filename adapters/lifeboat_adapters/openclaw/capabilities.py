@@ -116,7 +116,8 @@ def missing(identity: JsonObject, which: Which = shutil.which) -> list[JsonObjec
     structured = identity.get("structured") or {}
     roster = [item for helper in structured.get("sub_agents") or [] for item in helper.get("capabilities") or []]
     found = []
-    for capability in (*(structured.get("capabilities") or []), *roster):
+    listed = (*(structured.get("capabilities") or []), *roster)
+    for capability in (each for each in listed if isinstance(each, dict)):
         reason = _reason(capability, which)
         if reason is not None:
             needs = str(capability.get("host_requirements") or "")

@@ -219,6 +219,8 @@ class Tree:
                 continue
             if scan.keeps(name):
                 self.report.unread_files += 1
+            elif self._was_only_described(one):
+                continue
             elif self._is_gone(name, one, scan, roots):
                 self._remove(one.path)
                 self.unseen.add(name)
@@ -241,6 +243,13 @@ class Tree:
             self.report.unread[one.path] = error.strerror or str(error)
             return False
         return stat.S_ISDIR(found.st_mode)
+
+    def _was_only_described(self, one: Known) -> bool:
+        """A large artifact that came with an archive as a description (ALF §3.1.9) and never lay in this workspace: its
+        absence is no deletion."""
+        entry = self.overlay.old(one.path) if one.key.inode < 0 else None
+        attachment = entry.meta.get(metas.ATTACHMENT, {}) if entry is not None else {}
+        return bool(attachment.get("tier") == 3 and self.overlay.old_body(one.path) is None)
 
     def _remove(self, path: str) -> None:
         if path in self.overlay.puts and self.overlay.puts[path] is not None:

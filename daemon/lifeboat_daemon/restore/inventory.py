@@ -20,6 +20,7 @@ from lifeboat_alf.effective import Chains, in_append_order
 from lifeboat_alf.errors import BadJson, SignatureError
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, Record, State
 from lifeboat_keys import signing
+from lifeboat_keys.errors import SignedByAnother
 from lifeboat_keys.signing import Verdict
 from lifeboat_keys.user_key import UserPublic
 
@@ -102,15 +103,23 @@ def _decoded(record: Record, decode: Any) -> _Line:
     return line
 
 
-def check_signature(state: State, inventory: Inventory, trusted: UserPublic | None) -> Verdict:
+def check_signature(
+    state: State, inventory: Inventory, trusted: UserPublic | None, *, accept_others: bool = False
+) -> Verdict:
     """Hold a state against its signature. `trusted` is the user's public key, None where there is none.
 
-    Raises SignatureError when the state is not the one that was signed, or somebody else signed it.
+    Raises SignatureError when the state is not the one that was signed, SignedByAnother when another user signed it;
+    with `accept_others` that is UNKNOWN_SIGNER.
     """
     sequence = state.sequence
     if sequence.digest and sequence.digest != inventory.digest:
         raise SignatureError(f"sequence {sequence.number} does not have the digest it was signed with")
-    return signing.verify(sequence, trusted)
+    try:
+        return signing.verify(sequence, trusted)
+    except SignedByAnother:
+        if not accept_others:
+            raise
+    return signing.verify(sequence, None)
 
 
 def checked_body(state: State, entry: Entry) -> bytes:

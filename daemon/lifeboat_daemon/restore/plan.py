@@ -118,7 +118,7 @@ def plan(context: Context, state: State, target_folder: Path | None, options: Re
     Raises TargetRefused, SignatureError, UnsafeName, NothingToRestore, UnknownAgent, UnknownRuntime.
     """
     inventory = inventories.take(state)
-    verdict = inventories.check_signature(state, inventory, trusted(context))
+    verdict = inventories.check_signature(state, inventory, trusted(context), accept_others=options.accept_unsigned)
     agent = registered(context, state.sequence.agent_id)
     folder = _folder(target_folder, agent)
     target.check(context, folder, agent)
