@@ -23,6 +23,7 @@ from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import contents as contents_module
 from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
+from lifeboat_daemon.restore.inventory import Proven
 from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import trusted
 from lifeboat_daemon.restore.scratch import scratch_folder
@@ -73,6 +74,7 @@ def drill(context: Context, agent: Agent, number: int | None = None, *, whole: b
         chosen = _chosen(vault, number)
         kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
         found = [f"{finding.subject}: {finding.message}" for finding in kept.findings]
+        found += [f"sequence {each}: nobody signed it, and this home signs whatever it keeps" for each in kept.unsigned]
         result = _try_out(context, agent, vault.state(chosen), whole, found)
         if result.ok and chosen >= (vault.last_verified() or 0):
             vault.mark_verified(chosen)
@@ -93,10 +95,11 @@ def _try_out(context: Context, agent: Agent, state: State, whole: bool, found: l
     try:
         inventory = inventories.take(state)
         inventories.check_signature(state, inventory, trusted(context))
-        wanted = contents_module.gather(state, inventory, context.adapter(agent.runtime))
+        proven = Proven(state, inventory)
+        wanted = contents_module.gather(proven, inventory, context.adapter(agent.runtime))
         with scratch_folder(context, "verify") as folder:
             items = [*_under(folder / "workspace", wanted.workspace), *_under(folder / "home", wanted.home)]
-            found += _write_and_compare(context.files, state, items)
+            found += _write_and_compare(context.files, proven, items)
         live, differing = _compare_live(context.files, agent.workspace, wanted.workspace.values())
         absent = [printable(each.filename) for each in wanted.absent]
         return Drill(agent.id, state.sequence.number, len(items), [*found, *differing], live, absent, signed, whole)
@@ -108,7 +111,7 @@ def _under(folder: Path, wanted: dict[str, Wanted]) -> Iterator[tuple[Path, Want
     return ((folder / name, item) for name, item in wanted.items())
 
 
-def _write_and_compare(files: FileOperations, state: State, items: list[tuple[Path, Wanted]]) -> list[str]:
+def _write_and_compare(files: FileOperations, state: Proven, items: list[tuple[Path, Wanted]]) -> list[str]:
     """Files with cuts are compared cut, so that no secret is needed and none is written."""
     stage = Stage(files, state, None)
     found = []

@@ -13,7 +13,7 @@ from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.state import BodyAbsent, Entry, State
+from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import agents as registry
 from lifeboat_daemon.agent import Agent
@@ -169,9 +169,10 @@ def _draft(context: Context, state: State, agent_id: str, said: list[str]) -> Dr
 def _put(state: State, entry: Entry) -> EntryPut:
     """An entry taken over; a large artifact that is only described stays so."""
     attachment = entry.meta.get("attachment") or {}
+    leaf = None if entry.leaf.digest == ABSENT_LEAF else entry.leaf
     if attachment.get("tier") == 3 or entry.sha256 is None:
         try:
-            return EntryPut(entry.meta, state.body(entry.path), entry.leaf)
+            return EntryPut(entry.meta, state.body(entry.path), leaf)
         except BodyAbsent:
             return EntryPut(entry.meta, None, entry.leaf, entry.size, entry.sha256)
     return EntryPut(entry.meta, lambda: state.body(entry.path), entry.leaf)

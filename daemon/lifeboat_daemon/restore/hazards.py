@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Iterator
 
 from lifeboat_alf.state import State
-from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore.contents import FILE, Contents, Wanted
 
 _SCRIPT_FOLDERS = frozenset({"hooks", "skills", "scripts", "bin", "extensions", "plugins"})
@@ -53,4 +52,4 @@ def _reason(state: State, item: Wanted) -> str:
 def _begins_like_script(state: State, item: Wanted) -> bool:
     if item.data is not None or item.entry is None:
         return (item.data or b"").startswith(b"#!")
-    return inventories.checked_body(state, item.entry).startswith(b"#!")
+    return state.body(item.entry.path).startswith(b"#!")

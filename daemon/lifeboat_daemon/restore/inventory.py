@@ -1,7 +1,7 @@
 """One pass over a state before anything is written: its digest, its entries, what its memories say now.
 
 The signature covers the digest and the digest covers every leaf, so after this pass only bytes remain to be held
-against their leaf, which happens once, when they are read (`checked_body`).
+against their leaf. `Proven` does that whenever they are read: whoever works on a restore gets the state through it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lifeboat_alf import merkle
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.effective import Chains, in_append_order
 from lifeboat_alf.errors import BadJson, SignatureError
-from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, Record, State
+from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, Record, Sequence, State
 from lifeboat_keys import signing
 from lifeboat_keys.errors import SignedByAnother
 from lifeboat_keys.signing import Verdict
@@ -68,13 +68,57 @@ class Memories:
 
     def in_force(self) -> int:
         """How many memories there are: records that win their chain and were not deleted."""
-        wins = self._chains.wins
-        return sum(text is not None and wins(record_id) for record_id, text in self._contents.items())
+        chained = {record_id for each in self._successors for record_id in (each["id"], each["supersedes"])}
+        alone = sum(text is not None for text in self._contents.values())
+        hidden = (
+            self._contents.get(record_id) is not None and not self._chains.wins(record_id) for record_id in chained
+        )
+        return alone - sum(hidden)
 
     def join(self, record_ids: list[str]) -> bytes:
         """The text of a file from its records in order."""
         found = (self.content(record_id) for record_id in record_ids)
         return "".join(text for text in found if text is not None).encode("utf-8", "surrogatepass")
+
+
+class Proven:
+    """A state whose entries are those of an inventory, and whose bytes are held against their leaves at every read.
+
+    What was looked at and what is used are thereby the same, also when the file or the vault behind it changes.
+    """
+
+    def __init__(self, state: State, inventory: Inventory) -> None:
+        self._state = state
+        self._entries = inventory.entries
+
+    @property
+    def sequence(self) -> Sequence:
+        return self._state.sequence
+
+    def entries(self, prefix: str = "") -> Iterator[Entry]:
+        return (entry for path, entry in self._entries.items() if path.startswith(prefix))
+
+    def entry(self, path: str) -> Entry | None:
+        return self._entries.get(path)
+
+    def body(self, path: str) -> bytes:
+        """The bytes of an entry. Raises KeyError, BodyAbsent, SignatureError."""
+        body = self._state.body(path)
+        if not self._is_proven(self._entries[path], body):
+            raise SignatureError(f"{path} was changed")
+        return body
+
+    def _is_proven(self, entry: Entry, body: bytes) -> bool:
+        """Bytes under the leaf of bytes that nobody held prove nothing; only a state without signature has them."""
+        if entry.leaf.digest == ABSENT_LEAF:
+            return self._state.sequence.signature is None
+        return merkle.leaf_holds(entry.leaf, body)
+
+    def records(self, partition: str | None = None) -> Iterator[Record]:
+        return self._state.records(partition)
+
+    def record(self, record_id: str) -> Record | None:
+        return self._state.record(record_id)
 
 
 def take(state: State) -> Inventory:
@@ -120,14 +164,6 @@ def check_signature(
         if not accept_others:
             raise
     return signing.verify(sequence, None)
-
-
-def checked_body(state: State, entry: Entry) -> bytes:
-    """The bytes of an entry, held against its leaf. Raises BodyAbsent, SignatureError."""
-    body = state.body(entry.path)
-    if entry.leaf.digest != ABSENT_LEAF and not merkle.leaf_holds(entry.leaf, body):
-        raise SignatureError(f"{entry.path} was changed")
-    return body
 
 
 def is_held(state: State, entry: Entry) -> bool:

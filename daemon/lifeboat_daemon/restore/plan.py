@@ -24,7 +24,7 @@ from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore.contents import MERGED, Contents, Wanted
 from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
 from lifeboat_daemon.restore.filling import Filler
-from lifeboat_daemon.restore.inventory import Inventory
+from lifeboat_daemon.restore.inventory import Inventory, Proven
 from lifeboat_daemon.restore.names import Unholdable, printable
 from lifeboat_daemon.restore.options import RestoreOptions
 from lifeboat_daemon.restore.tree import DiskTree, NoTree, Tree
@@ -42,7 +42,7 @@ class Plan:
     """
 
     id: str
-    state: State
+    state: Proven
     inventory: Inventory
     contents: Contents
     adapter: Adapter
@@ -112,20 +112,21 @@ def _item_json(item: Item) -> JsonObject:
     return document | ({"reason": item.reason} if item.reason else {})
 
 
-def plan(context: Context, state: State, target_folder: Path | None, options: RestoreOptions) -> Plan:
+def plan(context: Context, given: State, target_folder: Path | None, options: RestoreOptions) -> Plan:
     """Plan a restore of a state into a folder (None: the agent's own workspace). Reads, never writes.
 
     Raises TargetRefused, SignatureError, UnsafeName, NothingToRestore, UnknownAgent, UnknownRuntime.
     """
-    inventory = inventories.take(state)
-    verdict = inventories.check_signature(state, inventory, trusted(context), accept_others=options.accept_unsigned)
+    inventory = inventories.take(given)
+    verdict = inventories.check_signature(given, inventory, trusted(context), accept_others=options.accept_unsigned)
+    state = Proven(given, inventory)
     agent = registered(context, state.sequence.agent_id)
     folder = _folder(target_folder, agent)
     target.check(context, folder, agent)
     in_place = agent is not None and folder == target.resolve(agent.workspace)
     adapter = context.adapter(_runtime(state, agent if in_place else None, options))
     contents = contents_module.gather(state, inventory, adapter)
-    filler = Filler.open(context, state) if options.with_credentials else None
+    filler = Filler.open(context, state) if options.with_credentials and verdict is Verdict.SIGNED else None
     is_fresh = target.is_empty(context.files, folder)
     installation = locate(context, adapter, folder)
     removable = _removable(context, agent, adapter, contents, options) if in_place and not is_fresh else []
@@ -235,7 +236,7 @@ def _equal(state: State, filler: Filler | None) -> Callable[[Wanted, bytes], boo
             return inventories.same_bytes(wanted.entry, data)
         if filler is None or filler.missing(wanted):
             return False
-        return filler.fill(wanted, inventories.checked_body(state, wanted.entry)) == data
+        return filler.fill(wanted, state.body(wanted.entry.path)) == data
 
     return equal
 

@@ -51,6 +51,11 @@ def check_guards(plan: Plan) -> None:
         raise NamesDoNotFit(f"{len(plan.unholdable)} names do not fit into {plan.target}: {named}")
     if plan.verdict is not Verdict.SIGNED and not plan.options.accept_unsigned:
         raise UnsignedState(_unsigned(plan))
+    if plan.verdict is not Verdict.SIGNED and plan.options.with_credentials:
+        raise UnsignedState(
+            "credentials go into signed states only: who changed this one could send them anywhere",
+            fix="the same command without --with-credentials",
+        )
     if not plan.is_fresh and not plan.options.yes and not plan.options.dry_run:
         raise ConsentNeeded(f"{plan.target} holds files; --dry-run shows what would happen to them, --yes does it")
 

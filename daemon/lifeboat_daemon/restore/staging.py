@@ -6,17 +6,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_alf.state import BodyAbsent, State
-from lifeboat_daemon.restore import inventory as inventories
+from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon.restore.contents import FOLDER, LINK, Wanted
 from lifeboat_daemon.restore.filling import Filler
-from lifeboat_daemon.restore.inventory import Inventory
+from lifeboat_daemon.restore.inventory import Inventory, Proven
 
 
 class Stage:
     """Writes wanted files. Remembers which entries were read, so that `prove_rest` reads the others only."""
 
-    def __init__(self, files: FileOperations, state: State, filler: Filler | None) -> None:
+    def __init__(self, files: FileOperations, state: Proven, filler: Filler | None) -> None:
         self._files = files
         self._state = state
         self._filler = filler
@@ -51,7 +50,7 @@ class Stage:
             return item.data
         if item.entry is None:
             return b""
-        body = inventories.checked_body(self._state, item.entry)
+        body = self._state.body(item.entry.path)
         return self._filler.fill(item, body) if item.cuts and self._filler is not None else body
 
     def seen(self, item: Wanted) -> None:
@@ -63,11 +62,11 @@ class Stage:
         """Hold every byte of the state that was not read yet against its leaf. Raises SignatureError."""
         for entry in inventory.entries.values():
             if entry.path not in self._read:
-                self._prove(entry.path, inventory)
+                self._prove(entry.path)
 
-    def _prove(self, path: str, inventory: Inventory) -> None:
+    def _prove(self, path: str) -> None:
         try:
-            inventories.checked_body(self._state, inventory.entries[path])
+            self._state.body(path)
         except BodyAbsent:
             return
 
