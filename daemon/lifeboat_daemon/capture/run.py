@@ -67,6 +67,7 @@ def _run(session: Session, *, full: bool) -> CaptureReport:
         return session.report
     reached(Step.CAPTURE_SCANNED)
     work = Work(session, seen)
+    _clear_staging(session)  # of a capture that was ended half-way
     try:
         work.read()
         reached(Step.CAPTURE_READ)
@@ -74,11 +75,15 @@ def _run(session: Session, *, full: bool) -> CaptureReport:
         reached(Step.CAPTURE_DERIVED)
         row = _commit(session, work)
     finally:
-        shutil.rmtree(staging_folder(session), ignore_errors=True)
+        _clear_staging(session)
     reached(Step.CAPTURE_COMMITTED)
     _cache(session, seen, work, row)
     reached(Step.CAPTURE_CACHED)
     return session.report
+
+
+def _clear_staging(session: Session) -> None:
+    shutil.rmtree(staging_folder(session), ignore_errors=True)
 
 
 def _commit(session: Session, work: Work) -> SequenceRow | None:
