@@ -27,7 +27,7 @@ def to_drop(rows: list[SequenceRow], retention: Retention, now: datetime, verifi
     """Numbers to drop, oldest first. `rows` are all kept sequences in order; the head, pinned and labelled ones and
     `verified` stay, and so does the last of each period."""
     last_of = {_period(row, retention, now): row.number for row in rows}
-    spare = {row.number for row in rows if not _is_protected(row, now)} - {*last_of.values(), verified}
+    spare = {row.number for row in rows if not is_protected(row, now)} - {*last_of.values(), verified}
     return _without_twins(rows, spare)[: max(1, len(rows) // LARGEST_SHARE)]
 
 
@@ -57,5 +57,8 @@ def _period(row: SequenceRow, retention: Retention, now: datetime) -> str:
     return f"week {year}-{week}"
 
 
-def _is_protected(row: SequenceRow, now: datetime) -> bool:
-    return row.label is not None or any(pin.until is None or times.parse(pin.until) > now for pin in row.pins)
+def is_protected(row: SequenceRow, now: datetime | None) -> bool:
+    """Labelled, or pinned by a pin that has not run out; without a trusted `now` none has."""
+    return row.label is not None or any(
+        pin.until is None or now is None or times.parse(pin.until) > now for pin in row.pins
+    )

@@ -118,6 +118,15 @@ UNNEEDED_RECORD_OBJECTS = f"select object from record where {_UNNEEDED.format(ta
 DROP_UNNEEDED_ENTRIES = f"delete from entry where {_UNNEEDED.format(table='entry')}"
 DROP_UNNEEDED_RECORDS = f"delete from record where {_UNNEEDED.format(table='record')}"
 
+# Versions of one path, the newest first, whose bytes are here; and where an object is used
+_HELD = """select e.path, e.object, e.first, e.last, e.meta from entry e join object o on o.id = e.object
+    where (o.body is not null or o.file is not null)"""
+HELD_BETWEEN = f"{_HELD} and e.path >= ? and e.path < ? order by e.path, e.first desc"
+HELD_OF_PATH = """select e.object from entry e join object o on o.id = e.object
+    where e.path = ? and (o.body is not null or o.file is not null) order by e.first desc"""
+USES_OF_OBJECT = "select path, object, first, last, meta from entry where object = ?"
+DROP_BODY = "update object set base = null, depth = 0, coding = 'plain', file = null, body = null where id = ?"
+
 # Sanity
 BAD_INTERVALS = """select 'the entry ' || path from entry where last <= first
     union all select 'the record ' || id from record where last <= first"""

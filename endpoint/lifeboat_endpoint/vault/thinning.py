@@ -42,7 +42,7 @@ def thin(
         return ThinReport([], len(rows))
     _drop_sequences(metadata, dropped)
     unneeded = _drop_rows(metadata)
-    reencoded = _reencode(metadata, writer, unneeded)
+    reencoded = reencode_resting(metadata, writer, unneeded)
     _drop_objects(metadata, unneeded)
     details = {"sequences": dropped, "objects": len(unneeded), "reencoded": reencoded}
     audit.append(metadata, now, "thin", f"{dropped[0]}..{dropped[-1]}", details)
@@ -65,7 +65,7 @@ def _drop_rows(metadata: MetadataStore) -> set[int]:
     return {number for number in candidates if metadata.row(sql.OBJECT_USED, (number,) * 3) is None}
 
 
-def _reencode(metadata: MetadataStore, writer: ObjectWriter, unneeded: set[int]) -> int:
+def reencode_resting(metadata: MetadataStore, writer: ObjectWriter, unneeded: set[int]) -> int:
     """Let whatever stays but rests on something unneeded rest on the nearest of its bases that stays; how many."""
     reached(Step.THIN_REENCODED)
     resting = {

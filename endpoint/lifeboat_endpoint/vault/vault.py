@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ from lifeboat_endpoint.store.disk import DiskBlobs, translated
 from lifeboat_endpoint.store.migrations import migrate
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
 from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.vault import audit, changes, digest, objects
+from lifeboat_endpoint.vault import audit, changes, digest, objects, versions
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.commit import Commit, Origin, Sign, text_key
 from lifeboat_endpoint.vault.draft import Draft
@@ -268,17 +268,42 @@ class Vault:
 
         `now` is a time the caller trusts. The head, pinned and labelled sequences and the last verified one stay.
         """
+        return self._letting_go(
+            lambda writer: thin(self._metadata, writer, self.sequences(), retention, now, self.last_verified())
+        )
+
+    def drop_old_versions(self, keep: int, now: datetime | None) -> ThinReport:
+        """Forget the bytes of large artifacts (ALF §3.1.9, tier 3) that are older than the newest `keep` of their path.
+
+        The head, pinned, labelled and the last verified sequence keep theirs, and nothing else is touched. The leaves
+        stay: every sequence keeps its digest, and `State.body` of what went raises BodyAbsent. `now` is a time the
+        caller trusts; None when there is none, then no pin has run out. Writes nothing when nothing is too old.
+        """
+        if not self._old_versions(keep, now):
+            return ThinReport([], len(self.sequences()))
+        return self._letting_go(
+            lambda writer: versions.drop_bodies(
+                self._metadata, writer, self._old_versions(keep, now), self._clock.now()
+            )
+        )
+
+    def _old_versions(self, keep: int, now: datetime | None) -> list[int]:
+        whole = versions.sequences_kept_whole(self.sequences(), self.last_verified(), now)
+        return versions.old_versions(self._metadata, keep, whole)
+
+    def _letting_go(self, work: Callable[[objects.ObjectWriter], ThinReport]) -> ThinReport:
+        """One transaction that drops content, then the space of it. The caller holds the agent's lock."""
         before = self.size()
         with self._metadata.transaction():
             writing = objects.ObjectWriter(self._metadata, self._blobs)
             try:
-                report = thin(self._metadata, writing, self.sequences(), retention, now, self.last_verified())
+                report = work(writing)
             except BaseException:
                 writing.discard()
                 raise
         reached(Step.THIN_SWEPT)
         objects.sweep(self._metadata, self._blobs)
-        if report.dropped:
+        if report.objects_dropped or report.dropped:
             self._metadata.compact()
         return replace(report, bytes_freed=before - self.size())
 

@@ -1,0 +1,94 @@
+"""Large artifacts keep few versions: older bodies go, their leaves stay, so every sequence keeps its digest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from lifeboat_alf import layout, metas
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_endpoint.store.protocols import MetadataStore, Row
+from lifeboat_endpoint.vault import audit
+from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.objects import ObjectWriter
+from lifeboat_endpoint.vault.retention import is_protected
+from lifeboat_endpoint.vault.rows import SequenceRow, json_of
+from lifeboat_endpoint.vault.thinning import ThinReport, reencode_resting
+
+LARGE_TIER = 3
+
+
+class _Use(NamedTuple):
+    """One stay of an object under a path: from sequence `first` until `last` (None: the head has it)."""
+
+    path: str
+    object: int
+    first: int
+    last: int | None
+    meta: str
+
+    @property
+    def is_large(self) -> bool:
+        if not self.path.startswith(layout.ARTIFACTS):
+            return False
+        return bool((json_of(self.meta).get(metas.ATTACHMENT) or {}).get("tier") == LARGE_TIER)
+
+    def lies_in(self, numbers: Collection[int]) -> bool:
+        return any(self.first <= number and (self.last is None or number < self.last) for number in numbers)
+
+
+def sequences_kept_whole(rows: list[SequenceRow], verified: int | None, now: datetime | None) -> set[int]:
+    """Sequences whose large files stay whatever their age: the head, labelled and pinned ones, the last verified one.
+
+    Without a trusted `now` every pin counts, also one that may have run out.
+    """
+    kept = {row.number for row in rows if is_protected(row, now)} | {row.number for row in rows[-1:]}
+    return kept if verified is None else kept | {verified}
+
+
+def old_versions(metadata: MetadataStore, keep: int, whole: Collection[int]) -> list[int]:
+    """Objects that are, wherever they are used, an older version of a large artifact than the newest `keep`."""
+    old = {use.object for use in _beyond(metadata, keep)}
+    return sorted(number for number in old if _may_go(metadata, number, keep, whole))
+
+
+def _beyond(metadata: MetadataStore, keep: int) -> Iterator[_Use]:
+    """Held versions of large artifacts beyond the newest ones of their path. A content that came back counts once."""
+    path, seen = "", list[int]()
+    for row in metadata.rows(sql.HELD_BETWEEN, (layout.ARTIFACTS, _AFTER_ARTIFACTS)):
+        use = _Use(*row)
+        if use.path != path:
+            path, seen = use.path, []
+        if use.object not in seen:
+            seen.append(use.object)
+        if seen.index(use.object) >= keep and use.is_large:
+            yield use
+
+
+_AFTER_ARTIFACTS = layout.ARTIFACTS[:-1] + chr(ord(layout.ARTIFACTS[-1]) + 1)
+
+
+def _may_go(metadata: MetadataStore, number: int, keep: int, whole: Collection[int]) -> bool:
+    uses = [_Use(*row) for row in metadata.rows(sql.USES_OF_OBJECT, (number,))]
+    return all(
+        use.is_large and not use.lies_in(whole) and number not in _newest(metadata, use.path, keep) for use in uses
+    )
+
+
+def _newest(metadata: MetadataStore, path: str, keep: int) -> list[int]:
+    rows: Iterator[Row] = metadata.rows(sql.HELD_OF_PATH, (path,))
+    return list(dict.fromkeys(row[0] for row in rows))[:keep]
+
+
+def drop_bodies(metadata: MetadataStore, writer: ObjectWriter, numbers: list[int], now: datetime) -> ThinReport:
+    """Forget the bytes of objects, in the caller's transaction; what rests on them is encoded again first."""
+    reached(Step.THIN_PLANNED)
+    reencoded = reencode_resting(metadata, writer, set(numbers))
+    reached(Step.THIN_ROWS_DROPPED)
+    metadata.execute_many(sql.DROP_BODY, [(number,) for number in numbers])
+    details = {"objects": len(numbers), "reencoded": reencoded}
+    audit.append(metadata, now, "drop versions", "large artifacts", details)
+    reached(Step.THIN_COMMITTED)
+    kept = sum(1 for _ in metadata.rows(sql.SEQUENCES))
+    return ThinReport([], kept, len(numbers), reencoded)
