@@ -18,6 +18,7 @@ from lifeboat_alf.errors import BadJson
 JsonObject = dict[str, Any]
 
 _encoder = msgspec.json.Encoder()
+_sorted_encoder = msgspec.json.Encoder(order="deterministic")
 _decoder = msgspec.json.Decoder()
 _LARGEST_EXACT = 2**53
 
@@ -40,9 +41,24 @@ def decode(data: bytes) -> Any:
 def canonical(value: Any) -> bytes:
     """RFC 8785 form. Integers beyond 2**53, which the RFC cannot hold, are written out in full."""
     try:
+        if _is_plain(value) and b"\\" not in (data := _sorted_encoder.encode(value)):
+            return data
         return rfc8785.dumps(value)
     except rfc8785.IntegerDomainError:
         return rfc8785.dumps(_spell_out(value))
+    except UnicodeEncodeError:
+        return rfc8785.dumps(value)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether sorted compact JSON is the RFC 8785 form already, but for escapes: no numbers, keys in ASCII. The quick
+    way is worth it: every entry of a state is hashed with its meta in this form."""
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return True
+    if kind is list:
+        return all(map(_is_plain, value))
+    return kind is dict and all(type(key) is str and key.isascii() and _is_plain(item) for key, item in value.items())
 
 
 def _spell_out(value: Any) -> Any:

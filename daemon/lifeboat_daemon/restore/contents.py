@@ -167,6 +167,8 @@ def _render(state: State, adapter: Adapter) -> Iterator[Wanted]:
 
 def is_outdated(state: State, inventory: Inventory, runtime: str) -> bool:
     """Whether another runtime captured this agent after `runtime` last did: then raw files are not the last word."""
-    captured = _head(state).get("raw_state") or {}
-    own: Any = captured.get(runtime)
-    return own is not None and any(number > own for name, number in captured.items() if name != runtime)
+    found: Any = _head(state).get("raw_state")
+    captured = found if isinstance(found, dict) else {}
+    own = captured.get(runtime)
+    others = (number for name, number in captured.items() if name != runtime and isinstance(number, int))
+    return isinstance(own, int) and any(number > own for number in others)

@@ -53,7 +53,7 @@ class Memories:
     def add(self, record_id: str, line: _Line) -> None:
         """Take in a record, in append order."""
         self._contents[record_id] = None if line.status == "deleted" else line.content
-        if line.supersedes:
+        if line.supersedes and isinstance(line.supersedes, str):
             self._successors.append({"id": record_id, "status": line.status, "supersedes": line.supersedes})
 
     @cached_property

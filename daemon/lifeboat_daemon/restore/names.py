@@ -11,10 +11,12 @@ import sys
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from lifeboat_alf.metas import JsonObject
 from lifeboat_alf.seams.files import FileOperations
+from lifeboat_daemon.capture.names import archive_name, native_name
 from lifeboat_daemon.errors import UnsafeName
 
 _NAME_BYTES = 255
@@ -23,11 +25,14 @@ _WINDOWS_RESERVED = frozenset('<>:"\\|?*')
 
 
 def name_of(path: str, meta: JsonObject, prefix: str) -> str:
-    """The name under `prefix` as it was on disk. Raises UnsafeName for one that would climb out of its folder."""
-    raw = meta.get("name_hex")
-    name = os.fsdecode(bytes.fromhex(raw)) if isinstance(raw, str) else path.removeprefix(prefix)
+    """The name under `prefix` as it was on disk. Raises UnsafeName for one that would climb out of its folder, or
+    is not the one that the path shows."""
+    shown, raw = path.removeprefix(prefix), meta.get("name_hex")
+    name = native_name(shown, raw)
     if not is_safe(name):
         raise UnsafeName(f"{path} would be written outside of the workspace")
+    if raw is not None and archive_name(name)[0] != shown:
+        raise UnsafeName(f"{path} would be written under another name, {printable(name)}")
     return name
 
 
@@ -51,7 +56,11 @@ def parents(name: str) -> list[str]:
 
 
 def leaves_folder(name: str, target: str, folder: Path) -> bool:
-    """Whether a link `name` in `folder` that points to `target` leads out of the folder."""
+    """Whether a link `name` in `folder` that points to `target` leads out of the folder, or may: a `..` behind a name
+    climbs from wherever that name leads, if it is a link itself."""
+    steps = [step for step in target.split("/") if step not in ("", ".")]
+    if any(two == ".." != one for one, two in pairwise(steps)):
+        return True
     place = os.path.normpath(os.path.join(folder, os.path.dirname(name), target))
     return place != os.fspath(folder) and not place.startswith(os.path.join(folder, ""))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from lifeboat_adapters.contract import Adapter, Installation
 from lifeboat_adapters.errors import AdapterError
-from lifeboat_alf import codec, layout
+from lifeboat_alf import codec, ids, layout
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.state import State
 from lifeboat_daemon import agent as agents
@@ -120,7 +120,8 @@ def plan(context: Context, given: State, target_folder: Path | None, options: Re
     inventory = inventories.take(given)
     verdict = inventories.check_signature(given, inventory, trusted(context), accept_others=options.accept_unsigned)
     state = Proven(given, inventory)
-    agent = registered(context, state.sequence.agent_id)
+    agent_id = ids.as_uuid(state.sequence.agent_id)
+    agent = registered(context, agent_id)
     folder = _folder(target_folder, agent)
     target.check(context, folder, agent)
     in_place = agent is not None and folder == target.resolve(agent.workspace)
@@ -145,7 +146,7 @@ def plan(context: Context, given: State, target_folder: Path | None, options: Re
         options=options,
         verdict=verdict,
         agent=agent,
-        agent_id=state.sequence.agent_id,
+        agent_id=agent_id,
         agent_name=contents_module.agent_name(state),
         target=folder,
         in_place=in_place,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.state import BodyAbsent
-from lifeboat_daemon.restore.contents import FOLDER, LINK, Wanted
+from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
 from lifeboat_daemon.restore.filling import Filler
 from lifeboat_daemon.restore.inventory import Inventory, Proven
+
+WRITERS = 2
+BATCH = 128
 
 
 class Stage:
@@ -22,27 +26,40 @@ class Stage:
         self._folders: set[Path] = set()
         self._read: set[str] = set()
 
-    def write_tree(self, tree: Path, items: Iterable[Wanted]) -> None:
-        """A whole folder of files, links and empty folders under their own names."""
+    def write_tree(self, tree: Path, items: Sequence[Wanted]) -> None:
+        """A whole folder of files, links and empty folders under their own names. Reading, checking and unpacking go
+        on here while other threads wait for the disk; no more than two batches are in memory."""
         self._make_folder(tree)
-        for item in items:
-            path = tree / item.name
-            self._make_folder(path.parent)
-            self.write(path, item)
+        waiting: list[Future[None]] = []
+        with ThreadPoolExecutor(WRITERS) as pool:
+            for start in range(0, len(items), BATCH):
+                begun = [self._begin(pool, tree / item.name, item) for item in items[start : start + BATCH]]
+                _finish(waiting)
+                waiting = begun
+            _finish(waiting)
+
+    def _begin(self, pool: ThreadPoolExecutor, path: Path, item: Wanted) -> Future[None]:
+        self._make_folder(path.parent)
+        body = self.bytes_of(item) if item.kind == FILE else b""
+        self.seen(item)
+        return pool.submit(self._put, path, item, body)
 
     def write(self, path: Path, item: Wanted) -> None:
         """One file, link or folder at a path that is free. Raises OSError, SignatureError."""
+        self._put(path, item, self.bytes_of(item) if item.kind == FILE else b"")
+        self.seen(item)
+
+    def _put(self, path: Path, item: Wanted, body: bytes) -> None:
         if item.kind == FOLDER:
             self._files.make_folders(path)
-            self._files.set_mode(path, item.mode)
         elif item.kind == LINK:
             self._files.make_link(str(item.meta.get("target", "")), path)
         else:
-            self._files.write_new(path, self.bytes_of(item), mode=item.mode, sync=False)
+            self._files.write_new(path, body, mode=item.mode, sync=False)
+        if item.kind != LINK:
             self._files.set_mode(path, item.mode)
         if item.mtime_ns is not None:
             self._files.set_times(path, item.mtime_ns)
-        self.seen(item)
 
     def bytes_of(self, item: Wanted) -> bytes:
         """What stands in a file once it is restored."""
@@ -74,3 +91,9 @@ class Stage:
         if folder not in self._folders:
             self._files.make_folders(folder)
             self._folders.add(folder)
+
+
+def _finish(futures: Iterable[Future[None]]) -> None:
+    """Wait, and raise what went wrong."""
+    for future in futures:
+        future.result()
