@@ -89,7 +89,7 @@ def _install(folder: Path) -> None:
         (place / "package.json").write_text('{"private": true}')
         path = f"{node}/node_modules/node/bin:{os.environ['PATH']}"
         result = subprocess.run(
-            ["npm", "install", "--no-audit", "--no-fund", "--silent", package],
+            ["npm", "install", "--no-audit", "--no-fund", "--silent", "--fetch-retries=1", package],
             cwd=place,
             env=os.environ | {"PATH": path, "HOME": str(folder)},
             stdin=subprocess.DEVNULL,

@@ -22,7 +22,7 @@ PACKAGES = {
 TOP_FOLDERS = {*PACKAGES, "packaging", "tests", "benchmarks", "docs"}
 # What only the dashboard, a worker or a command may load: a daemon that imports one of these is no small daemon.
 HEAVY = ("textual", "httpx", "keyring", "pydantic", "sqlalchemy")
-HEADLESS = ("lifeboat_alf", "lifeboat_keys", "lifeboat_adapters", "lifeboat_endpoint")
+HEADLESS = ("lifeboat_alf", "lifeboat_keys", "lifeboat_adapters", "lifeboat_endpoint", "lifeboat_daemon")
 
 
 def _modules(package: str) -> list[str]:
