@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from lifeboat_alf import codec
 
+numbers = st.integers(-(2**52), 2**52) | st.floats(allow_nan=False, allow_infinity=False, width=32)
 values = st.recursive(
-    st.none() | st.booleans() | st.text() | st.integers(-(2**52), 2**52) | st.floats(allow_nan=False, allow_infinity=False, width=32),
+    st.none() | st.booleans() | st.text() | numbers,
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=12,
 )

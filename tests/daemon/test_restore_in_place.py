@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import invariants
@@ -164,13 +164,32 @@ def test_there_is_nothing_to_undo_at_first(ada: Harbour) -> None:
         undo(ada.context, ada.agent)
 
 
+class Later(invariants.Stopped):
+    """A clock some time later, with the machine on all the while."""
+
+    def __init__(self, start: datetime, later: timedelta) -> None:
+        super().__init__(start + later)
+        self.later = later
+
+    def since_boot(self) -> float:
+        return super().since_boot() + self.later.total_seconds()
+
+
 def test_after_seven_days_the_undo_folder_goes(ada: Harbour) -> None:
     restore(ada.context, ada.agent, options(0))
-    later = replace(ada.context, clock=invariants.Stopped(ada.context.clock.now() + timedelta(days=8)))
+    later = replace(ada.context, clock=Later(ada.context.clock.now(), timedelta(days=8)))
     with pytest.raises(NothingToUndo):
         undo(later, ada.agent)
     assert recover(later) == []
     assert undo_folders(ada) == []
+
+
+def test_a_clock_that_leaps_ahead_costs_no_undo_folder(ada: Harbour) -> None:
+    restore(ada.context, ada.agent, options(0))
+    leapt = replace(ada.context, clock=invariants.Stopped(ada.context.clock.now() + timedelta(days=3650)))
+    assert recover(leapt) == []
+    assert len(undo_folders(ada)) == 1
+    undo(ada.context, ada.agent)
 
 
 def test_a_file_where_a_folder_was_and_the_other_way(ada: Harbour) -> None:

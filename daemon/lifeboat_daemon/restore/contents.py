@@ -11,6 +11,7 @@ from lifeboat_adapters.contract import Adapter
 from lifeboat_alf import codec, layout, metas
 from lifeboat_alf.metas import JsonObject
 from lifeboat_alf.state import Entry, State
+from lifeboat_daemon.capture.names import native_name
 from lifeboat_daemon.errors import UnsafeName
 from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore import names
@@ -54,6 +55,11 @@ class Wanted:
             return 0o700 if self.meta.get("private") else 0o755
         mode = 0o755 if self.meta.get("executable") else 0o644
         return mode & 0o700 if self.meta.get("private") else mode
+
+    @property
+    def target(self) -> str:
+        """Where a link leads, as the system spells it."""
+        return native_name(str(self.meta.get("target", "")), self.meta.get("target_hex"))
 
     @property
     def mtime_ns(self) -> int | None:

@@ -58,7 +58,12 @@ def decide(wanted: Mapping[str, Wanted], removable: Iterable[str], rules: Rules)
     gone = _removals(removable, rules)
     items = dict(gone)
     for item in wanted.values():
-        for obstacle in _obstacles(item.name, rules):
+        in_the_way = list(_obstacles(item.name, rules))
+        if in_the_way and rules.keep:
+            reason = f"{in_the_way[0].name} is no folder, and what is in the runtime's own folder stays"
+            items[item.name] = Item(item.name, Action.SKIP, rules.root, item, kind=item.kind, reason=reason)
+            continue
+        for obstacle in in_the_way:
             items.setdefault(obstacle.name, obstacle)
         items[item.name] = _decide_one(item, gone.keys(), rules)
     return [items[name] for name in sorted(items)]
@@ -109,7 +114,7 @@ def _is_same(wanted: Wanted, found: Found, rules: Rules) -> bool:
     if wanted.kind == FOLDER:
         return True
     if wanted.kind == LINK:
-        return found.target == wanted.meta.get("target")
+        return found.target == wanted.target
     return _same_rights(wanted, found) and _same_bytes(wanted, found, rules)
 
 
@@ -129,9 +134,8 @@ def _refusal(wanted: Wanted, found: Found | None, gone: Iterable[str], rules: Ru
     """Why a file is not written, "" when it is."""
     if wanted.kind not in (FILE, LINK, FOLDER):
         return f"{wanted.kind} is a kind of entry that this release cannot make"
-    target = wanted.meta.get("target", "")
-    if wanted.kind == LINK and names.leaves_folder(wanted.name, target, rules.root):
-        return f"the link leads out of the workspace, to {target}"
+    if wanted.kind == LINK and names.leaves_folder(wanted.name, wanted.target, rules.root):
+        return f"the link leads out of the workspace, to {names.printable(wanted.target)}"
     if found is not None and rules.keep:
         return "it is there already, and files of the runtime's own folder are never replaced"
     if found is not None and found.kind == OTHER:

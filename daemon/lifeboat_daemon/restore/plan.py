@@ -6,16 +6,18 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.contract import Adapter, Installation
+from lifeboat_adapters.contract import Adapter, Installation, Placement, Root
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import codec, ids, layout
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.state import State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture.names import archive_name
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, UnknownAgent
 from lifeboat_daemon.restore import contents as contents_module
@@ -267,21 +269,33 @@ def _home_items(
 ) -> list[Item]:
     """Files of the runtime's own folder: only where there is one around the target, only where they are missing."""
     wanted = {name: item for name, item in contents.home.items() if options.wants(name)}
-    folder = home_folder(adapter, installation)
-    if folder is None:
+    root = _home_root(adapter, installation)
+    if root is None:
         reason = "it belongs into the runtime's own folder, and there is none around this workspace"
         return [_left_out(item, reason) for _, item in sorted(wanted.items())]
-    tree = DiskTree(context.files, folder)
-    return decide(wanted, [], Rules(folder, tree, _equal(state, filler), _barred(filler), keep=True))
+    foreign = {name: item for name, item in wanted.items() if not _belongs_to_home(name, root, adapter)}
+    reason = "it is none of the files that are kept of the runtime's own folder"
+    own = {name: item for name, item in wanted.items() if name not in foreign}
+    folder = target.resolve(root.folder)
+    rules = Rules(folder, DiskTree(context.files, folder), _equal(state, filler), _barred(filler), keep=True)
+    return decide(own, [], rules) + [_left_out(item, reason) for _, item in sorted(foreign.items())]
 
 
-def home_folder(adapter: Adapter, installation: Installation | None) -> Path | None:
+def _home_root(adapter: Adapter, installation: Installation | None) -> Root | None:
     """The runtime's own folder, by its root under `raw/<runtime>-home/`."""
     if installation is None or installation.state_dir is None:
         return None
     prefix = layout.home_prefix(adapter.runtime)
-    found = (root.folder for root in adapter.roots(installation) if root.prefix == prefix)
-    return next((target.resolve(folder) for folder in found if folder.is_dir()), None)
+    found = (root for root in adapter.roots(installation) if root.prefix == prefix)
+    return next((root for root in found if root.folder.is_dir()), None)
+
+
+def _belongs_to_home(name: str, root: Root, adapter: Adapter) -> bool:
+    """Whether a capture would take such a file: an archive must not put others beside the runtime's own, where the
+    workspaces and credentials of other agents lie."""
+    if root.only is not None and not any(fnmatchcase(name, glob) for glob in root.only):
+        return False
+    return adapter.place(root.prefix + archive_name(name)[0], is_folder=False) is not Placement.EXCLUDED
 
 
 def _left_out(item: Wanted, reason: str) -> Item:

@@ -10,6 +10,7 @@ import msgspec
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import clock_trust
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Busy
 from lifeboat_daemon.locks import agent_lock
@@ -63,13 +64,15 @@ def _recover_locked(context: Context, journal: Journal) -> str:
 
 
 def sweep(context: Context) -> None:
-    """Remove undo folders of restores older than seven days. One that another process is at waits."""
+    """Remove undo folders of restores older than seven days, on a time that is trusted: a clock that leaps ahead must
+    not cost what was moved aside. One that another process is at waits."""
     folder = context.home.restore_folder / "undo"
     if not folder.is_dir():
         return
     limit = f"{context.clock.now() - timedelta(days=KEPT_DAYS):%Y%m%dT%H%M%S}"
-    for entry in context.files.scan(folder):
-        if entry.name < limit and entry.name.endswith(".json"):
+    old = [entry for entry in context.files.scan(folder) if entry.name < limit and entry.name.endswith(".json")]
+    if old and clock_trust.is_trusted(context):
+        for entry in old:
             _forget(context, Path(entry.path))
 
 

@@ -53,7 +53,7 @@ class Stage:
         if item.kind == FOLDER:
             self._files.make_folders(path)
         elif item.kind == LINK:
-            self._files.make_link(str(item.meta.get("target", "")), path)
+            self._files.make_link(item.target, path)
         else:
             self._files.write_new(path, body, mode=item.mode, sync=False)
         if item.kind != LINK:
