@@ -104,6 +104,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("artifacts.max_file", parse_size, "50MB", "larger files are named, not kept"),
         Setting("artifacts.max_total", parse_size, "2GB", "how much all large files of an agent may take"),
         Setting("artifacts.interval", parse_duration, "1h", "a large file is captured at most this often"),
+        Setting("artifacts.versions", parse_count, 3, "how many versions of a large file keep their bytes"),
         Setting("memory.granularity", one_of("quarterly", "monthly"), "quarterly", "how memory is divided by time"),
         Setting("transcripts", parse_switch, False, "whether conversations in the runtime's databases are captured"),
         Setting("held.share", parse_share, 0.5, "the share of memory whose loss looks like an accident"),
@@ -111,6 +112,8 @@ SETTINGS: dict[str, Setting] = {
         Setting("retention.all", parse_duration, "24h", "every sequence is kept for this long"),
         Setting("retention.hourly", parse_duration, "7d", "then one an hour for this long"),
         Setting("retention.daily", parse_duration, "90d", "then one a day for this long; after that one a week"),
+        Setting("vault.max_size", parse_size, "10GB", "how much the vault of an agent may take"),
+        Setting("vault.min_free", parse_size, "1GB", "how much has to stay free on the disk", per_agent=False),
     )
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import lifeboat_alf.errors
 from lifeboat_alf import times
-from lifeboat_daemon import clock_trust
+from lifeboat_daemon import clock_trust, room
 from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.capture import guard
 from lifeboat_daemon.capture.report import LAST_CAPTURE, ROOT_MISSING
@@ -37,7 +37,8 @@ LAST_VERIFIED = "last_verified"
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
     """One agent. `pending` counts files whose present version is not kept; `reasons` says, for people, why the state
-    is not `ok`. Times are timestamps, None when it never happened; `verified_in` names the vault."""
+    is not `ok`; `no_room` why large files are not taken now. Times are timestamps, None when it never happened;
+    `verified_in` names the vault."""
 
     id: str
     name: str
@@ -52,6 +53,7 @@ class AgentStatus:
     reasons: list[str] = field(default_factory=list)
     held: JsonObject | None = None
     missing: bool = False
+    no_room: str | None = None
 
     def to_json(self) -> JsonObject:
         return {name: getattr(self, name) for name in self.__slots__}
@@ -143,12 +145,12 @@ def of_agent(context: Context, agent: Agent, key: KeyStatus) -> AgentStatus:
     plain = AgentStatus(agent.id, agent.name, agent.runtime, str(agent.workspace))
     try:
         with context.vault(agent.id) as vault:
-            return _judged(context, agent, _with_vault(context, plain, vault), key)
+            return _judged(context, agent, _with_vault(context, agent, plain, vault), key)
     except lifeboat_alf.errors.LifeboatError as error:
         return replace(plain, state=ERROR, reasons=[error.message])
 
 
-def _with_vault(context: Context, plain: AgentStatus, vault: Vault) -> AgentStatus:
+def _with_vault(context: Context, agent: Agent, plain: AgentStatus, vault: Vault) -> AgentStatus:
     head = vault.head()
     verified = vault.get(LAST_VERIFIED) or {}
     captured: JsonObject = {}
@@ -165,6 +167,7 @@ def _with_vault(context: Context, plain: AgentStatus, vault: Vault) -> AgentStat
         reasons=list(captured.get("reasons", [])),
         held=vault.get(guard.DECISION),
         missing=captured.get("outcome") == ROOT_MISSING,
+        no_room=room.measure(context, agent, vault).shortage() or captured.get("no_room"),
     )
 
 
@@ -180,6 +183,7 @@ def _judged(context: Context, agent: Agent, seen: AgentStatus, key: KeyStatus) -
         (agent.is_paused(context.now()), PAUSED, _paused_words(agent)),
         (_is_overdue(seen, now), OVERDUE, "no verified copy for more than 24 hours"),
         (seen.pending > 0, WAITING, f"{seen.pending} files wait"),
+        (seen.no_room is not None, WAITING, f"{seen.no_room}: large files are not taken"),
     )
     found = [(state, reason) for applies, state, reason in checks if applies]
     state = found[0][0] if found else OK

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +47,8 @@ class FileOperations(Protocol):
     def sync_folder(self, path: StrPath) -> None: ...
 
     def sync_file_system(self, path: StrPath) -> None: ...
+
+    def free_space(self, folder: StrPath) -> int: ...
 
 
 class NotRegular(OSError):
@@ -121,6 +124,10 @@ class SystemFiles:
     def sync_file_system(self, path: StrPath) -> None:
         """One flush for everything written to the file system that holds `path`."""
         os.sync()
+
+    def free_space(self, folder: StrPath) -> int:
+        """Bytes that may still be written to the file system that holds `folder`."""
+        return shutil.disk_usage(folder).free
 
 
 def _flush(descriptor: int) -> None:

@@ -28,6 +28,7 @@ class CaptureReport:
     created, updated and deleted memories; `raw` files put, patched and removed; `delta_bytes` what the vault grew by.
     The mappings name files with the reason: `unread` (their last version stays), `unstable` (changed while being
     read), `waiting` (may hold secrets and does not parse), `left_out` (not kept at all, or not this version).
+    `no_room` says why large files are not taken now.
     """
 
     agent_id: str
@@ -46,6 +47,7 @@ class CaptureReport:
     held: JsonObject | None = None
     sealed: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    no_room: str | None = None
 
     @property
     def changed(self) -> bool:

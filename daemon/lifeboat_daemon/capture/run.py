@@ -135,7 +135,12 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
 def _note(session: Session, row: SequenceRow | None) -> None:
     """What `status` shows of the last capture; written only when it says something new."""
     report = session.report
-    said: JsonObject = {"pending": report.pending, "reasons": report.reasons(), "outcome": report.outcome}
+    said: JsonObject = {
+        "pending": report.pending,
+        "reasons": report.reasons(),
+        "outcome": report.outcome,
+        "no_room": report.no_room,
+    }
     if report.outcome == CAPTURED:
         said["outcome"] = UNCHANGED
     known = session.db.get(LAST_CAPTURE) or {}

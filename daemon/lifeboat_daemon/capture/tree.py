@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +21,7 @@ from lifeboat_daemon.capture.read import Unstable
 from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.capture.scan import FILE, FOLDER, LINK, Found, Scan
 from lifeboat_daemon.capture.secrets import Cutter
+from lifeboat_daemon.room import Room
 from lifeboat_daemon.seen import Known
 
 JsonObject = dict[str, Any]
@@ -48,7 +49,8 @@ class Large:
 @dataclass(slots=True)
 class Tree:
     """The files of one capture. `changed` are archive paths whose entry changed or went; `seen` and `unseen` is what
-    the stat cache has to learn; `attachment_id` mints the id of a new artifact by its path."""
+    the stat cache has to learn; `attachment_id` mints the id of a new artifact by its path; `measure` looks how much
+    room the vault has."""
 
     files: FileOperations
     overlay: Overlay
@@ -60,11 +62,13 @@ class Tree:
     now: str
     started_ns: int
     staging: Path
+    measure: Callable[[], Room]
     changed: set[str] = field(default_factory=set)
     seen: dict[str, Known] = field(default_factory=dict)
     unseen: set[str] = field(default_factory=set)
     new_large: dict[str, Large] = field(default_factory=dict)
     _everything: bool = False
+    _room: Room | None = None
 
     def take(self, scan: Scan, known: dict[str, Known], roots: list[Root], *, everything: bool) -> None:
         """Read what changed, drop what is gone. With `everything`, every file is read."""
@@ -151,6 +155,10 @@ class Tree:
     def _reason_against(self, found: Found) -> str | None:
         if found.key.size > self.limits.max_file:
             return "larger than artifacts.max_file"
+        no_room = self._no_room(found.key.size)
+        if no_room is not None:
+            self.report.no_room = no_room
+            return f"{no_room}; large files are not taken until there is room"
         taken = {path: size for path, (size, _) in self.large.items()}
         taken |= {path: one.size for path, one in self.new_large.items()}
         if sum(size for path, size in taken.items() if path != found.path) + found.key.size > self.limits.max_total:
@@ -159,6 +167,11 @@ class Tree:
         if last is not None and times.parse(self.now) - times.parse(last[1]) < self.limits.interval:
             return f"captured at {last[1]}; a large file is captured again after artifacts.interval"
         return None
+
+    def _no_room(self, size: int) -> str | None:
+        """Looked up once, and only for a large file: notes and credentials are always taken."""
+        self._room = self._room or self.measure()
+        return self._room.shortage(size + sum(one.size for one in self.new_large.values()))
 
     def _put_unread_kind(self, name: str, found: Found) -> None:
         try:

@@ -13,7 +13,7 @@ from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import codec, layout, metas, partitions, times
 from lifeboat_alf.lifecycle import Scribe
 from lifeboat_alf.partitions import Ledger
-from lifeboat_daemon import clock_trust
+from lifeboat_daemon import clock_trust, room
 from lifeboat_daemon.capture import commit, guard, references
 from lifeboat_daemon.capture.documents import Documents
 from lifeboat_daemon.capture.look import Look
@@ -59,6 +59,7 @@ class Work:
             now=session.now,
             started_ns=seen.started_ns,
             staging=staging_folder(session),
+            measure=lambda: room.measured(session.context, session.vault, session.setting),
         )
 
     def _limits(self) -> Limits:

@@ -45,7 +45,7 @@ def _capture(session: Session, agent: Agent) -> dict[str, Any]:
     """One agent's capture; what fails for one does not keep the others from theirs."""
     try:
         report = capture(session.context, agent)
-        retention.thin_if_due(session.context, agent)
+        report.warnings += retention.look_after(session.context, agent)
         return report_document(agent, report)
     except LifeboatError as error:
         report = CaptureReport(agent.id, warnings=[f"{error.title}: {error.message}"])

@@ -279,15 +279,14 @@ class Vault:
         stay: every sequence keeps its digest, and `State.body` of what went raises BodyAbsent. `now` is a time the
         caller trusts; None when there is none, then no pin has run out. Writes nothing when nothing is too old.
         """
-        if not self._old_versions(keep, now):
+        if not self.old_versions(keep, now):
             return ThinReport([], len(self.sequences()))
         return self._letting_go(
-            lambda writer: versions.drop_bodies(
-                self._metadata, writer, self._old_versions(keep, now), self._clock.now()
-            )
+            lambda writer: versions.drop_bodies(self._metadata, writer, self.old_versions(keep, now), self._clock.now())
         )
 
-    def _old_versions(self, keep: int, now: datetime | None) -> list[int]:
+    def old_versions(self, keep: int, now: datetime | None) -> list[int]:
+        """Which objects `drop_old_versions` would drop now."""
         whole = versions.sequences_kept_whole(self.sequences(), self.last_verified(), now)
         return versions.old_versions(self._metadata, keep, whole)
 
