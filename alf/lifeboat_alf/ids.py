@@ -36,7 +36,17 @@ def _version_7(milliseconds: int, random: bytes) -> str:
     bits = int.from_bytes(random, "big")
     value = (milliseconds & (1 << 48) - 1) << 80
     value |= 0x7 << 76 | (bits >> 62 & 0xFFF) << 64 | 0b10 << 62 | bits & (1 << 62) - 1
-    return str(uuid.UUID(int=value))
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def as_uuid(text: str) -> str:
+    """The id by which an agent is known on this machine: a UUID in lower case. Other writers have agents called `ada`
+    or `../../x`; the UUID of such an id follows from it, so that it may name files."""
+    if is_uuid(text):
+        return text.lower()
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, person=b"lifeboat-agent")
+    return str(uuid.UUID(bytes=digest.digest(), version=5))
 
 
 def is_uuid(text: str) -> bool:

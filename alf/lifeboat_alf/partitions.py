@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
@@ -239,14 +239,18 @@ class Ledger:
     granularity: Granularity = "quarterly"
     first_capture: bool = False
     changed: bool = False
+    _placed: dict[str | None, Placed] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def place(self, wanted: str | None = None) -> Placed:
         """`plan_partition`; a partition that is opened by it joins the list."""
-        placed = plan_partition(
-            wanted, self.now, self.partitions, first_capture=self.first_capture, granularity=self.granularity
-        )
-        if placed.partition not in self.partitions:
-            self._replace([placed.partition])
+        placed = self._placed.get(wanted)
+        if placed is None:
+            placed = plan_partition(
+                wanted, self.now, self.partitions, first_capture=self.first_capture, granularity=self.granularity
+            )
+            if placed.partition not in self.partitions:
+                self._replace([placed.partition])
+            self._placed[wanted] = placed
         return placed
 
     def seal(self) -> list[Partition]:
@@ -259,6 +263,7 @@ class Ledger:
         """Go over to another granularity; see `switch`."""
         self._replace(switch(self.partitions, granularity, self.now, newest))
         self.granularity = granularity
+        self._placed.clear()
 
     def is_sealed(self, file: str) -> bool:
         """Whether a partition may no longer change. An unknown file is open: the capture is making it."""
@@ -268,3 +273,4 @@ class Ledger:
         if changed:
             self.partitions = replaced(self.partitions, changed)
             self.changed = True
+            self._placed.clear()

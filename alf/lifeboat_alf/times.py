@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from functools import lru_cache
 
 
 def to_text(moment: datetime) -> str:
@@ -28,6 +29,7 @@ def day_text(day: date) -> str:
     return f"{day.isoformat()}T00:00:00.000Z"
 
 
+@lru_cache(maxsize=256)
 def milliseconds(text: str) -> int:
     """A timestamp as milliseconds since 1970 (never below 0)."""
     return max(0, int(parse(text).timestamp() * 1000))

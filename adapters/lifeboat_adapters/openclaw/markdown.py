@@ -14,6 +14,8 @@ from typing import NamedTuple
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|\Z)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)", re.DOTALL)
+_MARKS = " #`~"
+"""How a line with a heading or a fence begins; a look at one character spares most lines the patterns."""
 _ASIDE = re.compile(r"<!--.{0,4000}?-->|`[^`\n]*`", re.DOTALL)
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]")
 
@@ -46,6 +48,9 @@ def lines(text: str) -> Iterator[Line]:
     yield from (Line(text, code=True) for text in every[:start])
     fence = ""
     for line in every[start:]:
+        if not fence and line[0] not in _MARKS:
+            yield Line(line)
+            continue
         mark = _FENCE.match(line)
         if fence:
             fence = "" if mark and _closes(fence, mark) else fence

@@ -17,7 +17,7 @@ _COMMENT = re.compile(r"<!--([^\n]{0,2000}?)-->")
 _PART = re.compile(r"\s*([A-Za-z][\w-]{0,40})\s*:\s*(.*?)\s*", re.DOTALL)
 _KNOWN = frozenset(("observed", "status", "importance", "trigger", "project"))
 _IMPORTANCE = re.compile(r"\[(\w[\w -]{0,40})\|\s*i\s*=\s*(\d{1,6}(?:\.\d{1,6})?)\s*\]")
-_TAG = re.compile(r"(?<![\w/&#\[])(?<!\]\()#([^\W\d_][\w-]{0,60})")
+_TAG = re.compile(r"#(?<![\w/&#\[]#)(?<!\]\(#)([^\W\d_][\w-]{0,60})")
 
 
 def comments(text: str) -> dict[str, str]:
@@ -57,6 +57,8 @@ def tags(text: str) -> list[str]:
 
 def all_tags(text: str) -> tuple[float | None, list[str]]:
     """Confidence and tags of one memory, each tag once, in order of appearance by kind."""
+    if "|" not in text and not tags(text):
+        return None, []  # nearly every memory: leaving out code can only take tags away
     prose = markdown.without_code(text)
     confidence, words = importance(prose)
     return confidence, list(dict.fromkeys([*words, *tags(prose)]))

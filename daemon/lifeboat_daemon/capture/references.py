@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from lifeboat_alf import layout, metas
@@ -12,13 +13,16 @@ from lifeboat_daemon.state_db import StateDb
 
 JsonObject = dict[str, Any]
 
-_NAMES = re.compile(r"`([^`\n]{1,200})`|\]\(([^)\n]{1,200})\)|([\w.-]+(?:/[\w .-]*[\w-])*\.\w{1,8})")
+_NAMES = re.compile(r"`([^`\n]{1,200})`|\]\(([^)\n]{1,200})\)|((?<![\w.-])[\w.-]+(?:/[\w .-]*[\w-])*\.\w{1,8})")
+_WORTH_A_LOOK = re.compile(r"`|\]\(|\.\w")
 MOST_MEMORIES = 1000
 
 
 def names_in(text: str) -> set[str]:
     """What could be the name or path of a file in a text."""
-    found = {next(filter(None, match.groups()), "") for match in _NAMES.finditer(text)} if "." in text else set()
+    if _WORTH_A_LOOK.search(text) is None:
+        return set()
+    found = {next(filter(None, match.groups()), "") for match in _NAMES.finditer(text)}
     return {name.strip().removeprefix("./") for name in found if name.strip()}
 
 
@@ -30,31 +34,43 @@ def fits(name: str, path: str) -> bool:
 
 def update(overlay: Overlay, db: StateDb, written: dict[str, set[str]], dropped: dict[str, set[str]]) -> None:
     """Bring `referenced_by` of the artifacts up to date. `written` and `dropped`: `names_in` texts, by record id."""
-    fresh = [path for path, put in overlay.puts.items() if _is_new_artifact(overlay, path) and put is not None]
+    fresh = _new_artifacts(overlay)
     gained: dict[str, list[str]] = {}
     for record_id, names in written.items():
         for path in _artifacts(db, names, fresh):
             gained.setdefault(path, []).append(record_id)
-    for path in fresh:
+    for path in chain.from_iterable(fresh.values()):
         gained.setdefault(path, [])[:0] = [one for one in _memories_naming(db, path) if one not in dropped]
-    lost = {path for names in dropped.values() for path in _artifacts(db, names, ())}
+    lost = {path for names in dropped.values() for path in _artifacts(db, names, {})}
     for path in sorted(lost | gained.keys()):
         _write(overlay, path, gained.get(path, []), dropped.keys())
 
 
-def _is_new_artifact(overlay: Overlay, path: str) -> bool:
-    return path.startswith(layout.ARTIFACTS) and overlay.old(path) is None
+def _new_artifacts(overlay: Overlay) -> dict[str, list[str]]:
+    """The artifacts that the head does not have, by file name (folded)."""
+    found: dict[str, list[str]] = {}
+    for path, put in overlay.puts.items():
+        if put is not None and path.startswith(layout.ARTIFACTS) and overlay.old(path) is None:
+            found.setdefault(file_name(path).casefold(), []).append(path)
+    return found
 
 
-def _artifacts(db: StateDb, names: set[str], fresh: Iterable[str]) -> set[str]:
-    known = {path for name in names for path in db.artifacts_named(name.rpartition("/")[2]) if fits(name, path)}
-    return known | {path for path in fresh for name in names if fits(name, path)}
+def _artifacts(db: StateDb, names: set[str], fresh: Mapping[str, list[str]]) -> set[str]:
+    """The artifacts that names mean: those of the head and `fresh` ones."""
+    found: set[str] = set()
+    for name in names:
+        last = file_name(name).casefold()
+        found.update(path for path in (*db.artifacts_named(last), *fresh.get(last, ())) if fits(name, path))
+    return found
+
+
+def file_name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _memories_naming(db: StateDb, path: str) -> Iterator[str]:
     """Memories of the head that name a file which is new: one question to the search index."""
-    name = path.rpartition("/")[2]
-    query = f'"{name.replace(chr(34), " ")}"'
+    query = f'"{file_name(path).replace(chr(34), " ")}"'
     rows = db.connection.execute(
         "select m.id, m.content from words join memory m on m.number = words.rowid where words match ? limit ?",
         (query, MOST_MEMORIES),
