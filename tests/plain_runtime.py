@@ -73,6 +73,9 @@ class PlainAdapter:
     def place(self, path: str, *, is_folder: bool) -> Placement:
         return Placement.ARTIFACT if path.endswith((".csv", ".bin")) else Placement.MANAGED
 
+    def exclusion(self, path: str, *, is_folder: bool) -> str | None:
+        return None
+
     def split(self, path: str, text: str) -> list[Section] | None:
         return None
 

@@ -188,6 +188,10 @@ class Adapter(Protocol):
         """By archive path. EXCLUDED for a folder means it is not entered."""
         ...
 
+    def exclusion(self, path: str, *, is_folder: bool) -> str | None:
+        """Why a path is EXCLUDED, in people's words; None where it is not."""
+        ...
+
     def split(self, path: str, text: str) -> list[Section] | None:
         """The memories in a file, by archive path; None when such a file holds none."""
         ...

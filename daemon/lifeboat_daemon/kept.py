@@ -83,4 +83,4 @@ def _scan(context: Context, agent: Agent) -> Scan | None:
     except (AdapterError, OSError):
         return None
     rules = ignore.parse(text)
-    return scan.walk(context.files, roots, lambda path, is_folder: adapter.place(path, is_folder=is_folder), rules, {})
+    return scan.walk(context.files, roots, adapter, rules, {})

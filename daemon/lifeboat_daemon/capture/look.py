@@ -59,7 +59,7 @@ def look(session: Session, *, full: bool) -> Look | None:
     found = scan.walk(
         session.context.files,
         roots,
-        lambda path, is_folder: adapter.place(path, is_folder=is_folder),
+        adapter,
         ignore.parse(text),
         known if trusted and session.db.get(RULES) == rules else {},
     )

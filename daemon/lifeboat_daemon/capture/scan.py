@@ -6,12 +6,12 @@ import fnmatch
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from lifeboat_adapters.contract import Placement, Root
+from lifeboat_adapters.contract import Adapter, Placement, Root
 from lifeboat_alf import layout
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon.capture import names
@@ -19,7 +19,6 @@ from lifeboat_daemon.capture.ignore import Ignore
 from lifeboat_daemon.seen import Known, StatKey
 
 FILE, LINK, FOLDER = "file", "link", "folder"
-Place = Callable[[str, bool], Placement]
 OURS = ".lifeboat-"
 """How the names of staging and undo folders begin where a restore has to keep them inside a workspace."""
 
@@ -67,7 +66,7 @@ class Walk:
 
     files: FileOperations
     root: Root
-    place: Place
+    adapter: Adapter
     ignore: Ignore
     known: Mapping[str, Known]
     scan: Scan
@@ -159,9 +158,10 @@ class Walk:
         if self.is_workspace and self.ignore.matches(name, is_folder=is_folder):
             self.scan.skipped[path + "/" * is_folder] = "ignored by .lifeboatignore"
             return None
-        placement = self.place(path, is_folder)
+        placement = self.adapter.place(path, is_folder=is_folder)
         if placement is Placement.EXCLUDED:
-            self.scan.skipped[path + "/" * is_folder] = "cache, lock or machine state of the runtime"
+            reason = self.adapter.exclusion(path, is_folder=is_folder)
+            self.scan.skipped[path + "/" * is_folder] = reason or "left out by the runtime's adapter"
             return None
         if placement is Placement.ARTIFACT and self.is_workspace and is_file:
             path = layout.ARTIFACTS + name
@@ -183,11 +183,13 @@ def _may_hold(glob: str, folder: str) -> bool:
     return literal.startswith(folder + "/") or (literal != glob and (folder + "/").startswith(literal))
 
 
-def walk(files: FileOperations, roots: list[Root], place: Place, ignore: Ignore, known: Mapping[str, Known]) -> Scan:
+def walk(
+    files: FileOperations, roots: list[Root], adapter: Adapter, ignore: Ignore, known: Mapping[str, Known]
+) -> Scan:
     """Walk all roots. The first one is the workspace. Raises nothing for what cannot be read: it is noted."""
     scan = Scan()
     for number, root in enumerate(roots):
-        Walk(files, root, place, ignore, known, scan, number == 0).run()
+        Walk(files, root, adapter, ignore, known, scan, number == 0).run()
     return scan
 
 
