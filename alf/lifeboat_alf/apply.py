@@ -157,6 +157,7 @@ class AppliedState:
     def _lay_records(self, rows: _Rows) -> None:
         places = _ForeignPlaces(self) if self._delta.foreign else _StatedPlaces(self._delta)
         for line in self._delta.records():
+            records.check_shape(records.parse(line.line), entry=layout.DELTA_RECORDS, line=line.number)
             place = places.of(line)
             known = self.record(line.id)
             if known is not None:
@@ -272,12 +273,13 @@ class _Joins:
 
     def meta(self, item: Item, base: Entry | None) -> JsonObject:
         old: JsonObject = base.meta if base is not None else {}
-        return metas.join(
+        joined = metas.join(
             item.meta,
             records=self._files.get(item.path, old.get(metas.RECORDS)),
             attachment=self._attachments.get(item.path, self._kept(old.get(metas.ATTACHMENT))),
             cuts=self._cuts.get(item.path, old.get(metas.CUTS)),
         )
+        return metas.check(item.path, joined)
 
     def _kept(self, attachment: JsonObject | None) -> JsonObject | None:
         return None if attachment is None or attachment.get("id") in self._removed else attachment

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, NamedTuple, Self, cast
 from lifeboat_alf import codec, layout, records, sequences
 from lifeboat_alf.container import ArchiveReader, Limits
 from lifeboat_alf.errors import BadDocument, MissingEntry, UnknownOperation
-from lifeboat_alf.manifest import check_entries, check_version
-from lifeboat_alf.state import Operation, Sequence, path_key
+from lifeboat_alf.manifest import check_entries, check_head, check_version
+from lifeboat_alf.state import NUMBER_LIMIT, Operation, Sequence, path_key
 
 JsonObject = dict[str, Any]
 
@@ -92,7 +92,9 @@ class DeltaReader:
     @property
     def head(self) -> JsonObject | None:
         """The new head of the manifest; None when it did not change."""
-        return self._object(self.changes, "manifest") if "manifest" in self.changes else None
+        if "manifest" not in self.changes:
+            return None
+        return check_head(self._object(self.changes, "manifest"), entry=self._name)
 
     @property
     def files(self) -> JsonObject:
@@ -222,7 +224,7 @@ class DeltaReader:
 
     def _count(self, parent: JsonObject, name: str) -> int:
         value = parent.get(name)
-        if type(value) is not int or value < 0:
+        if type(value) is not int or not 0 <= value < NUMBER_LIMIT:
             raise self._bad(name, "not a count")
         return value
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from lifeboat_alf import codec, layout
 from lifeboat_alf.errors import BadDocument, ChecksumMismatch, MissingEntry, UnsupportedVersion
-from lifeboat_alf.state import JsonObject, Sequence
+from lifeboat_alf.state import NUMBER_LIMIT, JsonObject, Sequence
 
 ALF_VERSION = "1.0.0"
 
@@ -234,6 +234,16 @@ def check_manifest(document: JsonObject) -> list[str]:
     return warnings
 
 
+def check_head(head: JsonObject, *, entry: str) -> JsonObject:
+    """A head document that came as such. Raises BadDocument for what a manifest is refused for."""
+    partitions = head.get("partitions", [])
+    if not isinstance(head.get("agent"), dict) or not isinstance(partitions, list):
+        raise BadDocument("the head names no agent, or its partitions are not a list", entry=entry)
+    for item in partitions:
+        _checked_partition(item)
+    return head
+
+
 def _check_layer(name: str, layer: JsonObject) -> None:
     for key in ("file", "index_file"):
         if not isinstance(layer.get(key, ""), str):
@@ -262,7 +272,7 @@ def _check_sources(document: JsonObject) -> None:
     if not isinstance(sources, list) or not all(isinstance(item, str) for item in sources):
         raise BadDocument("raw_sources is not a list of runtimes", entry=layout.MANIFEST)
     number = document.get("sync", {}).get("last_sequence", 0)
-    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < NUMBER_LIMIT:
         raise BadDocument("sync.last_sequence is not a sequence number", entry=layout.MANIFEST)
 
 

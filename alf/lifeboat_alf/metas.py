@@ -5,6 +5,7 @@
     executable   true, else absent
     private      true when group and others have no rights, else absent
     mtime_ns     nanoseconds since 1970, as a decimal string
+    target_hex   the raw bytes of a target that is not UTF-8
     name_hex     the raw bytes of a name that is not UTF-8 (the path then holds it percent-encoded)
     attachment   for artifacts: {"id", "media_type", "tier": 2|3, "referenced_by"?, unknown fields}
     records      for files that hold memories: the ids of their records in order
@@ -15,7 +16,11 @@ An archive spreads these over four documents, all of them readable by other tool
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any
+
+from lifeboat_alf.errors import BadDocument
 
 JsonObject = dict[str, Any]
 
@@ -26,6 +31,61 @@ CUTS = "cuts"
 
 def is_file(meta: JsonObject) -> bool:
     return bool(meta.get("type", "file") == "file")
+
+
+def check(path: str, meta: JsonObject) -> JsonObject:
+    """A meta that came from outside; whoever restores it relies on the kinds of its fields. Raises BadDocument."""
+    for name, fits in _KINDS.items():
+        if name in meta and not fits(meta[name]):
+            raise BadDocument(f"{name} is not what it has to be", entry=path)
+    if meta.get("type") == "link" and "target" not in meta:
+        raise BadDocument("a link that leads nowhere", entry=path)
+    return meta
+
+
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_target(value: Any) -> bool:
+    return isinstance(value, str) and value != "" and "\0" not in value
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, str) and _TIME.fullmatch(value) is not None and abs(int(value)) < 1 << 63
+
+
+def _is_bytes(value: Any) -> bool:
+    """Bytes of a name in hexadecimal; no name holds a zero byte."""
+    return isinstance(value, str) and _HEX.fullmatch(value) is not None and 0 not in bytes.fromhex(value)
+
+
+def _is_list_of_ids(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _is_list_of_cuts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) and _is_cut(item) for item in value)
+
+
+def _is_cut(item: JsonObject) -> bool:
+    return type(item.get("offset")) is int and isinstance(item.get("credential_id"), str)
+
+
+_TIME = re.compile(r"-?[0-9]{1,19}")
+_HEX = re.compile(r"(?:[0-9A-Fa-f]{2})+")
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "type": lambda value: isinstance(value, str),
+    "target": _is_target,
+    "target_hex": _is_bytes,
+    "executable": _is_truth,
+    "private": _is_truth,
+    "mtime_ns": _is_time,
+    "name_hex": _is_bytes,
+    ATTACHMENT: lambda value: isinstance(value, dict),
+    RECORDS: _is_list_of_ids,
+    CUTS: _is_list_of_cuts,
+}
 
 
 def file_part(meta: JsonObject) -> JsonObject:

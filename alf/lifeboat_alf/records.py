@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from lifeboat_alf import codec
+from lifeboat_alf.errors import BadDocument
 
 JsonObject = dict[str, Any]
 
@@ -27,6 +28,19 @@ class Enum(NamedTuple):
 
     values: frozenset[str]
     default: str | None
+
+
+def check_shape(record: JsonObject, *, entry: str, line: int) -> None:
+    """What everyone who reads a record relies on: these fields, where they stand, are text or objects.
+
+    Raises BadDocument.
+    """
+    for name in _TEXTS:
+        if not isinstance(record.get(name), str | None):
+            raise BadDocument(f"the record's {name} is not text", entry=entry, line=line)
+    for name in _OBJECTS:
+        if not isinstance(record.get(name), dict | None):
+            raise BadDocument(f"the record's {name} is not an object", entry=entry, line=line)
 
 
 def _enum(default: str | None, *values: str) -> Enum:
@@ -49,6 +63,9 @@ ENUMS: Mapping[str, Enum] = {
 }
 """The ten enums of the format (ALF §8.2). An unknown value is kept as it stands and read as the default; an unknown
 `operation` alone is an error."""
+
+_TEXTS = ("content", "memory_type", "namespace", "status", "supersedes")
+_OBJECTS = ("source", "temporal")
 
 FIELDS = (
     "id",

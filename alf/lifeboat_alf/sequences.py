@@ -6,7 +6,7 @@ from typing import Any
 
 from lifeboat_alf import layout
 from lifeboat_alf.errors import BadDocument
-from lifeboat_alf.state import LEAF_BYTES, JsonObject, Sequence
+from lifeboat_alf.state import LEAF_BYTES, NUMBER_LIMIT, JsonObject, Sequence
 
 _FIELDS: dict[str, type | tuple[type, ...]] = {
     "agent": str,
@@ -40,6 +40,8 @@ def from_document(document: JsonObject, *, entry: str = layout.SIGNATURE) -> Seq
     for key, kind in _FIELDS.items():
         if key not in named or not isinstance(named[key], kind) or isinstance(named[key], bool):
             raise BadDocument(f"the sequence's {key} is not there", entry=entry)
+    if not all(0 <= (named[key] or 0) < NUMBER_LIMIT for key in ("sequence", "base", "epoch")):
+        raise BadDocument("a sequence number is out of range", entry=entry)
     digest = _digest(named["digest"], entry)
     return Sequence(named["agent"], named["sequence"], named["base"], named["epoch"], named["time"], digest, signature)
 

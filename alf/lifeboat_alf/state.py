@@ -24,6 +24,8 @@ JsonObject = dict[str, Any]
 NO_SALT = b""
 SALT_BYTES = 16
 LEAF_BYTES = 32
+NUMBER_LIMIT = 1 << 53
+"""Above every sequence number: JSON holds it exactly, and so does every database."""
 ABSENT_LEAF = bytes(LEAF_BYTES)
 """The leaf of an entry whose bytes were never held (a foreign archive's reference-only artifact)."""
 

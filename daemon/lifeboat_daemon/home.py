@@ -18,8 +18,9 @@ from pathlib import Path
 
 import platformdirs
 
+from lifeboat_alf import ids
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
-from lifeboat_daemon.errors import HomeError, HomeNewer, HomeUnsafe
+from lifeboat_daemon.errors import HomeError, HomeNewer, HomeUnsafe, UnknownAgent
 
 LAYOUT_VERSION = 1
 VARIABLE = "LIFEBOAT_HOME"
@@ -71,13 +72,16 @@ class Home:
         return self.folder / "restore"
 
     def agent_file(self, agent_id: str) -> Path:
-        return self.agents_folder / f"{agent_id}.toml"
+        return self.agents_folder / f"{_checked(agent_id)}.toml"
 
     def vault_folder(self, agent_id: str) -> Path:
-        return self.vaults_folder / agent_id
+        return self.vaults_folder / _checked(agent_id)
 
     def state_file(self, agent_id: str) -> Path:
-        return self.state_folder / f"{agent_id}.db"
+        return self.state_folder / f"{_checked(agent_id)}.db"
+
+    def lock_file(self, agent_id: str) -> Path:
+        return self.locks_folder / _checked(agent_id)
 
     def read_id(self, files: FileOperations) -> str:
         """The random id of this home. Raises HomeError when it is not open yet."""
@@ -146,6 +150,13 @@ class Home:
             raise HomeError(f"{path}: {error}") from error
         if version > LAYOUT_VERSION:
             raise HomeNewer(f"{self.folder} has layout {version}, this release knows {LAYOUT_VERSION}")
+
+
+def _checked(agent_id: str) -> str:
+    """An id names files here, and one may come from an archive. Raises UnknownAgent."""
+    if not ids.is_uuid(agent_id):
+        raise UnknownAgent(f"{agent_id!r} is not the id of an agent")
+    return agent_id
 
 
 def file_system_of(folder: Path) -> str | None:

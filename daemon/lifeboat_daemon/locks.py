@@ -25,7 +25,7 @@ def agent_lock(context: Context, agent_id: str, purpose: str, *, timeout: float 
 
     Raises Busy, naming the holder, when it is not free in time.
     """
-    with _held(context, context.home.locks_folder / agent_id, purpose, timeout):
+    with _held(context, context.home.lock_file(agent_id), purpose, timeout):
         yield
 
 

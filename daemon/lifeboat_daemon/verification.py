@@ -139,7 +139,7 @@ def _problem(files: FileOperations, path: Path, item: Wanted, status: os.stat_re
     if _kind(status) != item.kind:
         return f"is no {item.kind}"
     if item.kind == LINK:
-        return "" if files.read_link(path) == item.meta.get("target") else "leads elsewhere"
+        return "" if files.read_link(path) == item.target else "leads elsewhere"
     if stat.S_IMODE(status.st_mode) != item.mode:
         return "has other rights"
     if item.mtime_ns is not None and status.st_mtime_ns != item.mtime_ns:

@@ -7,28 +7,22 @@ import hashlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from archive_files import ArchiveFile, edit
-from protected import Protected, SteadyClock
+from protected import Protected
 
-from lifeboat_alf import codec
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.delta import DeltaReader, write_delta
-from lifeboat_alf.errors import AlfError, LifeboatError
-from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.state import State
-from lifeboat_daemon import exchange, verification
+from lifeboat_alf.delta import write_delta
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.snapshot import write_snapshot
+from lifeboat_daemon import verification
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import UnsignedState
 from lifeboat_daemon.home import Home
 from lifeboat_daemon.restore import RestoreOptions, restore
-from lifeboat_keys.user_key import UserKey
 
 RAW = "raw/openclaw/"
 CONFIG = '{ gateway: { auth: { token: "gateway-token-0123456789abcdef" } } }\n'

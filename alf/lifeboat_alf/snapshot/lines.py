@@ -9,7 +9,7 @@ from typing import IO
 
 import msgspec
 
-from lifeboat_alf import codec
+from lifeboat_alf import codec, records
 from lifeboat_alf.container import ArchiveReader
 from lifeboat_alf.documents import BOM
 from lifeboat_alf.errors import BadDocument, SignatureError
@@ -102,9 +102,11 @@ def _running_sum(counts: dict[str, int]) -> dict[str, int]:
 
 
 def _strict_id(line: bytes, file: str, number: int) -> str:
-    record_id = codec.decode_object(line, entry=file, line=number).get("id")
+    record = codec.decode_object(line, entry=file, line=number)
+    record_id = record.get("id")
     if not isinstance(record_id, str) or not record_id:
         raise BadDocument("the record has no id", entry=file, line=number)
+    records.check_shape(record, entry=file, line=number)
     return record_id
 
 

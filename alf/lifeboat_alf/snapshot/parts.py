@@ -72,12 +72,13 @@ def join(documents: Documents, present: Container[str], warnings: list[str]) -> 
 def _part(path: str, documents: Documents, records: JsonObject, artifact: attachments.Attachment | None) -> Part:
     fields = dict(object_of(documents.files, path, entry=layout.FILES))
     absent = fields.pop("absent", None)
-    meta = metas.join(
+    joined = metas.join(
         fields,
         records=list_of(records, path, entry=layout.MEMORY_INDEX),
         attachment=artifact.fields if artifact else None,
         cuts=list_of(documents.cuts, path, entry=layout.CUTS),
     )
+    meta = metas.check(path, joined)
     if artifact is not None:
         return Part(meta, artifact.size, artifact.sha256, absent=not artifact.included)
     if absent is not None:

@@ -70,7 +70,9 @@ class Cutter:
 
     def _read_documents(self) -> dict[str, JsonObject]:
         data = self._overlay.old_body(layout.CREDENTIALS)
-        return {} if data is None else {item["id"]: item for item in codec.decode(data)["credentials"]}
+        listed = None if data is None else codec.decode(data).get("credentials")
+        found = (item for item in listed if isinstance(item, dict)) if isinstance(listed, list) else ()
+        return {item["id"]: item for item in found if isinstance(item.get("id"), str)}
 
     def secrets_in(self, path: str, data: bytes) -> list[Secret] | None:
         """What the adapter finds. Raises UnparsableSecrets."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from lifeboat_alf import codec
-from lifeboat_alf.codec import JsonObject
 from lifeboat_keys import sealing
 from lifeboat_keys.errors import NoAgentKey, NoKey, UnsealError
 from lifeboat_keys.home_keys import HomeKeys
@@ -42,12 +41,15 @@ def credentials_of_copy(keys: HomeKeys, body: bytes, agent_id: str, said: list[s
     """The credentials sealed again for the copy. What cannot be opened here stays sealed as it is, for the agent it
     was sealed for, and is named in `said`."""
     document = codec.decode(body)
-    listed = document.get("credentials", [])
-    document["credentials"] = [_sealed_again(keys, credential, agent_id, said) for credential in listed]
+    listed = document.get("credentials")
+    if isinstance(listed, list):
+        document["credentials"] = [_sealed_again(keys, credential, agent_id, said) for credential in listed]
     return codec.encode_pretty(document)
 
 
-def _sealed_again(keys: HomeKeys, credential: JsonObject, agent_id: str, said: list[str]) -> JsonObject:
+def _sealed_again(keys: HomeKeys, credential: Any, agent_id: str, said: list[str]) -> Any:
+    if not isinstance(credential, dict):
+        return credential
     try:
         payload = keys.open(credential)
     except (NoKey, NoAgentKey, UnsealError) as error:

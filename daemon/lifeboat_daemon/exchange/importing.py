@@ -3,12 +3,13 @@ what the runtime cannot hold (links, lineage, roster, unknown fields) comes out 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lifeboat_alf import ids, layout
+from lifeboat_alf import ids, layout, metas
 from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.delta import DeltaReader
@@ -18,26 +19,27 @@ from lifeboat_daemon import agent as agents
 from lifeboat_daemon import agents as registry
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import AlreadyProtected
+from lifeboat_daemon.errors import AlreadyProtected, ExchangeError
 from lifeboat_daemon.exchange.another_id import AnotherId, credentials_of_copy
 from lifeboat_daemon.locks import home_lock
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, run, target
 from lifeboat_daemon.restore import contents as contents_module
-from lifeboat_daemon.restore.plan import Plan
+from lifeboat_daemon.restore.plan import Plan, locate
 from lifeboat_daemon.restore.report import draft
 from lifeboat_daemon.restore.run import check_guards
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault
 from lifeboat_keys import signing
 from lifeboat_keys.errors import OtherKey
+from lifeboat_keys.signing import Verdict
 
 KIND = "import"
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """`restored` says what was written; `agent` is the id it has here, `copied_from` the id in the archive when this
-    home knew that agent already, `name` its name here."""
+    """`restored` says what was written; `agent` is the id it has here, `copied_from` the id in the archive where that
+    is another one (this home knew the agent already, or the id is no UUID), `name` its name here."""
 
     restored: RestoreReport
     agent: str
@@ -77,7 +79,7 @@ def import_(
     options = RestoreOptions(
         with_credentials=with_credentials, accept_unsigned=accept_unsigned, dry_run=dry_run, runtime=runtime, yes=yes
     )
-    with _opened(file, deltas) as (reader, state), home_lock(context, "import"):
+    with _opened(context, file, deltas) as (reader, state), home_lock(context, "import"):
         folder = target.resolve(to)
         _refuse_protected(context, folder)
         warnings = list(reader.warnings) + _take_keys(context, reader)
@@ -89,13 +91,24 @@ def import_(
 
 
 @contextmanager
-def _opened(file: Path, deltas: Sequence[Path]) -> Iterator[tuple[SnapshotReader, State]]:
+def _opened(context: Context, file: Path, deltas: Sequence[Path]) -> Iterator[tuple[SnapshotReader, State]]:
+    """The files are read several times: from copies, which nobody changes between the check and the use."""
     with ExitStack() as stack:
-        reader = stack.enter_context(SnapshotReader(file))
+        folder = stack.enter_context(scratch_folder(context, "archive"))
+        reader = stack.enter_context(SnapshotReader(_copied(file, folder / "snapshot")))
         state: State = reader
-        for delta in deltas:
-            state = AppliedState(state, stack.enter_context(DeltaReader(delta)))
+        for number, delta in enumerate(deltas):
+            copy = _copied(delta, folder / f"delta-{number}")
+            state = AppliedState(state, stack.enter_context(DeltaReader(copy)))
         yield reader, state
+
+
+def _copied(file: Path, copy: Path) -> Path:
+    try:
+        shutil.copyfile(file, copy)
+    except OSError as error:
+        raise ExchangeError(f"{file}: {error}") from error
+    return copy
 
 
 def _refuse_protected(context: Context, folder: Path) -> None:
@@ -122,40 +135,43 @@ def _import(context: Context, made: Plan, warnings: list[str]) -> ImportReport:
     """The vault first, aside; then the workspace, all or nothing; then both get their names."""
     known = made.agent_id in {agent.id for agent in agents.everyone(context)}
     agent_id = ids.new(context.now()) if known else made.agent_id
+    named = made.state.sequence.agent_id
     with scratch_folder(context, KIND) as scratch:
         staged = scratch / "vault"
-        said = _fill_vault(context, made.state, staged, agent_id)
+        said = _fill_vault(context, made, staged, agent_id)
         report = run(context, made)
         context.files.make_folders(context.home.vaults_folder, 0o700)
         context.files.replace(staged, context.home.vault_folder(agent_id))
     agent = _register(context, made, agent_id)
-    copied_from = made.agent_id if known else None
-    return ImportReport(report, agent.id, agent.name, copied_from, [*warnings, *said])
+    return ImportReport(report, agent.id, agent.name, named if named != agent.id else None, [*warnings, *said])
 
 
-def _fill_vault(context: Context, state: State, folder: Path, agent_id: str) -> list[str]:
+def _fill_vault(context: Context, made: Plan, folder: Path, agent_id: str) -> list[str]:
     """A vault whose only sequence is the archive's state, under its own number, signed by this device."""
     Vault.create(folder, agent_id, files=context.files, clock=context.clock).close()
     device = context.keys().device
     said: list[str] = []
     with Vault.open(folder, files=context.files, clock=context.clock) as vault:
         vault.commit(
-            _draft(context, state, agent_id, said),
+            _draft(context, made, agent_id, said),
             kind=KIND,
             writer=device.public.hex()[:16],
             time=context.now(),
             sign=lambda sequence: signing.sign(sequence, device),
-            number=state.sequence.number,
+            number=made.sequence,
         )
     return said
 
 
-def _draft(context: Context, state: State, agent_id: str, said: list[str]) -> Draft:
+def _draft(context: Context, made: Plan, agent_id: str, said: list[str]) -> Draft:
     """Everything the state holds, with its commitments where nothing in it changes."""
-    if agent_id == state.sequence.agent_id:
-        return Draft({entry.path: _put(state, entry) for entry in state.entries()}, _records(state))
-    other = AnotherId(state.sequence.agent_id, agent_id)
+    state = made.state
     puts = {entry.path: _put(state, entry) for entry in state.entries()}
+    if made.verdict is not Verdict.SIGNED:
+        puts = {path: _private_with_cuts(put) for path, put in puts.items()}
+    if agent_id == state.sequence.agent_id:
+        return Draft(puts, _records(state))
+    other = AnotherId(state.sequence.agent_id, agent_id)
     for path in (layout.MANIFEST, layout.IDENTITY, layout.PRINCIPALS):
         if path in puts:
             puts[path] = EntryPut(puts[path].meta, other.document(state.body(path)))
@@ -164,6 +180,11 @@ def _draft(context: Context, state: State, agent_id: str, said: list[str]) -> Dr
         puts[layout.CREDENTIALS] = EntryPut(puts[layout.CREDENTIALS].meta, body)
     lines = (RecordPut(put.operation, put.id, put.partition, other.line(put.line)) for put in _records(state))
     return Draft(puts, lines)
+
+
+def _private_with_cuts(put: EntryPut) -> EntryPut:
+    """From now on this device vouches for the state: a file that will hold credentials is nobody else's to read."""
+    return put._replace(meta={**put.meta, "private": True}) if put.meta.get(metas.CUTS) else put
 
 
 def _put(state: State, entry: Entry) -> EntryPut:
@@ -184,7 +205,7 @@ def _records(state: State) -> Iterator[RecordPut]:
 
 
 def _register(context: Context, made: Plan, agent_id: str) -> Agent:
-    installation = context.adapter(made.runtime).locate(made.target, context.environment, context.user_home)
+    installation = locate(context, context.adapter(made.runtime), made.target)
     return registry.register(
         context,
         Agent(
@@ -192,7 +213,7 @@ def _register(context: Context, made: Plan, agent_id: str) -> Agent:
             name=registry.free_name(context, contents_module.agent_name(made.state)),
             runtime=made.runtime,
             workspace=made.target,
-            native_id=installation.native_id,
+            native_id="" if installation is None else installation.native_id,
             watched=False,
         ),
     )
