@@ -1,4 +1,4 @@
-"""What an adapter of a runtime is (design §3.5): a set of derivations, each of which names the files it reads.
+"""What an adapter of a runtime is: a set of derivations, each of which names the files it reads.
 
 An adapter answers questions about bytes and paths; it never walks a workspace, never keeps state and never
 decides what a change means. Capture does the walking and the bookkeeping, and asks again only for files that
@@ -84,7 +84,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A byte span of a file that holds a credential, found by a tokenizer that keeps positions (design §4.8).
+    """A byte span of a file that holds a credential, found by a tokenizer that keeps positions.
 
     `start` and `end` bound the literal as spelled in the file; `value` is what the runtime reads from it.
     """
@@ -116,7 +116,7 @@ class Files(Protocol):
 class Derivation:
     """A document made from files. `reads` says which archive paths matter; `derive` gets all files and the previous
     document (None at first) and returns the new one without id, version and times, or None when there is nothing to
-    say. Fields the adapter does not read are carried over by `derive` from `previous` (design §3.7).
+    say. Fields the adapter does not read are carried over by `derive` from `previous`.
 
     `document` is one of identity, principals, runtime_hints, manifest (agent name, version, adapter hints).
     """
@@ -212,7 +212,7 @@ class Adapter(Protocol):
 
     def render(self, state: Any) -> Iterator[Rendered]:
         """Native files of a state that holds no (or outdated) raw of this runtime, workspace-relative archive paths
-        under `raw/<runtime>/` (design §3.7). `state` is a `lifeboat_alf.state.State`."""
+        under `raw/<runtime>/`. `state` is a `lifeboat_alf.state.State`."""
         ...
 
     def missing_on_host(self, identity: JsonObject) -> list[JsonObject]:

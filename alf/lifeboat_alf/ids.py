@@ -1,4 +1,4 @@
-"""Identifiers: UUIDv7 minted from a secret seed (design §4.3), so that an id says nothing about its content."""
+"""Identifiers: UUIDv7 minted from a secret seed, so that an id says nothing about its content."""
 
 from __future__ import annotations
 

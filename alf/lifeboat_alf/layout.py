@@ -1,4 +1,4 @@
-"""Where things lie in an archive (spec §4.1, design §4.1)."""
+"""Where things lie in an archive (ALF §4.1)."""
 
 from __future__ import annotations
 

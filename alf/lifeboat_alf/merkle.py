@@ -1,4 +1,4 @@
-"""The state digest: root of a two-level Merkle tree over salted leaves (design §2.5).
+"""The state digest: root of a two-level Merkle tree over salted leaves.
 
 1,024 buckets by hash of the key; a capture re-hashes only the buckets it touched. What is covered of an item is
 its key (path or record id), its meta (for a record: partition and position) and its leaf; bytes stand behind the

@@ -1,4 +1,4 @@
-"""A state: everything an agent is at one sequence (design §2.1), and what changed between two states.
+"""A state: everything an agent is at one sequence, and what changed between two states.
 
 A state has two kinds of items. *Entries* are files and documents by archive path; *records* are memory records by
 id, in order, in partitions. An open vault, a snapshot archive and "archive plus deltas" all are a `State`; the
@@ -122,7 +122,7 @@ Operation = Literal["create", "update", "delete"]
 
 class RecordChange(NamedTuple):
     """One record of a delta, whole. `create` appends; `update` replaces in place; `delete` is the record that dies,
-    in place (open partition) or as an appended tombstone (design §4.5, §4.6)."""
+    in place (open partition) or as an appended tombstone."""
 
     operation: Operation
     record: Record
