@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from lifeboat_alf import codec, ids, layout, partitions
@@ -52,12 +52,13 @@ def minting(vault: Vault) -> Callable[..., str]:
 
 
 def commit(
-    context: Context, vault: Vault, overlay: Overlay, steps: list[Step], *, kind: str, time: str, counts: JsonObject
+    context: Context, vault: Vault, overlay: Overlay, steps: Iterable[Step], *, kind: str, time: str, counts: JsonObject
 ) -> SequenceRow | None:
-    """One signed sequence; None when nothing changes. Raises what the vault and the keys raise."""
+    """One signed sequence; None when nothing changes. Whoever makes the steps one by one may complete the overlay and
+    the counts meanwhile. Raises what the vault and the keys raise."""
     device = context.keys().device
     return vault.commit(
-        Draft(overlay.puts, [RecordPut(*step) for step in steps]),
+        Draft(overlay.puts, (RecordPut(*step) for step in steps)),
         kind=kind,
         writer=device.public.hex()[:16],
         time=time,

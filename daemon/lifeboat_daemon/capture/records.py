@@ -4,7 +4,7 @@ say what each change means."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -73,10 +73,9 @@ class Origin:
 
 @dataclass(slots=True)
 class Outcome:
-    """The lines to write, what became of the memory in numbers, memories lost by file, and the names of files that new
-    and former texts speak of, by record id."""
+    """What became of the memory in numbers, memories lost by file, and the names of files that new and former texts
+    speak of, by record id."""
 
-    steps: list[lifecycle.Step] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)
     written: dict[str, set[str]] = field(default_factory=dict)
@@ -96,7 +95,7 @@ class Outcome:
 
 
 class Memories:
-    """One capture's work on the memory."""
+    """One capture's work on the memory. `outcome` is complete when all steps were taken."""
 
     def __init__(self, overlay: Overlay, adapter: Adapter, scribe: Scribe, origin: Origin, lookup: Lookup) -> None:
         self._overlay = overlay
@@ -105,17 +104,29 @@ class Memories:
         self._origin = origin
         self._lookup = lookup
         self._sections: dict[str, list[Section]] = {}
-        self._outcome = Outcome()
+        self._steps: list[lifecycle.Step] = []
+        self.outcome = Outcome()
 
-    def take(self, paths: Iterable[str]) -> Outcome:
-        """Decide the records of changed files. The ids in each file's meta follow in the overlay."""
-        files = [file for path in sorted(set(paths)) if (file := self._file(path)) is not None]
+    def take(self, paths: Iterable[str]) -> Iterator[lifecycle.Step]:
+        """Decide the records of changed files; the lines to write. The ids in each file's meta follow in the overlay.
+
+        Files are compared with each other, for memories move between them. Without a head nothing can have moved: then
+        only one file at a time is in memory, however large the agent is.
+        """
+        every = sorted(set(paths))
+        for group in [[path] for path in every] if self._lookup.head is None else [every]:
+            self._take(group)
+            yield from self._steps
+            self._steps.clear()
+
+    def _take(self, paths: list[str]) -> None:
+        files = [file for path in paths if (file := self._file(path)) is not None]
         matching.match(files, self._revivable(), self._headings)
         for file in files:
             self._write(file)
         for file in files:
             self._drop(file)
-        return self._outcome
+        self._sections.clear()
 
     def split(self, path: str, data: bytes | None) -> list[Section]:
         """The sections of a file that hold text, none for a file without memories."""
@@ -190,9 +201,6 @@ class Memories:
         if meta is not None:
             kept = {key: value for key, value in meta.items() if key != metas.RECORDS}
             self._overlay.set_meta(file.path, {**kept, metas.RECORDS: ids} if ids else kept)
-        # The texts of a large agent need not stay in memory until the commit: their lines do.
-        del self._sections[file.path]
-        file.new.clear()
 
     def _section(self, path: str, place: int, match: Match | None) -> str:
         """Write what one section needs; the id it stands under from now on."""
@@ -219,7 +227,7 @@ class Memories:
     def _edit(self, record_id: str, section: Section) -> str:
         old = self._last(record_id)
         record = records.parse(old.line)
-        self._outcome.drop(record_id, str(record["content"]))
+        self.outcome.drop(record_id, str(record["content"]))
         step = lifecycle.edit(self._scribe, record, old.partition, section.content, _edited_fields(record, section))
         return self._add(step, "updated", section.content)
 
@@ -238,8 +246,8 @@ class Memories:
             body = records.parse(record.line)
             if records.is_missing(body):
                 continue
-            self._outcome.drop(old.id, old.content)
-            self._outcome.lost[file.path] += 1
+            self.outcome.drop(old.id, old.content)
+            self.outcome.lost[file.path] += 1
             self._add(lifecycle.vanish(self._scribe, body, record.partition), "deleted", None)
 
     def _last(self, record_id: str) -> Record:
@@ -249,10 +257,10 @@ class Memories:
         return record
 
     def _add(self, step: lifecycle.Step, count: str, content: str | None) -> str:
-        self._outcome.steps.append(step)
-        self._outcome.counts[count] += 1
+        self._steps.append(step)
+        self.outcome.counts[count] += 1
         if content is not None:
-            self._outcome.write(step.id, content)
+            self.outcome.write(step.id, content)
         return step.id
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import gc
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lifeboat_alf import layout
+from lifeboat_alf import lifecycle
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import clock_trust, search
 from lifeboat_daemon.agent import Agent
@@ -71,9 +71,11 @@ def _run(session: Session, *, full: bool) -> CaptureReport:
     try:
         work.read()
         reached(Step.CAPTURE_READ)
-        work.derive()
+        lines: Iterable[lifecycle.Step] = work.derive()
+        if session.head is not None:
+            lines = list(lines)  # not many, and the guard judges all of them together
         reached(Step.CAPTURE_DERIVED)
-        row = _commit(session, work)
+        row = _commit(session, work, lines)
     finally:
         _clear_staging(session)
     reached(Step.CAPTURE_COMMITTED)
@@ -86,29 +88,17 @@ def _clear_staging(session: Session) -> None:
     shutil.rmtree(staging_folder(session), ignore_errors=True)
 
 
-def _commit(session: Session, work: Work) -> SequenceRow | None:
-    _count_files(session)
+def _commit(session: Session, work: Work, lines: Iterable[lifecycle.Step]) -> SequenceRow | None:
     work.guard()
-    report, steps = session.report, work.outcome.steps
-    if not session.overlay.puts and not steps:
+    report, overlay = session.report, session.overlay
+    if not overlay.puts and not lines:
         return None
-    counts = {
-        "records": {name: report.records[name] for name in ("created", "updated", "deleted")},
-        "raw": {name: report.raw[name] for name in ("put", "patched", "removed")},
-    }
     row = commit(
-        session.context, session.vault, session.overlay, steps, kind=session.kind, time=session.now, counts=counts
+        session.context, session.vault, overlay, lines, kind=session.kind, time=session.now, counts=work.counts
     )
     if row is not None:
         report.outcome, report.sequence, report.delta_bytes = CAPTURED, row.number, row.bytes
     return row
-
-
-def _count_files(session: Session) -> None:
-    for path, put in session.overlay.puts.items():
-        if path.startswith((layout.RAW, layout.ARTIFACTS)) and (put is None or put.body is not None):
-            old = session.overlay.old(path)
-            session.report.raw["removed" if put is None else "put" if old is None else "patched"] += 1
 
 
 def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) -> None:

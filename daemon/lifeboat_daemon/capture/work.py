@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from lifeboat_adapters.contract import DerivationContext
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import codec, layout, metas, partitions, times
-from lifeboat_alf.lifecycle import Scribe
+from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.partitions import Ledger
 from lifeboat_daemon import clock_trust, room
 from lifeboat_daemon.capture import commit, guard, references
@@ -33,12 +33,13 @@ DATABASES = "databases"
 
 
 class Work:
-    """One capture's work. What it finds out is in the session's overlay and report; `tree` and `databases` say what
-    the caches have to learn."""
+    """One capture's work. What it finds out is in the session's overlay and report; `counts` is that in numbers;
+    `tree` and `databases` say what the caches have to learn."""
 
     def __init__(self, session: Session, seen: Look) -> None:
         self._session, self._seen = session, seen
         self.outcome = Outcome()
+        self.counts: JsonObject = {}
         self.databases: JsonObject | None = None
         self.cutter = Cutter(
             seen.adapter,
@@ -117,8 +118,9 @@ class Work:
 
     # What follows from them -------------------------------------------------------------------------------------
 
-    def derive(self) -> None:
-        """Documents first: memories carry the identity's version and the principal's id."""
+    def derive(self) -> Iterator[Step]:
+        """The lines to write. Documents come first: memories carry the identity's version and the principal's id. When
+        the last line was taken, overlay, report and counts are complete."""
         session, changed = self._session, self.tree.changed
         first = session.head is None
         head = self._taken_over(commit.read_head(session.overlay))
@@ -129,11 +131,12 @@ class Work:
             about = DerivationContext(self._seen.installation, session.agent.id, session.stable_id)
             documents = Documents(session.overlay, about, session.now, head)
             documents.derive(self._seen.adapter.derivations(), changed, everything=first)
-            self._remember(documents, ledger)
+            yield from self._remember(documents, ledger)
         if first:
             self._seal(ledger)
         self.cutter.finish()
         commit.write_head(session.overlay, self._described(head), ledger)
+        self._count()
 
     def _taken_over(self, head: JsonObject) -> JsonObject:
         """An agent that comes from another runtime is one of this runtime from now on."""
@@ -157,7 +160,7 @@ class Work:
         if clock_trust.is_trusted(self._session.context, self._session.head):
             self._session.report.sealed = [partition.file for partition in ledger.seal()]
 
-    def _remember(self, documents: Documents, ledger: Ledger) -> None:
+    def _remember(self, documents: Documents, ledger: Ledger) -> Iterator[Step]:
         session, changed = self._session, self.tree.changed
         scribe = Scribe(session.agent.id, ledger, commit.minting(session.vault), documents.identity_version())
         origin = Origin(self._seen.adapter.runtime, self._seen.installation.version, documents.primary())
@@ -165,9 +168,9 @@ class Work:
         db = session.db
         lookup = Lookup(session.state, self._with_content(), db.winner, db.is_listed, db.unlisted_of, forgotten)
         memories = Memories(session.overlay, self._seen.adapter, scribe, origin, lookup)
-        self.outcome = memories.take(path for path in changed if path.startswith(layout.RAW))
-        session.report.records.update(self.outcome.counts)
-        if self.outcome.steps or any(path.startswith(layout.ARTIFACTS) for path in changed):
+        self.outcome = memories.outcome
+        yield from memories.take(path for path in changed if path.startswith(layout.RAW))
+        if self.outcome.counts or any(path.startswith(layout.ARTIFACTS) for path in changed):
             references.update(session.overlay, session.db, self.outcome.written, self.outcome.dropped)
 
     def _with_content(self) -> Callable[[str], list[str]]:
@@ -183,6 +186,15 @@ class Work:
         head["artifact_size_threshold"] = self._session.setting("artifacts.threshold")
         head["raw_sources"] = list(dict.fromkeys([*head.get("raw_sources", []), runtime]))
         return head
+
+    def _count(self) -> None:
+        report, overlay = self._session.report, self._session.overlay
+        report.records.update(self.outcome.counts)
+        for path, put in overlay.puts.items():
+            if path.startswith((layout.RAW, layout.ARTIFACTS)) and (put is None or put.body is not None):
+                report.raw["removed" if put is None else "put" if overlay.old(path) is None else "patched"] += 1
+        self.counts["records"] = {name: report.records[name] for name in ("created", "updated", "deleted")}
+        self.counts["raw"] = {name: report.raw[name] for name in ("put", "patched", "removed")}
 
     # The guard --------------------------------------------------------------------------------------------------
 

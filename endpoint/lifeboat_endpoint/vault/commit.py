@@ -81,10 +81,10 @@ class Commit:
 
     def run(self, draft: Draft, origin: Origin, now: datetime, sign: Sign | None, counts: JsonObject | None) -> bool:
         """Write everything; False when the draft changes nothing (then nothing was written)."""
+        self._write_records(draft.records, origin.number)
         entries = self._store_bodies(draft.entries)
         reached(Step.CAPTURE_ROWS_WRITTEN)
         self._write_entries(entries, origin.number)
-        self._write_records(draft.records, origin.number)
         if not self._touched:
             return False
         self._write_sequence(origin, now, sign, counts)
@@ -216,7 +216,6 @@ class Commit:
     # The sequence -----------------------------------------------------------------------------------------------
 
     def _write_sequence(self, origin: Origin, now: datetime, sign: Sign | None, counts: JsonObject | None) -> None:
-        self._writer.flush()  # a record line may be large enough for a file of its own
         root = digest.update(self._metadata, self._touched)
         sequence = Sequence(origin.agent_id, origin.number, origin.base, origin.epoch, origin.time, root)
         signature = None if sign is None else sign(sequence)

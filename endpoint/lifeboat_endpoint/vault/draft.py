@@ -46,7 +46,8 @@ class RecordPut(NamedTuple):
 @dataclass(frozen=True)
 class Draft:
     """Changes on top of the head. `entries`: by path, None removes. `records` may be an iterator over any number of
-    records, read once, in the order in which they are appended; an id stands in it once."""
+    records, read once, in the order in which they are appended; an id stands in it once. It is read to its end before
+    `entries` is looked at: whoever makes the records may complete the entries meanwhile."""
 
     entries: Mapping[str, EntryPut | None] = field(default_factory=dict)
     records: Iterable[RecordPut] = ()

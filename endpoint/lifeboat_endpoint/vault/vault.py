@@ -184,7 +184,8 @@ class Vault:
 
         The first number is 0, the next head + 1; an import may name a larger one. `time` never goes back: an earlier
         one becomes that of the head (`raw_time` keeps what the clock said). `sign` gets the finished sequence inside
-        the transaction; if it fails, nothing happened. Raises DraftInvalid, VaultFull, VaultBusy.
+        the transaction; if it fails, nothing happened. `counts` is looked at when the whole draft was read. Raises
+        DraftInvalid, VaultFull, VaultBusy.
         """
         with self._metadata.transaction():
             head = self.head()
