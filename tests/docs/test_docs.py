@@ -11,7 +11,10 @@ from types import ModuleType
 
 import click
 import doc_pages
+import openclaw_workspaces
 import pytest
+from archive_files import ArchiveFile
+from cli_client import run
 from doc_pages import DOCS, PACKAGES, ROOT
 
 from lifeboat_alf.errors import LifeboatError
@@ -116,6 +119,32 @@ def test_every_variable_of_the_environment_is_documented() -> None:
 
 def _sources(package: str) -> Iterator[Path]:
     return Path(str(importlib.import_module(package).__file__)).parent.rglob("*.py")
+
+
+# The format -----------------------------------------------------------------------------------------------------
+
+
+def test_every_addition_to_the_format_is_documented(isolated_home: Path, tmp_path: Path) -> None:
+    """Entries of our own, and fields of manifests that the published schemas do not know."""
+    workspace = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw", large=True).workspace
+    run("agents", "add", workspace)
+    (workspace / "SOUL.md").write_text("# Soul\n\nSomebody else.\n")
+    (workspace / "MEMORY.md").write_text("# MEMORY\n\n## New\n\nOnly this.\n")
+    run("sync")
+    run("alf", "export", "openclaw", workspace, "-o", tmp_path / "whole.alf")
+    run("alf", "export", "openclaw", workspace, "-o", tmp_path / "change.alf-delta", "--since", "0")
+    whole, change = ArchiveFile(tmp_path / "whole.alf"), ArchiveFile(tmp_path / "change.alf-delta")
+    own = {re.sub(r"\d+$", "<n>", name) for name in (*whole.bodies, *change.bodies) if name.startswith("lifeboat/")}
+    own |= whole.manifest.keys() - _SPECIFIED
+    own |= change.manifest["changes"].keys() - {"identity", "principals", "credentials", "memory", "attachments"}
+    text = (DOCS / "format.md").read_text()
+    assert sorted(name for name in own if name not in text) == []
+
+
+_SPECIFIED = {
+    *("alf_version", "created_at", "agent", "runtime_hints", "sync", "layers", "raw_sources", "checksum"),
+    "artifact_size_threshold",
+}
 
 
 # All pages ------------------------------------------------------------------------------------------------------
