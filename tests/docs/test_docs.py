@@ -141,10 +141,7 @@ def test_every_addition_to_the_format_is_documented(isolated_home: Path, tmp_pat
     assert sorted(name for name in own if name not in text) == []
 
 
-_SPECIFIED = {
-    *("alf_version", "created_at", "agent", "runtime_hints", "sync", "layers", "raw_sources", "checksum"),
-    "artifact_size_threshold",
-}
+_SPECIFIED = {"alf_version", "created_at", "agent", "runtime_hints", "sync", "layers", "raw_sources", "checksum"}
 
 
 # All pages ------------------------------------------------------------------------------------------------------
