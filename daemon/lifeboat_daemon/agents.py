@@ -11,9 +11,9 @@ from lifeboat_adapters.contract import FoundAgent
 from lifeboat_alf import ids, times
 from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon.agent import Agent, everyone, find, read, save, write_setting
-from lifeboat_daemon.capture import guard
+from lifeboat_daemon.capture import guard, installed
 from lifeboat_daemon.capture.look import MOUNTS, ROOT
-from lifeboat_daemon.capture.report import CaptureReport
+from lifeboat_daemon.capture.report import LAST_CAPTURE, ROOT_MISSING, CaptureReport
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AgentError, AlreadyProtected, WorkspaceRefused
@@ -150,6 +150,8 @@ def move(context: Context, agent: Agent, folder: Path) -> tuple[Agent, CaptureRe
         installation = context.adapter(agent.runtime).locate(real, context.environment, context.user_home)
         moved = save(context, replace(agent, workspace=real, native_id=installation.native_id))
         throw_away(context.home.state_file(agent.id))
+        with context.vault(agent.id) as vault:
+            installed.forget(vault)
     return moved, capture(context, moved)
 
 
@@ -216,6 +218,8 @@ def accept(context: Context, agent: Agent) -> bool:
         with StateDb.open(context.home.state_file(agent.id), vault.id) as db:
             db.put(ROOT, None)
             db.put(MOUNTS, None)
+            was_missing = (db.get(LAST_CAPTURE) or {}).get("outcome") == ROOT_MISSING
+        installed.accept(vault, head, context.now(), was_missing=was_missing)
         if head is not None:
             vault.set(guard.ACCEPTED, {"sequence": head.number, "time": context.now()}, kind="accepted")
         if held is None:

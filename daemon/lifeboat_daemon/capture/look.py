@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lifeboat_adapters.contract import Adapter, Installation, Root
-from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_alf import codec, layout
 from lifeboat_daemon.capture import ignore, names, scan
 from lifeboat_daemon.capture.commit import SEEN_AT
+from lifeboat_daemon.capture.installed import Installed, advice, find, taken_as_it_stands
 from lifeboat_daemon.capture.read import Unstable, read_file
 from lifeboat_daemon.capture.report import CAPTURE
 from lifeboat_daemon.capture.scan import FOLDER, Scan
@@ -30,7 +29,7 @@ class Look:
     stats can be believed. `started_ns` is the file system's time of the look."""
 
     adapter: Adapter
-    installation: Installation
+    installed: Installed
     roots: list[Root]
     scan: Scan
     known: dict[str, Known]
@@ -38,6 +37,15 @@ class Look:
     ignore: str
     rules: str
     started_ns: int
+
+    @property
+    def installation(self) -> Installation:
+        return self.installed.installation
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the workspace holds nothing to keep."""
+        return not any(name.startswith(self.workspace.prefix) for name in self.scan.found)
 
     @property
     def workspace(self) -> Root:
@@ -49,37 +57,24 @@ def look(session: Session, *, full: bool) -> Look | None:
     # Files carry the time of the file system, whatever clock the program is given.
     started_ns = time.time_ns()
     adapter = session.context.adapter(session.agent.runtime)
-    installation = _installation(session, adapter)
-    if installation is None:
+    installed = find(session, adapter)
+    if installed is None:
         return None
-    roots = list(adapter.roots(installation))
+    roots = list(adapter.roots(installed.installation))
     text = _ignore_text(session, roots[0])
     rules = _rules(adapter, roots, text)
     known, trusted = _known(session, roots, full=full)
     found = scan.walk(
         session.context.files,
-        roots,
+        roots[:1] if installed.lost else roots,
         adapter,
         ignore.parse(text),
         known if trusted and session.db.get(RULES) == rules else {},
     )
+    found.unread.update({root.prefix: installed.lost for root in roots[1:] if installed.lost})
     found.miss(session.db.get(MOUNTS) or ())
-    seen = Look(adapter, installation, roots, found, known, trusted, text, rules, started_ns)
+    seen = Look(adapter, installed, roots, found, known, trusted, text, rules, started_ns)
     return None if _is_missing(session, seen) else seen
-
-
-def _installation(session: Session, adapter: Adapter) -> Installation | None:
-    workspace = session.agent.workspace
-    if not os.path.isdir(workspace):
-        session.missing(f"{workspace} is not there")
-        return None
-    try:
-        return adapter.locate(workspace, session.context.environment, session.context.user_home)
-    except NotAWorkspace as error:
-        if session.head is None:
-            raise
-        session.missing(error.message)
-        return None
 
 
 def _ignore_text(session: Session, workspace: Root) -> str:
@@ -129,10 +124,10 @@ def _is_missing(session: Session, seen: Look) -> bool:
         session.missing(f"{workspace.folder} is not there")
         return True
     held = [name for name in seen.known if name.startswith(workspace.prefix)]
-    if not held or session.kind != CAPTURE or workspace.prefix in seen.scan.unread:
+    if not held or session.kind != CAPTURE or workspace.prefix in seen.scan.unread or taken_as_it_stands(session):
         return False
-    if not any(name.startswith(workspace.prefix) for name in seen.scan.found) and not seen.scan.skipped:
-        session.missing(f"{workspace.folder} is empty")
+    if seen.is_empty and not seen.scan.skipped:
+        session.missing(f"{workspace.folder} is empty; {advice(session)}")
         return True
     return _was_replaced(session, seen, held)
 
@@ -146,5 +141,6 @@ def _was_replaced(session: Session, seen: Look, held: list[str]) -> bool:
     still = sum(1 for name in held if name in seen.scan.found)
     if still * 2 >= len(held):
         return False
-    session.missing(f"{seen.workspace.folder} is another folder than before, with {still} of {len(held)} files")
+    count = f"{still} of {len(held)} files"
+    session.missing(f"{seen.workspace.folder} is another folder than before, with {count}; {advice(session)}")
     return True

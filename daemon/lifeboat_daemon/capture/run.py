@@ -12,8 +12,9 @@ from lifeboat_alf import lifecycle
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import clock_trust, search
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import scan
+from lifeboat_daemon.capture import guard, scan
 from lifeboat_daemon.capture.commit import SEEN_AT, commit
+from lifeboat_daemon.capture.installed import remember, taken_as_it_stands
 from lifeboat_daemon.capture.look import IGNORE, MOUNTS, ROOT, RULES, Look, look
 from lifeboat_daemon.capture.report import CAPTURE, CAPTURED, LAST_CAPTURE, UNCHANGED, CaptureReport
 from lifeboat_daemon.capture.secrets import DECISION as SECRETS
@@ -106,6 +107,9 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
     memory = work.cutter.changed_memory()
     if memory is not None:
         session.vault.set(SECRETS, memory, kind="secrets")
+    remember(session.vault, seen.installed)
+    if row is not None and seen.is_empty and taken_as_it_stands(session):
+        session.vault.set(guard.ACCEPTED, {"sequence": row.number, "time": session.now}, kind="accepted")
     if row is not None:
         clock_trust.note(session.context, row)
     head = row or session.head

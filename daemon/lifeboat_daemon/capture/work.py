@@ -16,6 +16,7 @@ from lifeboat_alf.partitions import Ledger
 from lifeboat_daemon import clock_trust, room
 from lifeboat_daemon.capture import commit, guard, references
 from lifeboat_daemon.capture.documents import Documents
+from lifeboat_daemon.capture.installed import taken_as_it_stands
 from lifeboat_daemon.capture.look import Look
 from lifeboat_daemon.capture.records import Lookup, Memories, Origin, Outcome
 from lifeboat_daemon.capture.report import CAPTURE
@@ -85,6 +86,8 @@ class Work:
         """The durable rows, when a database was written since they were read."""
         transcripts = bool(self._session.setting("transcripts"))
         home = f"{layout.home_prefix(self._seen.adapter.runtime)}db/"
+        if self._stands_alone():
+            return
         try:
             stats = self._database_stats(transcripts=transcripts)
             if self._seen.trusted and stats == self._session.db.get(DATABASES):
@@ -96,6 +99,12 @@ class Work:
         former = [entry.path for entry in self._session.state.entries(home)] if self._session.state else []
         self.tree.put_rows(tables, former)
         self.databases = stats
+
+    def _stands_alone(self) -> bool:
+        """Without a runtime around the workspace, what is held of its databases stays as it is."""
+        installed, adapter = self._seen.installed, self._seen.adapter
+        alone = installed.installation.state_dir is None and not adapter.databases(installed.installation)
+        return alone or installed.lost is not None
 
     def _database_stats(self, *, transcripts: bool) -> JsonObject:
         stats: JsonObject = {"transcripts": transcripts}
@@ -203,6 +212,8 @@ class Work:
         session = self._session
         session.report.held = session.vault.get(guard.DECISION)
         if session.head is None or session.kind != CAPTURE or session.report.held is not None:
+            return
+        if self._seen.is_empty and taken_as_it_stands(session):
             return
         reason = self._judge() if self.outcome.counts["deleted"] else None
         if reason is not None:

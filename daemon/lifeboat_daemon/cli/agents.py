@@ -131,7 +131,7 @@ def accept(session: Session, agent: str) -> None:
     """What was removed may go: a held removal is no accident."""
     found = registry.find(session.context, agent)
     was_held = registry.accept(session.context, found)
-    said = "accepted; nothing is held any more" if was_held else "nothing was held"
+    said = "accepted; nothing is held any more" if was_held else "nothing was held; the workspace counts as it stands"
     session.output.document({**_document(found), "was_held": was_held}, lambda: session.output.line(said))
 
 

@@ -1,0 +1,133 @@
+"""The runtime around a workspace: as it stands or, while it cannot be found, as it was when it last could.
+
+A configuration that does not parse, a folder that is not mounted: for a moment the workspace stands alone. That is an
+error, and an error is no deletion: what is held of the runtime stays as it is until the runtime is found again, or
+the user says that the workspace stands alone from now on (`lifeboat agents accept`).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters.contract import Adapter, Installation
+from lifeboat_adapters.errors import AdapterError, NotAWorkspace
+from lifeboat_alf import layout
+from lifeboat_daemon.capture.session import Session
+from lifeboat_endpoint.vault import SequenceRow, Vault
+
+JsonObject = dict[str, Any]
+
+DECISION = "installation"
+"""The vault's decision that keeps where the runtime of a workspace was last found."""
+
+AS_IT_STANDS = "as it stands"
+"""The vault's decision that names the head on top of which a workspace is taken that is not what was captured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """Where the runtime is. `lost` says why it is where it was last found, not where it was found now."""
+
+    installation: Installation
+    lost: str | None = None
+
+
+def find(session: Session, adapter: Adapter) -> Installed | None:
+    """None, with the outcome set, when there is no workspace. Raises AdapterError at first."""
+    workspace = session.agent.workspace
+    if not os.path.isdir(workspace):
+        session.missing(f"{workspace} is not there")
+        return None
+    try:
+        found = adapter.locate(workspace, session.context.environment, session.context.user_home)
+    except NotAWorkspace as error:
+        return _unrecognised(session, error)
+    except (AdapterError, OSError) as error:
+        known = _known(session)
+        if known is None:
+            raise
+        return Installed(known, str(error))
+    known = _known(session) if found.state_dir is None else None
+    if known is None or known.state_dir is None:
+        return Installed(found)
+    return Installed(known, f"{known.state_dir} is not there or no longer names this workspace; {advice(session)}")
+
+
+def _unrecognised(session: Session, error: NotAWorkspace) -> Installed | None:
+    """A folder that has lost every sign of an agent: taken when nothing is held of it, or the user said that it may."""
+    known = _known(session)
+    if session.head is None:
+        raise error
+    if known is not None and (session.vault.get(AS_IT_STANDS) is not None or _holds_nothing(session)):
+        return Installed(known)
+    session.missing(f"{error.message}; {advice(session)}")
+    return None
+
+
+def _holds_nothing(session: Session) -> bool:
+    prefixes = (layout.raw_prefix(session.agent.runtime), layout.ARTIFACTS)
+    state = session.state
+    return state is None or not any(next(state.entries(prefix), None) for prefix in prefixes)
+
+
+def advice(session: Session) -> str:
+    return f"when that is meant: lifeboat agents accept {session.agent.name}"
+
+
+def remember(vault: Vault, found: Installed) -> None:
+    """Keep where the runtime is, for the day when it cannot be found."""
+    if found.lost is None:
+        vault.set(DECISION, _document(found.installation), kind=DECISION)
+
+
+def accept(vault: Vault, head: SequenceRow | None, time: str, *, was_missing: bool) -> None:
+    """The user says that the workspace is right as it stands: alone, if no runtime is around it, and with what lies in
+    it, if the last capture found it `was_missing`."""
+    known = vault.get(DECISION)
+    if known is not None:
+        vault.set(DECISION, {**known, "state_dir": None}, kind="accepted")
+    if was_missing and head is not None:
+        vault.set(AS_IT_STANDS, {"sequence": head.number, "time": time}, kind="accepted")
+
+
+def forget(vault: Vault) -> None:
+    """The workspace is another folder from now on: what was around the old one says nothing about it."""
+    vault.set(DECISION, None, kind=DECISION)
+
+
+def taken_as_it_stands(session: Session) -> bool:
+    """Whether the user said of this very head that the workspace may be taken whatever is missing in it."""
+    accepted = session.vault.get(AS_IT_STANDS)
+    return session.head is not None and accepted is not None and accepted["sequence"] == session.head.number
+
+
+def _document(installation: Installation) -> JsonObject:
+    config, state_dir = installation.config, installation.state_dir
+    return {
+        "native_id": installation.native_id,
+        "name": installation.name,
+        "state_dir": None if state_dir is None else str(state_dir),
+        "config": None if config is None else str(config),
+        "layout": installation.layout,
+        "version": installation.version,
+    }
+
+
+def _known(session: Session) -> Installation | None:
+    document = session.vault.get(DECISION)
+    if session.head is None or document is None:
+        return None
+    config, state_dir = document["config"], document["state_dir"]
+    return Installation(
+        runtime=session.agent.runtime,
+        workspace=session.agent.workspace,
+        native_id=document["native_id"],
+        name=document["name"],
+        state_dir=None if state_dir is None else Path(state_dir),
+        config=None if config is None else Path(config),
+        layout=document["layout"],
+        version=document["version"],
+    )
