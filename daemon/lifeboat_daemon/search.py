@@ -28,7 +28,7 @@ _MARK = re.compile("[\ue000\ue001]")
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A memory that was found. `snippet` marks what fitted with `[` and `]`; `sequence` is the state it stands in."""
+    """A memory that was found. `snippet` marks what fitted with `[` and `]`; `sequence` wrote what it says now."""
 
     id: str
     sequence: int
@@ -163,14 +163,13 @@ def quoted(words: str) -> str:
 
 def search(context: Context, agent: Agent, words: str, filters: Filters | None = None, *, limit: int = 20) -> list[Hit]:
     """The memories that hold all words, best first. Raises what opening the vault raises."""
-    vault = context.vault(agent.id)
-    with StateDb.open(context.home.state_file(agent.id), vault.id) as db:
+    with context.vault(agent.id) as vault, StateDb.open(context.home.state_file(agent.id), vault.id) as db:
         catch_up(db, vault)
-        return find(db, words, filters or Filters(), limit)
+        return find(db, vault, words, filters or Filters(), limit)
 
 
-def find(db: StateDb, words: str, filters: Filters, limit: int) -> list[Hit]:
-    """Ask the index as it stands."""
+def find(db: StateDb, vault: Vault, words: str, filters: Filters, limit: int) -> list[Hit]:
+    """Ask the index as it stands, which is as the vault's head does."""
     query = quoted(words)
     if not query:
         return []
@@ -180,9 +179,9 @@ def find(db: StateDb, words: str, filters: Filters, limit: int) -> list[Hit]:
         " from words join memory m on m.number = words.rowid"
         f" where words match ?{conditions} order by rank limit ?",
         (query, *values, limit),
-    )
-    sequence = int(db.get(INDEXED) or 0)
-    return [Hit(row[0], sequence, _readable(row[1]), row[2], row[3], row[4]) for row in rows]
+    ).fetchall()
+    written = vault.written_by([row[0] for row in rows])
+    return [Hit(row[0], written[row[0]], _readable(row[1]), row[2], row[3], row[4]) for row in rows]
 
 
 def _conditions(filters: Filters) -> tuple[str, list[Any]]:

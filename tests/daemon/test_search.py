@@ -92,3 +92,35 @@ def test_an_index_that_stayed_behind_catches_up(ada: Protected, monkeypatch: pyt
         patch.setattr("lifeboat_daemon.capture.run.search.catch_up", lambda db, vault: None)
         ada.capture()
     assert found(ada, "walrus") == ["MEMORY.md"]
+
+
+def sequence_of(ada: Protected, words: str) -> int:
+    (hit,) = search.search(ada.context, ada.agent, words)
+    return hit.sequence
+
+
+def test_the_sequence_is_the_one_that_wrote_what_the_memory_says_now(ada: Protected) -> None:
+    ada.write("memory/rules.md", "# Rules\n\nNever sail alone in thick fog #safety\n")
+    ada.capture()
+    ada.write("memory/new.md", "# New\n\nThe anchor was painted.\n")
+    ada.capture()
+    ada.write("SOUL.md", "# Soul\n\nBe brave.\n")
+    ada.capture()
+    assert [sequence_of(ada, words) for words in ("harbour", "fog", "anchor")] == [0, 1, 2]
+
+
+def test_a_memory_that_only_moved_was_not_written_again(ada: Protected) -> None:
+    (ada.workspace / "memory/rules.md").unlink()
+    ada.write("memory/safety.md", "# Rules\n\nNever sail alone in fog #safety\n")
+    ada.capture()
+    with ada.context.vault(ada.agent.id) as vault:
+        (hit,) = search.search(ada.context, ada.agent, "fog")
+        record = vault.state(hit.sequence).record(hit.id)
+    assert record is not None and b"fog" in record.line
+
+
+def test_a_cache_that_is_made_again_says_the_same(ada: Protected) -> None:
+    ada.write("SOUL.md", "# Soul\n\nBe brave.\n")
+    ada.capture()
+    throw_away(ada.context.home.state_file(ada.agent.id))
+    assert sequence_of(ada, "harbour") == 0

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from vaults import START, ManualClock, commit, content_of, create, new_vault, put
+from vaults import START, ManualClock, commit, content_of, create, edit, new_vault, put
 
 from lifeboat_alf import ids
 from lifeboat_alf.testing import AGENT_ID
@@ -194,3 +194,12 @@ def test_a_changed_audit_row_breaks_the_chain_there(vault: Vault, tmp_path: Path
         connection.execute("update audit set time = '2020-01-01T00:00:00.000Z' where number = 3")
     connection.close()
     assert vault.check_audit() == [3]
+
+
+def test_the_sequence_that_wrote_a_record_is_known_by_its_id(vault: Vault) -> None:
+    one, two = create("one"), create("two")
+    commit(vault, Draft({}, [one, two]))
+    commit(vault, Draft({}, [edit(two, content="two again")]))
+    many = [f"unknown {number}" for number in range(1200)]
+    assert vault.written_by([one.id, *many, two.id]) == {one.id: 0, two.id: 1}
+    assert vault.written_by([]) == {}

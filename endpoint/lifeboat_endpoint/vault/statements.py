@@ -88,6 +88,11 @@ def live_records_named(count: int) -> str:
     return f"select id, partition, position, first, object from record where last is null and id in ({marks})"
 
 
+def beginnings_of_records(count: int) -> str:
+    """Where the live versions among `count` ids begin."""
+    return f"select id, first from record where last is null and id in ({', '.join('?' * count)})"
+
+
 # Between two sequences: (low, high) -> alive at low only, (low, high, high) -> alive at high only.
 _ENDED = "last > ? and last <= ? and first <= ?"
 _BEGUN = "first > ? and first <= ? and (last is null or last > ?)"

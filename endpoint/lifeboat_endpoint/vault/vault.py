@@ -36,6 +36,7 @@ from lifeboat_keys.user_key import UserPublic
 FILE = "vault.db"
 BODIES = "objects"
 FIRST_EPOCH = 1
+_CHUNK = 500
 LAST_VERIFIED = "last_verified"
 """The decision in which `mark_verified` keeps `{"sequence", "time"}`."""
 
@@ -161,6 +162,16 @@ class Vault:
     def has_record(self, record_id: str) -> bool:
         """Whether history has ever held a record of this id."""
         return self._metadata.row(sql.HAS_RECORD, (record_id,)) is not None
+
+    def written_by(self, record_ids: list[str]) -> dict[str, int]:
+        """Which sequence wrote the version of a record that the head has, by id. It may have been thinned since. Ids
+        that the head does not have are left out."""
+        chunks = (record_ids[start : start + _CHUNK] for start in range(0, len(record_ids), _CHUNK))
+        return {
+            record_id: number
+            for chunk in chunks
+            for record_id, number in self._metadata.rows(sql.beginnings_of_records(len(chunk)), chunk)
+        }
 
     def records_with_content(self, text: str) -> list[str]:
         """Ids of the head's records (deleted ones too) whose content is exactly `text`."""
