@@ -8,6 +8,7 @@ import pytest
 from protected import MEMORY, Protected
 
 from lifeboat_alf import ids, layout, records
+from lifeboat_daemon.restore import RestoreOptions, opened_plan, run
 from lifeboat_daemon.state_db import throw_away
 
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"
@@ -167,6 +168,25 @@ def test_an_edit_of_a_sealed_memory_appends_a_successor(winter: Protected) -> No
     assert new["temporal"]["observed_at"] == "2026-02-03T00:00:00.000Z"
     assert old in winter.records()
     assert "".join(winter.texts("raw/openclaw/memory/2026-02-03.md")) == winter.read("memory/2026-02-03.md")
+
+
+def test_an_insertion_behind_a_sealed_memory_appends_nothing_but_itself(winter: Protected, tmp_path: Path) -> None:
+    """The blank line before a new heading belongs to the section above; a sealed memory gets no successor for it."""
+    before = winter.memories()["## Harbour\n\nThe crane is broken.\n"]
+    winter.write("memory/2026-02-03.md", winter.read("memory/2026-02-03.md") + "\n## Later\n\nThe crane is gone.\n")
+    assert dict(winter.capture().records) == {"created": 1}
+    assert winter.memories()["## Harbour\n\nThe crane is broken.\n"] == before
+    with opened_plan(winter.context, winter.agent, tmp_path / "elsewhere", RestoreOptions()) as plan:
+        run(winter.context, plan)
+    assert (tmp_path / "elsewhere/memory/2026-02-03.md").read_text() == winter.read("memory/2026-02-03.md")
+
+
+def test_blank_lines_around_an_open_memory_are_followed_in_place(ada: Protected) -> None:
+    before = ada.memories()[BOAT]
+    ada.write("MEMORY.md", MEMORY + "\n## Later\n\nThe boat is painted.\n")
+    assert dict(ada.capture().records) == {"created": 1, "updated": 1}
+    assert ada.memories()[BOAT + "\n"]["id"] == before["id"]
+    assert "".join(ada.texts("raw/openclaw/MEMORY.md")) == ada.read("MEMORY.md")
 
 
 def test_a_second_edit_follows_the_first(winter: Protected) -> None:

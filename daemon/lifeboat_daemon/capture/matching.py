@@ -1,7 +1,8 @@
 """Which section of a changed file is which memory: pure decisions over plain texts.
 
 In this order: same file and bytes; same bytes in another changed file that lost them; same bytes as something that
-was deleted lately; same heading; enough of the same words; else it is new. Nothing here depends on where in its file
+was deleted lately; same text but for the white space around it; same heading; enough of the same words; else it is
+new. Nothing here depends on where in its file
 a section stands, so an insertion never moves an identity.
 """
 
@@ -37,13 +38,14 @@ class New(NamedTuple):
 
 
 class Match(NamedTuple):
-    """What a section is: the id of a memory, and whether its text is `same`, `edited` or `revived`."""
+    """What a section is: the id of a memory, and whether its text is `same`, `spaced` (only the white space around it
+    changed), `edited` or `revived`."""
 
     id: str
     how: str
 
 
-SAME, EDITED, REVIVED = "same", "edited", "revived"
+SAME, SPACED, EDITED, REVIVED = "same", "spaced", "edited", "revived"
 
 Revivable = Callable[[str], Match | None]
 """What a text is that no changed file held: a memory that was deleted lately (revived), or one that came from elsewhere
@@ -87,6 +89,7 @@ def match(files: Sequence[File], revivable: Revivable, headings: Headings) -> No
     for file in files:
         _revived(file, revivable)
     for file in files:
+        _spaced(file)
         if file.left_new() and any(not old.gone for old in file.left_old()):
             _edited(file, headings(file))
 
@@ -124,6 +127,15 @@ def _revived(file: File, revivable: Revivable) -> None:
         found = revivable(file.new[place].content)
         if found is not None:
             file.decide(place, *found)
+
+
+def _spaced(file: File) -> None:
+    """A section that only gained or lost blank lines at its ends, as the one before an insertion does."""
+    waiting = _by_content(old._replace(content=old.content.strip()) for old in file.left_old() if not old.gone)
+    for place in file.left_new():
+        text = file.new[place].content.strip()
+        if text and waiting[text]:
+            file.decide(place, waiting[text].pop(0).id, SPACED)
 
 
 def _edited(file: File, headings: list[Heading]) -> None:

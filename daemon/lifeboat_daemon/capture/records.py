@@ -14,7 +14,7 @@ from lifeboat_alf import lifecycle, metas, records, times
 from lifeboat_alf.lifecycle import Scribe
 from lifeboat_alf.state import Record, State
 from lifeboat_daemon.capture import matching
-from lifeboat_daemon.capture.matching import EDITED, REVIVED, SAME, File, Match, New, Old
+from lifeboat_daemon.capture.matching import EDITED, REVIVED, SAME, SPACED, File, Match, New, Old
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.capture.references import names_in
 
@@ -207,9 +207,13 @@ class Memories:
         section = self._sections[path][place]
         if match is None:
             return self._create(path, section)
-        if match.how == EDITED:
+        if match.how == EDITED or (match.how == SPACED and not self._is_sealed(match.id)):
             return self._edit(match.id, section)
         return self._revive(match.id) if match.how == REVIVED else match.id
+
+    def _is_sealed(self, record_id: str) -> bool:
+        """Blank lines around a memory are no reason to append a successor to a period that has ended."""
+        return self._scribe.ledger.is_sealed(self._last(record_id).partition)
 
     def _create(self, path: str, section: Section) -> str:
         fields = self._origin.fields(path, section)

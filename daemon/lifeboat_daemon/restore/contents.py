@@ -109,11 +109,11 @@ def gather(state: State, inventory: Inventory, adapter: Adapter) -> Contents:
     found = Contents(workspace, home, [], [])
     for entry in inventory.entries.values():
         if entry.path.startswith(prefix):
-            _put(workspace, _raw(entry, prefix, inventory))
+            _put(workspace, _raw(state, entry, prefix, inventory))
         elif entry.path.startswith(home_prefix + DATABASES):
             found.rows.append(entry.path)
         elif entry.path.startswith(home_prefix):
-            _put(home, _raw(entry, home_prefix, inventory))
+            _put(home, _raw(state, entry, home_prefix, inventory))
         elif entry.path.startswith(layout.ARTIFACTS):
             _artifact(state, entry, found)
     _rendered(state, inventory, adapter, workspace)
@@ -134,13 +134,13 @@ def _put(wanted: dict[str, Wanted], item: Wanted) -> None:
     wanted[item.name] = item
 
 
-def _raw(entry: Entry, prefix: str, inventory: Inventory) -> Wanted:
-    """A raw file, as captured if its memories still say what it says."""
+def _raw(state: State, entry: Entry, prefix: str, inventory: Inventory) -> Wanted:
+    """A raw file, as captured if its memories still say what it says (blank lines between them say nothing)."""
     name = names.name_of(entry.path, entry.meta, prefix)
     ids = entry.meta.get(metas.RECORDS)
     if ids and metas.is_file(entry.meta):
         joined = inventory.memories.join(ids)
-        if not inventories.same_bytes(entry, joined):
+        if not inventories.same_bytes(entry, joined) and joined.split() != state.body(entry.path).split():
             return Wanted(name, entry.path, MERGED, _without_time(entry.meta), entry, joined)
     return Wanted(name, entry.path, RAW, entry.meta, entry)
 
