@@ -92,14 +92,15 @@ def read(context: Context, agent_id: str) -> Agent:
     except OSError as error:
         raise ConfigError(f"{path}: {error}") from error
     try:
-        agent = _parse(data, agent_id)
+        agent = parse(data, agent_id)
     except ConfigError as error:
         return _last_good(context.files, good, agent_id, error)
     _remember(context.files, good, data)
     return agent
 
 
-def _parse(data: bytes, agent_id: str) -> Agent:
+def parse(data: bytes, agent_id: str) -> Agent:
+    """An agent from the bytes of its file. Raises ConfigError."""
     try:
         return _from_document(tomllib.loads(data.decode()), agent_id)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -108,7 +109,7 @@ def _parse(data: bytes, agent_id: str) -> Agent:
 
 def _last_good(files: FileOperations, good: Path, agent_id: str, problem: ConfigError) -> Agent:
     try:
-        return replace(_parse(read_all(files, good), agent_id), problem=problem.message)
+        return replace(parse(read_all(files, good), agent_id), problem=problem.message)
     except OSError:
         raise problem from None
 

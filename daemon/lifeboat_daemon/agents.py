@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lifeboat_adapters.contract import FoundAgent
 from lifeboat_alf import ids, times
+from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon.agent import Agent, everyone, find, read, save, write_setting
 from lifeboat_daemon.capture import guard, installed
@@ -16,12 +17,14 @@ from lifeboat_daemon.capture.look import MOUNTS, ROOT
 from lifeboat_daemon.capture.report import LAST_CAPTURE, ROOT_MISSING, CaptureReport
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import AgentError, AlreadyProtected, WorkspaceRefused
+from lifeboat_daemon.errors import AgentError, AlreadyProtected, ConfigError, WorkspaceRefused
 from lifeboat_daemon.locks import agent_lock, home_lock
 from lifeboat_daemon.state_db import StateDb, throw_away
 
 KEPT_FOR = timedelta(days=30)
 REMOVED = ".removed-"
+AGENT_FILE = "agent.toml"
+"""The agent's file, kept in the vault of an agent that was removed."""
 
 __all__ = [
     "Agent",
@@ -59,25 +62,62 @@ def add(
 ) -> tuple[Agent, CaptureReport]:
     """Protect a workspace and capture it at once; a key is made when there is none.
 
-    A folder that an import or a restore registered goes on as that agent; `new` makes another agent of it. Raises
-    AlreadyProtected, WorkspaceRefused, and what the adapter and the capture raise.
+    A folder that an import or a restore registered goes on as that agent, and so does one whose agent was removed
+    while its vault is still kept; `new` makes another agent of it. Raises AlreadyProtected, WorkspaceRefused, and
+    what the adapter and the capture raise.
     """
     folder = Path(os.path.realpath(workspace))
     with home_lock(context, "agents add"):
-        known = _registered(context, folder)
+        known = _registered(context, folder) or (None if new else _brought_back(context, folder, runtime))
         if known is not None and known.watched:
             raise AlreadyProtected(f"{folder} belongs to {known.name} ({known.id})", fix=f"lifeboat sync {known.name}")
         if known is not None and not new:
+            _fetch_vault(context, known.id)
             agent = save(context, replace(known, watched=True, name=name or known.name))
         else:
             if known is not None:
-                agent_files.forget(context, known.id)
+                _put_away(context, known)
             agent = _make(context, folder, runtime, name)
     return agent, capture(context, agent)
 
 
 def _registered(context: Context, folder: Path) -> Agent | None:
     return next((one for one in everyone(context) if Path(os.path.realpath(one.workspace)) == folder), None)
+
+
+def _brought_back(context: Context, folder: Path, runtime: str | None) -> Agent | None:
+    """The agent of this folder that was removed last, registered again; None when none is kept."""
+    in_use = {agent.id for agent in everyone(context)}
+    kept = [file.parent for file in context.home.vaults_folder.glob(f"*/{AGENT_FILE}")]
+    for vault in sorted(kept, key=_removed_at, reverse=True):
+        agent = _removed_agent(context, vault)
+        if agent is None or agent.id in in_use or runtime not in (None, agent.runtime):
+            continue
+        if Path(os.path.realpath(agent.workspace)) == folder:
+            name = free_name(context, agent.name)
+            write_atomic(context.files, context.home.agent_file(agent.id), read_all(context.files, vault / AGENT_FILE))
+            return save(context, replace(agent, name=name, watched=False, paused=False, paused_until=None))
+    return None
+
+
+def _removed_agent(context: Context, vault: Path) -> Agent | None:
+    """None for a file that cannot be read any more: it must not keep others from being added."""
+    try:
+        return agent_files.parse(read_all(context.files, vault / AGENT_FILE), vault.name.removeprefix(REMOVED))
+    except (ConfigError, OSError):
+        return None
+
+
+def _fetch_vault(context: Context, agent_id: str) -> None:
+    """Put the vault of an agent that was removed back in its place. Safe to do again."""
+    kept, folder = _kept_folder(context, agent_id), context.home.vault_folder(agent_id)
+    if kept.exists() and not folder.exists():
+        context.files.replace(kept, folder)
+    (folder / AGENT_FILE).unlink(missing_ok=True)
+
+
+def _kept_folder(context: Context, agent_id: str) -> Path:
+    return context.home.vaults_folder / f"{REMOVED}{agent_id}"
 
 
 def _make(context: Context, folder: Path, runtime: str | None, name: str | None) -> Agent:
@@ -169,16 +209,23 @@ def rename(context: Context, agent: Agent, name: str) -> Agent:
 
 
 def remove(context: Context, agent: Agent) -> Path:
-    """Stop protecting an agent. Its vault stays for 30 days under another name, which is returned."""
+    """Stop protecting an agent. Its vault stays for 30 days under another name, which is returned; `add` of the same
+    folder goes on with it."""
     with home_lock(context, "agents remove"), agent_lock(context, agent.id, "remove"):
-        kept = context.home.vaults_folder / f"{REMOVED}{agent.id}"
-        agent_files.forget(context, agent.id)
-        throw_away(context.home.state_file(agent.id))
-        folder = context.home.vault_folder(agent.id)
-        if folder.exists():
-            context.files.replace(folder, kept)
-            note = f"{agent.name}\n{context.now()}\n".encode()
-            context.files.write_new(kept / f"removed-{ids.new(context.now())}", note, mode=0o600)
+        return _put_away(context, agent)
+
+
+def _put_away(context: Context, agent: Agent) -> Path:
+    """Cut off anywhere, this leaves a vault that can be brought back, and that is swept in time."""
+    kept, folder = _kept_folder(context, agent.id), context.home.vault_folder(agent.id)
+    if folder.exists():
+        write_atomic(context.files, folder / AGENT_FILE, read_all(context.files, context.home.agent_file(agent.id)))
+        note = f"{agent.name}\n{context.now()}\n".encode()
+        context.files.write_new(folder / f"removed-{ids.new(context.now())}", note, mode=0o600)
+    agent_files.forget(context, agent.id)
+    throw_away(context.home.state_file(agent.id))
+    if folder.exists():
+        context.files.replace(folder, kept)
     return kept
 
 
@@ -187,8 +234,9 @@ def sweep_removed(context: Context, *, trusted: bool) -> list[Path]:
     import shutil
 
     gone = []
-    for folder in sorted(context.home.vaults_folder.glob(f"{REMOVED}*")) if trusted else ():
-        if context.clock.now() - _removed_at(folder) > KEPT_FOR:
+    in_use = {agent.id for agent in everyone(context)}
+    for folder in sorted(context.home.vaults_folder.iterdir()) if trusted else ():
+        if folder.name not in in_use and context.clock.now() - _removed_at(folder) > KEPT_FOR:
             shutil.rmtree(folder)
             gone.append(folder)
     return gone

@@ -155,10 +155,94 @@ def test_a_removed_agents_vault_stays_for_30_days(ada: Protected) -> None:
     assert not kept.exists()
 
 
-def test_the_workspace_of_a_removed_agent_can_be_added_again(ada: Protected) -> None:
+def test_a_removed_agent_that_is_added_again_goes_on(ada: Protected) -> None:
+    agents.write_setting(ada.context, ada.agent, "artifacts.threshold", "1KB")
+    agents.pause(ada.context, ada.agent)
+    kept = agents.remove(ada.context, agents.read(ada.context, ada.agent.id))
+    ada.write("SOUL.md", "# Soul\n\nBe brave.\n")
+    again, report = agents.add(ada.context, ada.workspace)
+    assert (again.id, again.name, report.sequence) == (ada.agent.id, "ada", 1) and not kept.exists()
+    assert again.settings == {"artifacts.threshold": "1KB"} and again.watched and not again.paused
+    with ada.context.vault(again.id) as vault:
+        assert vault.verify(trusted=ada.context.keys().public).ok
+    assert agents.sweep_removed(ada.context, trusted=True) == []
+
+
+def test_it_can_be_removed_and_added_again_and_again(ada: Protected) -> None:
+    for _ in range(3):
+        agents.remove(ada.context, agents.read(ada.context, ada.agent.id))
+        assert agents.add(ada.context, ada.workspace)[0].id == ada.agent.id
+    kept = agents.remove(ada.context, ada.agent)
+    ada.clock.advance(days=31)
+    assert agents.sweep_removed(ada.context, trusted=True) == [kept]
+    assert agents.add(ada.context, ada.workspace)[0].id != ada.agent.id
+
+
+def test_new_begins_anew_after_a_removal(ada: Protected) -> None:
+    kept = agents.remove(ada.context, ada.agent)
+    again, report = agents.add(ada.context, ada.workspace, new=True)
+    assert again.id != ada.agent.id and report.sequence == 0 and kept.exists()
+
+
+def test_of_several_removed_agents_the_last_one_goes_on(ada: Protected) -> None:
     agents.remove(ada.context, ada.agent)
-    again, _ = agents.add(ada.context, ada.workspace)
-    assert again.id != ada.agent.id
+    ada.clock.advance(days=1)
+    second, _ = agents.add(ada.context, ada.workspace, new=True)
+    ada.clock.advance(days=1)
+    agents.remove(ada.context, second)
+    assert agents.add(ada.context, ada.workspace)[0].id == second.id
+
+
+def test_a_removed_agent_whose_name_was_given_away_gets_another(ada: Protected, tmp_path: Path) -> None:
+    agents.remove(ada.context, ada.agent)
+    agents.add(ada.context, workspace(tmp_path / "other"), name="ada")
+    assert agents.add(ada.context, ada.workspace)[0].name == "ada-2"
+
+
+def test_a_damaged_file_of_a_removed_agent_is_in_nobody_s_way(ada: Protected) -> None:
+    kept = agents.remove(ada.context, ada.agent)
+    (kept / agents.AGENT_FILE).write_text("name = [")
+    again, report = agents.add(ada.context, ada.workspace)
+    assert again.id != ada.agent.id and report.sequence == 0
+
+
+def test_a_removal_that_was_cut_off_is_taken_back_by_adding(ada: Protected) -> None:
+    kept = agents.remove(ada.context, ada.agent)
+    kept.rename(ada.context.home.vault_folder(ada.agent.id))
+    again, report = agents.add(ada.context, ada.workspace)
+    assert (again.id, report.sequence, report.outcome) == (ada.agent.id, 0, "unchanged")
+
+
+def test_a_removal_that_was_cut_off_is_swept_in_time(ada: Protected) -> None:
+    kept = agents.remove(ada.context, ada.agent)
+    folder = kept.rename(ada.context.home.vault_folder(ada.agent.id))
+    ada.clock.advance(days=31)
+    assert agents.sweep_removed(ada.context, trusted=True) == [folder]
+
+
+def test_an_adding_that_was_cut_off_goes_on_when_it_is_done_again(
+    ada: Protected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agents.remove(ada.context, ada.agent)
+    with monkeypatch.context() as cut_off, pytest.raises(KeyboardInterrupt):
+        cut_off.setattr("lifeboat_daemon.agents._fetch_vault", _interrupt)
+        agents.add(ada.context, ada.workspace)
+    again, report = agents.add(ada.context, ada.workspace)
+    assert (again.id, report.sequence) == (ada.agent.id, 0)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_registered_folder_that_becomes_another_agent_keeps_the_first_one_s_vault(
+    ada: Protected, tmp_path: Path
+) -> None:
+    folder = workspace(tmp_path / "restored")
+    known = agents.register(ada.context, Agent(ids.new(ada.context.now()), "bea", "openclaw", folder))
+    ada.context.create_vault(known.id).close()
+    agents.add(ada.context, folder, new=True)
+    assert (ada.context.home.vaults_folder / f".removed-{known.id}" / "vault.db").exists()
 
 
 def test_a_pause_ends_by_itself(ada: Protected) -> None:
