@@ -9,6 +9,7 @@ from typing import Any
 import pyjson5
 
 from lifeboat_adapters.errors import RuntimeConfigError
+from lifeboat_adapters.small_files import read_small
 
 JsonObject = dict[str, Any]
 
@@ -33,7 +34,7 @@ class ConfiguredAgent:
 def read(path: Path) -> JsonObject:
     """The configuration in a file; {} when there is none. Raises RuntimeConfigError."""
     try:
-        return parse(path.read_bytes())
+        return parse(read_small(path))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

@@ -22,6 +22,7 @@ from typing import Any
 from lifeboat_adapters.contract import Installation, Row
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.openclaw import config, host, paths
+from lifeboat_adapters.small_files import read_small
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -235,8 +236,8 @@ def _json(value: Any) -> Any:
 def _legacy_jobs(path: Path, owner: config.ConfiguredAgent) -> Iterator[Row]:
     """`cron/jobs.json` of 2026.2 as the rows it becomes in later releases."""
     try:
-        jobs = config.get(json.loads(path.read_bytes()), "jobs")
-    except (OSError, ValueError) as error:
+        jobs = config.get(json.loads(read_small(path)), "jobs")
+    except (OSError, ValueError, RecursionError) as error:
         raise RuntimeDatabaseError(f"{path}: {error}") from error
     mine = [job for job in jobs or [] if isinstance(job, dict) and _owns(job, owner)]
     for job in sorted(mine, key=lambda job: str(job.get("id"))):

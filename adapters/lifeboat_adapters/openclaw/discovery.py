@@ -11,6 +11,7 @@ from pathlib import Path
 from lifeboat_adapters.contract import FoundAgent, Installation
 from lifeboat_adapters.errors import NotAWorkspace, RuntimeConfigError
 from lifeboat_adapters.openclaw import config, host, paths, reading
+from lifeboat_adapters.small_files import read_small
 
 _CERTAIN = (paths.SOUL, paths.IDENTITY)
 _LIKELY = (paths.AGENTS, paths.USER, paths.MEMORY, paths.TOOLS, paths.HEARTBEAT, "BOOTSTRAP.md", "memory")
@@ -135,7 +136,7 @@ def _bare(workspace: Path, environment: Mapping[str, str]) -> Installation:
 
 def _name_in(workspace: Path) -> str | None:
     try:
-        text = (workspace / paths.IDENTITY).read_text("utf-8", "replace")
+        text = read_small(workspace / paths.IDENTITY).decode("utf-8", "replace")
     except OSError:
         return None
     return reading.pairs(text).get("name")

@@ -16,7 +16,7 @@ _HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|\Z)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)", re.DOTALL)
 _MARKS = " #`~"
 """How a line with a heading or a fence begins; a look at one character spares most lines the patterns."""
-_ASIDE = re.compile(r"<!--.{0,4000}?-->|`[^`\n]*`", re.DOTALL)
+_ASIDE = re.compile(r"<!--(?:(?!<!--).){0,4000}?-->|`[^`\n]*`", re.DOTALL)
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]")
 
 

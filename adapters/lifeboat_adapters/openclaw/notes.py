@@ -13,7 +13,7 @@ JsonObject = dict[str, Any]
 ENTRY = re.compile(r"[ \t]*<!--\s*observed:")
 """The line that opens an entry of USER.md."""
 
-_COMMENT = re.compile(r"<!--([^\n]{0,2000}?)-->")
+_COMMENT = re.compile(r"<!--((?:(?!<!--)[^\n]){0,2000}?)-->")
 _PART = re.compile(r"\s*([A-Za-z][\w-]{0,40})\s*:\s*(.*?)\s*", re.DOTALL)
 _KNOWN = frozenset(("observed", "status", "importance", "trigger", "project"))
 _IMPORTANCE = re.compile(r"\[(\w[\w -]{0,40})\|\s*i\s*=\s*(\d{1,6}(?:\.\d{1,6})?)\s*\]")

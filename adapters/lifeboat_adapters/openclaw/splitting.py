@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lifeboat_adapters.contract import Section
@@ -25,6 +26,9 @@ PRIMARY_PRINCIPAL_NAMESPACE = "principal_context:{primary}"
 
 LARGEST_SECTION = 4096
 """Bytes of UTF-8. Larger sections are divided between their blocks."""
+
+LARGEST_BLOCK = 1 << 18
+"""Characters of a block."""
 
 _SMALLEST_PIECE = 1024
 _ONE_IN = 4
@@ -66,7 +70,8 @@ def _pieces(relative: str, text: str) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def divide(text: str) -> list[str]:
-    """A section in pieces of at most LARGEST_SECTION bytes, unless one block alone is larger.
+    """A section in pieces of at most LARGEST_SECTION bytes, unless one block alone is larger (of LARGEST_BLOCK
+    characters at most).
 
     Cuts follow the content: a block whose checksum says so opens a new piece once the one before is large enough.
     An insertion therefore moves the cuts near it and leaves the others, where filling pieces up would move them all.
@@ -75,7 +80,7 @@ def divide(text: str) -> list[str]:
         return [text]
     pieces: list[list[str]] = [[]]
     filled = 0
-    for block in markdown.blocks(text):
+    for block in _bearable(markdown.blocks(text)):
         size = _size(block)
         full = filled + size > LARGEST_SECTION
         if filled and (full or (filled >= _SMALLEST_PIECE and _marks_a_cut(block))):
@@ -84,6 +89,13 @@ def divide(text: str) -> list[str]:
         pieces[-1].append(block)
         filled += size
     return ["".join(piece) for piece in pieces]
+
+
+def _bearable(blocks: Iterable[str]) -> Iterator[str]:
+    """A paragraph without end is cut where it has to be: no line of an archive may hold megabytes."""
+    for block in blocks:
+        for start in range(0, len(block), LARGEST_BLOCK):
+            yield block[start : start + LARGEST_BLOCK]
 
 
 def _marks_a_cut(block: str) -> bool:

@@ -122,7 +122,7 @@ _LOOKS = {
     "json_web_token": r"eyJ[A-Za-z0-9_-]{10,2048}\.eyJ[A-Za-z0-9_-]{10,4096}\.[A-Za-z0-9_-]{10,1024}",
     "private_key": (
         r"-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----"
-        r"[A-Za-z0-9+/=\s\\:,.-]{16,16384}?-----END [A-Z ]{0,32}PRIVATE KEY-----"
+        r"(?:(?!-----BEGIN)[A-Za-z0-9+/=\s\\:,.-]){16,16384}?-----END [A-Z ]{0,32}PRIVATE KEY-----"
     ),
 }
 _LOOK = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(f'(?P<{kind}>{pattern})' for kind, pattern in _LOOKS.items())})")

@@ -7,6 +7,7 @@ to cut) and iterative, so that no input makes it recurse.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import NoReturn
@@ -15,6 +16,8 @@ from lifeboat_adapters.secrets.leaves import Leaf, Scalar, fail
 
 MAX_DEPTH = 512
 _MAX_EXACT_DIGITS = 4000
+_MAX_EXACT_HEX_DIGITS = 3000
+"""Larger numbers have no decimal spelling: Python refuses to make one of more than 4,300 digits."""
 
 _SPACES = "\t\n\v\f\r \u00a0\u2028\u2029\ufeff\u1680\u2000-\u200a\u202f\u205f\u3000"
 _SKIP = re.compile(rf"(?:[{_SPACES}]++|//[^\n\r\u2028\u2029]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
@@ -206,7 +209,7 @@ def _number(spelled: str) -> int | float:
     sign = -1 if spelled.startswith("-") else 1
     digits = spelled.lstrip("+-")
     if digits[:2] in ("0x", "0X"):
-        return sign * int(digits, 16)
+        return sign * (int(digits, 16) if len(digits) <= _MAX_EXACT_HEX_DIGITS else math.inf)
     if digits.isdigit() and len(digits) <= _MAX_EXACT_DIGITS:
         return sign * int(digits)
     return sign * float(digits)

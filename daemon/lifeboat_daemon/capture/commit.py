@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -36,17 +37,18 @@ def write_head(overlay: Overlay, head: JsonObject, ledger: Ledger) -> None:
 
 def minting(vault: Vault) -> Callable[..., str]:
     """Ids for new records that history has never held, nor this change."""
-    taken: set[str] = set()
+    next_ordinal: dict[bytes, int] = {}
     is_empty = vault.head() is None
 
     def mint(created_at: str, *parts: str) -> str:
-        ordinal = 0
+        same = hashlib.sha256(codec.encode([created_at, *parts])).digest()
+        ordinal = next_ordinal.get(same, 0)
         while True:
             minted = ids.mint(vault.seed, created_at, *parts, ordinal=ordinal)
-            if minted not in taken and (is_empty or not vault.has_record(minted)):
-                taken.add(minted)
-                return minted
             ordinal += 1
+            if is_empty or not vault.has_record(minted):
+                next_ordinal[same] = ordinal
+                return minted
 
     return mint
 

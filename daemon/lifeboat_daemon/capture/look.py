@@ -13,7 +13,7 @@ from lifeboat_alf import codec, layout
 from lifeboat_daemon.capture import ignore, names, scan
 from lifeboat_daemon.capture.commit import SEEN_AT
 from lifeboat_daemon.capture.installed import Installed, advice, find, taken_as_it_stands
-from lifeboat_daemon.capture.read import Unstable, read_file
+from lifeboat_daemon.capture.read import OverLimit, Unstable, read_file
 from lifeboat_daemon.capture.report import CAPTURE
 from lifeboat_daemon.capture.scan import FOLDER, Scan
 from lifeboat_daemon.capture.session import Session
@@ -80,11 +80,14 @@ def look(session: Session, *, full: bool) -> Look | None:
 def _ignore_text(session: Session, workspace: Root) -> str:
     """The text of `.lifeboatignore`; the one last seen while it cannot be read."""
     try:
-        data = read_file(session.context.files, workspace.folder / ignore.FILE_NAME).data
+        data = read_file(session.context.files, workspace.folder / ignore.FILE_NAME, ignore.LARGEST).data
     except FileNotFoundError:
         return ""
-    except (OSError, Unstable) as error:
+    except (OSError, OverLimit, Unstable) as error:
         session.report.unread[ignore.FILE_NAME] = str(error)
+        return str(session.db.get(IGNORE) or "")
+    if data.count(b"\n") > ignore.MOST_LINES:
+        session.report.unread[ignore.FILE_NAME] = f"more than {ignore.MOST_LINES} lines"
         return str(session.db.get(IGNORE) or "")
     return data.decode("utf-8", "replace")
 

@@ -19,17 +19,22 @@ class Content(NamedTuple):
     key: StatKey
 
 
+class OverLimit(Exception):
+    """The file is larger than what is read."""
+
+
 class Unstable(Exception):
     """The file changed during every try."""
 
 
-def read_file(files: FileOperations, path: StrPath) -> Content:
-    """The bytes of a regular file that did not change while they were read.
+def read_file(files: FileOperations, path: StrPath, limit: int) -> Content:
+    """The bytes of a regular file, at most `limit`, that did not change while they were read.
 
-    An append-only log (`.jsonl`) that keeps growing is taken up to its last whole line. Raises Unstable, OSError.
+    An append-only log (`.jsonl`) that keeps growing is taken up to its last whole line. Raises OverLimit, Unstable,
+    OSError.
     """
     for _ in range(TRIES):
-        data, before, after = _read_once(files, path)
+        data, before, after = _read_once(files, path, limit)
         if before == after and len(data) == before.size:
             return Content(data, after)
         grown = os.fspath(path).endswith(".jsonl") and before.inode == after.inode and after.size >= before.size
@@ -38,11 +43,14 @@ def read_file(files: FileOperations, path: StrPath) -> Content:
     raise Unstable(os.fspath(path))
 
 
-def _read_once(files: FileOperations, path: StrPath) -> tuple[bytes, StatKey, StatKey]:
+def _read_once(files: FileOperations, path: StrPath, limit: int) -> tuple[bytes, StatKey, StatKey]:
+    """One byte more than the file says it has is read, to see it grow; never all that somebody may go on writing."""
     descriptor = files.open_regular(path)
     with os.fdopen(descriptor, "rb") as stream:
         before = key_of(os.fstat(descriptor))
-        data = stream.read()
+        if before.size > limit:
+            raise OverLimit(os.fspath(path))
+        data = stream.read(before.size + 1)
         return data, before, key_of(os.fstat(descriptor))
 
 

@@ -19,6 +19,8 @@ from lifeboat_daemon.capture.ignore import Ignore
 from lifeboat_daemon.seen import Known, StatKey
 
 FILE, LINK, FOLDER = "file", "link", "folder"
+DEEPEST = 200
+"""Folders in folders. No file system's paths reach much further, and a walk must not exhaust the stack."""
 OURS = ".lifeboat-"
 """How the names of staging and undo folders begin where a restore has to keep them inside a workspace."""
 
@@ -83,6 +85,9 @@ class Walk:
 
     def _folder(self, real: str, relative: str) -> bool:
         """Walk one folder; True when something in it is kept (or may be: it could not be read)."""
+        if relative.count("/") > DEEPEST:
+            self.scan.unread[self.root.prefix + relative] = f"nested deeper than {DEEPEST} folders"
+            return True
         try:
             entries = self.files.scan(real)
         except OSError as error:

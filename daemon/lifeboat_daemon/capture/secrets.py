@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.contract import Adapter, Secret
+from lifeboat_adapters.contract import Adapter, Secret, UnparsableSecrets
 from lifeboat_adapters.secrets import cutting
 from lifeboat_adapters.secrets.cutting import Span
 from lifeboat_adapters.secrets.finder import LEAST_KNOWN, Known, KnownValues
@@ -24,6 +24,7 @@ from lifeboat_keys.home_keys import HomeKeys
 
 JsonObject = dict[str, Any]
 
+MOST_SECRETS = 2000
 DECISION = "secrets"
 """Where the vault keeps the prints: {"credentials": {id: {"path", "value", "payload"}}, "values": {print: [service,
 credential type, label]}}."""
@@ -75,8 +76,11 @@ class Cutter:
         return {item["id"]: item for item in found if isinstance(item.get("id"), str)}
 
     def secrets_in(self, path: str, data: bytes) -> list[Secret] | None:
-        """What the adapter finds. Raises UnparsableSecrets."""
-        return self._adapter.secrets(path, data)
+        """What the adapter finds. Raises UnparsableSecrets, also for a file with more secrets than anybody has."""
+        found = self._adapter.secrets(path, data)
+        if found is not None and len(found) > MOST_SECRETS:
+            raise UnparsableSecrets(f"more than {MOST_SECRETS} secrets in one file")
+        return found
 
     def learn(self, secrets: list[Secret]) -> bool:
         """Look for these values everywhere from now on; True when one of them was not known before."""

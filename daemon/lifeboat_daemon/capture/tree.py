@@ -17,15 +17,21 @@ from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon.capture import names, read
 from lifeboat_daemon.capture.media import media_type
 from lifeboat_daemon.capture.overlay import Overlay
-from lifeboat_daemon.capture.read import Unstable
+from lifeboat_daemon.capture.read import OverLimit, Unstable
 from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.capture.scan import FILE, FOLDER, LINK, Found, Scan
 from lifeboat_daemon.capture.secrets import Cutter
 from lifeboat_daemon.room import Room
 from lifeboat_daemon.seen import Known
+from lifeboat_daemon.words import time_text
 
 JsonObject = dict[str, Any]
 RACY_NS = 2_000_000_000
+LARGEST = 64 << 20
+"""Bytes of a file that is no large artifact. A sparse file of terabytes costs its writer nothing, and whoever reads it
+everything."""
+LOOKED_AT = 1 << 20
+"""Bytes at the top of a note in which something that looks like a secret is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +131,9 @@ class Tree:
     def _read(self, found: Found) -> read.Content | None:
         """The bytes of a file; None, with the reason in the report, when its last version has to stay."""
         try:
-            return read.read_file(self.files, found.real)
+            return read.read_file(self.files, found.real, self.limits.max_file if self._is_large(found) else LARGEST)
+        except OverLimit:
+            self.report.left_out[found.path] = f"larger than {LARGEST >> 20} MB"
         except Unstable:
             self.report.unstable[found.path] = "it changed while it was read"
         except FileNotFoundError:
@@ -165,7 +173,7 @@ class Tree:
             return "all large files together are larger than artifacts.max_total"
         last = None if self._everything else self.large.get(found.path)
         if last is not None and times.parse(self.now) - times.parse(last[1]) < self.limits.interval:
-            return f"captured at {last[1]}; a large file is captured again after artifacts.interval"
+            return f"its version of {time_text(last[1])} is; a large file is captured again after artifacts.interval"
         return None
 
     def _no_room(self, size: int) -> str | None:
@@ -200,7 +208,7 @@ class Tree:
     def _report_looks(self, path: str, data: bytes) -> None:
         """Name what merely looks like a secret in a note: it may be one, nobody alters it."""
         if path.endswith(".md"):
-            kinds = {look.kind for look in looks_like_secret(data.decode("utf-8", "replace"))}
+            kinds = {look.kind for look in looks_like_secret(data[:LOOKED_AT].decode("utf-8", "replace"))}
             if kinds:
                 self.report.looks_like_secret[path] = ", ".join(sorted(kinds))
 

@@ -1,0 +1,24 @@
+"""Reading what a runtime keeps about itself. The agent can write these files, so they are never trusted to be small,
+to end, or to be files at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+LIMIT = 16 << 20
+"""Bytes. A larger configuration or list of jobs is none."""
+
+
+def read_small(path: Path) -> bytes:
+    """The bytes of a regular file (or of one that a link leads to). Raises OSError also for a FIFO, a device and a file
+    larger than `LIMIT`."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags), "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise OSError(f"{path} is not a regular file")
+        data = stream.read(LIMIT + 1)
+    if len(data) > LIMIT:
+        raise OSError(f"{path} is larger than {LIMIT >> 20} MB")
+    return data
