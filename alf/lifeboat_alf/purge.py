@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from lifeboat_alf import codec, effective, ids, layout, merkle, metas, partitions, passages, records, times
 from lifeboat_alf.container import ArchiveReader
@@ -82,7 +82,7 @@ def purge(
 def purge_file(
     path: Path,
     record_ids: Iterable[str],
-    out: Path | None,
+    out: Path | BinaryIO | None,
     *,
     dry_run: bool = False,
     reason: str = "user_request",
@@ -90,7 +90,7 @@ def purge_file(
     now: datetime,
     only: bool = False,
 ) -> Purged:
-    """`purge`, with what people want to know beside the audit record."""
+    """`purge`, with what people want to know beside the audit record. `out` may be an open file."""
     _check(path, out, reason, dry_run=dry_run)
     with SnapshotReader(path) as reader:
         plan = _plan(reader, list(dict.fromkeys(record_ids)), only=only, now=now)
@@ -101,8 +101,11 @@ def purge_file(
         return Purged(audit, _counts(plan), purged.cut_files, purged.warnings)
 
 
-def _write(state: State, out: Path, keys: JsonObject | None) -> None:
-    """The new file, whole or not at all."""
+def _write(state: State, out: Path | BinaryIO, keys: JsonObject | None) -> None:
+    """The new file, whole or not at all; of an open file, whoever opened it takes care."""
+    if not isinstance(out, Path):
+        write_snapshot(state, out, keys=keys)
+        return
     try:
         with out.open("xb") as target:
             write_snapshot(state, target, keys=keys)
@@ -111,7 +114,7 @@ def _write(state: State, out: Path, keys: JsonObject | None) -> None:
         raise
 
 
-def _check(path: Path, out: Path | None, reason: str, *, dry_run: bool) -> None:
+def _check(path: Path, out: Path | BinaryIO | None, reason: str, *, dry_run: bool) -> None:
     if reason not in REASONS:
         raise PurgeError(f"{reason!r} is no reason; one of {', '.join(REASONS)}")
     with ArchiveReader(path) as archive:
@@ -125,7 +128,7 @@ def _check(path: Path, out: Path | None, reason: str, *, dry_run: bool) -> None:
         return
     if out is None:
         raise PurgeError("no file was named to write to", fix="lifeboat alf purge FILE --record ID -o OTHER")
-    if out.exists():
+    if isinstance(out, Path) and out.exists():
         raise PurgeError(f"{out} is there already; a purge never overwrites")
 
 

@@ -16,9 +16,11 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.exchange import workspace_as_sequence
 from lifeboat_daemon.restore.diffs import unified
 from lifeboat_daemon.restore.opening import number_at
+from lifeboat_daemon.words import path_text
 from lifeboat_endpoint.vault import Vault
 
 WORKSPACE = "workspace"
+_WORDS = {"meta": "touched"}
 _SEALED = frozenset({layout.CREDENTIALS})
 """Documents whose lines say nothing to people and are not shown."""
 
@@ -120,20 +122,29 @@ def _fields(line: bytes) -> JsonObject:
 
 
 def lines(document: JsonObject, *, names_only: bool = False) -> Iterator[str]:
-    """For people: files with their changed lines, then memories in one line each."""
-    for file in (*document["files"], *document["documents"]):
-        yield f"{file['operation']:<8} {file['path']}"
+    """For people: files by their names in the workspace with their changed lines, then memories in two lines each.
+
+    The documents that follow from files (identity, principals) are not told: their files have been.
+    """
+    for file in document["files"]:
+        yield f"{_WORDS.get(file['operation'], file['operation'])} {path_text(file['path'])}"
         if not names_only and "diff" in file:
-            yield file["diff"]
+            yield from _hunks(file["diff"])
             if file["cut"]:
                 yield "(the rest is left out)"
     for record in document["records"]:
         text = record["previous"] if record["operation"] == "deleted" else record["content"]
-        yield f"{record['operation']:<8} memory {record['id']}: {_one_line(text)}"
-    if not (document["files"] or document["documents"] or document["records"]):
-        yield "Nothing changed."
+        yield f"{record['operation']} memory {record['id']}"
+        yield f"  {_one_line(text)}"
+    if not (document["files"] or document["records"]):
+        yield "Only details changed." if document["documents"] else "Nothing changed."
 
 
-def _one_line(text: str | None, width: int = 100) -> str:
+def _hunks(diff: str) -> list[str]:
+    """A diff without the two lines that name the file once more."""
+    return diff.split("\n")[2:]
+
+
+def _one_line(text: str | None, width: int = 76) -> str:
     flat = " ".join((text or "").split())
     return flat if len(flat) <= width else f"{flat[: width - 1]}…"

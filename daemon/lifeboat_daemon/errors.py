@@ -13,10 +13,11 @@ LifeboatError
     |   +-- AmbiguousAgent      several have
     |   +-- AlreadyProtected    the folder belongs to an agent already
     |   +-- WorkspaceRefused    a folder that must not be a workspace
+    |   +-- NameRefused         another agent has the name, or it is none
     +-- Busy                    somebody else holds the agent's lock
     +-- RestoreError
     |   +-- TargetRefused       a folder that a restore must not write into
-    |   +-- ConsentNeeded       the folder is not empty and nobody said yes
+    |   +-- ConsentNeeded       files would be replaced or an agent given up, and nobody said yes
     |   +-- UnsignedState       nobody signed the state and nobody accepted that
     |   +-- TargetChanged       a file changed between plan and restore, or since the restore that is undone
     |   +-- NamesDoNotFit       the file system cannot hold some names
@@ -100,6 +101,12 @@ class WorkspaceRefused(AgentError):
     exit_status = 3
 
 
+class NameRefused(AgentError):
+    code = "name_refused"
+    title = "The agent cannot be called that"
+    exit_status = 3
+
+
 class Busy(DaemonError):
     """Another process holds the agent's lock; `message` names it and what it does."""
 
@@ -132,7 +139,7 @@ class TargetRefused(RestoreError):
 
 class ConsentNeeded(RestoreError):
     code = "consent_needed"
-    title = "The folder is not empty"
+    title = "This is not done without your yes"
     fix = "lifeboat restore AGENT --dry-run"
     exit_status = 3
 

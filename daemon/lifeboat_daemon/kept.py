@@ -13,6 +13,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import ignore, scan
 from lifeboat_daemon.capture.scan import Scan
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.words import count_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,9 @@ def _how(entry: Entry) -> str:
 def _why(entry: Entry) -> str:
     notes = []
     if entry.meta.get(metas.RECORDS):
-        notes.append(f"{len(entry.meta[metas.RECORDS])} memories")
+        notes.append(count_text(len(entry.meta[metas.RECORDS]), "memory", "memories"))
     if entry.meta.get(metas.CUTS):
-        notes.append(f"{len(entry.meta[metas.CUTS])} secrets cut out and sealed")
+        notes.append(f"{count_text(len(entry.meta[metas.CUTS]), 'secret')} cut out and sealed")
     return ", ".join(notes)
 
 

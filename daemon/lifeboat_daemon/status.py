@@ -14,6 +14,7 @@ from lifeboat_daemon.capture import guard
 from lifeboat_daemon.capture.report import LAST_CAPTURE, ROOT_MISSING
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.state_db import StateDb
+from lifeboat_daemon.words import age_text, argument, count_text, time_text
 from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.home_keys import KeyState, KeyStatus
 
@@ -57,6 +58,18 @@ class AgentStatus:
 
     def to_json(self) -> JsonObject:
         return {name: getattr(self, name) for name in self.__slots__}
+
+    @property
+    def fix(self) -> str | None:
+        """The command that helps, None where nothing is wrong or no command would help."""
+        name = argument(self.name)
+        if self.state == ERROR:
+            return f"lifeboat restore {name} --dry-run" if self.missing else "lifeboat doctor"
+        if self.state == HELD:
+            before = (self.held or {}).get("previous")
+            return f"lifeboat restore {name} --at {before} takes it back, lifeboat agents accept {name} lets it go"
+        known = {OVERDUE: "verify", WAITING: "sync", PAUSED: "agents resume"}
+        return f"lifeboat {known[self.state]} {name}" if self.state in known else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +139,9 @@ def verdict(state: str, agents: list[AgentStatus], now: datetime) -> str:
     if None in moments:
         first = "never verified"
     else:
-        first = f"last verified {age(now - min(times.parse(str(moment)) for moment in moments))} ago"
+        oldest = min(times.parse(str(moment)) for moment in moments)
+        first = f"last verified {age_text((now - oldest).total_seconds())} ago"
     return f"{first}, on this disk only: {state}"
-
-
-def age(span: timedelta) -> str:
-    """`3 min`, `5 h`, `12 days`: for people."""
-    seconds = max(0, int(span.total_seconds()))
-    if seconds < 60:
-        return f"{seconds} s"
-    if seconds < 3600:
-        return f"{seconds // 60} min"
-    return f"{seconds // 3600} h" if seconds < 2 * 86400 else f"{seconds // 86400} days"
 
 
 def of_agent(context: Context, agent: Agent, key: KeyStatus) -> AgentStatus:
@@ -173,25 +177,29 @@ def _with_vault(context: Context, agent: Agent, plain: AgentStatus, vault: Vault
 
 def _judged(context: Context, agent: Agent, seen: AgentStatus, key: KeyStatus) -> AgentStatus:
     now = context.clock.now()
+    is_gone = agent.watched and not agent.workspace.is_dir()
     checks = (
         (agent.problem is not None, ERROR, str(agent.problem)),
-        (agent.watched and not agent.workspace.is_dir(), ERROR, f"{agent.workspace} is not there"),
-        (seen.missing, ERROR, "the workspace is not what was captured; nothing is captured until it is back"),
+        (is_gone, ERROR, f"{agent.workspace} is not there; nothing is captured until it is back"),
+        (seen.missing and not is_gone, ERROR, "the workspace is not what was captured; nothing is taken until it is"),
         (key.state is KeyState.ERROR, ERROR, key.note),
         (seen.held is not None, HELD, str((seen.held or {}).get("reason"))),
         (key.state is KeyState.NEEDS_KEY, NEEDS_KEY, key.note),
         (agent.is_paused(context.now()), PAUSED, _paused_words(agent)),
+        (not agent.watched, PAUSED, "it was imported and is not captured yet"),
         (_is_overdue(seen, now), OVERDUE, "no verified copy for more than 24 hours"),
-        (seen.pending > 0, WAITING, f"{seen.pending} files wait"),
+        (seen.pending > 0, WAITING, f"{count_text(seen.pending, 'file')} not kept in the present version"),
         (seen.no_room is not None, WAITING, f"{seen.no_room}: large files are not taken"),
     )
     found = [(state, reason) for applies, state, reason in checks if applies]
     state = found[0][0] if found else OK
-    return replace(seen, state=state, reasons=[*(reason for _, reason in found), *seen.reasons])
+    said = [reason for _, reason in found]
+    rest = [reason for reason in seen.reasons if not any(reason in each for each in said)]
+    return replace(seen, state=state, reasons=[*said, *rest], missing=seen.missing or is_gone)
 
 
 def _paused_words(agent: Agent) -> str:
-    return "paused" if agent.paused_until is None else f"paused until {agent.paused_until}"
+    return "paused" if agent.paused_until is None else f"paused until {time_text(agent.paused_until)}"
 
 
 def _is_overdue(seen: AgentStatus, now: datetime) -> bool:

@@ -1,6 +1,13 @@
-"""Figures as people read them."""
+"""Figures, times and paths as people read them."""
 
 from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from lifeboat_alf import layout, times
+
+NO_BREAK = "\u00a0"
 
 
 def size_text(count: int) -> str:
@@ -13,10 +20,51 @@ def size_text(count: int) -> str:
     raise AssertionError("unreachable")
 
 
+def count_text(count: int, one: str, many: str = "") -> str:
+    """`1 memory`, `2 memories`, `3 files`."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
 def age_text(seconds: float) -> str:
-    """An age for people: `12 seconds`, `3 minutes`, `5 hours`, `2 days`."""
+    """An age for people: `12 seconds`, `3 minutes`, `5 hours`, `2 days`. A clock that was set back gives 0."""
     for limit, unit, length in ((120, "second", 1), (7200, "minute", 60), (172800, "hour", 3600)):
         if seconds < limit:
-            count = int(seconds // length)
-            return f"{count} {unit}" + ("" if count == 1 else "s")
+            return count_text(max(0, int(seconds // length)), unit)
     return f"{int(seconds // 86400)} days"
+
+
+def time_text(timestamp: str) -> str:
+    """A timestamp for people, in their own time: `2026-11-20 19:40`."""
+    return times.parse(timestamp).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def path_text(path: str) -> str:
+    """An archive path as the name that it has in the workspace (or in the runtime's own folder)."""
+    if path.startswith(layout.ARTIFACTS):
+        return path.removeprefix(layout.ARTIFACTS)
+    if path.startswith(layout.RAW):
+        return path.removeprefix(layout.RAW).partition("/")[2]
+    return path
+
+
+def argument(name: str) -> str:
+    """A name as it has to be typed in a shell."""
+    return shlex.quote(name)
+
+
+def change_groups(records: Mapping[str, int], raw: Mapping[str, int]) -> list[str]:
+    """Memories and files apart: `["2 memories created, 1 updated", "3 files written, 1 removed"]`."""
+    written = raw.get("put", 0) + raw.get("patched", 0)
+    groups = (
+        ("memory", "memories", {word: records.get(word, 0) for word in ("created", "updated", "deleted")}),
+        ("file", "files", {"written": written, "removed": raw.get("removed", 0)}),
+    )
+    return [text for one, many, counts in groups if (text := _group(one, many, counts))]
+
+
+def _group(one: str, many: str, counts: Mapping[str, int]) -> str:
+    """The noun once, with the first count."""
+    (word, count), *rest = [(word, count) for word, count in counts.items() if count] or [("", 0)]
+    if not count:
+        return ""
+    return ", ".join([f"{count_text(count, one, many)} {word}", *(f"{count} {word}" for word, count in rest)])

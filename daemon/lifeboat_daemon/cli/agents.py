@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lifeboat_daemon import agents as registry
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.report import CaptureReport
-from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.cli.sync import report_document, sentence
-from lifeboat_daemon.words import size_text
+from lifeboat_daemon.cli.naming import AGENT, RUNTIME
+from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.cli.session import Session, confirm, session_command
+from lifeboat_daemon.cli.sync import print_remarks, report_document, sentence
+from lifeboat_daemon.words import NO_BREAK, argument, path_text, size_text, time_text
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.kept import Kept
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 @click.group()
 def agents() -> None:
-    """Agents: find, protect, list, move, pause."""
+    """Agents: find and protect them, see what is kept, move, copy, pause."""
 
 
 def _document(agent: Agent) -> dict[str, Any]:
@@ -42,20 +47,28 @@ def discover(session: Session) -> None:
         }
         for one in found
     ]
-    rows = [(one["name"], one["runtime"], one["workspace"], one["protected_as"] or "no") for one in documents]
+    rows = [(one["name"], one["runtime"], one["workspace"], _protected(one)) for one in documents]
 
     def text() -> None:
         if not rows:
             session.output.line("No agent was found. Name its workspace: lifeboat agents add FOLDER")
             return
         session.output.table(("agent", "runtime", "workspace", "protected"), rows)
+        for one in documents:
+            if one["protected_as"] is None:
+                session.output.verbatim(f"Protect it: lifeboat agents add {argument(str(one['workspace']))}")
 
     session.output.document({"found": documents}, text)
 
 
+def _protected(found: dict[str, Any]) -> str:
+    known = found["protected_as"]
+    return "no" if known is None else "yes" if known == found["name"] else f"as {known}"
+
+
 @agents.command()
 @click.argument("folder", type=FOLDER)
-@click.option("--runtime", help="The runtime, where it is not recognised.")
+@click.option("--runtime", type=RUNTIME, help="The runtime, where it is not recognised.")
 @click.option("--name", help="What to call the agent; its own name when this is not given.")
 @click.option("--new", is_flag=True, help="A new agent, also for a folder that a restore or an import wrote.")
 @session_command
@@ -69,7 +82,7 @@ def add(session: Session, folder: Path, runtime: str | None, name: str | None, n
 
     def text() -> None:
         session.output.line(f"{agent.name} is protected.", style="bold")
-        session.output.line(sentence(capture))
+        _say_capture(session.output, capture)
         for line in _missing(session, first):
             session.output.line(line)
 
@@ -83,7 +96,7 @@ def _missing(session: Session, first: bool) -> list[str]:
     return [
         *lines,
         f"{keys.note or keys.state}.".capitalize(),
-        "The copy is on this disk only; lifeboat alf export writes one to take elsewhere.",
+        "The copy is on this disk only; one to take elsewhere: lifeboat alf export",
         "Capture again at any time: lifeboat sync",
     ]
 
@@ -98,19 +111,35 @@ def list_agents(session: Session) -> None:
         {**_document(agent), "watched": agent.watched, "paused": agent.is_paused(now), "problem": agent.problem}
         for agent in found
     ]
-    rows = [(agent.name, agent.runtime, agent.workspace, _standing(agent, now), agent.id) for agent in found]
+    rows = [(agent.name, agent.runtime, agent.workspace, _standing(agent, now), _short_id(agent)) for agent in found]
     columns = ("agent", "runtime", "workspace", "standing", "id")
-    session.output.document({"agents": documents}, lambda: session.output.table(columns, rows))
+
+    def text() -> None:
+        if not rows:
+            session.output.line("No agent is protected yet: lifeboat agents discover")
+            return
+        session.output.table(columns, rows)
+
+    session.output.document({"agents": documents}, text)
+
+
+def _short_id(agent: Agent) -> str:
+    """So much of an id as holds the time it was made: two agents hardly ever share that, and it can be typed."""
+    return agent.id[:13]
 
 
 def _standing(agent: Agent, now: str) -> str:
     if agent.is_paused(now):
-        return f"paused until {agent.paused_until}" if agent.paused_until else "paused"
-    return "protected" if agent.watched else "imported, not watched"
+        return f"paused until {_until(agent.paused_until)}" if agent.paused_until else "paused"
+    return "protected" if agent.watched else "imported, not captured"
+
+
+def _until(timestamp: str) -> str:
+    return time_text(timestamp).replace(" ", NO_BREAK)
 
 
 @agents.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT)
 @click.option("--left-out", is_flag=True, help="Only what is not kept.")
 @session_command
 def show(session: Session, agent: str, left_out: bool) -> None:
@@ -119,24 +148,40 @@ def show(session: Session, agent: str, left_out: bool) -> None:
 
     found = registry.find(session.context, agent)
     files = [one for one in kept(session.context, found) if not (left_out and one.kept)]
-    rows = [(one.how, size_text(one.size), one.path, one.why) for one in files]
     document = {**_document(found), "files": [one.to_json() for one in files]}
-    session.output.document(document, lambda: session.output.table(("kept", "size", "path", "why"), rows))
+    rows = [(one.how.replace(" ", NO_BREAK), _size(one), path_text(one.path), one.why) for one in files]
+
+    def text() -> None:
+        if not rows:
+            session.output.line("Everything in the workspace is kept." if left_out else "Nothing is kept yet.")
+            return
+        session.output.table(("kept", "size", "path", "why"), rows)
+
+    session.output.document(document, text)
+
+
+def _size(one: Kept) -> str:
+    """Links and empty folders have none."""
+    return size_text(one.size).replace(" ", NO_BREAK) if one.size else ""
 
 
 @agents.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT)
 @session_command
 def accept(session: Session, agent: str) -> None:
-    """What was removed may go: a held removal is no accident."""
+    """What was removed may go: a held removal is no accident, and the workspace counts as it stands."""
     found = registry.find(session.context, agent)
     was_held = registry.accept(session.context, found)
-    said = "accepted; nothing is held any more" if was_held else "nothing was held; the workspace counts as it stands"
+    said = (
+        f"What was removed may go; {found.name} is not held any more."
+        if was_held
+        else "Nothing was held; the workspace counts as it stands."
+    )
     session.output.document({**_document(found), "was_held": was_held}, lambda: session.output.line(said))
 
 
 @agents.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT)
 @click.argument("folder", type=FOLDER)
 @session_command
 def move(session: Session, agent: str, folder: Path) -> None:
@@ -146,61 +191,76 @@ def move(session: Session, agent: str, folder: Path) -> None:
 
 
 @agents.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT)
 @click.argument("folder", type=FOLDER)
 @click.option("--name", help="What to call the new agent.")
 @session_command
 def clone(session: Session, agent: str, folder: Path, name: str | None) -> None:
-    """Make a new agent, with an id of its own, of a copy of another one's workspace in FOLDER."""
+    """Protect a copy of an agent's workspace as a new agent with an id of its own.
+
+    FOLDER is the copy; make it first, with cp -a or lifeboat restore --to.
+    """
     made, report = registry.clone(session.context, registry.find(session.context, agent), folder, name=name)
     _say_captured(session, made, report)
 
 
 def _say_captured(session: Session, agent: Agent, report: CaptureReport) -> None:
     capture = report_document(agent, report)
-    session.output.document({**_document(agent), "capture": capture}, lambda: session.output.line(sentence(capture)))
+    session.output.document({**_document(agent), "capture": capture}, lambda: _say_capture(session.output, capture))
+
+
+def _say_capture(output: Output, capture: dict[str, Any]) -> None:
+    output.line(sentence(capture))
+    print_remarks(output, capture)
 
 
 @agents.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT)
 @click.argument("name")
 @session_command
 def rename(session: Session, agent: str, name: str) -> None:
     """Call an agent something else."""
-    renamed = registry.rename(session.context, registry.find(session.context, agent), name)
-    session.output.document(_document(renamed), lambda: session.output.line(f"It is called {renamed.name} now."))
+    found = registry.find(session.context, agent)
+    renamed = registry.rename(session.context, found, name)
+    said = f"{found.name} is called {renamed.name} now."
+    session.output.document(_document(renamed), lambda: session.output.line(said))
 
 
 @agents.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT)
 @click.option("--yes", is_flag=True, help="Without asking.")
 @session_command
 def remove(session: Session, agent: str, yes: bool) -> None:
     """Stop protecting an agent. Its workspace is not touched; its vault is kept for 30 days."""
     found = registry.find(session.context, agent)
     if not yes:
-        click.confirm(f"Stop protecting {found.name}?", abort=True, err=True)
+        confirm(session, f"Stop protecting {found.name}?", otherwise=f"{found.name} would not be protected any more")
     kept = registry.remove(session.context, found)
-    said = f"{found.name} is no longer protected; its vault is kept for 30 days in {kept}"
-    session.output.document({**_document(found), "vault": str(kept)}, lambda: session.output.line(said))
+
+    def text() -> None:
+        session.output.line(f"{found.name} is no longer protected. Its history is kept for 30 days, in")
+        session.output.verbatim(f"  {kept}")
+
+    session.output.document({**_document(found), "vault": str(kept)}, text)
 
 
 @agents.command()
-@click.argument("agent")
-@click.option("--hours", type=float, help="For so long; else until it is resumed.")
+@click.argument("agent", type=AGENT)
+@click.option("--hours", type=click.FloatRange(min=0, min_open=True), help="For so long; else until it is resumed.")
 @session_command
 def pause(session: Session, agent: str, hours: float | None) -> None:
     """Rest an agent's captures."""
     paused = registry.pause(session.context, registry.find(session.context, agent), hours=hours)
-    until = f" until {paused.paused_until}" if paused.paused_until else f"; lifeboat agents resume {paused.name}"
+    until = f" until {time_text(paused.paused_until)}" if paused.paused_until else ""
+    said = f"{paused.name} rests{until}. Go on: lifeboat agents resume {argument(paused.name)}"
     document = {**_document(paused), "paused_until": paused.paused_until}
-    session.output.document(document, lambda: session.output.line(f"{paused.name} rests{until}"))
+    session.output.document(document, lambda: session.output.line(said))
 
 
 @agents.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT)
 @session_command
 def resume(session: Session, agent: str) -> None:
-    """Go on capturing an agent."""
+    """Go on capturing an agent that was paused, or begin with one that was imported."""
     resumed = registry.resume(session.context, registry.find(session.context, agent))
-    session.output.document(_document(resumed), lambda: session.output.line(f"{resumed.name} is captured again"))
+    session.output.document(_document(resumed), lambda: session.output.line(f"{resumed.name} is captured again."))

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 import click
 
-from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.state import Changes, State
+from lifeboat_daemon.cli.naming import COUNT, RUNTIME
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.words import size_text
+from lifeboat_daemon.words import argument, count_text, path_text, size_text, time_text
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
-
-
-class FileIsThere(LifeboatError):
-    code = "file_exists"
-    title = "The file is there already"
-    exit_status = 3
 
 
 @click.group()
@@ -58,17 +50,39 @@ def validate(session: Session, file: Path, strict: bool) -> int:
 def show(session: Session, file: Path) -> None:
     """What a file holds, without writing anything."""
     document = _describe(file)
-    rows = [(key, value) for key, value in document.items() if not isinstance(value, dict | list)]
-    session.output.document(document, lambda: session.output.table(("field", "value"), rows))
+
+    def text() -> None:
+        session.output.table(("field", "value"), _rows(document))
+        for warning in document.get("warnings", []):
+            session.output.warn(warning)
+
+    session.output.document(document, text)
 
 
-def _describe(file: Path) -> dict[str, object]:
+def _rows(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """Figures of a file in people's words; what is a document of its own is left to `--json`."""
+    return [(key.replace("_", " "), _cell(key, value)) for key, value in document.items() if not _is_nested(value)]
+
+
+def _is_nested(value: object) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and not all(isinstance(item, str) for item in value))
+
+
+def _cell(key: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(value)
+    return time_text(value) if key.endswith(("_at", "_timestamp")) and value else str(value)
+
+
+def _describe(file: Path) -> dict[str, Any]:
     from lifeboat_alf.delta import DeltaReader
     from lifeboat_alf.snapshot import SnapshotReader
 
     if _is_delta(file):
         with DeltaReader(file) as delta:
-            return {"kind": "delta", "manifest": delta.manifest, **_sync(delta.manifest)}
+            return {"kind": "delta", "agent_id": delta.agent_id, "manifest": delta.manifest, **_sync(delta.manifest)}
     with SnapshotReader(file) as snapshot:
         manifest = snapshot.manifest
         memory = manifest.get("layers", {}).get("memory", {})
@@ -110,9 +124,16 @@ def diff_files(session: Session, first: Path, second: Path) -> None:
     with _states(first, second) as (before, after):
         changes = diff(before, after)
         document = _changes_document(changes)
-    rows = [(change["operation"], change["path"]) for change in document["entries"]]
-    rows += [(change["operation"], change["id"]) for change in document["records"]]
-    session.output.document(document, lambda: session.output.table(("operation", "what"), rows))
+    rows = [(change["operation"], path_text(change["path"])) for change in document["entries"]]
+    rows += [(change["operation"], f"memory {change['id']}") for change in document["records"]]
+
+    def text() -> None:
+        if not rows:
+            session.output.line("Both hold the same.")
+            return
+        session.output.table(("operation", "what"), rows)
+
+    session.output.document(document, text)
 
 
 def _changes_document(changes: Changes) -> dict[str, list[dict[str, str]]]:
@@ -129,6 +150,9 @@ def _changes_document(changes: Changes) -> dict[str, list[dict[str, str]]]:
 def _states(*files: Path) -> Iterator[tuple[State, ...]]:
     from lifeboat_alf.snapshot import SnapshotReader
 
+    for file in files:
+        if _is_delta(file):
+            raise click.UsageError(f"{file} is a delta; make a snapshot of it first: lifeboat alf apply")
     with ExitStack() as stack:
         yield tuple(stack.enter_context(SnapshotReader(file)) for file in files)
 
@@ -144,40 +168,18 @@ def apply(session: Session, snapshot: Path, deltas: tuple[Path, ...], target: Pa
     from lifeboat_alf.apply import AppliedState
     from lifeboat_alf.delta import DeltaReader
     from lifeboat_alf.snapshot import write_snapshot
+    from lifeboat_daemon.exchange import new_file
 
     with ExitStack() as stack, _states(snapshot) as (first,):
         state: State = first
         for file in deltas:
             state = AppliedState(state, stack.enter_context(DeltaReader(file)))
         keys = getattr(first, "keys", None)
-        with new_file(target, force=force) as stream:
+        with new_file(session.context.files, target, force=force) as stream:
             write_snapshot(state, stream, keys=keys)
         number = state.sequence.number
     document = {"path": str(target), "sequence": number}
-    session.output.document(document, lambda: session.output.line(f"{target}: sequence {number}"))
-
-
-@contextmanager
-def new_path(target: Path, *, force: bool) -> Iterator[Path]:
-    """A name beside `target` to write to; it takes the target's name when all went well. Raises FileIsThere."""
-    if target.exists() and not force:
-        raise FileIsThere(f"{target} would be replaced", fix="add --force, or choose another name")
-    scratch = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
-    try:
-        yield scratch
-        with scratch.open("rb+") as stream:
-            os.fsync(stream.fileno())
-        scratch.replace(target)
-    finally:
-        scratch.unlink(missing_ok=True)
-
-
-@contextmanager
-def new_file(target: Path, *, force: bool) -> Iterator[BinaryIO]:
-    """Write a file whole or not at all. Raises FileIsThere."""
-    with new_path(target, force=force) as scratch, scratch.open("xb") as stream:
-        yield stream
-        stream.flush()
+    session.output.document(document, lambda: session.output.line(f"{target}: the agent at sequence {number}"))
 
 
 @alf.command()
@@ -209,17 +211,18 @@ def purge(
 ) -> None:
     """Remove records for good and write a new file. The audit record goes to standard output."""
     from lifeboat_alf.purge import purge_file
+    from lifeboat_daemon.exchange import new_file
 
     if target is None and not dry_run:
-        raise click.UsageError("name the file to write with -o, or try --dry-run")
+        raise click.UsageError("Name the file to write with -o, or try --dry-run.")
     with ExitStack() as stack:
-        scratch = None
+        stream = None
         if target is not None and not dry_run:
-            scratch = stack.enter_context(new_path(target, force=force))
+            stream = stack.enter_context(new_file(session.context.files, target, force=force))
         purged = purge_file(
             file,
             records,
-            scratch,
+            stream,
             dry_run=dry_run,
             only=only,
             reason=reason,
@@ -228,19 +231,21 @@ def purge(
         )
     for warning in purged.warnings:
         session.output.warn(warning)
-    session.output.document(purged.audit, lambda: _print_audit(session.output, purged.audit))
+    session.output.document(purged.audit, lambda: _print_audit(session.output, purged.audit, target, dry_run=dry_run))
 
 
-def _print_audit(output: Output, report: dict[str, object]) -> None:
-    output.table(("field", "value"), ((key, value) for key, value in report.items()))
+def _print_audit(output: Output, audit: dict[str, Any], target: Path | None, *, dry_run: bool) -> None:
+    gone = count_text(len(audit["record_ids"]), "memory", "memories")
+    output.line(f"{gone} would go." if dry_run else f"{gone} left out of {target}.", style="bold")
+    output.table(("field", "value"), _rows(audit))
 
 
 @alf.command()
-@click.argument("runtime")
+@click.argument("runtime", type=RUNTIME)
 @click.argument("folder", type=FOLDER)
 @click.option("-o", "--output", "target", type=NEW_FILE, required=True, help="The file to write.")
-@click.option("--since", type=int, help="Write the delta since this sequence instead of a snapshot.")
-@click.option("--artifact-threshold", type=int, help="Files up to this many bytes travel inside the archive.")
+@click.option("--since", type=click.IntRange(min=0), help="Write the delta since this sequence instead of a snapshot.")
+@click.option("--artifact-threshold", type=COUNT, help="Files up to this many bytes travel inside the archive.")
 @click.option(
     "--embeddings",
     type=click.Choice(["files", "inline"]),
@@ -277,9 +282,18 @@ def export(
     document = report.to_json()
 
     def text() -> None:
-        session.output.line(f"{target}: {document['records']} records, {size_text(document['bytes'])}")
-        for item in document["artifacts"]["referenced"]:
-            session.output.line(f"  named, not included: {item['filename']} ({size_text(item['size_bytes'])})")
+        made = "the agent" if since is None else f"what changed since sequence {since}, up to"
+        counted = count_text(document["records"], "memory", "memories")
+        session.output.line(f"{target}: {made} at sequence {document['sequence']}", style="bold")
+        session.output.line(f"{counted}, {size_text(document['bytes'])}")
+        for warning in document["warnings"]:
+            session.output.warn(warning)
+        left = document["artifacts"]["referenced"]
+        for item in left:
+            session.output.line(f"named, not included: {item['filename']} ({size_text(item['size_bytes'])})")
+        if left:
+            largest = max(item["size_bytes"] for item in left)
+            session.output.line(f"With --artifact-threshold {largest} the file holds them too.")
 
     session.output.document(document, text)
 
@@ -287,32 +301,42 @@ def export(
 @alf.command("import")
 @click.argument("file", type=FILE)
 @click.option("--to", "target", type=click.Path(file_okay=False, path_type=Path), required=True, help="The workspace.")
-@click.option("--runtime", default="openclaw", show_default=True, help="The runtime to write for.")
+@click.option("--delta", "deltas", type=FILE, multiple=True, help="A delta on top of it; may be given often, in order.")
+@click.option("--runtime", type=RUNTIME, default="openclaw", show_default=True, help="The runtime to write for.")
 @click.option("--with-credentials", is_flag=True, help="Put secrets back where they were cut out.")
-@click.option("--accept-unsigned", is_flag=True, help="Write it although nobody of this home signed it.")
+@click.option("--accept-unsigned", is_flag=True, help="Write it although the key of this home did not sign it.")
 @click.option("--dry-run", is_flag=True, help="Say what would be written.")
+@click.option("--yes", is_flag=True, help="Write into a folder that is not empty.")
 @session_command
 def import_file(
     session: Session,
+    /,
     file: Path,
     target: Path,
+    deltas: tuple[Path, ...],
     runtime: str,
-    with_credentials: bool,
-    accept_unsigned: bool,
-    dry_run: bool,
+    **flags: bool,
 ) -> None:
     """Write an archive's agent into a workspace; what the runtime cannot hold is kept and exported again."""
     from lifeboat_daemon import exchange
     from lifeboat_daemon.cli.restore import print_report
 
+    if _is_delta(file):
+        raise click.UsageError(f"{file} is a delta; import the snapshot before it: FILE --delta {file}")
     with session.output.progress("Importing"):
-        report = exchange.import_(
-            session.context,
-            file,
-            target,
-            runtime,
-            with_credentials=with_credentials,
-            accept_unsigned=accept_unsigned,
-            dry_run=dry_run,
-        )
-    session.output.document(report.to_json(), lambda: print_report(session.output, report.to_json()))
+        report = exchange.import_(session.context, file, target, runtime, deltas=deltas, **flags).to_json()
+
+    def text() -> None:
+        print_report(session.output, report, is_dry_run=flags["dry_run"])
+        if not flags["dry_run"]:
+            _say_registered(session.output, report)
+
+    session.output.document(report, text)
+
+
+def _say_registered(output: Output, report: dict[str, Any]) -> None:
+    """What an import leaves behind beside the files: an agent that nobody captures yet."""
+    if report["copied_from"]:
+        output.line(f"This home had that agent already: the copy is {report['name']}, with an id of its own.")
+    output.line(f"{report['name']} is not captured yet:")
+    output.verbatim(f"  lifeboat agents resume {argument(report['name'])}")

@@ -6,6 +6,8 @@ import click
 from click.shell_completion import get_completion_class
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.cli.session import json_wanted
 
 
 class UnknownShell(LifeboatError):
@@ -15,12 +17,18 @@ class UnknownShell(LifeboatError):
 
 
 @click.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> None:
-    """Print the completion script of a shell: `eval "$(lifeboat completion bash)"`."""
+@click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def completion(shell: str, as_json: bool) -> None:
+    """Print the completion script of SHELL: bash, zsh or fish.
+
+    Commands, options, agents, their sequences and settings are completed.
+    """
     from lifeboat_daemon.cli.program import program
 
     kind = get_completion_class(shell)
     if kind is None:
         raise UnknownShell(f"{shell} is not supported by this version")
-    click.echo(kind(program, {}, "lifeboat", "_LIFEBOAT_COMPLETE").source())
+    script = kind(program, {}, "lifeboat", "_LIFEBOAT_COMPLETE").source()
+    output = Output(as_json=as_json or json_wanted())
+    output.document({"shell": shell, "script": script}, lambda: click.echo(script))

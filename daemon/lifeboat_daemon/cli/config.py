@@ -7,6 +7,7 @@ import click
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import config as settings
 from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.cli.naming import AGENT, SETTING
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.config import Value
 
@@ -25,7 +26,7 @@ def _agent(session: Session, name: str | None) -> Agent | None:
 
 
 @config.command("list")
-@click.argument("agent", required=False)
+@click.argument("agent", required=False, type=AGENT)
 @session_command
 def list_settings(session: Session, agent: str | None) -> None:
     """Every setting; with AGENT, as they hold for this agent."""
@@ -34,32 +35,32 @@ def list_settings(session: Session, agent: str | None) -> None:
     if loaded.problem:
         session.output.warn(f"{loaded.problem}; the last good settings are in force")
     values = loaded.all(found.settings if found else None)
-    rows = [(value.name, value.written, value.source, value.effect) for value in values]
+    rows = [(value.name, _written(value), value.source, value.effect) for value in values]
     document = {"settings": [_document(value) for value in values], "problem": loaded.problem}
     session.output.document(document, lambda: session.output.table(("setting", "value", "source", "effect"), rows))
 
 
 @config.command("get")
-@click.argument("name")
-@click.argument("agent", required=False)
+@click.argument("name", type=SETTING)
+@click.argument("agent", required=False, type=AGENT)
 @session_command
 def get_setting(session: Session, name: str, agent: str | None) -> None:
     """One setting."""
     found = _agent(session, agent)
     value = session.context.config().get(name, found.settings if found else None)
-    session.output.document(_document(value), lambda: session.output.line(value.written))
+    session.output.document(_document(value), lambda: session.output.line(_written(value)))
 
 
 @config.command("set")
-@click.argument("name")
+@click.argument("name", type=SETTING)
 @click.argument("value", required=False)
-@click.option("--agent", help="Only for this agent.")
+@click.option("--agent", type=AGENT, help="Only for this agent.")
 @click.option("--default", "to_default", is_flag=True, help="Take the setting back to its default.")
 @session_command
 def set_setting(session: Session, name: str, value: str | None, agent: str | None, to_default: bool) -> None:
     """Change a setting. A value that is not understood changes nothing."""
     if (value is None) != to_default:
-        raise click.UsageError("give a value, or --default")
+        raise click.UsageError("Give a value, or --default.")
     written = None if to_default else _natural(value or "")
     found = _agent(session, agent)
     if found is None:
@@ -67,13 +68,22 @@ def set_setting(session: Session, name: str, value: str | None, agent: str | Non
     else:
         changed = agents.write_setting(session.context, found, name, written)
         now = session.context.config().get(name, changed.settings)
-    session.output.document(_document(now), lambda: session.output.line(f"{now.name} = {now.written} ({now.source})"))
+    said = f"{now.name} = {_written(now)} ({now.source if found is None else f'{found.name}, {now.source}'})"
+    session.output.document(_document(now), lambda: session.output.line(said))
+
+
+_SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+def _written(value: Value) -> object:
+    """A value as TOML spells it."""
+    return str(value.written).lower() if isinstance(value.written, bool) else value.written
 
 
 def _natural(text: str) -> object:
     """Whole numbers and switches as TOML spells them, everything else as text."""
-    if text in ("true", "false"):
-        return text == "true"
+    if text.lower() in _SWITCHES:
+        return _SWITCHES[text.lower()]
     try:
         return int(text)
     except ValueError:

@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 
 from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.cli.session import json_wanted
+from lifeboat_daemon.words import count_text
 
 
 @click.command()
@@ -15,8 +17,10 @@ from lifeboat_daemon.cli.output import Output
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def demo(keep: Path | None, as_json: bool) -> int:
     """Protect an invented agent, change it, lose it, bring it back; every byte is compared. Exit 0 if all held."""
-    output = Output(as_json=as_json)
+    output = Output(as_json=as_json or json_wanted())
     if keep is not None:
+        if keep.exists():
+            raise click.UsageError(f"{keep} is there already; --keep takes a folder that is not.")
         keep.mkdir(parents=True)
         return _tell(output, keep.resolve())
     with tempfile.TemporaryDirectory(prefix="lifeboat-demo-") as folder:
@@ -46,7 +50,7 @@ def _tell(output: Output, folder: Path) -> int:
 
     def text() -> None:
         output.line()
-        output.line("All of it was true." if not problems else f"{len(problems)} things were not as promised.")
+        output.line("All of it was true." if not problems else f"{count_text(len(problems), 'thing')} not as promised.")
         if not problems:
             output.line("Your own agents: lifeboat agents discover")
 

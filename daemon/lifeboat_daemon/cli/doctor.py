@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from lifeboat_daemon.cli.session import Session, session_command
+from lifeboat_daemon.words import count_text
 
 _STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
 
@@ -28,7 +29,13 @@ def doctor(session: Session, trust_clock: bool) -> int:
             finding = one.finding
             session.output.line(f"{finding.level:<8} {finding.subject}: {finding.result}", style=_STYLES[finding.level])
             if finding.fix:
-                session.output.line(f"         {finding.fix}")
+                session.output.verbatim(f"         {finding.fix}")
+        session.output.line(_sum_up(broken, len(found)), style="bold")
 
     session.output.document({"ok": not broken, "findings": [one.to_json() for one in found]}, text)
     return 1 if broken else 0
+
+
+def _sum_up(broken: int, checks: int) -> str:
+    checked = count_text(checks, "check")
+    return f"{broken} of {checked} found something broken." if broken else f"Nothing is broken ({checked})."

@@ -7,13 +7,14 @@ from typing import Any
 import click
 
 from lifeboat_daemon import agent as agents
+from lifeboat_daemon.cli.naming import AGENT, COUNT, MOMENT
 from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.words import size_text
+from lifeboat_daemon.words import NO_BREAK, change_groups, count_text, size_text, time_text
 
 
 @click.command()
-@click.argument("agent")
-@click.option("--limit", type=int, help="Only the newest ones.")
+@click.argument("agent", type=AGENT)
+@click.option("--limit", type=COUNT, help="Only so many, the newest.")
 @session_command
 def timeline(session: Session, agent: str, limit: int | None) -> None:
     """Every kept sequence of an agent, newest first."""
@@ -24,10 +25,10 @@ def timeline(session: Session, agent: str, limit: int | None) -> None:
     rows = [
         (
             entry["sequence"],
-            entry["created_at"],
+            time_text(entry["created_at"]).replace(" ", NO_BREAK),
             entry["kind"],
             changes_text(entry["changes"]),
-            size_text(entry["bytes"]),
+            size_text(entry["bytes"]).replace(" ", NO_BREAK),
             ", ".join(filter(None, (entry["label"], *entry["pins"]))),
         )
         for entry in entries
@@ -51,18 +52,14 @@ def _entry(row: Any) -> dict[str, Any]:
 
 
 def changes_text(counts: dict[str, Any]) -> str:
-    """`3 created, 1 updated; 2 put` from a sequence's counts."""
-    groups = []
-    for group in ("records", "raw"):
-        words = counts.get(group, {})
-        groups.append(", ".join(f"{count} {word}" for word, count in words.items() if count))
-    return "; ".join(text for text in groups if text) or "details"
+    """`3 memories created, 1 updated; 2 files written` from a sequence's counts."""
+    return "; ".join(change_groups(counts.get("records", {}), counts.get("raw", {}))) or "details"
 
 
 @click.command()
-@click.argument("agent")
-@click.argument("first", required=False, metavar="[FROM]")
-@click.argument("second", required=False, metavar="[TO]")
+@click.argument("agent", type=AGENT)
+@click.argument("first", required=False, type=MOMENT, metavar="[FROM]")
+@click.argument("second", required=False, type=MOMENT, metavar="[TO]")
 @click.option("--names-only", is_flag=True, help="Without the changed lines.")
 @session_command
 def diff(session: Session, agent: str, first: str | None, second: str | None, names_only: bool) -> None:
@@ -74,19 +71,19 @@ def diff(session: Session, agent: str, first: str | None, second: str | None, na
 
     def text() -> None:
         for line in differences.lines(document, names_only=names_only):
-            session.output.line(line)
+            session.output.verbatim(line)
 
     session.output.document(document, text)
 
 
 @click.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT)
 @click.argument("words", nargs=-1, required=True)
 @click.option("--type", "memory_type", help="Only this memory type.")
 @click.option("--namespace", help="Only this namespace.")
 @click.option("--tag", help="Only records with this tag.")
 @click.option("--identity-version", type=int, help="Only memories made under this version of the identity.")
-@click.option("--limit", type=int, default=20, show_default=True, help="At most so many.")
+@click.option("--limit", type=COUNT, default=20, show_default=True, help="At most so many.")
 @session_command
 def search(
     session: Session,
@@ -109,6 +106,6 @@ def search(
         for hit in hits:
             session.output.line(f"{hit.origin_file or 'no file'}  {hit.id}", style="bold")
             session.output.line(f"  {hit.snippet}")
-        session.output.note(f"{len(hits)} found")
+        session.output.note(f"{count_text(len(hits), 'memory', 'memories')} found")
 
     session.output.document({"agent": found.id, "hits": [hit.to_json() for hit in hits]}, text)

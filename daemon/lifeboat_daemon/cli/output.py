@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.cli.table import sentence_lines, table_lines
 
 JsonObject = dict[str, Any]
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if chr(code) not in "\n\t"}
@@ -47,23 +47,27 @@ class Output:
             text()
 
     def line(self, text: object = "", *, style: str = "") -> None:
-        self.console.print(Text(plain(text), style=style))
+        """A sentence; on a terminal it is broken between words."""
+        _say(self.console, plain(text), style)
 
-    def table(self, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-        """A borderless table; figures are text already."""
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in columns:
-            table.add_column(column, overflow="fold")
-        for row in rows:
-            table.add_row(*(Text(plain(cell)) for cell in row))
-        self.console.print(table)
+    def verbatim(self, text: object) -> None:
+        """A command or the text of a file, for copying: no line is broken but by the terminal."""
+        self.console.print(Text(plain(text)))
+
+    def table(self, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
+        """Columns without borders, as wide as the terminal; one line a row where there is no terminal."""
+        cells = [[plain(cell) for cell in row] for row in rows]
+        header, *lines = table_lines(columns, cells, _width(self.console))
+        self.console.print(Text(header, style="bold"))
+        for line in lines:
+            self.console.print(Text(line))
 
     def note(self, text: object) -> None:
         """A remark for people, on standard error, in every mode."""
-        self.notes.print(Text(plain(text), style="dim"))
+        _say(self.notes, plain(text), "dim")
 
     def warn(self, text: object) -> None:
-        self.notes.print(Text(f"warning: {plain(text)}", style="yellow"))
+        _say(self.notes, f"warning: {plain(text)}", "yellow")
 
     @contextmanager
     def progress(self, description: str) -> Iterator[Callable[[int, int], None]]:
@@ -85,7 +89,16 @@ class Output:
             }
             sys.stdout.write(codec.encode_pretty({"error": document}).decode() + "\n")
             return
-        self.notes.print(Text(f"{error.title}.", style="bold red"))
-        self.notes.print(Text(plain(error.message)))
+        _say(self.notes, f"{error.title}.", "bold red")
+        _say(self.notes, plain(error.message))
         if error.fix:
             self.notes.print(Text(f"What helps: {plain(error.fix)}"))
+
+
+def _width(console: Console) -> int | None:
+    return console.width if console.is_terminal else None
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    for line in sentence_lines(text, _width(console)):
+        console.print(Text(line, style=style))

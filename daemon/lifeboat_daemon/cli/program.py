@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from importlib.metadata import version
@@ -50,9 +51,13 @@ class DiskFull(LifeboatError):
 
 @click.group(cls=LazyGroup, lazy=COMMANDS, invoke_without_command=True, context_settings={"max_content_width": 110})
 @click.version_option(version("agent-lifeboat"), prog_name="lifeboat")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output; also after a command.")
 @click.pass_context
-def program(context: click.Context) -> None:
-    """Keeps AI agents alive: every change captured, every moment restorable, byte for byte."""
+def program(context: click.Context, as_json: bool) -> None:
+    """Keeps AI agents alive: every change captured, every moment restorable, byte for byte.
+
+    Without a command: how the agents stand. An agent is named by its name, its id or its workspace.
+    """
     if context.invoked_subcommand is None:
         status = program.get_command(context, "status")
         assert status is not None
@@ -67,10 +72,44 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run a command; returns its exit status. Every failure is said once, in the form that was asked for."""
-    output = Output(as_json="--json" in arguments)
+    as_json = "--json" in arguments
+    _prepare_streams(as_json=as_json)
+    output = Output(as_json=as_json)
+    return _flushed(_ended(output, arguments))
+
+
+def _prepare_streams(*, as_json: bool) -> None:
+    """Text that the terminal's encoding does not know is written escaped; JSON is UTF-8 everywhere (RFC 8259)."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, io.StringIO())
+        elif isinstance(stream, io.TextIOWrapper):
+            encoding = "utf-8" if as_json and name == "stdout" else stream.encoding
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
+
+
+def _flushed(status: int) -> int:
+    """The exit status once everything that was said has arrived."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence()
+    except OSError as error:
+        _silence()
+        Output(as_json=False).error(DiskFull(f"the result could not be written: {error.strerror}"))
+        return DiskFull.exit_status
+    return status
+
+
+def _silence() -> None:
+    """What is still buffered goes nowhere: Python flushes once more when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _ended(output: Output, arguments: list[str]) -> int:
     try:
         result = program.main(arguments, prog_name="lifeboat", standalone_mode=False)
-        sys.stdout.flush()
     except click.UsageError as error:
         _say_usage(output, error)
         return 2
@@ -78,8 +117,7 @@ def run(arguments: list[str]) -> int:
         output.note("Stopped. Nothing is half done.")
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader (head, less) has gone: stop quietly, also when Python flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()  # The reader (head, less) has gone.
         return 0
     except Exception as error:
         return _say(output, error)

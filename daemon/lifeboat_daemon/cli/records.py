@@ -10,8 +10,10 @@ import click
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import records as memories
 from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.cli.naming import AGENT
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.words import count_text, path_text, time_text
 from lifeboat_endpoint.vault import SequenceRow
 
 Change = Callable[[Context, Agent, tuple[str, ...]], SequenceRow | None]
@@ -23,7 +25,7 @@ def records() -> None:
 
 
 @records.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT)
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @session_command
 def show(session: Session, agent: str, ids: tuple[str, ...]) -> None:
@@ -34,8 +36,9 @@ def show(session: Session, agent: str, ids: tuple[str, ...]) -> None:
         for record in found:
             source = record.get("source", {})
             session.output.line(f"{record['id']}  {record['memory_type']}  {record['status']}", style="bold")
-            session.output.line(f"from {source.get('origin_file', 'nowhere')}, {record['temporal']['created_at']}")
-            session.output.line(record["content"])
+            made = time_text(record["temporal"]["created_at"])
+            session.output.line(f"from {path_text(source.get('origin_file', 'nowhere'))}, {made}")
+            session.output.verbatim(record["content"].rstrip("\n"))
 
     session.output.document({"records": found}, text)
 
@@ -43,12 +46,13 @@ def show(session: Session, agent: str, ids: tuple[str, ...]) -> None:
 def _change(session: Session, agent: str, ids: tuple[str, ...], change: Change, word: str) -> None:
     row = change(session.context, agents.find(session.context, agent), ids)
     document: dict[str, Any] = {"sequence": None if row is None else row.number, "changed": row is not None}
-    said = f"sequence {row.number}: {word}" if row is not None else "nothing to change"
+    counted = count_text(len(ids), "memory", "memories")
+    said = f"{counted} {word} (sequence {row.number})." if row is not None else "Nothing to change."
     session.output.document(document, lambda: session.output.line(said))
 
 
 @records.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT)
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @session_command
 def forget(session: Session, agent: str, ids: tuple[str, ...]) -> None:
@@ -57,7 +61,7 @@ def forget(session: Session, agent: str, ids: tuple[str, ...]) -> None:
 
 
 @records.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT)
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @session_command
 def restore(session: Session, agent: str, ids: tuple[str, ...]) -> None:
@@ -66,7 +70,7 @@ def restore(session: Session, agent: str, ids: tuple[str, ...]) -> None:
 
 
 @records.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT)
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @session_command
 def pin(session: Session, agent: str, ids: tuple[str, ...]) -> None:
@@ -75,7 +79,7 @@ def pin(session: Session, agent: str, ids: tuple[str, ...]) -> None:
 
 
 @records.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT)
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @session_command
 def unpin(session: Session, agent: str, ids: tuple[str, ...]) -> None:

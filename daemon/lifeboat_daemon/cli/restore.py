@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from lifeboat_daemon import agent as agents
+from lifeboat_daemon.cli.naming import AGENT, MOMENT, RUNTIME
 from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.cli.session import Session, session_command
+from lifeboat_daemon.cli.session import Session, may_ask, session_command
+from lifeboat_daemon.words import argument, count_text
 
 
 @click.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT)
 @click.option("--to", "target", type=click.Path(file_okay=False, path_type=Path), help="Another folder; else in place.")
-@click.option("--at", metavar="SEQ|TIME", help="A sequence, or a time (the last sequence until then).")
-@click.option("--runtime", help="Write for this runtime instead of the agent's own.")
+@click.option("--at", type=MOMENT, metavar="SEQ|TIME", help="A sequence, or a time (the last sequence until then).")
+@click.option("--runtime", type=RUNTIME, help="Write for this runtime instead of the agent's own.")
 @click.option("--path", "paths", metavar="GLOB", multiple=True, help="Only these files; may be given often.")
 @click.option("--with-credentials", is_flag=True, help="Put secrets back where they were cut out.")
 @click.option("--adopt", is_flag=True, help="With --to: the agent lives there from now on.")
@@ -32,6 +34,8 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
     """Bring an agent back: as it is now or as it was, in place or into another folder."""
     from lifeboat_daemon.restore import RestoreOptions, opened_plan, run
 
+    if flags["adopt"] and target is None:
+        raise click.UsageError("--adopt needs --to: the folder in which the agent lives from now on")
     found = agents.find(session.context, agent)
     reindex = not flags.pop("no_reindex")
     options = RestoreOptions(at=at, path_globs=tuple(flags.pop("paths")), reindex=reindex, **flags)
@@ -39,44 +43,69 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
         if options.dry_run:
             session.output.document(plan.to_json(), lambda: _print_plan(session.output, plan))
             return
-        if not plan.is_fresh and not options.yes and _may_ask(session):
+        if not plan.is_fresh and not options.yes and may_ask(session):
             _print_plan(session.output, plan)
             click.confirm("Write this?", abort=True, err=True)
             plan = dataclasses.replace(plan, options=dataclasses.replace(options, yes=True))
         with session.output.progress(f"Restoring {found.name}"):
             report = run(session.context, plan).to_json()
-    session.output.document(report, lambda: print_report(session.output, report))
-
-
-def _may_ask(session: Session) -> bool:
-    return not session.output.as_json and sys.stdin.isatty()
+    session.output.document(report, lambda: print_report(session.output, report, options.path_globs))
 
 
 def _print_plan(output: Output, plan: Any) -> None:
     from lifeboat_daemon.restore import plan_lines
 
     for line in plan_lines(plan):
-        output.line(line)
+        output.verbatim(line)
 
 
-def print_report(output: Output, report: dict[str, Any]) -> None:
-    """What a restore did, for people."""
+def print_report(
+    output: Output, report: dict[str, Any], globs: tuple[str, ...] = (), *, is_dry_run: bool = False
+) -> None:
+    """What a restore did (or would do), for people. `globs`: it was limited to these files."""
+    output.line(_headline(report, globs, is_dry_run=is_dry_run), style="bold")
     files = report["files"]
-    output.line(f"Sequence {report['sequence']} is in {report['to']}.", style="bold")
-    output.line(", ".join(f"{count} {word}" for word, count in files.items() if count) or "nothing to write")
-    output.line(f"{report['records']['restored']} memories; {report['credentials']['injected']} credentials put back.")
+    said = ", ".join(f"{count} {word}" for word, count in files.items() if count) or "none to write"
+    output.line(f"Files: {said}.")
+    is_whole = report["kind"] != "undo" and not globs
+    if is_whole:
+        output.line(f"{count_text(report['records']['restored'], 'memory', 'memories')} in them.")
+    if report["kind"] != "undo" and report["credentials"]["injected"]:
+        output.line(f"{count_text(report['credentials']['injected'], 'credential')} in place.")
     for warning in report["warnings"]:
         output.warn(warning)
     for missing in report.get("capabilities_missing", []):
         output.warn(f"this machine lacks what {missing['name']} needs: {missing.get('host_requirements', '')}")
-    for step in report.get("next", []):
-        output.line(f"Next: {step['title']}: {step['command']}")
-    if report.get("undo"):
-        output.line(f"lifeboat undo {report['name']} takes it back.")
+    for title, command in _next(report):
+        output.line(f"{title}:")
+        output.verbatim(f"  {command}")
+
+
+def _headline(report: dict[str, Any], globs: tuple[str, ...], *, is_dry_run: bool) -> str:
+    if report["kind"] == "undo":
+        return f"The last restore of {report['name']} is taken back in {report['to']}."
+    what = f"What fits {' '.join(globs)} of sequence" if globs else "Sequence"
+    return f"{what} {report['sequence']} of {report['name']} {'would be' if is_dry_run else 'is'} in {report['to']}."
+
+
+def _next(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is left to do, each with its command."""
+    name = argument(report["name"])
+    left = [item["name"] for item in report["skipped"] if "--with-credentials" in item["reason"]]
+    if left:
+        where = "" if report["in_place"] else f" --to {argument(report['to'])}"
+        yield (
+            "Put the credentials back",
+            f"lifeboat restore {name} --at {report['sequence']}{where} --with-credentials",
+        )
+    for step in report["next"]:
+        yield step["title"], step["command"]
+    if report["undo"]:
+        yield "Take it back", f"lifeboat undo {name}"
 
 
 @click.command()
-@click.argument("agent", required=False)
+@click.argument("agent", required=False, type=AGENT)
 @click.option("--force", is_flag=True, help="Also when files changed since the restore.")
 @session_command
 def undo(session: Session, agent: str | None, force: bool) -> None:
@@ -89,25 +118,29 @@ def undo(session: Session, agent: str | None, force: bool) -> None:
 
 
 @click.command()
-@click.argument("agent")
-@click.option("--at", type=int, metavar="SEQ", help="This sequence instead of the newest.")
+@click.argument("agent", type=AGENT)
+@click.option("--at", type=MOMENT, metavar="SEQ|TIME", help="A sequence or a time instead of the newest.")
 @click.option("--whole", is_flag=True, help="Every kept sequence, not only the one that is tried out.")
 @session_command
-def verify(session: Session, agent: str, at: int | None, whole: bool) -> int:
+def verify(session: Session, agent: str, at: str | None, whole: bool) -> int:
     """A restore drill: write the agent to a folder of its own, compare every byte, throw it away."""
     from lifeboat_daemon import verification
+    from lifeboat_daemon.restore.opening import number_at
 
     found = agents.find(session.context, agent)
+    number = None
+    if at is not None:
+        with session.context.vault(found.id) as vault:
+            number = number_at(vault, at)
     with session.output.progress(f"Verifying {found.name}"):
-        report = verification.drill(session.context, found, at, whole=whole).to_json()
+        report = verification.drill(session.context, found, number, whole=whole).to_json()
 
     def text() -> None:
         for mismatch in report["mismatches"]:
             session.output.line(mismatch)
-        verdict = "does not hold" if report["mismatches"] else "holds"
-        session.output.line(
-            f"{found.name}: sequence {report['sequence']} {verdict}, {report['files']} files", style="bold"
-        )
+        verdict = "does not hold" if report["mismatches"] else "holds: every byte was written and compared"
+        files = count_text(report["files"], "file")
+        session.output.line(f"{found.name}: sequence {report['sequence']} ({files}) {verdict}", style="bold")
 
     session.output.document(report, text)
     return 1 if report["mismatches"] else 0

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import ConsentNeeded
+from lifeboat_daemon.words import argument
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -32,10 +36,43 @@ def session_command(
 
     @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
     @functools.wraps(function)
-    def run(*arguments: Any, as_json: bool, **options: Any) -> Result:
-        return function(open_session(as_json=as_json), *arguments, **options)
+    def run(*arguments: Any, as_json: bool = False, **options: Any) -> Result:
+        try:
+            return function(open_session(as_json=as_json or json_wanted()), *arguments, **options)
+        except LifeboatError as error:
+            error.fix = _with_names(error.fix, options)
+            raise
 
     return run
+
+
+def json_wanted() -> bool:
+    """Whether `--json` stands before the command."""
+    return bool(click.get_current_context().find_root().params.get("as_json"))
+
+
+def _with_names(fix: str | None, options: dict[str, Any]) -> str | None:
+    """The command that helps, with the agent or the file that this command was given."""
+    for option in ("agent", "file"):
+        given = options.get(option)
+        if fix is not None and given is not None:
+            fix = fix.replace(option.upper(), argument(str(given)))
+    return fix
+
+
+def may_ask(session: Session) -> bool:
+    """Whether there is a person to answer a question."""
+    return not session.output.as_json and sys.stdin is not None and sys.stdin.isatty()
+
+
+def confirm(session: Session, question: str, *, otherwise: str) -> None:
+    """Ask before something that is not easily taken back; a no ends the command.
+
+    Raises ConsentNeeded, with `otherwise` as its message, where nobody can be asked.
+    """
+    if not may_ask(session):
+        raise ConsentNeeded(otherwise, fix="the same command with --yes")
+    click.confirm(question, abort=True, err=True)
 
 
 def open_session(*, as_json: bool) -> Session:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.metadata import version
 
 import click
@@ -9,9 +10,9 @@ import click
 from lifeboat_alf import times
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.status import AgentStatus, Status, of_agent
+from lifeboat_daemon.status import AgentStatus, Status, of_agent, verdict
 from lifeboat_daemon.status import status as status_of
-from lifeboat_daemon.words import age_text
+from lifeboat_daemon.words import NO_BREAK, age_text, argument
 
 
 @click.command()
@@ -25,6 +26,7 @@ def status(session: Session, agent: str | None = None, check: bool = False) -> i
     if agent:
         chosen = agents.find(session.context, agent)
         shown = [of_agent(session.context, chosen, found.key)]
+        found = replace(found, verdict=verdict(shown[0].state, shown, session.context.clock.now()))
     document = found.to_json()
     document["agents"] = [one.to_json() for one in shown]
     document["daemon"] = {"running": False, "pid": None, "version": version("agent-lifeboat")}
@@ -48,10 +50,15 @@ def _print(session: Session, found: Status, shown: list[AgentStatus]) -> None:
     for one in shown:
         for reason in one.reasons:
             output.line(f"{one.name}: {reason}")
+        if one.fix:
+            output.verbatim(f"What helps: {one.fix}")
+    never = next((one for one in shown if one.last_verified_at is None), None)
+    if never is not None and not any(one.fix for one in shown):
+        output.verbatim(f"Try the copy out: lifeboat verify {argument(never.name)}")
     output.line(found.key.note or f"key: {found.key.state}")
 
 
 def _age(session: Session, moment: str | None) -> str:
     if moment is None:
         return "never"
-    return f"{age_text((session.context.clock.now() - times.parse(moment)).total_seconds())} ago"
+    return f"{age_text((session.context.clock.now() - times.parse(moment)).total_seconds())} ago".replace(" ", NO_BREAK)

@@ -12,28 +12,33 @@ from lifeboat_daemon import retention
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.report import ROOT_MISSING, CaptureReport
 from lifeboat_daemon.capture.run import capture
+from lifeboat_daemon.cli.naming import AGENT
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, session_command
+from lifeboat_daemon.words import argument, change_groups, path_text
 
 _LISTS = {
     "unread": "could not be read, its last version stays",
     "unstable": "changed while it was read, its last version stays",
     "waiting": "may hold secrets and does not parse, its last version stays",
-    "left_out": "is not kept",
+    "left_out": "is not kept as it is now",
     "looks_like_secret": "holds what looks like a secret",
 }
 
 
 @click.command()
-@click.argument("names", metavar="[AGENT]...", nargs=-1)
+@click.argument("names", metavar="[AGENT]...", nargs=-1, type=AGENT)
 @session_command
 def sync(session: Session, names: tuple[str, ...]) -> int:
     """Capture what changed, of every agent or of those named; then let go what retention lets go."""
     chosen = [agents.find(session.context, name) for name in names] or agents.everyone(session.context)
+    if not chosen:
+        session.output.note("No agent is protected yet: lifeboat agents discover")
     documents = []
     for agent in chosen:
         if not names and (not agent.watched or agent.is_paused(session.context.now())):
-            session.output.note(f"{agent.name} rests")
+            why = "its captures rest" if agent.watched else "it was imported and is not captured yet"
+            session.output.note(f"{agent.name}: {why}; lifeboat agents resume {argument(agent.name)} goes on")
             continue
         with session.output.progress(f"Capturing {agent.name}"):
             documents.append(_capture(session, agent))
@@ -48,8 +53,18 @@ def _capture(session: Session, agent: Agent) -> dict[str, Any]:
         report.warnings += retention.look_after(session.context, agent)
         return report_document(agent, report)
     except LifeboatError as error:
-        report = CaptureReport(agent.id, warnings=[f"{error.title}: {error.message}"])
+        report = CaptureReport(agent.id, sequence=_head(session, agent), warnings=[f"{error.title}: {error.message}"])
         return {**report_document(agent, report), "state": "error", "fix": error.fix}
+
+
+def _head(session: Session, agent: Agent) -> int | None:
+    """The newest sequence, which a failed capture leaves as it is; None when there is none, or no vault that opens."""
+    try:
+        with session.context.vault(agent.id) as vault:
+            head = vault.head()
+    except LifeboatError:
+        return None
+    return None if head is None else head.number
 
 
 def report_document(agent: Agent, report: CaptureReport) -> dict[str, Any]:
@@ -59,26 +74,34 @@ def report_document(agent: Agent, report: CaptureReport) -> dict[str, Any]:
 
 
 def _print(output: Output, documents: list[dict[str, Any]]) -> None:
-    if not documents:
-        output.line("No agent is captured here yet: lifeboat agents discover")
     for document in documents:
         output.line(sentence(document))
-        for warning in document["warnings"]:
-            output.warn(warning)
-        for name, meaning in _LISTS.items():
-            for path, reason in document[name].items():
-                output.warn(f"{path} {meaning}: {reason}")
-        if document["held"]:
-            output.warn(f"held: {document['held'].get('reason', '')}; lifeboat agents accept {document['name']}")
+        print_remarks(output, document)
+        if document.get("fix"):
+            output.warn(f"what helps: {document['fix']}")
+
+
+def print_remarks(output: Output, document: dict[str, Any]) -> None:
+    """What a capture could not keep as it is, and what it holds, on standard error."""
+    for warning in document["warnings"]:
+        output.warn(warning)
+    for name, meaning in _LISTS.items():
+        for path, reason in document[name].items():
+            output.warn(f"{path_text(path)} {meaning}: {reason}")
+    if document["held"]:
+        name, before = argument(document["name"]), document["held"].get("previous")
+        output.warn(f"held: {document['held'].get('reason', '')}. Was that an accident?")
+        output.note(f"  take it back: lifeboat restore {name} --at {before}")
+        output.note(f"  let it go:    lifeboat agents accept {name}")
 
 
 def sentence(document: dict[str, Any]) -> str:
     """One capture in one line."""
-    name, records, raw = document["name"], document["records"], document["raw"]
+    name, number = document["name"], document["sequence"]
     if document["state"] == "error":
-        return f"{name}: not captured; sequence {document['sequence']} stays"
+        stays = "nothing was captured before" if number is None else f"sequence {number} stays"
+        return f"{name}: not captured; {stays}"
     if not document["changed"]:
-        return f"{name}: nothing changed since sequence {document['sequence']}"
-    parts = [f"{count} memories {word}" for word, count in records.items() if count]
-    parts += [f"{count} files {word}" for word, count in raw.items() if count]
-    return f"{name}: sequence {document['sequence']}: {', '.join(parts) or 'details changed'}"
+        return f"{name}: nothing changed since sequence {number}"
+    parts = change_groups(document["records"], document["raw"])
+    return f"{name}: sequence {number}: {'; '.join(parts) or 'details changed'}"

@@ -21,7 +21,7 @@ from lifeboat_daemon.demo import workspace as harbour
 from lifeboat_daemon.demo.tree import Tree, differences, files_holding, read_tree
 from lifeboat_daemon.home import VARIABLE
 from lifeboat_daemon.restore import RestoreOptions, restore
-from lifeboat_daemon.words import age_text
+from lifeboat_daemon.words import age_text, change_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Story:
             "A day passes",
             [
                 "A section on top of MEMORY.md, a line in the log, a script, one note thrown away.",
-                f"Sequence {number}: {_counts(found.records)} memories; {_counts(found.raw)} files.",
+                f"Sequence {number}: {'; '.join(change_groups(found.records, found.raw))}.",
             ],
             problems,
         )
@@ -100,7 +100,7 @@ class Story:
         problems = ["a capture of an unchanged workspace made a sequence"] if again.changed else []
         return Chapter(
             "Another day",
-            [f"Sequence {number}: {_counts(found.records)} memories; {_counts(found.raw)} files."],
+            [f"Sequence {number}: {'; '.join(change_groups(found.records, found.raw))}."],
             problems,
         )
 
@@ -172,7 +172,3 @@ class Story:
         if seconds is None:
             return "There is no verified copy."
         return f"The last verified copy is {age_text(seconds)} old. It is on this disk only."
-
-
-def _counts(words: dict[str, int]) -> str:
-    return ", ".join(f"{count} {word}" for word, count in words.items() if count) or "none"

@@ -9,12 +9,7 @@ from lifeboat_daemon.doctor import Finding, Level
 from lifeboat_daemon.status import ERROR, HELD, OVERDUE, WAITING, AgentStatus, status
 
 TITLE = "The agents"
-_FIXES = {
-    ERROR: "lifeboat restore {name} --dry-run",
-    HELD: "lifeboat diff {name}",
-    OVERDUE: "lifeboat verify {name}",
-    WAITING: "lifeboat sync {name}",
-}
+_WARN = frozenset({OVERDUE, WAITING})
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -30,6 +25,6 @@ def _finding(agent: AgentStatus) -> Finding:
     if agent.state in (ERROR, HELD):
         level = Level.ERROR
     else:
-        level = Level.WARNING if agent.state in _FIXES else Level.OK
-    fix = _FIXES.get(agent.state)
-    return Finding(level, agent.name, f"{agent.state}: {result}", fix.format(name=agent.name) if fix else None)
+        level = Level.WARNING if agent.state in _WARN else Level.OK
+    fix = None if agent.fix == "lifeboat doctor" else agent.fix
+    return Finding(level, agent.name, f"{agent.state}: {result}", fix)

@@ -13,6 +13,7 @@ from lifeboat_daemon.restore.decide import Action, Item
 from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.staging import Stage
+from lifeboat_daemon.words import count_text, time_text
 
 LARGEST_BYTES = 256 * 1024
 """Beyond this a comparison line by line takes seconds and says nothing to anyone."""
@@ -77,13 +78,15 @@ def _diff(files: FileOperations, plan: Plan, stage: Stage, item: Item) -> Diff |
 
 def plan_lines(plan: Plan, files: FileOperations | None = None, *, most_names: int = 50) -> Iterator[str]:
     """A plan for people: what happens to which file, what is left out and why, and the changed lines."""
-    time = plan.state.sequence.time
-    yield f"Sequence {plan.sequence} of {plan.agent_name} ({time}) into {plan.target}"
+    time = time_text(plan.state.sequence.time)
+    yield f"Sequence {plan.sequence} of {plan.agent_name} ({time}) into"
+    yield f"  {plan.target}"
     shown = [item for item in plan.items if item.action not in (Action.SAME, Action.SKIP)]
     yield from (f"  {item.action:<9} {printable(item.name)}" for item in shown[:most_names])
     if len(shown) > most_names:
         yield f"  and {len(shown) - most_names} more"
-    yield f"  same      {plan.count(Action.SAME)} files"
+    if plan.count(Action.SAME):
+        yield f"  same      {count_text(plan.count(Action.SAME), 'file')}"
     yield from plan.warnings
     yield from (f"could run here: {line}" for line in plan.executable)
     yield from (f"does not fit there: {printable(each.name)}: {each.reason}" for each in plan.unholdable)

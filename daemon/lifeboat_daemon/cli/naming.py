@@ -1,0 +1,68 @@
+"""What is named on the command line, with the names that a shell offers for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from lifeboat_alf.errors import LifeboatError
+
+Names = Callable[[click.Context], Iterable[str]]
+
+
+class Named(click.ParamType[str]):
+    """Text that is one of some names, or means one of them. The shell is offered the names; nothing is checked here."""
+
+    def __init__(self, name: str, names: Names) -> None:
+        self.name = name
+        self._names = names
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """A home that cannot be read offers nothing: a shell is no place for an error."""
+        try:
+            found = list(self._names(ctx))
+        except (LifeboatError, OSError):
+            return []
+        return [CompletionItem(name) for name in found if name.casefold().startswith(incomplete.casefold())]
+
+
+def _agents(ctx: click.Context) -> Iterable[str]:
+    from lifeboat_daemon import agent
+    from lifeboat_daemon.context import Context
+
+    return [one.name for one in agent.everyone(Context.open())]
+
+
+def _moments(ctx: click.Context) -> Iterable[str]:
+    """The sequences of the agent that was named before, newest first."""
+    from lifeboat_daemon import agent
+    from lifeboat_daemon.context import Context
+
+    context = Context.open()
+    with context.vault(agent.find(context, ctx.params["agent"]).id) as vault:
+        return [str(row.number) for row in vault.sequences()][::-1]
+
+
+def _runtimes(ctx: click.Context) -> Iterable[str]:
+    from lifeboat_adapters import registry
+
+    return sorted(registry.adapters())
+
+
+def _settings(ctx: click.Context) -> Iterable[str]:
+    from lifeboat_daemon.settings import SETTINGS
+
+    return SETTINGS
+
+
+AGENT = Named("agent", _agents)
+MOMENT = Named("moment", _moments)
+RUNTIME = Named("runtime", _runtimes)
+SETTING = Named("setting", _settings)
+COUNT = click.IntRange(min=1)

@@ -1,0 +1,79 @@
+"""Columns and sentences that fit a terminal: broken between words and between the parts of a path, never within."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from rich.cells import cell_len
+
+from lifeboat_daemon.words import NO_BREAK
+
+GAP = "  "
+_PIECES = re.compile(r"[^ /]*/+|[^ /]+ *| +")
+"""What is not torn apart in a cell: a word, or a part of a path with its slash."""
+
+
+def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]], width: int | None) -> list[str]:
+    """The lines of a table, the header first. `width` None: as wide as it is, one line a row (for pipes and files)."""
+    cells = [list(columns), *(list(row) for row in rows)]
+    widths = [max(cell_len(row[number]) for row in cells) for number in range(len(columns))]
+    if width is not None:
+        floors = [max(_floor(row[number]) for row in cells) for number in range(len(columns))]
+        widths = _shrunk(widths, floors, width - len(GAP) * (len(columns) - 1))
+    lines = []
+    for row in cells:
+        lines += _row(row, widths)
+    return [line.replace(NO_BREAK, " ") for line in lines]
+
+
+def _floor(text: str) -> int:
+    return max((cell_len(piece.rstrip(" ")) for piece in _PIECES.findall(text)), default=0)
+
+
+def _shrunk(widths: list[int], floors: list[int], room: int) -> list[int]:
+    """Take from the widest column that can still give, a cell at a time. What cannot fit is left too wide."""
+    widths = list(widths)
+    while sum(widths) > room:
+        able = [number for number, width in enumerate(widths) if width > floors[number]]
+        if not able:
+            break
+        widths[max(able, key=lambda number: widths[number])] -= 1
+    return widths
+
+
+def _row(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    broken = [_broken(text, width) for text, width in zip(row, widths, strict=True)]
+    lines = []
+    for number in range(max(len(parts) for parts in broken)):
+        parts = [parts[number] if number < len(parts) else "" for parts in broken]
+        padded = (part + " " * (width - cell_len(part)) for part, width in zip(parts, widths, strict=True))
+        lines.append(GAP.join(padded).rstrip())
+    return lines
+
+
+def _broken(text: str, width: int) -> list[str]:
+    return _filled(_PIECES.findall(text), width) or [""]
+
+
+def _filled(pieces: Iterable[str], width: int) -> list[str]:
+    lines: list[str] = []
+    line = ""
+    for piece in pieces:
+        if line.strip() and cell_len(line + piece.rstrip(" ")) > width:
+            lines.append(line.rstrip())
+            line = ""
+        line += piece
+    return [*lines, line.rstrip()] if line.strip() else lines
+
+
+def sentence_lines(text: str, width: int | None) -> list[str]:
+    """A text broken between words; further lines stand under the first. A word that is too long stays whole."""
+    if width is None:
+        return text.split("\n")
+    lines = []
+    for line in text.split("\n"):
+        indent = line[: len(line) - len(line.lstrip(" "))]
+        filled = _filled(re.findall(r"[^ ]+ *", line), max(20, width - len(indent)))
+        lines += [indent + part for part in filled] or [""]
+    return lines
