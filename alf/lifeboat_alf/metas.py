@@ -52,7 +52,7 @@ def _is_target(value: Any) -> bool:
 
 
 def _is_time(value: Any) -> bool:
-    return isinstance(value, str) and _TIME.fullmatch(value) is not None and abs(int(value)) < 1 << 63
+    return isinstance(value, str) and _TIME.fullmatch(value) is not None and abs(int(value)) < _END_OF_TIME
 
 
 def _is_bytes(value: Any) -> bool:
@@ -72,7 +72,9 @@ def _is_cut(item: JsonObject) -> bool:
     return type(item.get("offset")) is int and isinstance(item.get("credential_id"), str)
 
 
-_TIME = re.compile(r"-?[0-9]{1,19}")
+_TIME = re.compile(r"-?[0-9]{1,28}")
+_END_OF_TIME = (1 << 63) * 1_000_000_000
+"""Nanoseconds: file systems count seconds in 64 bits."""
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})+")
 _KINDS: dict[str, Callable[[Any], bool]] = {
     "type": lambda value: isinstance(value, str),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from functools import lru_cache
 
+_LATEST = datetime(9999, 12, 31, tzinfo=UTC)
+_EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
+
 
 def to_text(moment: datetime) -> str:
     """RFC 3339, UTC, milliseconds: `2026-11-20T18:55:00.123Z`."""
@@ -12,8 +15,12 @@ def to_text(moment: datetime) -> str:
 
 
 def from_nanoseconds(value: int) -> datetime:
-    """A file time (ns since 1970) as a datetime in UTC, cut to milliseconds."""
-    return datetime.fromtimestamp(value // 1_000_000 / 1000, UTC)
+    """A file time (ns since 1970) as a datetime in UTC, cut to milliseconds; the nearest one that a datetime can hold
+    (a file system takes times far beyond the year 9999)."""
+    try:
+        return datetime.fromtimestamp(value // 1_000_000 / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return _LATEST if value > 0 else _EARLIEST
 
 
 def parse(text: str) -> datetime:

@@ -14,11 +14,12 @@ from typing import Any
 from lifeboat_alf import codec
 from lifeboat_daemon.seen import Known, StatKey
 
-VERSION = 3
+VERSION = 4
+_LARGEST = 2**63 - 1
 _TABLES = """
 create table fact(key text primary key, value text not null) without rowid;
-create table seen(native blob primary key, path text not null, size integer not null, mtime_ns integer not null,
-    ctime_ns integer not null, inode integer not null, mode integer not null, racy integer not null) without rowid;
+create table seen(native blob primary key, path text not null, size not null, mtime_ns not null, ctime_ns not null,
+    inode not null, mode integer not null, racy integer not null) without rowid;
 create table large(path text primary key, size integer not null, captured_at text not null) without rowid;
 create table artifact(path text primary key, name text not null) without rowid;
 create index artifact_name on artifact(name);
@@ -108,13 +109,13 @@ class StateDb:
     def seen(self) -> dict[str, Known]:
         """What the last capture saw, by native name."""
         rows = self.connection.execute("select native, path, size, mtime_ns, ctime_ns, inode, mode, racy from seen")
-        return {os.fsdecode(row[0]): Known(row[1], StatKey(*row[2:7]), bool(row[7])) for row in rows}
+        return {os.fsdecode(row[0]): Known(row[1], StatKey(*map(int, row[2:7])), bool(row[7])) for row in rows}
 
     def put_seen(self, changed: dict[str, Known], removed: Iterable[str]) -> None:
         self.connection.executemany("delete from seen where native = ?", ((os.fsencode(name),) for name in removed))
         self.connection.executemany(
             "insert or replace into seen values (?, ?, ?, ?, ?, ?, ?, ?)",
-            ((os.fsencode(name), one.path, *one.key, one.racy) for name, one in changed.items()),
+            ((os.fsencode(name), one.path, *map(_held, one.key), one.racy) for name, one in changed.items()),
         )
 
     def forget_seen(self) -> None:
@@ -160,6 +161,11 @@ class StateDb:
                 return record_id
             record_id = row[0]
             known.add(record_id)
+
+
+def _held(number: int) -> int | str:
+    """A number of a stat as a column holds it: a time after 2262, or an inode of 64 bits, is no SQLite integer."""
+    return number if -_LARGEST <= number <= _LARGEST else str(number)
 
 
 def throw_away(path: Path) -> None:

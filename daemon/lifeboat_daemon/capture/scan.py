@@ -117,7 +117,8 @@ class Walk:
         known = self.known.get(native)
         key = StatKey(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode)
         if known is not None and known.key == key:
-            self.scan.found[native] = Found(native, known.path, entry.path, _kind(key.mode) or FILE, key)
+            name_hex = names.archive_name(relative)[1] if "%" in known.path else None
+            self.scan.found[native] = Found(native, known.path, entry.path, _kind(key.mode) or FILE, key, name_hex)
             return True
         return self._consider(entry.path, relative, native, key)
 

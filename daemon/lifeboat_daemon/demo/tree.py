@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 
 class Node(NamedTuple):
-    """One path: `kind` is file, link or folder; `content` a digest or a link's target; `mode` the permission bits
-    of a file; `mtime_ns` of a file."""
+    """One path: `kind` is file, link, folder or other (a FIFO, a socket); `content` a digest or a link's target; `mode`
+    the permission bits of a file; `mtime_ns` of a file."""
 
     kind: str
     content: str
@@ -39,6 +39,8 @@ def _node(path: bytes) -> Node:
         return Node("link", os.fsdecode(os.readlink(path)), 0, 0)
     if stat.S_ISDIR(info.st_mode):
         return Node("folder", "", 0, 0)
+    if not stat.S_ISREG(info.st_mode):
+        return Node("other", "", 0, 0)
     with open(path, "rb") as stream:
         digest = hashlib.sha256(stream.read()).hexdigest()
     return Node("file", digest, stat.S_IMODE(info.st_mode), info.st_mtime_ns)

@@ -135,14 +135,20 @@ def _put(wanted: dict[str, Wanted], item: Wanted) -> None:
 
 
 def _raw(state: State, entry: Entry, prefix: str, inventory: Inventory) -> Wanted:
-    """A raw file, as captured if its memories still say what it says (blank lines between them say nothing)."""
+    """A raw file, as captured if its memories still say what it says. Blank lines between them say nothing, and bytes
+    that are no UTF-8 are not in them."""
     name = names.name_of(entry.path, entry.meta, prefix)
     ids = entry.meta.get(metas.RECORDS)
     if ids and metas.is_file(entry.meta):
         joined = inventory.memories.join(ids)
-        if not inventories.same_bytes(entry, joined) and joined.split() != state.body(entry.path).split():
+        if not inventories.same_bytes(entry, joined) and joined.split() != _as_text(state.body(entry.path)).split():
             return Wanted(name, entry.path, MERGED, _without_time(entry.meta), entry, joined)
     return Wanted(name, entry.path, RAW, entry.meta, entry)
+
+
+def _as_text(body: bytes) -> bytes:
+    """The bytes of a file as its memories can hold them."""
+    return body.decode("utf-8", "replace").encode()
 
 
 def _without_time(meta: JsonObject) -> JsonObject:
