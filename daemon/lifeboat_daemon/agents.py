@@ -17,7 +17,7 @@ from lifeboat_daemon.capture.look import MOUNTS, ROOT
 from lifeboat_daemon.capture.report import LAST_CAPTURE, ROOT_MISSING, CaptureReport
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import AgentError, AlreadyProtected, ConfigError, WorkspaceRefused
+from lifeboat_daemon.errors import AlreadyProtected, ConfigError, NameRefused, WorkspaceRefused
 from lifeboat_daemon.locks import agent_lock, home_lock
 from lifeboat_daemon.state_db import StateDb, throw_away
 
@@ -169,7 +169,13 @@ def check_workspace(context: Context, folder: Path, *, but: str | None = None) -
     for agent in everyone(context):
         other = Path(os.path.realpath(agent.workspace))
         if agent.id != but and _nested(real, other):
-            raise AlreadyProtected(f"{real} and {other}, the workspace of {agent.name}, are or hold each other")
+            raise AlreadyProtected(_overlap(real, other, agent.name))
+
+
+def _overlap(folder: Path, workspace: Path, name: str) -> str:
+    if folder == workspace:
+        return f"{folder} is the workspace of {name}"
+    return f"{folder} {'lies in' if workspace in folder.parents else 'holds'} {workspace}, the workspace of {name}"
 
 
 def _home_folders(context: Context) -> set[Path]:
@@ -201,10 +207,12 @@ def clone(context: Context, agent: Agent, folder: Path, *, name: str | None = No
 
 
 def rename(context: Context, agent: Agent, name: str) -> Agent:
-    """Raises AgentError when the name is taken."""
+    """Raises NameRefused when the name is taken, or is none."""
     with home_lock(context, "agents rename"):
+        if not name.strip() or not name.isprintable():
+            raise NameRefused("a name has at least one letter, and no line breaks")
         if free_name(context, name) != name and name.casefold() != agent.name.casefold():
-            raise AgentError(f"there is an agent called {name!r}")
+            raise NameRefused(f"there is an agent called {name!r} already")
         return save(context, replace(agent, name=name))
 
 
@@ -243,8 +251,16 @@ def sweep_removed(context: Context, *, trusted: bool) -> list[Path]:
 
 
 def _removed_at(folder: Path) -> datetime:
-    stamps = [note.read_text().splitlines()[1] for note in folder.glob("removed-*")]
-    return times.parse(max(stamps)) if stamps else datetime.max.replace(tzinfo=UTC)
+    stamps = [stamp for note in folder.glob("removed-*") if (stamp := _stamp(note)) is not None]
+    return max(stamps, default=datetime.max.replace(tzinfo=UTC))
+
+
+def _stamp(note: Path) -> datetime | None:
+    """None for a note that was cut off: then the vault stays."""
+    try:
+        return times.parse(note.read_text().splitlines()[-1])
+    except (IndexError, ValueError):
+        return None
 
 
 def pause(context: Context, agent: Agent, *, hours: float | None = None) -> Agent:
@@ -254,8 +270,8 @@ def pause(context: Context, agent: Agent, *, hours: float | None = None) -> Agen
 
 
 def resume(context: Context, agent: Agent) -> Agent:
-    """Go on."""
-    return save(context, replace(agent, paused=False, paused_until=None))
+    """Go on, or begin with an agent that came from an import."""
+    return save(context, replace(agent, paused=False, paused_until=None, watched=True))
 
 
 def accept(context: Context, agent: Agent) -> bool:

@@ -206,6 +206,16 @@ def test_a_damaged_file_of_a_removed_agent_is_in_nobody_s_way(ada: Protected) ->
     assert again.id != ada.agent.id and report.sequence == 0
 
 
+@pytest.mark.parametrize("text", ["", "ada\n", "ada\n2026-11-1"])
+def test_a_removed_vault_stays_when_nothing_says_since_when(ada: Protected, text: str) -> None:
+    kept = agents.remove(ada.context, ada.agent)
+    (note,) = kept.glob("removed-*")
+    note.write_text(text)
+    ada.clock.advance(days=400)
+    assert agents.sweep_removed(ada.context, trusted=True) == []
+    assert agents.add(ada.context, ada.workspace)[0].id == ada.agent.id
+
+
 def test_a_removal_that_was_cut_off_is_taken_back_by_adding(ada: Protected) -> None:
     kept = agents.remove(ada.context, ada.agent)
     kept.rename(ada.context.home.vault_folder(ada.agent.id))

@@ -70,7 +70,11 @@ def _protected(found: dict[str, Any]) -> str:
 @click.argument("folder", type=FOLDER)
 @click.option("--runtime", type=RUNTIME, help="The runtime, where it is not recognised.")
 @click.option("--name", help="What to call the agent; its own name when this is not given.")
-@click.option("--new", is_flag=True, help="A new agent, also for a folder that a restore or an import wrote.")
+@click.option(
+    "--new",
+    is_flag=True,
+    help="A new agent, also for a folder that an import or a restore wrote, or that was protected before.",
+)
 @session_command
 def add(session: Session, folder: Path, runtime: str | None, name: str | None, new: bool) -> None:
     """Protect the agent in FOLDER, its own workspace, and capture it at once."""
@@ -231,7 +235,10 @@ def rename(session: Session, agent: str, name: str) -> None:
 @click.option("--yes", is_flag=True, help="Without asking.")
 @session_command
 def remove(session: Session, agent: str, yes: bool) -> None:
-    """Stop protecting an agent. Its workspace is not touched; its vault is kept for 30 days."""
+    """Stop protecting an agent. Its workspace is not touched; its history is kept for 30 days.
+
+    Protecting the same folder again within that time goes on with it.
+    """
     found = registry.find(session.context, agent)
     if not yes:
         confirm(session, f"Stop protecting {found.name}?", otherwise=f"{found.name} would not be protected any more")

@@ -8,7 +8,8 @@ import click
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import agent as agents
-from lifeboat_daemon import retention
+from lifeboat_daemon import agents as registry
+from lifeboat_daemon import clock_trust, retention
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.report import ROOT_MISSING, CaptureReport
 from lifeboat_daemon.capture.run import capture
@@ -30,7 +31,8 @@ _LISTS = {
 @click.argument("names", metavar="[AGENT]...", nargs=-1, type=AGENT)
 @session_command
 def sync(session: Session, names: tuple[str, ...]) -> int:
-    """Capture what changed, of every agent or of those named; then let go what retention lets go."""
+    """Capture what changed, of every agent or of those named; then let go what retention lets go, and the history of
+    agents that were removed a month ago."""
     chosen = [agents.find(session.context, name) for name in names] or agents.everyone(session.context)
     if not chosen:
         session.output.note("No agent is protected yet: lifeboat agents discover")
@@ -42,6 +44,7 @@ def sync(session: Session, names: tuple[str, ...]) -> int:
             continue
         with session.output.progress(f"Capturing {agent.name}"):
             documents.append(_capture(session, agent))
+    registry.sweep_removed(session.context, trusted=clock_trust.is_trusted(session.context))
     session.output.document({"agents": documents}, lambda: _print(session.output, documents))
     return 1 if any(document["state"] == "error" for document in documents) else 0
 
