@@ -51,11 +51,13 @@ def canonical(value: Any) -> bytes:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether sorted compact JSON is the RFC 8785 form already, but for escapes: no numbers, keys in ASCII. The quick
-    way is worth it: every entry of a state is hashed with its meta in this form."""
+    """Whether sorted compact JSON is the RFC 8785 form already, but for escapes: no fractions, no large numbers, keys
+    in ASCII. The quick way is worth it: every entry of a state is hashed with its meta in this form."""
     kind = type(value)
     if kind is str or kind is bool or value is None:
         return True
+    if kind is int:
+        return bool(-_LARGEST_EXACT < value < _LARGEST_EXACT)
     if kind is list:
         return all(map(_is_plain, value))
     return kind is dict and all(type(key) is str and key.isascii() and _is_plain(item) for key, item in value.items())

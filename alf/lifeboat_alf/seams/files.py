@@ -6,11 +6,13 @@ Faults (no space, I/O errors, power cuts) are injected by passing another implem
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -123,11 +125,36 @@ class SystemFiles:
 
     def sync_file_system(self, path: StrPath) -> None:
         """One flush for everything written to the file system that holds `path`."""
-        os.sync()
+        syncfs = _syncfs()
+        if syncfs is None:
+            os.sync()
+            return
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            syncfs(descriptor)
+        finally:
+            os.close(descriptor)
 
     def free_space(self, folder: StrPath) -> int:
         """Bytes that may still be written to the file system that holds `folder`."""
         return shutil.disk_usage(folder).free
+
+
+@functools.cache
+def _syncfs() -> Callable[[int], None] | None:
+    """Linux can flush one file system, and says when that fails; `os.sync` flushes all of them and says nothing."""
+    import ctypes
+
+    function = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None) if sys.platform == "linux" else None
+    if function is None:
+        return None
+
+    def sync(descriptor: int) -> None:
+        if function(descriptor) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+
+    return sync
 
 
 def _flush(descriptor: int) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations
@@ -12,8 +12,9 @@ from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
 from lifeboat_daemon.restore.filling import Filler
 from lifeboat_daemon.restore.inventory import Inventory, Proven
 
-WRITERS = 2
-BATCH = 128
+BATCH = 64
+Ready = tuple[Path, Wanted, bytes]
+"""Something to write at a path, its bytes held against their leaf."""
 
 
 class Stage:
@@ -27,27 +28,30 @@ class Stage:
         self._read: set[str] = set()
 
     def write_tree(self, tree: Path, items: Sequence[Wanted]) -> None:
-        """A whole folder of files, links and empty folders under their own names. Reading, checking and unpacking go
-        on here while other threads wait for the disk; no more than two batches are in memory."""
+        """A whole folder of files, links and empty folders under their own names. Reading, unpacking and checking go
+        on here while another thread waits for the disk; no more than two batches are in memory."""
         self._make_folder(tree)
-        waiting: list[Future[None]] = []
-        with ThreadPoolExecutor(WRITERS) as pool:
+        with ThreadPoolExecutor(1) as writer:
+            writing = writer.submit(self._put_all, [])
             for start in range(0, len(items), BATCH):
-                begun = [self._begin(pool, tree / item.name, item) for item in items[start : start + BATCH]]
-                _finish(waiting)
-                waiting = begun
-            _finish(waiting)
-
-    def _begin(self, pool: ThreadPoolExecutor, path: Path, item: Wanted) -> Future[None]:
-        self._make_folder(path.parent)
-        body = self.bytes_of(item) if item.kind == FILE else b""
-        self.seen(item)
-        return pool.submit(self._put, path, item, body)
+                ready = [self._ready(tree / item.name, item) for item in items[start : start + BATCH]]
+                writing.result()
+                writing = writer.submit(self._put_all, ready)
+            writing.result()
 
     def write(self, path: Path, item: Wanted) -> None:
         """One file, link or folder at a path that is free. Raises OSError, SignatureError."""
-        self._put(path, item, self.bytes_of(item) if item.kind == FILE else b"")
+        self._put(*self._ready(path, item))
+
+    def _ready(self, path: Path, item: Wanted) -> Ready:
+        self._make_folder(path.parent)
+        body = self.bytes_of(item) if item.kind == FILE else b""
         self.seen(item)
+        return path, item, body
+
+    def _put_all(self, batch: list[Ready]) -> None:
+        for each in batch:
+            self._put(*each)
 
     def _put(self, path: Path, item: Wanted, body: bytes) -> None:
         if item.kind == FOLDER:
@@ -91,9 +95,3 @@ class Stage:
         if folder not in self._folders:
             self._files.make_folders(folder)
             self._folders.add(folder)
-
-
-def _finish(futures: Iterable[Future[None]]) -> None:
-    """Wait, and raise what went wrong."""
-    for future in futures:
-        future.result()

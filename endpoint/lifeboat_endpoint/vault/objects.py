@@ -41,14 +41,18 @@ class Objects:
 
     def read(self, number: int) -> bytes:
         """The bytes of an object. Raises BodyAbsent, VaultDamaged."""
-        chain = [self._stored(number)]
+        return self.whole(self._stored(number))
+
+    def whole(self, stored: Stored) -> bytes:
+        """The bytes of a stored form, of what it rests on first. Raises BodyAbsent, VaultDamaged."""
+        chain = [stored]
         while (base := chain[-1].base) is not None:
             if len(chain) > DEEPEST_CHAIN + 1:
-                raise errors.VaultDamaged(f"the object {number} rests on too many others")
+                raise errors.VaultDamaged(f"the object {stored.number} rests on too many others")
             chain.append(self._stored(base))
         body: bytes | None = None
-        for stored in reversed(chain):
-            body = self.decode(stored, body)
+        for each in reversed(chain):
+            body = self.decode(each, body)
         assert body is not None
         return body
 
@@ -108,7 +112,7 @@ class ObjectWriter:
         for place, (line, given) in enumerate(zip(lines, leaves, strict=True)):
             salt = salts[place * SALT_BYTES : (place + 1) * SALT_BYTES] if given is None else given.salt
             digest = hashlib.sha256(salt + line).digest() if given is None else given.digest
-            coding, data, file = self._place(encoding.encode(line))
+            coding, data, file = self._place(encoding.encode(line, encoding.SMALLEST_LINE_COMPRESSED))
             number = self._next + place
             yield number, digest, salt or None, None, len(line), None, 0, coding, file, data
 

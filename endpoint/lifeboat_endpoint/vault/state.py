@@ -41,10 +41,10 @@ class VaultState:
 
     def body(self, path: str) -> bytes:
         """The bytes of an entry. Raises KeyError, BodyAbsent, VaultDamaged."""
-        row = self._metadata.row(sql.ENTRY, (path, *self._at))
+        row = self._metadata.row(sql.ENTRY_BODY, (path, *self._at))
         if row is None:
             raise KeyError(path)
-        return self._objects.read(object_of(row))
+        return self._objects.whole(Stored(*row))
 
     def records(self, partition: str | None = None) -> Iterator[Record]:
         if partition is None:

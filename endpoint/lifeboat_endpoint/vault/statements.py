@@ -59,6 +59,8 @@ ENTRIES = f"{_ENTRY} where {_ALIVE} order by path"
 ENTRIES_FROM = f"{_ENTRY} where path >= ? and {_ALIVE} order by path"
 ENTRIES_BETWEEN = f"{_ENTRY} where path >= ? and path < ? and {_ALIVE} order by path"
 ENTRY = f"{_ENTRY} where path = ? and {_ALIVE}"
+ENTRY_BODY = f"""select o.id, o.coding, o.body, o.file, o.base, o.size from entry e join object o on o.id = e.object
+    where path = ? and {_ALIVE}"""
 LIVE_ENTRIES = (
     "select e.bucket, e.path, e.meta, o.leaf from entry e join object o on o.id = e.object where e.last is null"
 )
