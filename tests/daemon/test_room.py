@@ -9,8 +9,9 @@ import pytest
 from cli_client import run
 from protected import Protected
 
-from lifeboat_alf import layout
+from lifeboat_alf import layout, merkle
 from lifeboat_alf.seams.files import StrPath, SystemFiles
+from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon import agents, clock_trust, config, retention, status, verification
 from lifeboat_daemon.doctor import Level, disk
@@ -256,3 +257,15 @@ def test_the_least_free_space_is_for_all_agents(ada: Protected) -> None:
 
     with pytest.raises(BadSetting):
         agents.write_setting(ada.context, ada.agent, "vault.min_free", "2GB")
+
+
+def test_an_archive_of_an_old_sequence_describes_what_is_not_held(ada: Protected, tmp_path: Path) -> None:
+    grow(ada, 5)
+    retention.look_after(ada.context, ada.agent)
+    with ada.context.vault(ada.agent.id) as vault, (tmp_path / "old.alf").open("wb") as out:
+        write_snapshot(vault.state(1), out)
+        expected = vault.sequence(1).digest
+    with SnapshotReader(tmp_path / "old.alf") as state:
+        assert merkle.state_digest(state) == expected
+        with pytest.raises(BodyAbsent):
+            state.body(layout.ARTIFACTS + LARGE)
