@@ -15,6 +15,8 @@ LifeboatError
     |   +-- WorkspaceRefused    a folder that must not be a workspace
     |   +-- NameRefused         another agent has the name, or it is none
     +-- Busy                    somebody else holds the agent's lock
+    +-- SystemRefused           the system does not let a file be read or written
+    |   +-- DiskFull            no space, or a quota
     +-- RestoreError
     |   +-- TargetRefused       a folder that a restore must not write into
     |   +-- ConsentNeeded       files would be replaced or an agent given up, and nobody said yes
@@ -32,6 +34,11 @@ LifeboatError
 """
 
 from __future__ import annotations
+
+import contextlib
+import errno
+import sqlite3
+from collections.abc import Iterator
 
 from lifeboat_alf.errors import LifeboatError
 
@@ -113,6 +120,39 @@ class Busy(DaemonError):
     code = "busy"
     title = "Another command works on this agent"
     retryable = True
+
+
+class SystemRefused(DaemonError):
+    code = "system_refused"
+    title = "The system does not let a file be read or written"
+    fix = "lifeboat doctor"
+
+
+class DiskFull(SystemRefused):
+    code = "disk_full"
+    title = "There is no space left"
+    fix = "free some space on that disk, then the same command again"
+    retryable = True
+
+
+def of_system(error: OSError | sqlite3.Error) -> DaemonError:
+    """An error of the system, or of a cache, as one of ours."""
+    if isinstance(error, OSError):
+        kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else SystemRefused
+        return kind(str(error))
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return Busy(f"a cache is in use: {error}")
+    return (DiskFull if code == sqlite3.SQLITE_FULL else SystemRefused)(f"a cache in the home: {error}")
+
+
+@contextlib.contextmanager
+def system_errors() -> Iterator[None]:
+    """Whatever the system refuses in here is raised as SystemRefused, DiskFull or Busy."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        raise of_system(error) from error
 
 
 class RecordError(DaemonError):

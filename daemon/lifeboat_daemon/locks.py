@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from lifeboat_alf import codec
 from lifeboat_alf.seams.files import read_all
-from lifeboat_daemon.errors import Busy
+from lifeboat_daemon.errors import Busy, of_system
 
 if TYPE_CHECKING:
     from lifeboat_daemon.context import Context
@@ -39,11 +39,13 @@ def home_lock(context: Context, purpose: str, *, timeout: float = 10.0) -> Itera
 @contextlib.contextmanager
 def _held(context: Context, path: Path, purpose: str, timeout: float) -> Iterator[None]:
     note = path.with_name(f"{path.name}.json")
-    lock = FileLock(f"{path}.lock", is_singleton=True)
+    lock = FileLock(f"{path}.lock", mode=0o600, is_singleton=True)
     try:
         lock.acquire(timeout=timeout)
     except Timeout:
         raise Busy(_holder_text(context, note)) from None
+    except OSError as error:
+        raise of_system(error) from error
     try:
         if lock.lock_counter == 1:
             _write_note(context, note, purpose)
@@ -53,13 +55,18 @@ def _held(context: Context, path: Path, purpose: str, timeout: float) -> Iterato
 
 
 def _write_note(context: Context, note: Path, purpose: str) -> None:
-    """Say who holds a lock; whoever waits reads it. Not synced: it means nothing after a power cut."""
+    """Say who holds a lock; whoever waits reads it. Not synced: it means nothing after a power cut.
+
+    The lock is held, so nobody else writes the temporary file; what is left of one was of a process that ended. On a
+    full disk there is no note: a restore onto another disk must not need one.
+    """
     body = codec.encode({"pid": os.getpid(), "purpose": purpose})
-    temporary = note.with_name(f"{note.name}.{os.getpid()}.tmp")
-    with contextlib.suppress(FileNotFoundError):
+    temporary = note.with_name(f"{note.name}.tmp")
+    with contextlib.suppress(OSError):
         context.files.remove(temporary)
-    context.files.write_new(temporary, body, mode=0o600, sync=False)
-    context.files.replace(temporary, note)
+    with contextlib.suppress(OSError):
+        context.files.write_new(temporary, body, mode=0o600, sync=False)
+        context.files.replace(temporary, note)
 
 
 def _holder_text(context: Context, note: Path) -> str:

@@ -16,6 +16,7 @@ from lifeboat_daemon.seen import Known, StatKey
 
 VERSION = 4
 _LARGEST = 2**63 - 1
+_NOT_ITS_FAULT = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 _TABLES = """
 create table fact(key text primary key, value text not null) without rowid;
 create table seen(native blob primary key, path text not null, size not null, mtime_ns not null, ctime_ns not null,
@@ -44,10 +45,13 @@ class StateDb:
 
     @classmethod
     def open(cls, path: Path, vault_id: str) -> StateDb:
-        """Open, or make anew what cannot be used. Raises OSError when even that fails."""
+        """Open, or make anew what cannot be used. Raises OSError or sqlite3.Error when even that fails, and when the
+        file is in use or its disk is full: then nothing is wrong with it."""
         try:
             return cls._connect(path, vault_id)
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_ITS_FAULT:
+                raise
             throw_away(path)
             return cls._connect(path, vault_id)
 
@@ -63,7 +67,7 @@ class StateDb:
             state = cls(connection, path)
             if connection.execute("pragma user_version").fetchone()[0] == 0:
                 state._create(vault_id)
-            elif not state._fits(vault_id):
+            if not state._fits(vault_id):
                 raise sqlite3.DatabaseError("of another version or vault")
         except BaseException:
             connection.close()
@@ -71,8 +75,13 @@ class StateDb:
         return state
 
     def _create(self, vault_id: str) -> None:
-        self.connection.executescript(f"begin;{_TABLES}pragma user_version={VERSION};commit;")
-        self.put("vault", vault_id)
+        """All at once: another process may open the same new file."""
+        with self.transaction():
+            if self.connection.execute("pragma user_version").fetchone()[0] == 0:
+                for statement in _TABLES.split(";")[:-1]:
+                    self.connection.execute(statement)
+                self.put("vault", vault_id)
+                self.connection.execute(f"pragma user_version={VERSION}")
 
     def _fits(self, vault_id: str) -> bool:
         version = self.connection.execute("pragma user_version").fetchone()[0]
@@ -93,10 +102,12 @@ class StateDb:
         self.connection.execute("begin immediate")
         try:
             yield
+            self.connection.execute("commit")
         except BaseException:
-            self.connection.execute("rollback")
+            # On a full disk SQLite has rolled back by itself, and a second rollback would hide the cause.
+            if self.connection.in_transaction:
+                self.connection.execute("rollback")
             raise
-        self.connection.execute("commit")
 
     def get(self, key: str) -> Any:
         """A small fact, None when it is not known."""

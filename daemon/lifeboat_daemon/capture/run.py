@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import shutil
+import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -18,11 +19,13 @@ from lifeboat_daemon.capture.installed import remember, taken_as_it_stands
 from lifeboat_daemon.capture.look import IGNORE, MOUNTS, ROOT, RULES, Look, look
 from lifeboat_daemon.capture.report import CAPTURE, CAPTURED, LAST_CAPTURE, UNCHANGED, CaptureReport
 from lifeboat_daemon.capture.secrets import DECISION as SECRETS
+from lifeboat_daemon.capture.secrets import EXPOSED
 from lifeboat_daemon.capture.session import Session
 from lifeboat_daemon.capture.work import DATABASES, Work, staging_folder
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import Busy, DiskFull, of_system, system_errors
 from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.state_db import StateDb
+from lifeboat_daemon.state_db import StateDb, throw_away
 from lifeboat_endpoint.vault import SequenceRow, Vault
 
 JsonObject = dict[str, Any]
@@ -32,14 +35,22 @@ def capture(context: Context, agent: Agent, *, kind: str = CAPTURE, full: bool =
     """Capture what changed in an agent's workspace; nothing in the workspace is written.
 
     `kind` is the kind of the sequence (capture, restore, adopt); `full` reads every file whatever its stat says.
-    Raises Busy, and what the vault, the keys and the adapter raise; what cannot be read is in the report.
+    Raises Busy, SystemRefused, DiskFull, and what the vault, the keys and the adapter raise; what cannot be read is in
+    the report.
     """
-    with (
-        agent_lock(context, agent.id, "capture"),
-        context.vault(agent.id) as vault,
-        StateDb.open(context.home.state_file(agent.id), vault.id) as db,
-        _without_collector(),
-    ):
+    with system_errors(), agent_lock(context, agent.id, "capture"), context.vault(agent.id) as vault:
+        try:
+            return _with_caches(context, agent, vault, kind, full=full)
+        except sqlite3.DatabaseError as error:
+            if isinstance(of_system(error), Busy | DiskFull):
+                raise
+            throw_away(context.home.state_file(agent.id))
+            return _with_caches(context, agent, vault, kind, full=full)
+
+
+def _with_caches(context: Context, agent: Agent, vault: Vault, kind: str, *, full: bool) -> CaptureReport:
+    """Raises sqlite3.DatabaseError when the caches are damaged: what they hold is in the vault and the workspace."""
+    with StateDb.open(context.home.state_file(agent.id), vault.id) as db, _without_collector():
         return _run(Session.begin(context, agent, vault, db, kind), full=full)
 
 
@@ -94,6 +105,10 @@ def _commit(session: Session, work: Work, lines: Iterable[lifecycle.Step]) -> Se
     report, overlay = session.report, session.overlay
     if not overlay.puts and not lines:
         return None
+    if work.cutter.exposed and session.head is not None:
+        former = session.vault.get(EXPOSED) or {}
+        found = dict.fromkeys(sorted(work.cutter.exposed), session.head.number)
+        session.vault.set(EXPOSED, former | found, kind="secrets")
     row = commit(
         session.context, session.vault, overlay, lines, kind=session.kind, time=session.now, counts=work.counts
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import os
+import sqlite3
 import sys
 from importlib.metadata import version
 
@@ -13,6 +13,7 @@ import click
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.cli.lazy import LazyGroup
 from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.errors import DiskFull, of_system
 from lifeboat_keys.hardening import no_core_dumps
 
 _HERE = "lifeboat_daemon.cli"
@@ -40,13 +41,6 @@ class UnexpectedError(LifeboatError):
     code = "unexpected"
     title = "Something went wrong that should not have"
     fix = "lifeboat doctor"
-
-
-class DiskFull(LifeboatError):
-    code = "disk_full"
-    title = "There is no space left"
-    fix = "lifeboat status"
-    retryable = True
 
 
 @click.group(cls=LazyGroup, lazy=COMMANDS, invoke_without_command=True, context_settings={"max_content_width": 110})
@@ -97,8 +91,9 @@ def _flushed(status: int) -> int:
         _silence()
     except OSError as error:
         _silence()
-        Output(as_json=False).error(DiskFull(f"the result could not be written: {error.strerror}"))
-        return DiskFull.exit_status
+        if status == 0:
+            Output(as_json=False).error(DiskFull(f"the result could not be written: {error.strerror}"))
+        return status or DiskFull.exit_status
     return status
 
 
@@ -127,12 +122,12 @@ def _ended(output: Output, arguments: list[str]) -> int:
 def _say(output: Output, error: Exception) -> int:
     if isinstance(error, LifeboatError):
         known = error
-    elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        known = DiskFull(str(error))
     elif isinstance(error, click.ClickException):
         known = UnexpectedError(error.format_message())
     elif os.environ.get("LIFEBOAT_DEBUG"):
         raise error
+    elif isinstance(error, OSError | sqlite3.Error):
+        known = of_system(error)
     else:
         known = UnexpectedError(f"{type(error).__name__}: {error} (LIFEBOAT_DEBUG=1 shows where)")
     output.error(known)
