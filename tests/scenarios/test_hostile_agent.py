@@ -47,7 +47,7 @@ def _sparse(path: Path) -> None:
 def _deep_folders(ada: Protected) -> None:
     before = os.getcwd()
     os.chdir(ada.workspace)
-    for _ in range(1000):
+    for _ in range(300):
         os.mkdir("d")
         os.chdir("d")
     os.chdir(before)
@@ -82,9 +82,7 @@ ATTACKS: dict[str, Callable[[Protected], object]] = {
     "JSON in JSON": lambda ada: ada.write_config("{a:" + "[" * 100_000 + "]" * 100_000 + "}"),
     "a number without end": lambda ada: ada.write_config("{ n: 0x" + "f" * 100_000 + "}"),
     "jobs in jobs": lambda ada: ada._write(ada.state_dir / "cron" / "jobs.json", "[" * 100_000, 0o600),
-    "a .env of secrets": lambda ada: ada.write(
-        ".env", "".join(f"K{n}_TOKEN=value-of-{n:08}\n" for n in range(9000))
-    ),
+    "a .env of secrets": lambda ada: ada.write(".env", "".join(f"K{n}_TOKEN=value-of-{n:08}\n" for n in range(9000))),
     "a quote without end": lambda ada: ada.write(".env", "B='" + "\\" * 2_000_000),
     "comments without end": lambda ada: ada.write("MEMORY.md", "<!--" * 1_000_000),
     "keys without end": lambda ada: ada.write("MEMORY.md", "-----BEGIN PRIVATE KEY-----" * 200_000),

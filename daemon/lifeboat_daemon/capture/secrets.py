@@ -29,6 +29,10 @@ DECISION = "secrets"
 """Where the vault keeps the prints: {"credentials": {id: {"path", "value", "payload"}}, "values": {print: [service,
 credential type, label]}}."""
 
+EXPOSED = "exposed_secrets"
+"""Where the vault keeps which files held a secret in clear before it was known to be one: {path: last such sequence}.
+"""
+
 _TOKENS = (re.compile(rb"[^\s\"'`<>()\[\]{},;|]{16,4096}"), re.compile(rb"[A-Za-z0-9_.+/=:~@-]{16,4096}"))
 _PARTS = re.compile(rb"[A-Za-z0-9_-]{16,4096}")
 
@@ -60,6 +64,7 @@ class Cutter:
         self._documents = self._read_documents()
         self._before = codec.canonical(self.memory())
         self._print_key = b""
+        self.exposed: set[str] = set()
 
     def memory(self) -> JsonObject:
         """What the next capture has to know."""
@@ -108,6 +113,8 @@ class Cutter:
     def _cut_found(
         self, path: str, data: bytes, own: list[tuple[Secret, Kind]], known: list[Known]
     ) -> tuple[bytes, list[JsonObject]]:
+        if known and self._stood_in_clear(path):
+            self.exposed.add(path)
         values = {secret.value: kind for secret, kind in own}
         for found in known:
             values.setdefault(found.value, self._kind_of_known(found.value))
@@ -122,6 +129,11 @@ class Cutter:
                 self._seal(path, credential_id, values[value], payload)
         self._keep_only(path, set(spelled))
         return parts.data, parts.cuts
+
+    def _stood_in_clear(self, path: str) -> bool:
+        """Whether the head has a known value in this file: it became known since."""
+        old = self._overlay.old_body(path)
+        return old is not None and (bool(self._search.spans(old)) or any(True for _ in self._remembered(old)))
 
     def release(self, path: str) -> None:
         """The file is gone, or holds no secret any more."""

@@ -86,6 +86,11 @@ class Tree:
             rest = {name: one for name, one in scan.found.items() if name not in suspects}
             self._read_all(rest, known)
 
+    @property
+    def reads_everything(self) -> bool:
+        """Whether a secret that may stand anywhere, or the lack of a cache, has every file read."""
+        return self._everything
+
     def _read_all(self, suspects: dict[str, Found], known: dict[str, Known]) -> bool:
         """Read and put files; True when a secret that was not known before turned up, which may stand anywhere.
 

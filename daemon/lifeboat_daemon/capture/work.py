@@ -90,7 +90,7 @@ class Work:
             return
         try:
             stats = self._database_stats(transcripts=transcripts)
-            if self._seen.trusted and stats == self._session.db.get(DATABASES):
+            if not self.tree.reads_everything and stats == self._session.db.get(DATABASES):
                 return
             tables = self._tables(transcripts=transcripts)
         except (AdapterError, sqlite3.Error, OSError) as error:

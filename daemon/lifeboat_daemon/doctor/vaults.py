@@ -26,5 +26,8 @@ def _vault(context: Context, agent: Agent) -> Iterator[Finding]:
     for finding in found.findings:
         fix = f"lifeboat restore {agent.name} --at SEQ, a sequence that lifeboat verify {agent.name} --at SEQ accepts"
         yield Finding(Level.ERROR, agent.name, f"{finding.subject}: {finding.message}", fix)
-    if not found.findings:
+    for number in found.unsigned:
+        result = f"sequence {number}: nobody signed it, and this home signs what it keeps"
+        yield Finding(Level.ERROR, agent.name, result)
+    if not (found.findings or found.unsigned):
         yield Finding(Level.OK, agent.name, "the newest state is what was signed, and the audit chain is whole")

@@ -20,6 +20,7 @@ class DiskBlobs:
         self._folder = folder
         self._files = files
         with translated():
+            files.make_folders(folder.parent, 0o700)
             files.make_folders(folder, 0o700)
 
     def put(self, name: str, data: bytes) -> None:

@@ -1,0 +1,29 @@
+"""Secrets that became known after they were captured: cut from the newest state, in clear in older ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_daemon.agent import Agent, everyone
+from lifeboat_daemon.capture.secrets import EXPOSED
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.doctor import Finding, Level
+
+TITLE = "Secrets in older states"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    for agent in everyone(context):
+        yield from _exposed(context, agent)
+
+
+def _exposed(context: Context, agent: Agent) -> Iterator[Finding]:
+    with context.vault(agent.id) as vault:
+        found: dict[str, int] = vault.get(EXPOSED) or {}
+        kept = {row.number for row in vault.sequences()}
+    concerned = {path: last for path, last in found.items() if any(number <= last for number in kept)}
+    for path, last in sorted(concerned.items()):
+        result = f"{path} holds a secret in clear in kept sequences up to {last}: it was not known then to be one"
+        yield Finding(Level.WARNING, agent.name, result, "give the service a new secret; the old one counts as read")
+    if not concerned:
+        yield Finding(Level.OK, agent.name, "no secret is known to stand in clear in a kept sequence")
