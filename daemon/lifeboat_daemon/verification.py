@@ -3,6 +3,7 @@ is what "verified" means."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.state import State
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NothingToRestore
+from lifeboat_daemon.errors import NothingToRestore, system_errors
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import contents as contents_module
 from lifeboat_daemon.restore import inventory as inventories
@@ -31,6 +32,8 @@ from lifeboat_daemon.restore.staging import Stage
 from lifeboat_endpoint.vault import Vault
 
 LAST_VERIFIED = "last_verified"
+_ABOUT_THE_NAME = frozenset((errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ, errno.EEXIST, errno.ENOTDIR, errno.EISDIR))
+"""What this file system has against a file. Anything else (no space, I/O) says nothing about the copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ def drill(context: Context, agent: Agent, number: int | None = None, *, whole: b
 
     When nothing is wrong the sequence becomes the last verified one. Raises NothingToRestore, UnknownSequence, Busy.
     """
-    with agent_lock(context, agent.id, "verify"), context.vault(agent.id) as vault:
+    with system_errors(), agent_lock(context, agent.id, "verify"), context.vault(agent.id) as vault:
         chosen = _chosen(vault, number)
         kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
         found = [f"{finding.subject}: {finding.message}" for finding in kept.findings]
@@ -116,10 +119,12 @@ def _write_and_compare(files: FileOperations, state: Proven, items: list[tuple[P
     stage = Stage(files, state, None)
     found = []
     for path, item in items:
-        files.make_folders(path.parent)
         try:
+            files.make_folders(path.parent)
             stage.write(path, item)
         except OSError as error:
+            if error.errno not in _ABOUT_THE_NAME:
+                raise
             found.append(f"{printable(item.name)}: {error.strerror}")
     return found + [problem for path, item in items for problem in _differences(files, path, item)]
 

@@ -44,9 +44,18 @@ def roll_forward(files: FileOperations, journal: Journal) -> None:
 
 
 def roll_back(files: FileOperations, journal: Journal) -> None:
-    """Take back the moves of a journal that could not be finished. Raises OSError."""
+    """Take back whatever of a journal was done: moves, folders that went or came, times. Raises OSError."""
+    for folder in reversed(journal.drop):
+        _make(files, folder)
     for move in reversed(journal.moves):
         _retreat(files, move)
+    for path in journal.fresh:
+        _drop(files, to_path(path))
+    for time in journal.times:
+        _settle(files, Time(time.path, time.old_ns, time.new_ns))
+    for folder in journal.drop:
+        _make(files, folder)
+    _flush(files, journal)
 
 
 def _rename_whole(files: FileOperations, tree: Path, target: Path) -> None:

@@ -8,7 +8,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ConsentNeeded, NamesDoNotFit, RestoreFailed, UnsignedState
+from lifeboat_daemon.errors import ConsentNeeded, NamesDoNotFit, RestoreFailed, UnsignedState, system_errors
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves, report, runtime_steps
@@ -16,7 +16,7 @@ from lifeboat_daemon.restore.assemble import Assembled, assemble
 from lifeboat_daemon.restore.capturing import capture_for_safety
 from lifeboat_daemon.restore.decide import Action
 from lifeboat_daemon.restore.finish import finish, put_away
-from lifeboat_daemon.restore.journal import MOVING, Journal, to_path
+from lifeboat_daemon.restore.journal import MOVING, STAGING, Journal, to_path
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.staging import Stage
@@ -27,12 +27,13 @@ def run(context: Context, plan: Plan) -> RestoreReport:
     """Do what a plan says, all of it or nothing.
 
     Raises UnsignedState, ConsentNeeded, NamesDoNotFit (exit 3, nothing written), SignatureError, TargetChanged,
-    RestoreFailed (everything as it was), Busy.
+    RestoreFailed (everything as it was), Busy; SystemRefused or DiskFull when the system stopped it before the first
+    move, or after the last one (then the next command does what is left).
     """
     check_guards(plan)
     if plan.options.dry_run:
         return report.draft(plan, context.now())
-    with agent_lock(context, plan.agent_id, "restore"):
+    with system_errors(), agent_lock(context, plan.agent_id, "restore"):
         steps.reached(Step.RESTORE_PLANNED)
         drafted = report.draft(plan, context.now(), adopted=plan.options.adopt and plan.agent is not None)
         drafted = _with_safety(context, plan, drafted)
@@ -140,8 +141,10 @@ def carry_out(context: Context, journal: Journal) -> None:
 
 
 def _take_back(context: Context, journal: Journal, error: OSError) -> None:
+    """From here on nothing is rolled forward any more: the staged files may go one by one."""
     try:
         moves.roll_back(context.files, journal)
+        journals.write(context.files, journals.path_of(context.home, journal.id), replace(journal, phase=STAGING))
     except OSError as second:
         raise RestoreFailed(
             f"{error}; putting everything back failed too ({second}); the next command goes on with it"

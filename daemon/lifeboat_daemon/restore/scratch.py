@@ -3,11 +3,15 @@ which others can read."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+
+import psutil
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import moves
@@ -18,11 +22,11 @@ _STAMP = "%Y%m%dT%H%M%S"
 
 @contextmanager
 def scratch_folder(context: Context, purpose: str) -> Iterator[Path]:
-    """An empty 0700 folder that is removed afterwards. Those a crash left behind more than a day ago go too."""
+    """An empty 0700 folder that is removed afterwards. Those that processes which ended left behind go too."""
     parent = context.home.restore_folder / "tmp"
     context.files.make_folders(parent, 0o700)
     _remove_old(context, parent)
-    folder = parent / f"{context.clock.now():{_STAMP}}-{purpose}-{secrets.token_hex(4)}"
+    folder = parent / f"{context.clock.now():{_STAMP}}-{purpose}-{secrets.token_hex(4)}-{os.getpid()}"
     context.files.make_folders(folder, 0o700)
     try:
         yield folder
@@ -31,7 +35,15 @@ def scratch_folder(context: Context, purpose: str) -> Iterator[Path]:
 
 
 def _remove_old(context: Context, parent: Path) -> None:
+    """Of two processes that find the same folder, one may find it gone half-way: then the other is at it."""
     limit = f"{context.clock.now() - _LEFT_BEHIND_AFTER:{_STAMP}}"
     for entry in context.files.scan(parent):
-        if entry.name < limit:
-            moves.remove_tree(context.files, Path(entry.path))
+        if entry.name < limit or not _is_used(entry.name):
+            with contextlib.suppress(FileNotFoundError):
+                moves.remove_tree(context.files, Path(entry.path))
+
+
+def _is_used(name: str) -> bool:
+    """Whether the process that made a scratch folder still runs, or another one under its number."""
+    pid = name.rpartition("-")[2]
+    return pid.isdecimal() and psutil.pid_exists(int(pid))

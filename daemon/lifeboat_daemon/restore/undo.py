@@ -14,7 +14,7 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NothingToUndo, TargetChanged
+from lifeboat_daemon.errors import NothingToUndo, TargetChanged, system_errors
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves, target
@@ -33,7 +33,7 @@ def undo(context: Context, agent: Agent | None = None, *, force: bool = False) -
     where they are kept for seven days more).
     """
     agent = agent or _last_restored(context)
-    with agent_lock(context, agent.id, "undo"):
+    with system_errors(), agent_lock(context, agent.id, "undo"):
         last = last_restore(context, agent)
         if not force:
             check_untouched(context.files, last)
