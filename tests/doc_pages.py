@@ -19,6 +19,7 @@ from types import ModuleType
 import click
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.cli import examples
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -38,7 +39,7 @@ Progress, notes and warnings go to standard error.
 | `1` | failed, or, where a command checks something, not as it should be |
 | `2` | the command was not understood |
 | `3` | refused by a guard: nothing was done |
-| `130` | stopped by Ctrl-C |
+| `130` | stopped by Ctrl-C, or by a no to a question |
 
 Without a command, `lifeboat` shows the status.
 """
@@ -94,6 +95,9 @@ def _command_section(words: str, command: click.Command) -> str:
         lines += ["| option | what it does |", "|---|---|"]
         lines += [_option_row(item, context) for item in options]
         lines.append("")
+    shown = examples.listed(command.epilog)
+    if shown:
+        lines += ["```console", *(f"$ {example}" for example in shown), "```", ""]
     return "\n".join(lines)
 
 

@@ -29,6 +29,7 @@ LifeboatError
     |   +-- NothingToRestore    nothing is kept, or nothing fits what was asked for
     +-- ExchangeError
     |   +-- FileExists          the file to be written is there already
+    |   +-- NothingToExport     nothing changed since the sequence that a delta would start from
     +-- RecordError
         +-- UnknownRecord       no record has this id
 """
@@ -242,3 +243,10 @@ class FileExists(ExchangeError):
     code = "file_exists"
     title = "The file is there already"
     exit_status = 3
+
+
+class NothingToExport(ExchangeError):
+    """A delta from a sequence to itself would hold nothing and could not be applied."""
+
+    code = "nothing_to_export"
+    title = "There is nothing to write"

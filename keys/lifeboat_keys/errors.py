@@ -91,4 +91,4 @@ class UnknownSealing(UnsealError):
 class SignedByAnother(SignatureError):
     code = "signed_by_another"
     title = "This state was signed under another user's key"
-    fix = "lifeboat doctor"
+    fix = "add --accept-unsigned if you know where it comes from"

@@ -18,7 +18,17 @@ from lifeboat_daemon import agent as agents
 from lifeboat_daemon.demo.tree import differences, files_holding, read_tree
 from lifeboat_daemon.demo.workspace import FAKE_KEY
 from lifeboat_daemon.errors import ConsentNeeded, NothingToUndo, RestoreFailed, TargetChanged, TargetRefused
-from lifeboat_daemon.restore import Action, RestoreOptions, opened_plan, plan_lines, recover, restore, run, undo
+from lifeboat_daemon.restore import (
+    Action,
+    RestoreOptions,
+    diff_lines,
+    opened_plan,
+    plan_lines,
+    recover,
+    restore,
+    run,
+    undo,
+)
 from lifeboat_daemon.restore import target as targets
 from lifeboat_daemon.restore.options import RestoreOptions as Options
 
@@ -302,7 +312,7 @@ def test_secrets_come_back_only_with_the_key_and_the_wish(ada: Harbour) -> None:
 
 def test_a_plan_says_what_would_happen_line_by_line(ada: Harbour) -> None:
     with opened_plan(ada.context, ada.agent, None, RestoreOptions(at=0)) as made:
-        text = "\n".join(plan_lines(made))
+        text = "\n".join((*plan_lines(made), *diff_lines(made)))
         document = made.to_json()
     assert "overwrite" in text
     assert "--- a/MEMORY.md" in text

@@ -10,6 +10,7 @@ import click
 from lifeboat_daemon import agents as registry
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.report import CaptureReport
+from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, RUNTIME
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, confirm, session_command
@@ -24,7 +25,7 @@ FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 @click.group()
 def agents() -> None:
-    """Agents: find and protect them, see what is kept, move, copy, pause."""
+    """Agents: find, protect, look into, move, copy, pause."""
 
 
 def _document(agent: Agent) -> dict[str, Any]:
@@ -66,7 +67,10 @@ def _protected(found: dict[str, Any]) -> str:
     return "no" if known is None else "yes" if known == found["name"] else f"as {known}"
 
 
-@agents.command()
+@agents.command(
+    short_help="Protect the agent in FOLDER and capture it at once.",
+    epilog=examples("lifeboat agents add ~/.openclaw/workspace", "lifeboat agents add ~/agents/ada --name ada"),
+)
 @click.argument("folder", type=FOLDER)
 @click.option("--runtime", type=RUNTIME, help="The runtime, where it is not recognised.")
 @click.option("--name", help="What to call the agent; its own name when this is not given.")
@@ -142,7 +146,7 @@ def _until(timestamp: str) -> str:
     return time_text(timestamp).replace(" ", NO_BREAK)
 
 
-@agents.command()
+@agents.command(epilog=examples("lifeboat agents show Juniper --left-out"))
 @click.argument("agent", type=AGENT)
 @click.option("--left-out", is_flag=True, help="Only what is not kept.")
 @session_command
@@ -169,7 +173,7 @@ def _size(one: Kept) -> str:
     return size_text(one.size).replace(" ", NO_BREAK) if one.size else ""
 
 
-@agents.command()
+@agents.command(short_help="What was removed may go: it was no accident.")
 @click.argument("agent", type=AGENT)
 @session_command
 def accept(session: Session, agent: str) -> None:
@@ -184,7 +188,10 @@ def accept(session: Session, agent: str) -> None:
     session.output.document({**_document(found), "was_held": was_held}, lambda: session.output.line(said))
 
 
-@agents.command()
+@agents.command(
+    short_help="The agent lives in FOLDER from now on.",
+    epilog=examples("mv ~/.openclaw/workspace ~/juniper", "lifeboat agents move Juniper ~/juniper"),
+)
 @click.argument("agent", type=AGENT)
 @click.argument("folder", type=FOLDER)
 @session_command
@@ -194,7 +201,12 @@ def move(session: Session, agent: str, folder: Path) -> None:
     _say_captured(session, moved, report)
 
 
-@agents.command()
+@agents.command(
+    short_help="Protect a copy of an agent's workspace as a new agent.",
+    epilog=examples(
+        "cp -a ~/.openclaw/workspace ~/juniper-two", "lifeboat agents clone Juniper ~/juniper-two --name Pine"
+    ),
+)
 @click.argument("agent", type=AGENT)
 @click.argument("folder", type=FOLDER)
 @click.option("--name", help="What to call the new agent.")
@@ -251,7 +263,7 @@ def remove(session: Session, agent: str, yes: bool) -> None:
     session.output.document({**_document(found), "vault": str(kept)}, text)
 
 
-@agents.command()
+@agents.command(epilog=examples("lifeboat agents pause Juniper --hours 2"))
 @click.argument("agent", type=AGENT)
 @click.option("--hours", type=click.FloatRange(min=0, min_open=True), help="For so long; else until it is resumed.")
 @session_command
@@ -264,7 +276,7 @@ def pause(session: Session, agent: str, hours: float | None) -> None:
     session.output.document(document, lambda: session.output.line(said))
 
 
-@agents.command()
+@agents.command(short_help="Go on capturing an agent.")
 @click.argument("agent", type=AGENT)
 @session_command
 def resume(session: Session, agent: str) -> None:

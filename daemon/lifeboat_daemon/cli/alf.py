@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from lifeboat_alf.state import Changes, State
+from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import COUNT, RUNTIME
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, session_command
@@ -25,7 +26,7 @@ def alf() -> None:
     """Archives and deltas of the Agent Life Format."""
 
 
-@alf.command()
+@alf.command(short_help="Check a snapshot or a delta.", epilog=examples("lifeboat alf validate juniper.alf"))
 @click.argument("file", type=FILE)
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @session_command
@@ -44,7 +45,7 @@ def validate(session: Session, file: Path, strict: bool) -> int:
     return 0 if found.ok else 1
 
 
-@alf.command()
+@alf.command(epilog=examples("lifeboat alf show juniper.alf"))
 @click.argument("file", type=FILE)
 @session_command
 def show(session: Session, file: Path) -> None:
@@ -53,8 +54,6 @@ def show(session: Session, file: Path) -> None:
 
     def text() -> None:
         session.output.table(("field", "value"), _rows(document))
-        for warning in document.get("warnings", []):
-            session.output.warn(warning)
 
     session.output.document(document, text)
 
@@ -65,7 +64,7 @@ def _rows(document: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _is_nested(value: object) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and not all(isinstance(item, str) for item in value))
+    return isinstance(value, dict) or (isinstance(value, list) and not (value and isinstance(value[0], str)))
 
 
 def _cell(key: str, value: Any) -> str:
@@ -113,7 +112,7 @@ def _is_delta(file: Path) -> bool:
         return layout.DELTA_MANIFEST in archive
 
 
-@alf.command("diff")
+@alf.command("diff", epilog=examples("lifeboat alf diff monday.alf tuesday.alf"))
 @click.argument("first", type=FILE)
 @click.argument("second", type=FILE)
 @session_command
@@ -152,12 +151,15 @@ def _states(*files: Path) -> Iterator[tuple[State, ...]]:
 
     for file in files:
         if _is_delta(file):
-            raise click.UsageError(f"{file} is a delta; make a snapshot of it first: lifeboat alf apply")
+            raise click.UsageError(f"{file} is a delta. Make a snapshot with it first: lifeboat alf apply")
     with ExitStack() as stack:
         yield tuple(stack.enter_context(SnapshotReader(file)) for file in files)
 
 
-@alf.command()
+@alf.command(
+    short_help="Apply deltas to a snapshot.",
+    epilog=examples("lifeboat alf apply monday.alf tuesday.alf-delta -o tuesday.alf"),
+)
 @click.argument("snapshot", type=FILE)
 @click.argument("deltas", type=FILE, nargs=-1, required=True)
 @click.option("-o", "--output", "target", type=NEW_FILE, required=True, help="The snapshot to write.")
@@ -182,7 +184,13 @@ def apply(session: Session, snapshot: Path, deltas: tuple[Path, ...], target: Pa
     session.output.document(document, lambda: session.output.line(f"{target}: the agent at sequence {number}"))
 
 
-@alf.command()
+@alf.command(
+    short_help="Remove memories for good and write a new file.",
+    epilog=examples(
+        "lifeboat alf purge juniper.alf --record ID --dry-run",
+        "lifeboat alf purge juniper.alf --record ID -o without.alf",
+    ),
+)
 @click.argument("file", type=FILE)
 @click.option("--record", "records", multiple=True, required=True, help="A record's id; may be given often.")
 @click.option("-o", "--output", "target", type=NEW_FILE, help="The purged snapshot to write.")
@@ -240,7 +248,13 @@ def _print_audit(output: Output, audit: dict[str, Any], target: Path | None, *, 
     output.table(("field", "value"), _rows(audit))
 
 
-@alf.command()
+@alf.command(
+    short_help="Write an agent, or its changes, as one file.",
+    epilog=examples(
+        "lifeboat alf export openclaw ~/.openclaw/workspace -o juniper.alf",
+        "lifeboat alf export openclaw ~/.openclaw/workspace --since 3 -o changes.alf-delta",
+    ),
+)
 @click.argument("runtime", type=RUNTIME)
 @click.argument("folder", type=FOLDER)
 @click.option("-o", "--output", "target", type=NEW_FILE, required=True, help="The file to write.")
@@ -298,7 +312,14 @@ def export(
     session.output.document(document, text)
 
 
-@alf.command("import")
+@alf.command(
+    "import",
+    short_help="Write an archive's agent into a workspace.",
+    epilog=examples(
+        "lifeboat alf import juniper.alf --to ~/juniper --dry-run",
+        "lifeboat alf import juniper.alf --delta changes.alf-delta --to ~/juniper",
+    ),
+)
 @click.argument("file", type=FILE)
 @click.option("--to", "target", type=click.Path(file_okay=False, path_type=Path), required=True, help="The workspace.")
 @click.option("--delta", "deltas", type=FILE, multiple=True, help="A delta on top of it; may be given often, in order.")
@@ -322,7 +343,7 @@ def import_file(
     from lifeboat_daemon.cli.restore import print_report
 
     if _is_delta(file):
-        raise click.UsageError(f"{file} is a delta; import the snapshot before it: FILE --delta {file}")
+        raise click.UsageError(f"{file} is a delta. Import the snapshot that it goes on top of, with --delta {file}")
     with session.output.progress("Importing"):
         report = exchange.import_(session.context, file, target, runtime, deltas=deltas, **flags).to_json()
 

@@ -6,6 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import json_wanted
 
@@ -16,7 +17,12 @@ class UnknownShell(LifeboatError):
     fix = "lifeboat completion bash"
 
 
-@click.command()
+@click.command(
+    short_help="Complete commands and names in bash, zsh or fish.",
+    epilog=examples(
+        'eval "$(lifeboat completion bash)"', "lifeboat completion fish > ~/.config/fish/completions/lifeboat.fish"
+    ),
+)
 @click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def completion(shell: str, as_json: bool) -> None:

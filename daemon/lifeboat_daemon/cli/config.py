@@ -7,6 +7,7 @@ import click
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import config as settings
 from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, SETTING
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.config import Value
@@ -51,7 +52,14 @@ def get_setting(session: Session, name: str, agent: str | None) -> None:
     session.output.document(_document(value), lambda: session.output.line(_written(value)))
 
 
-@config.command("set")
+@config.command(
+    "set",
+    epilog=examples(
+        "lifeboat config set cadence 5m",
+        "lifeboat config set transcripts true --agent Juniper",
+        "lifeboat config set cadence --default",
+    ),
+)
 @click.argument("name", type=SETTING)
 @click.argument("value", required=False)
 @click.option("--agent", type=AGENT, help="Only for this agent.")

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import click
 
+from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import json_wanted
 from lifeboat_daemon.words import count_text
 
 
-@click.command()
+@click.command(
+    short_help="See it work, on an invented agent.", epilog=examples("lifeboat demo", "lifeboat demo --keep /tmp/look")
+)
 @click.option("--keep", type=click.Path(path_type=Path), help="Use this new folder and leave it for a look.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def demo(keep: Path | None, as_json: bool) -> int:

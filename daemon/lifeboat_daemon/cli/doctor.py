@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.words import count_text
 
 _STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
 
 
-@click.command()
+@click.command(epilog=examples("lifeboat doctor"))
 @click.option("--trust-clock", is_flag=True, help="The clock is right, although it does not follow from before.")
 @session_command
 def doctor(session: Session, trust_clock: bool) -> int:

@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from lifeboat_daemon import agent as agents
+from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, COUNT, MOMENT
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.words import NO_BREAK, change_groups, count_text, size_text, time_text
 
 
-@click.command()
+@click.command(epilog=examples("lifeboat timeline Juniper --limit 10"))
 @click.argument("agent", type=AGENT)
 @click.option("--limit", type=COUNT, help="Only so many, the newest.")
 @session_command
@@ -56,7 +57,15 @@ def changes_text(counts: dict[str, Any]) -> str:
     return "; ".join(change_groups(counts.get("records", {}), counts.get("raw", {}))) or "details"
 
 
-@click.command()
+@click.command(
+    short_help="What changed between two moments.",
+    epilog=examples(
+        "lifeboat diff Juniper",
+        "lifeboat diff Juniper 3",
+        "lifeboat diff Juniper 3 7 --names-only",
+        "lifeboat diff Juniper 2026-11-20T18:00 workspace",
+    ),
+)
 @click.argument("agent", type=AGENT)
 @click.argument("first", required=False, type=MOMENT, metavar="[FROM]")
 @click.argument("second", required=False, type=MOMENT, metavar="[TO]")
@@ -76,7 +85,9 @@ def diff(session: Session, agent: str, first: str | None, second: str | None, na
     session.output.document(document, text)
 
 
-@click.command()
+@click.command(
+    epilog=examples("lifeboat search Juniper insurance", "lifeboat search Juniper blue folder --type semantic")
+)
 @click.argument("agent", type=AGENT)
 @click.argument("words", nargs=-1, required=True)
 @click.option("--type", "memory_type", help="Only this memory type.")

@@ -44,8 +44,11 @@ def _moments(ctx: click.Context) -> Iterable[str]:
     from lifeboat_daemon import agent
     from lifeboat_daemon.context import Context
 
+    named = ctx.params.get("agent") or next(iter(ctx.args), None)
+    if named is None:
+        return []
     context = Context.open()
-    with context.vault(agent.find(context, ctx.params["agent"]).id) as vault:
+    with context.vault(agent.find(context, named).id) as vault:
         return [str(row.number) for row in vault.sequences()][::-1]
 
 

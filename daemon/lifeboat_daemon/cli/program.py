@@ -130,7 +130,11 @@ def _say(output: Output, error: Exception) -> int:
         known = of_system(error)
     else:
         known = UnexpectedError(f"{type(error).__name__}: {error} (LIFEBOAT_DEBUG=1 shows where)")
-    output.error(known)
+    try:
+        output.error(known)
+    except OSError:
+        _silence()
+        Output(as_json=False).error(known)
     return known.exit_status
 
 

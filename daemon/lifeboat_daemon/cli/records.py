@@ -10,6 +10,7 @@ import click
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import records as memories
 from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.context import Context
@@ -21,10 +22,10 @@ Change = Callable[[Context, Agent, tuple[str, ...]], SequenceRow | None]
 
 @click.group()
 def records() -> None:
-    """Single memories: look at them, forget them, bring them back, pin them."""
+    """Single memories: show, forget, bring back, pin."""
 
 
-@records.command()
+@records.command(epilog=examples("lifeboat search Juniper insurance", "lifeboat records show Juniper ID"))
 @click.argument("agent", type=AGENT)
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @session_command
@@ -51,7 +52,7 @@ def _change(session: Session, agent: str, ids: tuple[str, ...], change: Change, 
     session.output.document(document, lambda: session.output.line(said))
 
 
-@records.command()
+@records.command(epilog=examples("lifeboat search Juniper insurance", "lifeboat records forget Juniper ID"))
 @click.argument("agent", type=AGENT)
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @session_command

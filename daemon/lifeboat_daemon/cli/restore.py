@@ -10,13 +10,22 @@ from typing import Any
 import click
 
 from lifeboat_daemon import agent as agents
+from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, MOMENT, RUNTIME
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, may_ask, session_command
 from lifeboat_daemon.words import argument, count_text
 
 
-@click.command()
+@click.command(
+    short_help="Bring an agent back, as it is or as it was.",
+    epilog=examples(
+        "lifeboat restore Juniper --dry-run",
+        "lifeboat restore Juniper --at 3 --path MEMORY.md",
+        "lifeboat restore Juniper --at 2026-11-20T18:00 --to ~/juniper-as-it-was",
+        "lifeboat restore Juniper --with-credentials",
+    ),
+)
 @click.argument("agent", type=AGENT)
 @click.option("--to", "target", type=click.Path(file_okay=False, path_type=Path), help="Another folder; else in place.")
 @click.option("--at", type=MOMENT, metavar="SEQ|TIME", help="A sequence, or a time (the last sequence until then).")
@@ -53,9 +62,11 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
 
 
 def _print_plan(output: Output, plan: Any) -> None:
-    from lifeboat_daemon.restore import plan_lines
+    from lifeboat_daemon.restore import diff_lines, plan_lines
 
     for line in plan_lines(plan):
+        output.line(line)
+    for line in diff_lines(plan):
         output.verbatim(line)
 
 
@@ -69,9 +80,9 @@ def print_report(
     output.line(f"Files: {said}.")
     is_whole = report["kind"] != "undo" and not globs
     if is_whole:
-        output.line(f"{count_text(report['records']['restored'], 'memory', 'memories')} in them.")
+        output.line(f"Memories: {report['records']['restored']}.")
     if report["kind"] != "undo" and report["credentials"]["injected"]:
-        output.line(f"{count_text(report['credentials']['injected'], 'credential')} in place.")
+        output.line(f"Credentials: {report['credentials']['injected']} in their places.")
     for warning in report["warnings"]:
         output.warn(warning)
     for missing in report.get("capabilities_missing", []):
@@ -104,7 +115,7 @@ def _next(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "Take it back", f"lifeboat undo {name}"
 
 
-@click.command()
+@click.command(epilog=examples("lifeboat undo Juniper"))
 @click.argument("agent", required=False, type=AGENT)
 @click.option("--force", is_flag=True, help="Also when files changed since the restore.")
 @session_command
@@ -117,7 +128,10 @@ def undo(session: Session, agent: str | None, force: bool) -> None:
     session.output.document(report, lambda: print_report(session.output, report))
 
 
-@click.command()
+@click.command(
+    short_help="Try the copy out: restore it aside, compare every byte.",
+    epilog=examples("lifeboat verify Juniper", "lifeboat verify Juniper --at 3"),
+)
 @click.argument("agent", type=AGENT)
 @click.option("--at", type=MOMENT, metavar="SEQ|TIME", help="A sequence or a time instead of the newest.")
 @click.option("--whole", is_flag=True, help="Every kept sequence, not only the one that is tried out.")

@@ -9,13 +9,14 @@ import click
 
 from lifeboat_alf import times
 from lifeboat_daemon import agent as agents
+from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.status import AgentStatus, Status, of_agent, verdict
 from lifeboat_daemon.status import status as status_of
 from lifeboat_daemon.words import NO_BREAK, age_text, argument
 
 
-@click.command()
+@click.command(epilog=examples("lifeboat status", "lifeboat status Juniper --check"))
 @click.argument("agent", required=False)
 @click.option("--check", is_flag=True, help="Exit with 1 when something needs you.")
 @session_command

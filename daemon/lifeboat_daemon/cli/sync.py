@@ -13,6 +13,7 @@ from lifeboat_daemon import clock_trust, retention
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.report import ROOT_MISSING, CaptureReport
 from lifeboat_daemon.capture.run import capture
+from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, session_command
@@ -27,7 +28,10 @@ _LISTS = {
 }
 
 
-@click.command()
+@click.command(
+    short_help="Capture what changed, of every agent or of those named.",
+    epilog=examples("lifeboat sync", "lifeboat sync Juniper"),
+)
 @click.argument("names", metavar="[AGENT]...", nargs=-1, type=AGENT)
 @session_command
 def sync(session: Session, names: tuple[str, ...]) -> int:

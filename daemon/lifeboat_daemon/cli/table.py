@@ -10,8 +10,12 @@ from rich.cells import cell_len
 from lifeboat_daemon.words import NO_BREAK
 
 GAP = "  "
-_PIECES = re.compile(r"[^ /]*/+|[^ /]+ *| +")
-"""What is not torn apart in a cell: a word, or a part of a path with its slash."""
+LEAST = 14
+"""No column gives more than leaves it this wide, unless it is narrow anyway."""
+_COARSE = re.compile(r"[^ /]*/+|[^ /]+ *| +")
+"""What is torn apart last in a cell: a word, or a part of a path with its slash."""
+_FINE = re.compile(r"[^ /._-]*[/._-]+|[^ /._-]+ *| +")
+"""The same for a column that still does not fit: also between the parts of a file name."""
 
 
 def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]], width: int | None) -> list[str]:
@@ -19,16 +23,22 @@ def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]], width: in
     cells = [list(columns), *(list(row) for row in rows)]
     widths = [max(cell_len(row[number]) for row in cells) for number in range(len(columns))]
     if width is not None:
-        floors = [max(_floor(row[number]) for row in cells) for number in range(len(columns))]
-        widths = _shrunk(widths, floors, width - len(GAP) * (len(columns) - 1))
+        widths = _fitted(cells, widths, width - len(GAP) * (len(columns) - 1))
     lines = []
     for row in cells:
         lines += _row(row, widths)
     return [line.replace(NO_BREAK, " ") for line in lines]
 
 
-def _floor(text: str) -> int:
-    return max((cell_len(piece.rstrip(" ")) for piece in _PIECES.findall(text)), default=0)
+def _fitted(cells: Sequence[Sequence[str]], widths: list[int], room: int) -> list[int]:
+    for pieces in (_COARSE, _FINE):
+        floors = [max(_longest(row[number], pieces) for row in cells) for number in range(len(widths))]
+        widths = _shrunk(widths, [max(floor, LEAST) for floor in floors], room)
+    return _shrunk(widths, [LEAST] * len(widths), room)
+
+
+def _longest(text: str, pieces: re.Pattern[str]) -> int:
+    return max((cell_len(piece.rstrip(" ")) for piece in pieces.findall(text)), default=0)
 
 
 def _shrunk(widths: list[int], floors: list[int], room: int) -> list[int]:
@@ -53,7 +63,20 @@ def _row(row: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def _broken(text: str, width: int) -> list[str]:
-    return _filled(_PIECES.findall(text), width) or [""]
+    pieces = _COARSE.findall(text)
+    if _longest(text, _COARSE) > width:
+        pieces = [part for piece in _FINE.findall(text) for part in _cut(piece, width)]
+    return _filled(pieces, width) or [""]
+
+
+def _cut(piece: str, width: int) -> list[str]:
+    """A piece that is longer than a line, in lines."""
+    parts = [""]
+    for letter in piece:
+        if cell_len(parts[-1] + letter.rstrip(" ")) > width:
+            parts.append("")
+        parts[-1] += letter
+    return parts
 
 
 def _filled(pieces: Iterable[str], width: int) -> list[str]:

@@ -22,7 +22,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.report import ROOT_MISSING
 from lifeboat_daemon.capture.run import capture, capture_into
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ExchangeError, NothingToRestore
+from lifeboat_daemon.errors import ExchangeError, NothingToExport, NothingToRestore
 from lifeboat_daemon.exchange.new_file import new_file, refuse_existing
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import target
@@ -66,7 +66,7 @@ def export(
     """Write the agent in `folder` as a snapshot, or as the delta since a sequence.
 
     A known workspace keeps its ids and history; an unknown one is read as if it were protected now. Raises
-    FileExists, ExchangeError, NotAWorkspace, UnknownSequence.
+    FileExists, ExchangeError, NothingToExport, NotAWorkspace, UnknownSequence.
     """
     refuse_existing(output, force=force)
     workspace = target.resolve(folder)
@@ -137,6 +137,8 @@ def _write(
 ) -> ExportReport:
     state = vault.state()
     number = state.sequence.number
+    if since == number:
+        raise NothingToExport(f"nothing changed since sequence {number}; a snapshot of it needs no --since")
     with new_file(context.files, output, force=force) as stream:
         if since is None:
             summary: Any = write_snapshot(state, stream, keys=_keys(context, vault.agent_id), embeddings_inline=inline)

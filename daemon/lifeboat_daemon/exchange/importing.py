@@ -127,7 +127,7 @@ def _take_keys(context: Context, reader: SnapshotReader) -> list[str]:
     try:
         context.keys().import_agent(reader.keys)
     except OtherKey as error:
-        return [f"its credentials cannot be opened here: {error.message}"]
+        return [f"its credentials cannot be opened here and have to be given to the runtime again: {error.message}"]
     return []
 
 

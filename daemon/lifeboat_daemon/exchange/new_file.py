@@ -36,7 +36,7 @@ def new_file(files: FileOperations, target: Path, *, force: bool = False) -> Ite
             raise
         files.sync_folder(target.parent)
     except OSError as error:
-        raise ExchangeError(f"{target} was not written: {error}") from error
+        raise ExchangeError(f"{target} was not written: {error.strerror or error}") from error
 
 
 def refuse_existing(target: Path, *, force: bool) -> None:

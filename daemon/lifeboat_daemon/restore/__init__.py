@@ -9,7 +9,7 @@ undo     take the last restore back
 from __future__ import annotations
 
 from lifeboat_daemon.restore.decide import Action, Item
-from lifeboat_daemon.restore.diffs import diffs, plan_lines
+from lifeboat_daemon.restore.diffs import diff_lines, diffs, plan_lines
 from lifeboat_daemon.restore.finish import origin_of
 from lifeboat_daemon.restore.opening import opened_plan, restore
 from lifeboat_daemon.restore.options import RestoreOptions
@@ -25,6 +25,7 @@ __all__ = [
     "Plan",
     "RestoreOptions",
     "RestoreReport",
+    "diff_lines",
     "diffs",
     "opened_plan",
     "origin_of",

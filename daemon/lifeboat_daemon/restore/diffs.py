@@ -76,8 +76,8 @@ def _diff(files: FileOperations, plan: Plan, stage: Stage, item: Item) -> Diff |
     return unified(item.name, old, new)
 
 
-def plan_lines(plan: Plan, files: FileOperations | None = None, *, most_names: int = 50) -> Iterator[str]:
-    """A plan for people: what happens to which file, what is left out and why, and the changed lines."""
+def plan_lines(plan: Plan, *, most_names: int = 50) -> Iterator[str]:
+    """A plan for people: what happens to which file, and what is left out and why."""
     time = time_text(plan.state.sequence.time)
     yield f"Sequence {plan.sequence} of {plan.agent_name} ({time}) into"
     yield f"  {plan.target}"
@@ -90,6 +90,10 @@ def plan_lines(plan: Plan, files: FileOperations | None = None, *, most_names: i
     yield from plan.warnings
     yield from (f"could run here: {line}" for line in plan.executable)
     yield from (f"does not fit there: {printable(each.name)}: {each.reason}" for each in plan.unholdable)
+
+
+def diff_lines(plan: Plan, files: FileOperations | None = None) -> Iterator[str]:
+    """The changed lines of every text file that a plan overwrites or removes."""
     for diff in diffs(plan, files):
         yield diff.text
         if diff.cut:

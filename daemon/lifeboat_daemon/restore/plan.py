@@ -149,7 +149,7 @@ def plan(context: Context, given: State, target_folder: Path | None, options: Re
         verdict=verdict,
         agent=agent,
         agent_id=agent_id,
-        agent_name=contents_module.agent_name(state),
+        agent_name=contents_module.agent_name(state) if agent is None else agent.name,
         target=folder,
         in_place=in_place,
         is_fresh=is_fresh,
