@@ -39,6 +39,9 @@ _DERIVED = ("alf_version", "created_at", "entries", "checksum")
 DOCUMENT_FIELDS = "document_fields"
 """Key of the head: {document: unknown fields} of documents that are made when an archive is written."""
 
+_COUNTED = ("raw_sources", "raw_state", "sync", "layers", DOCUMENT_FIELDS)
+"""Fields of a head to which a manifest adds what it counts."""
+
 _MADE = ("agent", "partitions", "layers", "sync", "raw_state", DOCUMENT_FIELDS, *_DERIVED)
 
 
@@ -242,6 +245,18 @@ def check_head(head: JsonObject, *, entry: str) -> JsonObject:
     for item in partitions:
         _checked_partition(item)
     return head
+
+
+def check_head_fits(head: JsonObject, derived: JsonObject, *, entry: str) -> None:
+    """A head that stands beside a manifest says nothing else than what is derived from that: who reads the one and who
+    reads the other see the same agent. Raises BadDocument."""
+    for key, value in derived.items():
+        if key in _COUNTED:
+            continue
+        known = head.get(key)
+        fits = all(item in (known or ()) for item in value) if key == "partitions" else known == value
+        if not fits:
+            raise BadDocument(f"{key} differs from the manifest", entry=entry)
 
 
 def _check_layer(name: str, layer: JsonObject) -> None:

@@ -14,7 +14,7 @@ from lifeboat_alf.container import ArchiveReader, Limits
 from lifeboat_alf.documents import BOM, DOCUMENT_LIMIT, read_object
 from lifeboat_alf.errors import BadDocument, ChecksumMismatch, MissingEntry, SignatureError
 from lifeboat_alf.leaves import Rows
-from lifeboat_alf.manifest import check_entries, check_head, check_manifest, derive_head
+from lifeboat_alf.manifest import check_entries, check_head, check_head_fits, check_manifest, derive_head
 from lifeboat_alf.sequences import read_sequence
 from lifeboat_alf.snapshot.lines import Lines
 from lifeboat_alf.snapshot.parts import Documents, Part, join
@@ -176,8 +176,8 @@ class SnapshotReader:
         if layout.HEAD not in self._archive:
             return codec.encode_pretty(derived)
         body = self._archive.read(layout.HEAD, DOCUMENT_LIMIT)
-        if check_head(read_object(body, entry=layout.HEAD), entry=layout.HEAD)["agent"] != self.manifest["agent"]:
-            raise BadDocument("names another agent than the manifest", entry=layout.HEAD)
+        head = check_head(read_object(body, entry=layout.HEAD), entry=layout.HEAD)
+        check_head_fits(head, derived, entry=layout.HEAD)
         return body
 
     def _rows(self, partitions: dict[str, int]) -> Rows | None:
