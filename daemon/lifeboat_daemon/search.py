@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from lifeboat_alf import codec, layout, metas, records
-from lifeboat_alf.effective import in_append_order, visible_records
+from lifeboat_alf.effective import Chains, in_append_order
 from lifeboat_alf.state import Changes, Entry, Record, State
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.state_db import StateDb
+from lifeboat_endpoint.errors import UnknownSequence
 from lifeboat_endpoint.vault import Vault
 
 JsonObject = dict[str, Any]
@@ -21,8 +22,6 @@ INDEXED = "indexed"
 _ADD_MEMORY = (
     "insert into memory(id, content, origin, type, namespace, tags, identity_version) values (?, ?, ?, ?, ?, ?, ?)"
 )
-_UNINDEX = "insert into words(words, rowid, content, origin, type) values ('delete', ?, ?, ?, ?)"
-_INDEX = "insert into words(rowid, content, origin, type) values (?, ?, ?, ?)"
 _MARK = re.compile("[\ue000\ue001]")
 
 
@@ -65,11 +64,19 @@ def catch_up(db: StateDb, vault: Vault) -> None:
     if head is None or indexed == head.number:
         return
     with db.transaction():
-        if indexed is not None and any(row.number == indexed for row in vault.sequences()):
+        if indexed is not None and _is_kept(vault, indexed):
             _apply(db, vault.changes(indexed, head.number))
         else:
             _rebuild(db, vault.state())
         db.put(INDEXED, head.number)
+
+
+def _is_kept(vault: Vault, number: int) -> bool:
+    try:
+        vault.sequence(number)
+    except UnknownSequence:
+        return False
+    return True
 
 
 def _apply(db: StateDb, changes: Changes) -> None:
@@ -84,21 +91,38 @@ def _apply(db: StateDb, changes: Changes) -> None:
 
 
 def _rebuild(db: StateDb, state: State) -> None:
-    """From nothing: in bulk, the full text at the end."""
+    """From nothing, in bulk."""
+    db.empty_words()
     for table in ("memory", "successor", "artifact", "listed"):
         db.connection.execute(f"delete from {table}")
-    marked = (records.parse(item.line) for item in in_append_order(state) if b'"supersedes"' in item.line)
-    links = [(one["id"], one["supersedes"]) for one in marked if one.get("supersedes")]
-    rows = ((*link, place) for place, link in enumerate(links, start=1))
-    db.connection.executemany("insert or ignore into successor values (?, ?, ?)", rows)
-    db.connection.executemany(_ADD_MEMORY, (_row(item.record) for item in visible_records(state)))
-    db.connection.execute("insert into words(words) values ('rebuild')")
+    successors: list[JsonObject] = []
+    db.connection.executemany(_ADD_MEMORY, _visible_rows(state, successors))
+    _hide_superseded(db, successors)
     _put_artifacts(db, (entry.path for entry in state.entries(layout.ARTIFACTS)))
     _put_listed(db, state.entries(layout.RAW))
 
 
+def _visible_rows(state: State, successors: list[JsonObject]) -> Iterator[tuple[Any, ...]]:
+    """The rows of all records that are visible but for their chains; what says of chains goes into `successors`."""
+    for item in in_append_order(state):
+        record = records.parse(item.line)
+        if record.get("supersedes"):
+            successors.append({name: record[name] for name in ("id", "supersedes", "status") if name in record})
+        if records.is_visible(record):
+            yield _row(record)
+
+
+def _hide_superseded(db: StateDb, successors: list[JsonObject]) -> None:
+    rows = ((one["id"], one["supersedes"], place) for place, one in enumerate(successors, start=1))
+    db.connection.executemany("insert or ignore into successor values (?, ?, ?)", rows)
+    chains = Chains.of(successors)
+    chained = {record_id for one in successors for record_id in chains.chain_of(one["id"])}
+    hidden = ((record_id,) for record_id in chained if not chains.wins(record_id))
+    db.connection.executemany("delete from memory where id = ?", hidden)
+
+
 def _put_listed(db: StateDb, entries: Iterable[Entry]) -> None:
-    rows = ((one, entry.path) for entry in entries for one in entry.meta.get(metas.RECORDS, ()))
+    rows = sorted((one, entry.path) for entry in entries for one in entry.meta.get(metas.RECORDS, ()))
     db.connection.executemany("insert or replace into listed values (?, ?)", rows)
 
 
@@ -119,7 +143,7 @@ def _put_records(db: StateDb, changed: Iterable[Record]) -> None:
             db.connection.execute("insert or ignore into successor values (?, ?, ?)", (item.id, supersedes, place))
         _remove(db, item.id)
         if records.is_visible(record) and db.winner(item.id) == item.id:
-            _insert(db, record)
+            db.connection.execute(_ADD_MEMORY, _row(record))
 
 
 def _hide(db: StateDb, supersedes: str) -> None:
@@ -129,18 +153,7 @@ def _hide(db: StateDb, supersedes: str) -> None:
 
 
 def _remove(db: StateDb, record_id: str) -> None:
-    row = db.connection.execute(
-        "select number, content, origin, type from memory where id = ?", (record_id,)
-    ).fetchone()
-    if row is not None:
-        db.connection.execute(_UNINDEX, row)
-        db.connection.execute("delete from memory where number = ?", (row[0],))
-
-
-def _insert(db: StateDb, record: JsonObject) -> None:
-    row = _row(record)
-    made = db.connection.execute(_ADD_MEMORY, row)
-    db.connection.execute(_INDEX, (made.lastrowid, *row[1:4]))
+    db.connection.execute("delete from memory where id = ?", (record_id,))
 
 
 def _row(record: JsonObject) -> tuple[Any, ...]:
@@ -173,6 +186,7 @@ def find(db: StateDb, vault: Vault, words: str, filters: Filters, limit: int) ->
     query = quoted(words)
     if not query:
         return []
+    db.fill_words()
     conditions, values = _conditions(filters)
     rows = db.connection.execute(
         "select m.id, snippet(words, 0, char(57344), char(57345), '...', 24), m.origin, m.type, m.namespace"

@@ -14,7 +14,7 @@ from typing import Any
 from lifeboat_alf import codec
 from lifeboat_daemon.seen import Known, StatKey
 
-VERSION = 4
+VERSION = 5
 _LARGEST = 2**63 - 1
 _NOT_ITS_FAULT = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 _TABLES = """
@@ -28,12 +28,24 @@ create table listed(id text primary key, path text not null) without rowid;
 create index listed_path on listed(path);
 create table successor(id text primary key, supersedes text not null, place integer not null) without rowid;
 create index successor_of on successor(supersedes, place);
+create index successor_place on successor(place);
 create table memory(number integer primary key, id text not null unique, content text not null, origin text not null,
     type text not null, namespace text not null, tags text not null, identity_version integer);
 create index memory_origin on memory(origin);
 create virtual table words using fts5(content, origin, type, content='memory', content_rowid='number',
     tokenize="unicode61 remove_diacritics 2");
 """
+_TRIGGERS = (
+    """create trigger memory_added after insert on memory when exists (select 1 from fact where key = 'words') begin
+        insert into words(rowid, content, origin, type) values (new.number, new.content, new.origin, new.type);
+    end""",
+    """create trigger memory_gone after delete on memory when exists (select 1 from fact where key = 'words') begin
+        insert into words(words, rowid, content, origin, type)
+            values ('delete', old.number, old.content, old.origin, old.type);
+    end""",
+)
+WORDS = "words"
+"""The fact that says that the full text was filled; from then on it follows `memory` by itself."""
 
 
 class StateDb:
@@ -78,7 +90,7 @@ class StateDb:
         """All at once: another process may open the same new file."""
         with self.transaction():
             if self.connection.execute("pragma user_version").fetchone()[0] == 0:
-                for statement in _TABLES.split(";")[:-1]:
+                for statement in (*_TABLES.split(";")[:-1], *_TRIGGERS):
                     self.connection.execute(statement)
                 self.put("vault", vault_id)
                 self.connection.execute(f"pragma user_version={VERSION}")
@@ -143,6 +155,18 @@ class StateDb:
 
     def drop_large(self, path: str) -> None:
         self.connection.execute("delete from large where path = ?", (path,))
+
+    def fill_words(self) -> None:
+        """Fill the full text when somebody asks for it for the first time: no capture waits for that."""
+        if not self.get(WORDS):
+            with self.transaction():
+                self.connection.execute("insert into words(words) values ('rebuild')")
+                self.put(WORDS, True)
+
+    def empty_words(self) -> None:
+        """Before `memory` is filled in bulk."""
+        self.connection.execute("delete from fact where key = ?", (WORDS,))
+        self.connection.execute("insert into words(words) values ('delete-all')")
 
     def artifacts_named(self, name: str) -> list[str]:
         """Archive paths of the artifacts with a file name (folded)."""

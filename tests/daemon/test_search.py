@@ -9,7 +9,7 @@ from protected import MEMORY, Protected
 
 from lifeboat_daemon import search
 from lifeboat_daemon.search import Filters
-from lifeboat_daemon.state_db import throw_away
+from lifeboat_daemon.state_db import WORDS, StateDb, throw_away
 
 
 @pytest.fixture
@@ -124,3 +124,23 @@ def test_a_cache_that_is_made_again_says_the_same(ada: Protected) -> None:
     ada.capture()
     throw_away(ada.context.home.state_file(ada.agent.id))
     assert sequence_of(ada, "harbour") == 0
+
+
+def test_no_capture_waits_for_the_full_text(ada: Protected) -> None:
+    """It is filled by the first question, and goes along with every capture from then on."""
+    throw_away(ada.context.home.state_file(ada.agent.id))
+    ada.capture()
+    assert not is_filled(ada)
+    assert found(ada, "harbour") == ["MEMORY.md"]
+    ada.write("MEMORY.md", MEMORY.replace("harbour", "quay"))
+    ada.capture()
+    assert is_filled(ada)
+    assert found(ada, "harbour") == [] and found(ada, "quay") == ["MEMORY.md"]
+
+
+def is_filled(ada: Protected) -> bool:
+    with (
+        ada.context.vault(ada.agent.id) as vault,
+        StateDb.open(ada.context.home.state_file(ada.agent.id), vault.id) as db,
+    ):
+        return bool(db.get(WORDS))

@@ -70,6 +70,7 @@ def file_name(path: str) -> str:
 
 def _memories_naming(db: StateDb, path: str) -> Iterator[str]:
     """Memories of the head that name a file which is new: one question to the search index."""
+    db.fill_words()
     query = f'"{file_name(path).replace(chr(34), " ")}"'
     rows = db.connection.execute(
         "select m.id, m.content from words join memory m on m.number = words.rowid where words match ? limit ?",
