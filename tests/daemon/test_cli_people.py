@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -262,3 +263,23 @@ def test_every_command_has_a_sentence_that_fits_its_list_and_every_example_is_un
             (shown,) = (commands[name] for name in commands if f"{arguments} ".startswith(f"{name} "))
             options = {option for each in shown.params for option in each.opts}
             assert {each for each in arguments.split() if each.startswith("--")} <= options, example
+
+
+def test_an_agent_whose_whole_runtime_folder_is_lost_comes_back_with_its_configuration(isolated_home: Path) -> None:
+    state = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw")
+    cli_client.run("agents", "add", state.workspace, "--name", "ada")
+    before = (state.folder / "openclaw.json").read_bytes()
+    shutil.rmtree(state.folder)
+    report = cli_client.run("restore", "ada", "--with-credentials")
+    assert (state.folder / "openclaw.json").read_bytes() == before
+    assert "openclaw.json" not in {item["name"] for item in report["skipped"]}
+    again = cli_client.run("agents", "show", "ada")["files"]
+    assert "raw/openclaw-home/openclaw.json" in {one["path"] for one in again if one["kept"]}
+
+
+def test_a_workspace_lost_alone_finds_the_configuration_beside_it(isolated_home: Path) -> None:
+    state = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw")
+    cli_client.run("agents", "add", state.workspace, "--name", "ada")
+    shutil.rmtree(state.workspace)
+    report = cli_client.run("restore", "ada")
+    assert not any("none around this workspace" in item["reason"] for item in report["skipped"])

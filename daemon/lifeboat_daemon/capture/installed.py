@@ -15,6 +15,7 @@ from typing import Any
 from lifeboat_adapters.contract import Adapter, Installation
 from lifeboat_adapters.errors import AdapterError, NotAWorkspace
 from lifeboat_alf import layout
+from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.session import Session
 from lifeboat_endpoint.vault import SequenceRow, Vault
 
@@ -117,13 +118,18 @@ def _document(installation: Installation) -> JsonObject:
 
 
 def _known(session: Session) -> Installation | None:
-    document = session.vault.get(DECISION)
-    if session.head is None or document is None:
+    return None if session.head is None else remembered(session.vault, session.agent)
+
+
+def remembered(vault: Vault, agent: Agent) -> Installation | None:
+    """Where the runtime of a workspace was last found; None when none ever was, or `accept` said that it is none."""
+    document = vault.get(DECISION)
+    if document is None:
         return None
     config, state_dir = document["config"], document["state_dir"]
     return Installation(
-        runtime=session.agent.runtime,
-        workspace=session.agent.workspace,
+        runtime=agent.runtime,
+        workspace=agent.workspace,
         native_id=document["native_id"],
         name=document["name"],
         state_dir=None if state_dir is None else Path(state_dir),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -132,6 +133,8 @@ def plan(context: Context, given: State, target_folder: Path | None, options: Re
     filler = Filler.open(context, state) if options.with_credentials and verdict is Verdict.SIGNED else None
     is_fresh = target.is_empty(context.files, folder)
     installation = locate(context, adapter, folder)
+    if in_place and agent is not None and (installation is None or installation.state_dir is None):
+        installation = _remembered(context, agent) or installation
     removable = _removable(context, agent, adapter, contents, options) if in_place and not is_fresh else []
     rules = _rules(context, state, folder, filler, is_fresh)
     items = decide({n: w for n, w in contents.workspace.items() if options.wants(n)}, removable, rules)
@@ -204,6 +207,14 @@ def locate(context: Context, adapter: Adapter, folder: Path) -> Installation | N
     return None
 
 
+def _remembered(context: Context, agent: Agent) -> Installation | None:
+    """The runtime around an agent's own workspace as captures last found it: its folder may be lost as well."""
+    from lifeboat_daemon.capture import installed
+
+    with context.vault(agent.id) as vault:
+        return installed.remembered(vault, agent)
+
+
 def _removable(
     context: Context, agent: Agent | None, adapter: Adapter, contents: Contents, options: RestoreOptions
 ) -> Iterable[str]:
@@ -267,7 +278,8 @@ def _home_items(
     adapter: Adapter,
     options: RestoreOptions,
 ) -> list[Item]:
-    """Files of the runtime's own folder: only where there is one around the target, only where they are missing."""
+    """Files of the runtime's own folder: only where there is or was one around the target, only where they are
+    missing."""
     wanted = {name: item for name, item in contents.home.items() if options.wants(name)}
     root = _home_root(adapter, installation)
     if root is None:
@@ -287,7 +299,7 @@ def _home_root(adapter: Adapter, installation: Installation | None) -> Root | No
         return None
     prefix = layout.home_prefix(adapter.runtime)
     found = (root for root in adapter.roots(installation) if root.prefix == prefix)
-    return next((root for root in found if root.folder.is_dir()), None)
+    return next((root for root in found if root.folder.is_dir() or not os.path.lexists(root.folder)), None)
 
 
 def _belongs_to_home(name: str, root: Root, adapter: Adapter) -> bool:

@@ -51,7 +51,7 @@ def _last_restored(context: Context) -> Agent:
     for journal in journals.finished(context.home, context.files):
         if is_recent(context, journal):
             return agents.read(context, journal.agent_id)
-    raise NothingToUndo("nothing was restored in the last seven days")
+    raise NothingToUndo("no restore of the last seven days replaced anything")
 
 
 def last_restore(context: Context, agent: Agent) -> Journal:
@@ -60,7 +60,7 @@ def last_restore(context: Context, agent: Agent) -> Journal:
     for journal in journals.finished(context.home, context.files):
         if journal.agent_id == agent.id and journal.workspace == workspace and is_recent(context, journal):
             return journal
-    raise NothingToUndo(f"nothing was restored into {agent.workspace} in the last seven days")
+    raise NothingToUndo(f"no restore of the last seven days replaced anything in {agent.workspace}")
 
 
 def check_untouched(files: FileOperations, journal: Journal) -> None:
