@@ -165,17 +165,16 @@ def check_workspace(context: Context, folder: Path, *, but: str | None = None) -
     if real in _home_folders(context):
         raise WorkspaceRefused(f"{real} is a home folder; name the agent's workspace in it")
     if _nested(real, home):
-        raise WorkspaceRefused(f"{real} and the home of Lifeboat ({home}) lie in each other")
+        raise WorkspaceRefused(_overlap(real, home, f"the home of Lifeboat ({home})"))
     for agent in everyone(context):
         other = Path(os.path.realpath(agent.workspace))
         if agent.id != but and _nested(real, other):
-            raise AlreadyProtected(_overlap(real, other, agent.name))
+            raise AlreadyProtected(_overlap(real, other, f"{other}, the workspace of {agent.name}"))
 
 
-def _overlap(folder: Path, workspace: Path, name: str) -> str:
-    if folder == workspace:
-        return f"{folder} is the workspace of {name}"
-    return f"{folder} {'lies in' if workspace in folder.parents else 'holds'} {workspace}, the workspace of {name}"
+def _overlap(folder: Path, other: Path, named: str) -> str:
+    how = "is" if folder == other else "lies in" if other in folder.parents else "holds"
+    return f"{folder} {how} {named}"
 
 
 def _home_folders(context: Context) -> set[Path]:

@@ -28,7 +28,7 @@ def timeline(session: Session, agent: str, limit: int | None) -> None:
             entry["sequence"],
             time_text(entry["created_at"]).replace(" ", NO_BREAK),
             entry["kind"],
-            changes_text(entry["changes"]),
+            changes_text(entry["changes"]) if entry["kind"] != "import" else "a whole archive",
             size_text(entry["bytes"]).replace(" ", NO_BREAK),
             ", ".join(filter(None, (entry["label"], *entry["pins"]))),
         )
