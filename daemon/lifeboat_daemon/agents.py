@@ -11,6 +11,7 @@ from lifeboat_adapters.contract import FoundAgent
 from lifeboat_alf import ids, times
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon import agent as agent_files
+from lifeboat_daemon import leftovers
 from lifeboat_daemon.agent import Agent, everyone, find, read, save, write_setting
 from lifeboat_daemon.capture import guard, installed
 from lifeboat_daemon.capture.look import MOUNTS, ROOT
@@ -44,6 +45,7 @@ __all__ = [
     "rename",
     "resume",
     "save",
+    "set_aside_vault",
     "sweep_removed",
     "write_setting",
 ]
@@ -135,6 +137,7 @@ def _make(context: Context, folder: Path, runtime: str | None, name: str | None)
         added_at=context.now(),
     )
     context.keys().ensure()
+    leftovers.remove_begun_vaults(context)
     context.create_vault(agent.id).close()
     return save(context, agent)
 
@@ -234,6 +237,16 @@ def _put_away(context: Context, agent: Agent) -> Path:
     if folder.exists():
         context.files.replace(folder, kept)
     return kept
+
+
+def set_aside_vault(context: Context, agent_id: str) -> None:
+    """Make room for a vault of this id. What is in its place belongs to no agent here (an import was cut off between
+    vault and agent); it is kept like the vault of a removed agent, in case somebody deleted the agent's file."""
+    folder, now = context.home.vault_folder(agent_id), context.now()
+    if folder.exists():
+        kept = folder.with_name(f"{REMOVED}{ids.new(now)}")
+        context.files.write_new(folder / f"removed-{ids.new(now)}", f"{agent_id}\n{now}\n".encode(), mode=0o600)
+        context.files.replace(folder, kept)
 
 
 def sweep_removed(context: Context, *, trusted: bool) -> list[Path]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
+from filelock import FileLock, Timeout
 
 from lifeboat_alf import ids
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
@@ -26,6 +27,9 @@ LAYOUT_VERSION = 1
 VARIABLE = "LIFEBOAT_HOME"
 _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "davfs", "fuse.davfs", "fuse.sshfs", "ncpfs"})
 _FOLDERS = ("agents", "vault", "state", "keys", "locks", "restore")
+_BEGUN = "begun.lock"
+_WAIT = 10.0
+"""Seconds."""
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -100,6 +104,8 @@ class Home:
             self._make_folder(files)
             self._check_folder(files)
             self._make_contents(files)
+        except Timeout:
+            raise HomeError(f"{self.folder}: another process has been making it for {_WAIT:.0f} seconds") from None
         except OSError as error:
             raise HomeError(f"{self.folder}: {error}") from error
         self._check_version(files)
@@ -116,7 +122,7 @@ class Home:
             raise HomeUnsafe(f"{self.folder} is a symbolic link; name the folder itself")
         if not stat.S_ISDIR(found.st_mode):
             raise HomeUnsafe(f"{self.folder} is not a folder")
-        if not self.exists() and any(True for _ in files.scan(self.folder)):
+        if not self.exists() and not all(_is_begun(entry.name) for entry in files.scan(self.folder)):
             raise HomeUnsafe(f"{self.folder} holds files that are not Lifeboat's; name an empty or new folder")
         if os.name == "posix":
             self._check_rights(files, found)
@@ -134,10 +140,20 @@ class Home:
 
     def _make_contents(self, files: FileOperations) -> None:
         if not self.exists():
-            write_atomic(files, self.folder / "id", f"{uuid.uuid4()}\n".encode())
-            write_atomic(files, self.folder / "version", f"{LAYOUT_VERSION}\n".encode())
+            self._give_id(files)
         for name in _FOLDERS:
             files.make_folders(self.folder / name, 0o700)
+
+    def _give_id(self, files: FileOperations) -> None:
+        """Two processes may begin at once, and one may have ended half-way: the id is given once."""
+        files.make_folders(self.locks_folder, 0o700)
+        with FileLock(self.locks_folder / _BEGUN, mode=0o600, timeout=_WAIT):
+            for entry in files.scan(self.folder):
+                if entry.name.endswith(".tmp"):
+                    files.remove(entry.path)
+            if not self.exists():
+                write_atomic(files, self.folder / "version", f"{LAYOUT_VERSION}\n".encode())
+                write_atomic(files, self.folder / "id", f"{uuid.uuid4()}\n".encode())
 
     def _check_version(self, files: FileOperations) -> None:
         path = self.folder / "version"
@@ -150,6 +166,11 @@ class Home:
             raise HomeError(f"{path}: {error}") from error
         if version > LAYOUT_VERSION:
             raise HomeNewer(f"{self.folder} has layout {version}, this release knows {LAYOUT_VERSION}")
+
+
+def _is_begun(name: str) -> bool:
+    """Whether a name is of a home that was being made when its process ended."""
+    return name in ("locks", "version") or (name.startswith((".id.", ".version.")) and name.endswith(".tmp"))
 
 
 def _checked(agent_id: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lifeboat_daemon import clock_trust, room
+from lifeboat_daemon import clock_trust, leftovers, room
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.locks import agent_lock
@@ -70,6 +70,7 @@ def drop_old_versions(context: Context, agent: Agent, keep: int | None = None) -
 def look_after(context: Context, agent: Agent) -> list[str]:
     """After a capture: let go what the settings let go, and more of it while there is no room. What a person should
     know of it. Raises Busy."""
+    leftovers.remove_temporary_files(context)
     thin_if_due(context, agent)
     drop_old_versions(context, agent)
     reason = _shortage(context, agent)

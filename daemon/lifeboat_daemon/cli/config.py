@@ -11,6 +11,7 @@ from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, SETTING
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.config import Value
+from lifeboat_daemon.locks import home_lock
 
 
 @click.group()
@@ -71,11 +72,12 @@ def set_setting(session: Session, name: str, value: str | None, agent: str | Non
         raise click.UsageError("Give a value, or --default.")
     written = None if to_default else _natural(value or "")
     found = _agent(session, agent)
-    if found is None:
-        now = settings.write(session.context.home, session.context.files, name, written).get(name)
-    else:
-        changed = agents.write_setting(session.context, found, name, written)
-        now = session.context.config().get(name, changed.settings)
+    with home_lock(session.context, "config set"):
+        if found is None:
+            now = settings.write(session.context.home, session.context.files, name, written).get(name)
+        else:
+            changed = agents.write_setting(session.context, found, name, written)
+            now = session.context.config().get(name, changed.settings)
     said = f"{now.name} = {_written(now)} ({now.source if found is None else f'{found.name}, {now.source}'})"
     session.output.document(_document(now), lambda: session.output.line(said))
 

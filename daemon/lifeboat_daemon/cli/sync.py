@@ -17,6 +17,7 @@ from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, session_command
+from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.words import argument, change_groups, path_text
 
 _LISTS = {
@@ -57,11 +58,20 @@ def _capture(session: Session, agent: Agent) -> dict[str, Any]:
     """One agent's capture; what fails for one does not keep the others from theirs."""
     try:
         report = capture(session.context, agent)
-        report.warnings += retention.look_after(session.context, agent)
-        return report_document(agent, report)
     except LifeboatError as error:
         report = CaptureReport(agent.id, sequence=_head(session, agent), warnings=[f"{error.title}: {error.message}"])
         return {**report_document(agent, report), "state": "error", "fix": error.fix}
+    report.warnings += _looked_after(session, agent)
+    return report_document(agent, report)
+
+
+def _looked_after(session: Session, agent: Agent) -> list[str]:
+    """What was captured stays captured, whatever the care for the history ends with."""
+    try:
+        with system_errors():
+            return retention.look_after(session.context, agent)
+    except LifeboatError as error:
+        return [f"captured, but old history was not looked after: {error.message}"]
 
 
 def _head(session: Session, agent: Agent) -> int | None:

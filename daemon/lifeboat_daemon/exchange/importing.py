@@ -141,6 +141,7 @@ def _import(context: Context, made: Plan, warnings: list[str]) -> ImportReport:
         said = _fill_vault(context, made, staged, agent_id)
         report = run(context, made)
         context.files.make_folders(context.home.vaults_folder, 0o700)
+        registry.set_aside_vault(context, agent_id)
         context.files.replace(staged, context.home.vault_folder(agent_id))
     agent = _register(context, made, agent_id)
     return ImportReport(report, agent.id, agent.name, named if named != agent.id else None, [*warnings, *said])

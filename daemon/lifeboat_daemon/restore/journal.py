@@ -9,6 +9,7 @@ A journal does not say how far it came: that is read from the disk, so each move
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator
@@ -168,7 +169,9 @@ def finished(home: Home, files: FileOperations) -> list[Journal]:
 
 
 def _all_in(folder: Path, files: FileOperations) -> Iterator[Journal]:
+    """One that is damaged is left out: it must not stand in the way of the others."""
     if folder.is_dir():
         for entry in sorted(files.scan(folder), key=lambda each: each.name):
             if entry.name.endswith(".json") and not entry.name.startswith("."):
-                yield read(files, Path(entry.path))
+                with contextlib.suppress(msgspec.DecodeError, msgspec.ValidationError, FileNotFoundError):
+                    yield read(files, Path(entry.path))

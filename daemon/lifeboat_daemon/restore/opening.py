@@ -10,7 +10,7 @@ from pathlib import Path
 from lifeboat_alf import times
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NothingToRestore
+from lifeboat_daemon.errors import NothingToRestore, system_errors
 from lifeboat_daemon.restore.options import RestoreOptions
 from lifeboat_daemon.restore.plan import Plan, plan
 from lifeboat_daemon.restore.report import RestoreReport
@@ -21,7 +21,7 @@ from lifeboat_endpoint.vault import Vault
 @contextmanager
 def opened_plan(context: Context, agent: Agent, target: Path | None, options: RestoreOptions) -> Iterator[Plan]:
     """The plan to restore an agent into a folder (None: in place). Valid inside the `with` only."""
-    with context.vault(agent.id) as vault:
+    with system_errors(), context.vault(agent.id) as vault:
         state = vault.state(number_at(vault, options.at))
         yield plan(context, state, target or options.to, options)
 

@@ -25,8 +25,7 @@ def recover(context: Context) -> list[str]:
     """Roll every interrupted restore forward, or drop it when nothing had been moved. Says what was done, a sentence
     each; a restore that another process is at is left alone. Costs one listing of a folder when there is nothing."""
     said = [sentence for path in _journal_files(context) for sentence in _recover_one(context, path)]
-    sweep(context)
-    return said
+    return [*said, *sweep(context)]
 
 
 def _journal_files(context: Context) -> list[Path]:
@@ -63,28 +62,30 @@ def _recover_locked(context: Context, journal: Journal) -> str:
     return f"A restore of sequence {journal.sequence} into {folder} was interrupted; it is finished now."
 
 
-def sweep(context: Context) -> None:
+def sweep(context: Context) -> list[str]:
     """Remove undo folders of restores older than seven days, on a time that is trusted: a clock that leaps ahead must
-    not cost what was moved aside. One that another process is at waits."""
+    not cost what was moved aside. One that another process is at waits. Says what could not be done."""
     folder = context.home.restore_folder / "undo"
     if not folder.is_dir():
-        return
+        return []
     limit = f"{context.clock.now() - timedelta(days=KEPT_DAYS):%Y%m%dT%H%M%S}"
     old = [entry for entry in context.files.scan(folder) if entry.name < limit and entry.name.endswith(".json")]
-    if old and clock_trust.is_trusted(context):
-        for entry in old:
-            _forget(context, Path(entry.path))
+    if not old or not clock_trust.is_trusted(context):
+        return []
+    return [sentence for entry in old for sentence in _forget(context, Path(entry.path))]
 
 
-def _forget(context: Context, path: Path) -> None:
-    journal = journals.read(context.files, path)
+def _forget(context: Context, path: Path) -> Iterator[str]:
     try:
+        journal = journals.read(context.files, path)
         with agent_lock(context, journal.agent_id, "restore"):
             for folder in journal.undo:
                 moves.remove_tree(context.files, to_path(folder))
             context.files.remove(path)
-    except Busy:
+    except (Busy, FileNotFoundError):
         return
+    except (msgspec.DecodeError, msgspec.ValidationError, OSError, LifeboatError) as error:
+        yield f"What the restore {path.stem} moved aside could not be let go: {error}"
 
 
 def is_recent(context: Context, journal: Journal) -> bool:

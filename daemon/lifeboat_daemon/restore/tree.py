@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from lifeboat_alf.seams.files import FileOperations, NotRegular, read_all
+from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_daemon.restore import names
 from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK
 from lifeboat_daemon.restore.journal import Seen, seen_from
@@ -76,7 +76,7 @@ class DiskTree:
     def read(self, name: str) -> bytes | None:
         try:
             return read_all(self._files, self._folder / name)
-        except (PermissionError, NotRegular, FileNotFoundError):
+        except OSError:
             return None
 
     def below(self, name: str) -> Iterator[str]:

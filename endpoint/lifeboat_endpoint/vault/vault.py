@@ -373,7 +373,7 @@ def initialise(metadata: MetadataStore, agent_id: str, clock: Clock, epoch: int 
 def _fresh_file(folder: Path, files: FileOperations) -> Path:
     """An empty file to build the tables in, whatever an earlier attempt left."""
     new = folder / f"{FILE}.new"
-    for leftover in (new, new.with_name(f"{new.name}-wal"), new.with_name(f"{new.name}-shm")):
+    for leftover in (new, *(new.with_name(f"{new.name}-{part}") for part in ("wal", "shm", "journal"))):
         with contextlib.suppress(FileNotFoundError):
             files.remove(leftover)
     files.write_new(new, b"", mode=0o600)
