@@ -229,7 +229,7 @@ def test_attachments_of_the_specification_keep_every_field():
     listed = [
         attachment(),
         attachment(filename="d.png", source_path="workspace/images/d.png", archive_path=None, **{"x-note": "far"}),
-        attachment(source_path="/home/somebody/abs.csv", archive_path=None, id="019a0000-0000-7000-8000-0000000000d2"),
+        attachment(source_path="/elsewhere/abs.csv", archive_path=None, id="019a0000-0000-7000-8000-0000000000d2"),
         attachment(source_path="b.md5", archive_path=None, hash={"algorithm": "md5", "value": "00"}),
         attachment(archive_path="files/outside.txt", source_path="outside.txt", remote_ref="https://example.com/x"),
     ]

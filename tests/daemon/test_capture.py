@@ -7,8 +7,6 @@ import socket
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from protected import MEMORY, Protected
@@ -20,7 +18,6 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import agents
 from lifeboat_daemon.capture import capture
 from lifeboat_daemon.state_db import throw_away
-from lifeboat_endpoint.vault import Draft, Vault
 
 
 @pytest.fixture
@@ -143,152 +140,6 @@ def test_capture_writes_nothing_into_the_workspace(ada: Protected) -> None:
     assert {path: path.stat().st_mtime_ns for path in ada.state_dir.rglob("*")} == before
 
 
-# Errors are no deletions ---------------------------------------------------------------------------------------
-
-
-class Refuses(SystemFiles):
-    """A file system that refuses what `refused` says."""
-
-    def __init__(self) -> None:
-        self.refused: Callable[[str], bool] = lambda path: False
-        self.fired = 0
-
-    def _check(self, path: object) -> None:
-        if self.refused(os.fspath(path)):  # type: ignore[call-overload]
-            self.fired += 1
-            raise PermissionError(13, "Permission denied", str(path))
-
-    def scan(self, folder):  # type: ignore[no-untyped-def]
-        self._check(folder)
-        return super().scan(folder)
-
-    def open_regular(self, path):  # type: ignore[no-untyped-def]
-        self._check(path)
-        return super().open_regular(path)
-
-    def lstat(self, path):  # type: ignore[no-untyped-def]
-        self._check(path)
-        return super().lstat(path)
-
-
-@pytest.fixture
-def refusing(tmp_path: Path) -> tuple[Protected, Refuses]:
-    files = Refuses()
-    made = Protected(tmp_path, files=files)
-    made.write("memory/2026-11-01.md", "# Day\n\n## Walk\n\nWent to the lighthouse.\n")
-    made.write("memory/2026-11-02.md", "# Day\n\n## Rain\n\nStayed in.\n")
-    made.add()
-    return made, files
-
-
-def test_an_unreadable_folder_keeps_what_was_in_it(refusing: tuple[Protected, Refuses]) -> None:
-    ada, files = refusing
-    files.refused = lambda path: path.endswith("/workspace/memory")
-    report = ada.capture()
-    assert files.fired
-    assert report.outcome == "unchanged"
-    assert report.unread_files == 2
-    assert "raw/openclaw/memory/" in report.unread
-    files.refused = lambda path: False
-    assert ada.capture().outcome == "unchanged"
-
-
-def test_an_unreadable_folder_is_kept_too_when_every_file_is_read_again(refusing: tuple[Protected, Refuses]) -> None:
-    ada, files = refusing
-    files.refused = lambda path: path.endswith("/workspace/memory")
-    assert ada.capture(full=True).outcome == "unchanged"
-    assert "memory/2026-11-01.md" in ada.kept()
-
-
-def test_an_unreadable_file_keeps_its_last_version_and_the_rest_goes_on(refusing: tuple[Protected, Refuses]) -> None:
-    ada, files = refusing
-    files.refused = lambda path: path.endswith("2026-11-01.md")
-    ada.write("memory/2026-11-01.md", "changed\n")
-    ada.write("memory/2026-11-02.md", "# Day\n\n## Rain\n\nWent out.\n")
-    report = ada.capture()
-    assert set(report.unread) == {"raw/openclaw/memory/2026-11-01.md"}
-    assert b"lighthouse" in ada.body("raw/openclaw/memory/2026-11-01.md")
-    assert b"Went out" in ada.body("raw/openclaw/memory/2026-11-02.md")
-    files.refused = lambda path: False
-    assert ada.capture().changed
-    assert ada.kept() == ada.tree()
-
-
-class Mounted(SystemFiles):
-    """`memory/` is another file system while `mounted`, and an empty folder else."""
-
-    mounted = True
-
-    def scan(self, folder):  # type: ignore[no-untyped-def]
-        if os.fspath(folder).endswith("/workspace/memory") and not self.mounted:
-            return []
-        return [self._entry(entry) for entry in super().scan(folder)]
-
-    def _entry(self, entry: os.DirEntry[str]) -> Any:
-        if entry.name != "memory" or not self.mounted:
-            return entry
-        found = entry.stat(follow_symlinks=False)
-        moved = os.stat_result((found.st_mode, found.st_ino, found.st_dev + 1, *found[3:10]))
-        return SimpleNamespace(
-            name=entry.name, path=entry.path, is_dir=entry.is_dir, stat=lambda follow_symlinks: moved
-        )
-
-
-def test_an_unmounted_folder_in_the_workspace_is_no_deletion(tmp_path: Path) -> None:
-    files = Mounted()
-    ada = Protected(tmp_path, files=files)
-    ada.write("memory/2026-11-01.md", "# Day\n")
-    ada.add()
-    ada.capture()
-    files.mounted = False
-    report = ada.capture()
-    assert report.outcome == "unchanged" and report.unread_files == 1
-    assert "memory/2026-11-01.md" in ada.kept()
-    files.mounted = True
-    assert ada.capture().complete
-
-
-def test_a_missing_workspace_is_not_captured(ada: Protected, tmp_path: Path) -> None:
-    ada.workspace.rename(tmp_path / "elsewhere")
-    report = ada.capture()
-    assert (report.outcome, report.sequence) == ("root_missing", 0)
-    assert "MEMORY.md" in ada.kept()
-
-
-def test_an_emptied_workspace_is_not_captured(ada: Protected) -> None:
-    for file in ada.workspace.iterdir():
-        file.unlink()
-    assert ada.capture().outcome == "root_missing"
-    assert "MEMORY.md" in ada.kept()
-
-
-def test_another_folder_in_its_place_is_not_captured_until_most_is_back(ada: Protected, tmp_path: Path) -> None:
-    for number in range(6):
-        ada.write(f"memory/note{number}.md", f"# Note {number}\n")
-    ada.capture()
-    ada.workspace.rename(tmp_path / "elsewhere")
-    ada.write("SOUL.md", "# Soul\n\nA fresh template.\n")
-    assert ada.capture().outcome == "root_missing"
-    ada.write("MEMORY.md", MEMORY)
-    for number in range(6):
-        ada.write(f"memory/note{number}.md", f"# Note {number}\n")
-    assert ada.capture().changed
-    assert ada.kept() == ada.tree()
-
-
-def test_another_folder_in_its_place_is_captured_when_the_user_accepts_it(ada: Protected, tmp_path: Path) -> None:
-    for number in range(6):
-        ada.write(f"memory/note{number}.md", f"# Note {number}\n")
-    ada.capture()
-    ada.workspace.rename(tmp_path / "elsewhere")
-    ada.write("SOUL.md", "# Soul\n\nA fresh template.\n")
-    assert ada.capture().outcome == "root_missing"
-    agents.accept(ada.context, ada.agent)
-    report = ada.capture()
-    assert report.changed and report.held is not None
-    assert ada.kept() == ada.tree()
-
-
 # Torn reads ----------------------------------------------------------------------------------------------------
 
 
@@ -381,104 +232,6 @@ def test_what_is_ignored_is_not_captured_and_ignoring_it_later_removes_it(ada: P
     ada.write(".lifeboatignore", "*.txt\n")
     ada.capture()
     assert "private/diary.md" in ada.kept()
-
-
-# Artifacts -----------------------------------------------------------------------------------------------------
-
-
-def test_artifacts_are_divided_by_the_threshold(ada: Protected) -> None:
-    ada.write("small.csv", "a,b\n")
-    ada.write("large.bin", b"\0" * 200_000)
-    ada.capture()
-    small, large = ada.meta("artifacts/small.csv"), ada.meta("artifacts/large.bin")
-    assert small is not None and large is not None
-    assert (small["attachment"]["tier"], small["attachment"]["media_type"]) == (2, "text/csv")
-    assert large["attachment"]["tier"] == 3
-    assert ada.kept() == ada.tree()
-
-
-def test_an_artifact_keeps_its_id_when_it_changes(ada: Protected) -> None:
-    ada.write("small.csv", "a,b\n")
-    ada.capture()
-    first = (ada.meta("artifacts/small.csv") or {})["attachment"]["id"]
-    ada.write("small.csv", "a,b\n1,2\n")
-    ada.capture()
-    assert (ada.meta("artifacts/small.csv") or {})["attachment"]["id"] == first
-
-
-def test_a_file_over_the_limit_is_named_and_the_rest_is_kept(ada: Protected) -> None:
-    agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "150KB")
-    ada.write("large.bin", b"\0" * 200_000)
-    ada.write("small.csv", "a,b\n")
-    report = ada.capture()
-    assert report.left_out == {"artifacts/large.bin": "larger than artifacts.max_file"}
-    assert "small.csv" in ada.kept() and "large.bin" not in ada.kept()
-
-
-def test_all_large_files_together_have_a_limit(ada: Protected) -> None:
-    agents.write_setting(ada.context, ada.agent, "artifacts.max_total", "250KB")
-    ada.write("one.bin", b"1" * 150_000)
-    ada.write("two.bin", b"2" * 150_000)
-    report = ada.capture()
-    assert len(report.left_out) == 1
-    assert len({"one.bin", "two.bin"} & set(ada.kept())) == 1
-
-
-def test_large_files_wait_for_the_commit_outside_of_the_memory(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
-    bodies = []
-    real = Vault.commit
-
-    def commit(self: Vault, draft: Draft, **options: Any) -> Any:
-        bodies.extend(put.body for put in draft.entries.values() if put is not None)
-        return real(self, draft, **options)
-
-    monkeypatch.setattr(Vault, "commit", commit)
-    for number in range(3):
-        ada.write(f"large{number}.bin", os.urandom(200_000))
-    ada.capture()
-    staged = [body for body in bodies if isinstance(body, Path)]
-    assert len(staged) == 3
-    assert not any(body.exists() for body in staged)
-    assert ada.kept() == ada.tree()
-
-
-def test_a_large_file_is_captured_at_most_hourly(ada: Protected) -> None:
-    ada.write("large.bin", b"1" * 200_000)
-    ada.capture()
-    ada.write("large.bin", b"2" * 200_000)
-    report = ada.capture()
-    assert not report.changed and "artifacts/large.bin" in report.left_out
-    ada.clock.advance(hours=1)
-    assert ada.capture().changed
-    assert ada.kept() == ada.tree()
-
-
-def test_a_memory_and_the_artifact_it_names_know_each_other(ada: Protected) -> None:
-    ada.write("plans/tide_table.csv", "a,b\n")
-    ada.write("memory/plan.md", "# Plan\n\nThe times are in `plans/tide_table.csv`.\n")
-    ada.capture()
-    memory = ada.memories()["# Plan\n\nThe times are in `plans/tide_table.csv`.\n"]
-    assert _referenced_by(ada, "plans/tide_table.csv") == [memory["id"]]
-    ada.write("memory/plan.md", "# Plan\n\nNothing any more.\n")
-    ada.capture()
-    assert _referenced_by(ada, "plans/tide_table.csv") == []
-
-
-def test_an_artifact_that_comes_later_finds_the_memory_that_names_it(ada: Protected) -> None:
-    ada.write("memory/plan.md", "# Plan\n\nSee chart.png for the way in.\n")
-    ada.capture()
-    ada.write("charts/chart.png", b"\x89PNG")
-    ada.write("charts/other.png", b"\x89PNG")
-    ada.capture()
-    memory = ada.memories()["# Plan\n\nSee chart.png for the way in.\n"]
-    assert _referenced_by(ada, "charts/chart.png") == [memory["id"]]
-    assert _referenced_by(ada, "charts/other.png") == []
-
-
-def _referenced_by(ada: Protected, path: str) -> list[str]:
-    meta = ada.meta(f"artifacts/{path}")
-    assert meta is not None
-    return list(meta["attachment"].get("referenced_by", []))
 
 
 # The caches ----------------------------------------------------------------------------------------------------

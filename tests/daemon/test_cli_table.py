@@ -11,7 +11,7 @@ from lifeboat_daemon.cli.table import sentence_lines, table_lines
 from lifeboat_daemon.words import NO_BREAK
 
 COLUMNS = ("agent", "workspace", "why")
-ROW = ("Juniper", "/home/ada/.openclaw/workspaces/the-long-one/skills", "4 secrets cut out and sealed")
+ROW = ("Juniper", "/data/ada/.openclaw/workspaces/the-long-one/skills", "4 secrets cut out and sealed")
 
 
 def test_without_a_terminal_every_row_is_one_line() -> None:

@@ -1,0 +1,115 @@
+"""Files beside the memory: by size, within limits, and with the memories that name them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from protected import Protected
+
+from lifeboat_daemon import agents
+from lifeboat_endpoint.vault import Draft, Vault
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Protected:
+    made = Protected(tmp_path)
+    made.add()
+    return made
+
+
+def test_artifacts_are_divided_by_the_threshold(ada: Protected) -> None:
+    ada.write("small.csv", "a,b\n")
+    ada.write("large.bin", b"\0" * 200_000)
+    ada.capture()
+    small, large = ada.meta("artifacts/small.csv"), ada.meta("artifacts/large.bin")
+    assert small is not None and large is not None
+    assert (small["attachment"]["tier"], small["attachment"]["media_type"]) == (2, "text/csv")
+    assert large["attachment"]["tier"] == 3
+    assert ada.kept() == ada.tree()
+
+
+def test_an_artifact_keeps_its_id_when_it_changes(ada: Protected) -> None:
+    ada.write("small.csv", "a,b\n")
+    ada.capture()
+    first = (ada.meta("artifacts/small.csv") or {})["attachment"]["id"]
+    ada.write("small.csv", "a,b\n1,2\n")
+    ada.capture()
+    assert (ada.meta("artifacts/small.csv") or {})["attachment"]["id"] == first
+
+
+def test_a_file_over_the_limit_is_named_and_the_rest_is_kept(ada: Protected) -> None:
+    agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "150KB")
+    ada.write("large.bin", b"\0" * 200_000)
+    ada.write("small.csv", "a,b\n")
+    report = ada.capture()
+    assert report.left_out == {"artifacts/large.bin": "larger than artifacts.max_file"}
+    assert "small.csv" in ada.kept() and "large.bin" not in ada.kept()
+
+
+def test_all_large_files_together_have_a_limit(ada: Protected) -> None:
+    agents.write_setting(ada.context, ada.agent, "artifacts.max_total", "250KB")
+    ada.write("one.bin", b"1" * 150_000)
+    ada.write("two.bin", b"2" * 150_000)
+    report = ada.capture()
+    assert len(report.left_out) == 1
+    assert len({"one.bin", "two.bin"} & set(ada.kept())) == 1
+
+
+def test_large_files_wait_for_the_commit_outside_of_the_memory(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
+    bodies = []
+    real = Vault.commit
+
+    def commit(self: Vault, draft: Draft, **options: Any) -> Any:
+        bodies.extend(put.body for put in draft.entries.values() if put is not None)
+        return real(self, draft, **options)
+
+    monkeypatch.setattr(Vault, "commit", commit)
+    for number in range(3):
+        ada.write(f"large{number}.bin", os.urandom(200_000))
+    ada.capture()
+    staged = [body for body in bodies if isinstance(body, Path)]
+    assert len(staged) == 3
+    assert not any(body.exists() for body in staged)
+    assert ada.kept() == ada.tree()
+
+
+def test_a_large_file_is_captured_at_most_hourly(ada: Protected) -> None:
+    ada.write("large.bin", b"1" * 200_000)
+    ada.capture()
+    ada.write("large.bin", b"2" * 200_000)
+    report = ada.capture()
+    assert not report.changed and "artifacts/large.bin" in report.left_out
+    ada.clock.advance(hours=1)
+    assert ada.capture().changed
+    assert ada.kept() == ada.tree()
+
+
+def test_a_memory_and_the_artifact_it_names_know_each_other(ada: Protected) -> None:
+    ada.write("plans/tide_table.csv", "a,b\n")
+    ada.write("memory/plan.md", "# Plan\n\nThe times are in `plans/tide_table.csv`.\n")
+    ada.capture()
+    memory = ada.memories()["# Plan\n\nThe times are in `plans/tide_table.csv`.\n"]
+    assert _referenced_by(ada, "plans/tide_table.csv") == [memory["id"]]
+    ada.write("memory/plan.md", "# Plan\n\nNothing any more.\n")
+    ada.capture()
+    assert _referenced_by(ada, "plans/tide_table.csv") == []
+
+
+def test_an_artifact_that_comes_later_finds_the_memory_that_names_it(ada: Protected) -> None:
+    ada.write("memory/plan.md", "# Plan\n\nSee chart.png for the way in.\n")
+    ada.capture()
+    ada.write("charts/chart.png", b"\x89PNG")
+    ada.write("charts/other.png", b"\x89PNG")
+    ada.capture()
+    memory = ada.memories()["# Plan\n\nSee chart.png for the way in.\n"]
+    assert _referenced_by(ada, "charts/chart.png") == [memory["id"]]
+    assert _referenced_by(ada, "charts/other.png") == []
+
+
+def _referenced_by(ada: Protected, path: str) -> list[str]:
+    meta = ada.meta(f"artifacts/{path}")
+    assert meta is not None
+    return list(meta["attachment"].get("referenced_by", []))
