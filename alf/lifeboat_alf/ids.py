@@ -20,10 +20,9 @@ def mint(seed: bytes, created_at: str, *parts: str, ordinal: int = 0) -> str:
     """
     if len(seed) != SEED_BYTES:
         raise ValueError(f"an id seed has {SEED_BYTES} bytes")
-    digest = hashlib.blake2b(key=seed, digest_size=10, person=b"lifeboat-id")
-    for part in (*parts, str(ordinal)):
-        data = part.encode("utf-8", "surrogateescape")
-        digest.update(len(data).to_bytes(8, "big") + data)
+    encoded = [part.encode("utf-8", "surrogateescape") for part in (*parts, str(ordinal))]
+    framed = b"".join([len(data).to_bytes(8, "big") + data for data in encoded])
+    digest = hashlib.blake2b(framed, key=seed, digest_size=10, person=b"lifeboat-id")
     return _version_7(times.milliseconds(created_at), digest.digest())
 
 

@@ -88,6 +88,7 @@ FIELDS = (
 """The known fields of a record, in the order they are written."""
 
 REQUIRED = FIELDS[:8]
+_KNOWN = frozenset(FIELDS)
 
 
 def reads_as(enum: str, value: str) -> str:
@@ -98,8 +99,8 @@ def reads_as(enum: str, value: str) -> str:
 
 def arranged(record: JsonObject) -> JsonObject:
     """A record as it is written: known fields first and in order, none of them null or an empty list; the rest kept."""
-    ordered = {name: record[name] for name in FIELDS if record.get(name) not in (None, [])}
-    ordered.update({name: value for name, value in record.items() if name not in FIELDS})
+    ordered = {name: value for name in FIELDS if (value := record.get(name)) is not None and value != []}
+    ordered.update({name: value for name, value in record.items() if name not in _KNOWN})
     for part in ("source", "temporal"):
         if isinstance(ordered.get(part), dict):
             ordered[part] = {name: value for name, value in ordered[part].items() if value is not None}

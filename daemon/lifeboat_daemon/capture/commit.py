@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -37,17 +36,18 @@ def write_head(overlay: Overlay, head: JsonObject, ledger: Ledger) -> None:
 
 def minting(vault: Vault) -> Callable[..., str]:
     """Ids for new records that history has never held, nor this change."""
-    next_ordinal: dict[bytes, int] = {}
+    next_ordinal: dict[str, int] = {}
     is_empty = vault.head() is None
 
     def mint(created_at: str, *parts: str) -> str:
-        same = hashlib.sha256(codec.encode([created_at, *parts])).digest()
-        ordinal = next_ordinal.get(same, 0)
+        first = minted = ids.mint(vault.seed, created_at, *parts)
+        ordinal = next_ordinal.get(first, 0)
         while True:
-            minted = ids.mint(vault.seed, created_at, *parts, ordinal=ordinal)
+            if ordinal:
+                minted = ids.mint(vault.seed, created_at, *parts, ordinal=ordinal)
             ordinal += 1
             if is_empty or not vault.has_record(minted):
-                next_ordinal[same] = ordinal
+                next_ordinal[first] = ordinal
                 return minted
 
     return mint

@@ -67,6 +67,8 @@ class Objects:
         held = stored.data if stored.file is None else self._blobs.read(stored.file)
         if held is None:
             raise BodyAbsent(f"object {stored.number}")
+        if stored.coding == encoding.PLAIN and len(held) == stored.size:
+            return held  # nearly every record line, and there are many
         try:
             return encoding.decode(Encoded(stored.coding, held), stored.size, base)
         except encoding.CodingError as error:
