@@ -95,7 +95,7 @@ def read(context: Context, agent_id: str) -> Agent:
         agent = parse(data, agent_id)
     except ConfigError as error:
         return _last_good(context.files, good, agent_id, error)
-    _remember(context.files, good, data)
+    config.remember(context.files, good, data)
     return agent
 
 
@@ -112,15 +112,6 @@ def _last_good(files: FileOperations, good: Path, agent_id: str, problem: Config
         return replace(parse(read_all(files, good), agent_id), problem=problem.message)
     except OSError:
         raise problem from None
-
-
-def _remember(files: FileOperations, good: Path, data: bytes) -> None:
-    try:
-        if read_all(files, good) == data:
-            return
-    except FileNotFoundError:
-        pass
-    write_atomic(files, good, data)
 
 
 def everyone(context: Context) -> list[Agent]:

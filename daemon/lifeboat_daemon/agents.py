@@ -21,6 +21,8 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyProtected, ConfigError, NameRefused, WorkspaceRefused
 from lifeboat_daemon.locks import agent_lock, home_lock
 from lifeboat_daemon.state_db import StateDb, throw_away
+from lifeboat_endpoint.errors import VaultError
+from lifeboat_endpoint.vault import Vault
 
 KEPT_FOR = timedelta(days=30)
 REMOVED = ".removed-"
@@ -103,10 +105,11 @@ def _brought_back(context: Context, folder: Path, runtime: str | None) -> Agent 
 
 
 def _removed_agent(context: Context, vault: Path) -> Agent | None:
-    """None for a file that cannot be read any more: it must not keep others from being added."""
+    """None for a file or a vault that cannot be read any more: it must not keep anything from being added."""
     try:
+        Vault.open(vault, files=context.files, clock=context.clock).close()
         return agent_files.parse(read_all(context.files, vault / AGENT_FILE), vault.name.removeprefix(REMOVED))
-    except (ConfigError, OSError):
+    except (ConfigError, VaultError, OSError):
         return None
 
 

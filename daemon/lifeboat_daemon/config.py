@@ -5,9 +5,11 @@ A file that cannot be used leaves the last good one in force, and `Config.proble
 
 from __future__ import annotations
 
+import contextlib
 import tomllib
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
@@ -54,14 +56,25 @@ class Config:
 def load(home: Home, files: FileOperations) -> Config:
     """The configuration in force. Raises ConfigError only when neither the file nor a good copy can be used."""
     good = home.state_folder / "config.good.toml"
-    data = _read(home.config_file, files)
     try:
+        data = _read(home.config_file, files)
         written = parse(data)
     except ConfigError as error:
         return Config(parse(_read(good, files)), error.message)
-    if data != _read(good, files):
-        write_atomic(files, good, data)
+    remember(files, good, data)
     return Config(written)
+
+
+def remember(files: FileOperations, good: Path, data: bytes) -> None:
+    """Keep a copy of a file that could be used. On a full disk there is none: nothing may depend on it."""
+    with contextlib.suppress(OSError):
+        try:
+            if read_all(files, good) == data:
+                return
+        except FileNotFoundError:
+            if not data:
+                return
+        write_atomic(files, good, data)
 
 
 def _read(path: Any, files: FileOperations) -> bytes:

@@ -9,6 +9,7 @@ id  version                                   who this home is; the layout's ver
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import uuid
@@ -122,13 +123,20 @@ class Home:
             raise HomeUnsafe(f"{self.folder} is a symbolic link; name the folder itself")
         if not stat.S_ISDIR(found.st_mode):
             raise HomeUnsafe(f"{self.folder} is not a folder")
-        if not self.exists() and not all(_is_begun(entry.name) for entry in files.scan(self.folder)):
+        if not self.exists() and not self._is_ours(files):
             raise HomeUnsafe(f"{self.folder} holds files that are not Lifeboat's; name an empty or new folder")
         if os.name == "posix":
             self._check_rights(files, found)
         kind = file_system_of(self.folder)
         if kind in _NETWORK:
             raise HomeUnsafe(f"{self.folder} lies on a network file system ({kind}), where locks do not hold")
+
+    def _is_ours(self, files: FileOperations) -> bool:
+        """Whether a folder without an id is empty, was begun by a process that ended, or is a home that lost its id."""
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            int(read_all(files, self.folder / "version"))
+            return True
+        return all(_is_begun(entry.name) for entry in files.scan(self.folder))
 
     def _check_rights(self, files: FileOperations, found: os.stat_result) -> None:
         if found.st_uid != os.geteuid():

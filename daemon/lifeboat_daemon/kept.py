@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.errors import AdapterError
@@ -11,6 +12,7 @@ from lifeboat_alf import layout, metas
 from lifeboat_alf.state import Entry, State
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import ignore, scan
+from lifeboat_daemon.capture.read import OverLimit, Unstable, read_file
 from lifeboat_daemon.capture.scan import Scan
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.words import count_text
@@ -78,10 +80,14 @@ def _scan(context: Context, agent: Agent) -> Scan | None:
     adapter = context.adapter(agent.runtime)
     try:
         roots = list(adapter.roots(context.installation(agent)))
-        text = (roots[0].folder / ignore.FILE_NAME).read_text(errors="replace")
-    except FileNotFoundError:
-        text = ""
     except (AdapterError, OSError):
         return None
-    rules = ignore.parse(text)
-    return scan.walk(context.files, roots, adapter, rules, {})
+    return scan.walk(context.files, roots, adapter, ignore.parse(_ignore_text(context, roots[0].folder)), {})
+
+
+def _ignore_text(context: Context, workspace: Path) -> str:
+    try:
+        data = read_file(context.files, workspace / ignore.FILE_NAME, ignore.LARGEST).data
+    except (OSError, OverLimit, Unstable):
+        return ""
+    return data.decode("utf-8", "replace")

@@ -11,8 +11,9 @@ from lifeboat_alf import times
 from lifeboat_daemon import clock_trust, room
 from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.capture import guard
-from lifeboat_daemon.capture.report import LAST_CAPTURE, ROOT_MISSING
+from lifeboat_daemon.capture.report import FAILED, LAST_CAPTURE, ROOT_MISSING
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.state_db import StateDb
 from lifeboat_daemon.words import age_text, argument, count_text, time_text
 from lifeboat_endpoint.vault import Vault
@@ -32,14 +33,16 @@ OK, WAITING, PAUSED, OVERDUE, NEEDS_KEY, HELD, ERROR = (
 _WORST_FIRST = (ERROR, HELD, NEEDS_KEY, OVERDUE, WAITING, PAUSED, OK)
 NEEDS_THE_USER = frozenset({ERROR, HELD, NEEDS_KEY, OVERDUE})
 UNVERIFIED_FOR = timedelta(hours=24)
-LAST_VERIFIED = "last_verified"
+LAST_VERIFIED, DAMAGED = "last_verified", "damaged"
+"""The vault's decisions in which a drill keeps what it found."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
     """One agent. `pending` counts files whose present version is not kept; `reasons` says, for people, why the state
-    is not `ok`; `no_room` why large files are not taken now. Times are timestamps, None when it never happened;
-    `verified_in` names the vault."""
+    is not `ok`; `no_room` why large files are not taken now, `failed` why the last capture came to nothing, `damaged`
+    what a drill found (see `verification.DAMAGED`). Times are timestamps, None when it never happened; `verified_in`
+    names the vault."""
 
     id: str
     name: str
@@ -55,6 +58,8 @@ class AgentStatus:
     held: JsonObject | None = None
     missing: bool = False
     no_room: str | None = None
+    failed: str | None = None
+    damaged: JsonObject | None = None
 
     def to_json(self) -> JsonObject:
         return {name: getattr(self, name) for name in self.__slots__}
@@ -64,6 +69,8 @@ class AgentStatus:
         """The command that helps, None where nothing is wrong or no command would help."""
         name = argument(self.name)
         if self.state == ERROR:
+            if self.damaged is not None:
+                return f"lifeboat verify {name} --whole"
             return f"lifeboat restore {name} --dry-run" if self.missing else "lifeboat doctor"
         if self.state == HELD:
             before = (self.held or {}).get("previous")
@@ -148,7 +155,7 @@ def of_agent(context: Context, agent: Agent, key: KeyStatus) -> AgentStatus:
     """How one agent stands."""
     plain = AgentStatus(agent.id, agent.name, agent.runtime, str(agent.workspace))
     try:
-        with context.vault(agent.id) as vault:
+        with system_errors(), context.vault(agent.id) as vault:
             return _judged(context, agent, _with_vault(context, agent, plain, vault), key)
     except lifeboat_alf.errors.LifeboatError as error:
         return replace(plain, state=ERROR, reasons=[error.message])
@@ -156,7 +163,7 @@ def of_agent(context: Context, agent: Agent, key: KeyStatus) -> AgentStatus:
 
 def _with_vault(context: Context, agent: Agent, plain: AgentStatus, vault: Vault) -> AgentStatus:
     head = vault.head()
-    verified = vault.get(LAST_VERIFIED) or {}
+    verified = _credible(vault.get(LAST_VERIFIED), context.clock.now())
     captured: JsonObject = {}
     if context.home.state_file(vault.agent_id).exists():
         with StateDb.open(context.home.state_file(vault.agent_id), vault.id) as db:
@@ -167,12 +174,21 @@ def _with_vault(context: Context, agent: Agent, plain: AgentStatus, vault: Vault
         last_captured_at=captured.get("time") or (None if head is None else head.time),
         last_verified_at=verified.get("time"),
         verified_in="local" if verified else None,
+        failed=captured.get(FAILED),
+        damaged=vault.get(DAMAGED),
         pending=int(captured.get("pending", 0)),
         reasons=list(captured.get("reasons", [])),
         held=vault.get(guard.DECISION),
         missing=captured.get("outcome") == ROOT_MISSING,
         no_room=room.measure(context, agent, vault).shortage() or captured.get("no_room"),
     )
+
+
+def _credible(verified: JsonObject | None, now: datetime) -> JsonObject:
+    """A copy that was verified in the future was verified under a wrong clock: nobody knows when."""
+    if not verified or times.parse(verified["time"]) > now + UNVERIFIED_FOR:
+        return {}
+    return verified
 
 
 def _judged(context: Context, agent: Agent, seen: AgentStatus, key: KeyStatus) -> AgentStatus:
@@ -182,6 +198,8 @@ def _judged(context: Context, agent: Agent, seen: AgentStatus, key: KeyStatus) -
         (agent.problem is not None, ERROR, str(agent.problem)),
         (is_gone, ERROR, f"{agent.workspace} is not there; nothing is captured until it is back"),
         (seen.missing and not is_gone, ERROR, "the workspace is not what was captured; nothing is taken until it is"),
+        (seen.damaged is not None, ERROR, f"the copy does not hold: {(seen.damaged or {}).get('first')}"),
+        (seen.failed is not None, ERROR, f"the last capture failed: {seen.failed}"),
         (key.state is KeyState.ERROR, ERROR, key.note),
         (seen.held is not None, HELD, str((seen.held or {}).get("reason"))),
         (key.state is KeyState.NEEDS_KEY, NEEDS_KEY, key.note),

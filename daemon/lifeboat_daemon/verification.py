@@ -32,6 +32,8 @@ from lifeboat_daemon.restore.staging import Stage
 from lifeboat_endpoint.vault import Vault
 
 LAST_VERIFIED = "last_verified"
+DAMAGED = "damaged"
+"""The vault's decision that keeps what a drill last found wrong: {sequence, whole, first}."""
 _ABOUT_THE_NAME = frozenset((errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ, errno.EEXIST, errno.ENOTDIR, errno.EISDIR))
 """What this file system has against a file. Anything else (no space, I/O) says nothing about the copy."""
 
@@ -79,9 +81,20 @@ def drill(context: Context, agent: Agent, number: int | None = None, *, whole: b
         found = [f"{finding.subject}: {finding.message}" for finding in kept.findings]
         found += [f"sequence {each}: nobody signed it, and this home signs whatever it keeps" for each in kept.unsigned]
         result = _try_out(context, agent, vault.state(chosen), whole, found)
-        if result.ok and chosen >= (vault.last_verified() or 0):
-            vault.mark_verified(chosen)
+        _remember(vault, result)
     return result
+
+
+def _remember(vault: Vault, result: Drill) -> None:
+    """For `status`: which sequence holds, or what was found not to; only a look at as much takes that back."""
+    if not result.ok:
+        found = {"sequence": result.sequence, "whole": result.whole, "first": result.mismatches[0]}
+        vault.set(DAMAGED, found, kind="damaged")
+        return
+    if result.whole or not (vault.get(DAMAGED) or {}).get("whole"):
+        vault.set(DAMAGED, None, kind="damaged")
+    if result.sequence >= (vault.last_verified() or 0):
+        vault.mark_verified(result.sequence)
 
 
 def _chosen(vault: Vault, number: int | None) -> int:

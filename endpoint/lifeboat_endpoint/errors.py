@@ -28,7 +28,7 @@ class VaultError(LifeboatError):
 class VaultMissing(VaultError):
     code = "vault_missing"
     title = "There is no vault here"
-    fix = "lifeboat agents add DIR"
+    fix = "lifeboat agents remove AGENT"
 
 
 class VaultExists(VaultError):
@@ -50,7 +50,7 @@ class VaultNewer(VaultError):
 class VaultDamaged(VaultError):
     code = "vault_damaged"
     title = "The vault is damaged"
-    fix = "lifeboat restore AGENT --from REMOTE"
+    fix = "lifeboat verify AGENT --whole"
 
 
 class VaultFull(VaultError):

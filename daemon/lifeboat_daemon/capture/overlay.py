@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from lifeboat_alf import layout
 from lifeboat_alf.state import BodyAbsent, Entry, State
+from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.vault import EntryPut
 
 JsonObject = dict[str, Any]
@@ -29,13 +31,18 @@ class Overlay:
         return self.head.entry(path) if self.head is not None else None
 
     def old_body(self, path: str) -> bytes | None:
-        """The head's bytes; None when there are none or they are not held."""
+        """The head's bytes; None when there are none or they are not held. Those of a file may be damaged: that is for
+        `verify` to say, and must not keep its next version from being captured."""
         if self.head is None:
             return None
         try:
             return self.head.body(path)
         except (BodyAbsent, KeyError):
             return None
+        except VaultDamaged:
+            if path.startswith((layout.RAW, layout.ARTIFACTS)):
+                return None
+            raise
 
     def meta(self, path: str) -> JsonObject | None:
         """The meta as it is going to be; None for a path that will not be there."""

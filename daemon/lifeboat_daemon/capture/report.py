@@ -14,6 +14,9 @@ CAPTURE = "capture"
 LAST_CAPTURE = "last_capture"
 """The fact of `state.db` that says how the last capture went."""
 
+FAILED = "failed"
+"""In that fact: why it came to nothing, None when it did not."""
+
 MOST_REASONS = 20
 
 CAPTURED, UNCHANGED, ROOT_MISSING = "captured", "unchanged", "root_missing"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lifeboat_alf import lifecycle
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import clock_trust, search
 from lifeboat_daemon.agent import Agent
@@ -17,7 +18,7 @@ from lifeboat_daemon.capture import guard, scan
 from lifeboat_daemon.capture.commit import SEEN_AT, commit
 from lifeboat_daemon.capture.installed import remember, taken_as_it_stands
 from lifeboat_daemon.capture.look import IGNORE, MOUNTS, ROOT, RULES, Look, look
-from lifeboat_daemon.capture.report import CAPTURE, CAPTURED, LAST_CAPTURE, UNCHANGED, CaptureReport
+from lifeboat_daemon.capture.report import CAPTURE, CAPTURED, FAILED, LAST_CAPTURE, UNCHANGED, CaptureReport
 from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.capture.secrets import EXPOSED
 from lifeboat_daemon.capture.session import Session
@@ -27,6 +28,7 @@ from lifeboat_daemon.errors import Busy, DiskFull, of_system, system_errors
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.state_db import StateDb, throw_away
 from lifeboat_endpoint.vault import SequenceRow, Vault
+from lifeboat_keys.errors import NoKey
 
 JsonObject = dict[str, Any]
 
@@ -40,12 +42,37 @@ def capture(context: Context, agent: Agent, *, kind: str = CAPTURE, full: bool =
     """
     with system_errors(), agent_lock(context, agent.id, "capture"), context.vault(agent.id) as vault:
         try:
-            return _with_caches(context, agent, vault, kind, full=full)
-        except sqlite3.DatabaseError as error:
-            if isinstance(of_system(error), Busy | DiskFull):
-                raise
-            throw_away(context.home.state_file(agent.id))
-            return _with_caches(context, agent, vault, kind, full=full)
+            _complete_keys(context)
+            return _with_any_caches(context, agent, vault, kind, full=full)
+        except (LifeboatError, OSError, sqlite3.Error) as error:
+            _note_failure(context, agent, vault, error)
+            raise
+
+
+def _note_failure(context: Context, agent: Agent, vault: Vault, error: Exception) -> None:
+    """So that `status` says it too. What stopped the capture may stop this as well: then only the command said it."""
+    with contextlib.suppress(OSError, sqlite3.Error), StateDb.open(context.home.state_file(agent.id), vault.id) as db:
+        db.put(LAST_CAPTURE, {**(db.get(LAST_CAPTURE) or {}), FAILED: str(error)})
+
+
+def _with_any_caches(context: Context, agent: Agent, vault: Vault, kind: str, *, full: bool) -> CaptureReport:
+    """With the caches as they are, or anew when they are damaged."""
+    try:
+        return _with_caches(context, agent, vault, kind, full=full)
+    except sqlite3.DatabaseError as error:
+        if isinstance(of_system(error), Busy | DiskFull):
+            raise
+        throw_away(context.home.state_file(agent.id))
+        return _with_caches(context, agent, vault, kind, full=full)
+
+
+def _complete_keys(context: Context) -> None:
+    """What this machine can make again by itself never stops a capture. Raises NoKey when the user's key was lost."""
+    try:
+        _ = context.keys().device
+    except NoKey:
+        _ = context.keys().public
+        context.keys().ensure()
 
 
 def _with_caches(context: Context, agent: Agent, vault: Vault, kind: str, *, full: bool) -> CaptureReport:
@@ -149,6 +176,7 @@ def _note(session: Session, row: SequenceRow | None) -> None:
         "reasons": report.reasons(),
         "outcome": report.outcome,
         "no_room": report.no_room,
+        FAILED: None,
     }
     if report.outcome == CAPTURED:
         said["outcome"] = UNCHANGED

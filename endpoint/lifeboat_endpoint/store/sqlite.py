@@ -182,6 +182,10 @@ _BY_CODE: dict[int, Callable[[str], errors.VaultError]] = {
 }
 
 
+_FIXES: dict[object, str] = {errors.VaultDamaged: "lifeboat agents remove AGENT"}
+"""A file that SQLite does not read has no sequence to go back to: the agent begins anew, and the file is kept."""
+
+
 class _Translated:
     """Turns SQLite's errors into ours, by the low byte of its code. A class: it surrounds every statement."""
 
@@ -196,7 +200,7 @@ class _Translated:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, sqlite3.Error) and hasattr(error, "sqlite_errorcode"):
             make = _BY_CODE.get(error.sqlite_errorcode & 0xFF, errors.VaultUnusable)
-            raise make(f"{self._path}: {error}") from error
+            raise make(f"{self._path}: {error}", fix=_FIXES.get(make)) from error
 
 
 _translated = _Translated

@@ -150,13 +150,14 @@ class ObjectWriter:
         return DEEPEST_CHAIN if row is None else int(row[0])
 
     def _base_body(self, number: int) -> bytes | None:
-        """The bytes to make a patch against; None when they are too large or not here."""
+        """The bytes to make a patch against; None when they are too large, not here or damaged: what is damaged must
+        not keep what is new from being kept."""
         row = self._metadata.row(sql.OBJECT, (number,))
         if row is None or not 0 < row[4] <= encoding.LARGEST_PATCHED:
             return None
         try:
             return self._objects.read(number)
-        except BodyAbsent:
+        except (BodyAbsent, errors.VaultDamaged):
             return None
 
     def _add(self, leaf: Leaf, sha256: bytes, size: int, base: int | None, depth: int, encoded: Encoded) -> int:
