@@ -57,7 +57,9 @@ class Scan:
 
     def keeps(self, native: str) -> bool:
         """Whether a name that was not found lies where the scan could not look: it must count as still there."""
-        if native in self.unread or any(native.startswith(prefix) for prefix in self.missing_roots):
+        if native in self.unread or f"{native}/" in self.unread:
+            return True
+        if any(native.startswith(prefix) for prefix in self.missing_roots):
             return True
         return any(prefix.endswith("/") and native.startswith(prefix) for prefix in self.unread)
 

@@ -9,6 +9,7 @@ deferred, where a second writer fails at once instead of waiting.
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -186,6 +187,18 @@ _FIXES: dict[object, str] = {errors.VaultDamaged: "lifeboat agents remove AGENT"
 """A file that SQLite does not read has no sequence to go back to: the agent begins anew, and the file is kept."""
 
 
+_TOO_LITTLE = 64 << 10
+"""Bytes: what SQLite needs to open its log."""
+
+
+def _is_full(folder: Path) -> bool:
+    """Whether an I/O error is in truth a full disk: SQLite tells them apart for its own file only."""
+    try:
+        return shutil.disk_usage(folder).free < _TOO_LITTLE
+    except OSError:
+        return False
+
+
 class _Translated:
     """Turns SQLite's errors into ours, by the low byte of its code. A class: it surrounds every statement."""
 
@@ -200,6 +213,8 @@ class _Translated:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, sqlite3.Error) and hasattr(error, "sqlite_errorcode"):
             make = _BY_CODE.get(error.sqlite_errorcode & 0xFF, errors.VaultUnusable)
+            if make is errors.VaultUnusable and _is_full(self._path.parent):
+                make = errors.VaultFull
             raise make(f"{self._path}: {error}", fix=_FIXES.get(make)) from error
 
 
