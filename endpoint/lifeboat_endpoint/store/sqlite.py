@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sqlite_utils import Database
@@ -44,7 +44,7 @@ class SqliteStore:
         if not create and not path.exists():
             raise errors.VaultMissing(f"{path} does not exist")
         self._path = path
-        with _translated(path):
+        with _Translated(path):
             self._connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
             self.database = Database(self._connection, execute_plugins=False, recursive_triggers=False)
             for pragma in (*(_AT_CREATION if create else ()), *_ALWAYS):
@@ -62,7 +62,7 @@ class SqliteStore:
         self._begin(wait)
         try:
             yield
-            with _translated(self._path):
+            with _Translated(self._path):
                 self._connection.execute("commit")
         except BaseException:
             # After "disk full" SQLite has rolled back by itself, and a second rollback would hide the cause.
@@ -73,7 +73,7 @@ class SqliteStore:
     def _begin(self, wait: bool) -> None:
         if self._connection.in_transaction:
             raise errors.VaultBusy(f"{self._path}: a change or a snapshot is under way in this very place")
-        with _translated(self._path):
+        with _Translated(self._path):
             if wait:
                 self._connection.execute("begin immediate")
                 return
@@ -91,7 +91,7 @@ class SqliteStore:
         if self._connection.in_transaction:
             yield
             return
-        with _translated(self._path):
+        with _Translated(self._path):
             self._connection.execute("begin")
         try:
             yield
@@ -99,26 +99,26 @@ class SqliteStore:
             self._connection.execute("rollback")
 
     def execute(self, statement: str, parameters: Parameters = ()) -> int:
-        with _translated(self._path):
+        with _Translated(self._path):
             return self._connection.execute(statement, parameters).rowcount
 
     def execute_many(self, statement: str, rows: Iterable[Parameters]) -> None:
-        with _translated(self._path):
+        with _Translated(self._path):
             self._connection.executemany(statement, rows)
 
     def row(self, statement: str, parameters: Parameters = ()) -> Row | None:
-        with _translated(self._path):
+        with _Translated(self._path):
             row: Row | None = self._connection.execute(statement, parameters).fetchone()
             return row
 
     def rows(self, statement: str, parameters: Parameters = ()) -> Iterator[Row]:
-        with _translated(self._path):
+        with _Translated(self._path):
             cursor = self._connection.execute(statement, parameters)
         return self._stream(cursor)
 
     def _stream(self, cursor: sqlite3.Cursor) -> Iterator[Row]:
         while True:
-            with _translated(self._path):
+            with _Translated(self._path):
                 rows = cursor.fetchmany(64)
             if not rows:
                 return
@@ -154,25 +154,25 @@ class SqliteStore:
         return int(row[0]) if row else 0
 
     def _pragma(self, statement: str) -> None:
-        with _translated(self._path):
+        with _Translated(self._path):
             self._connection.execute(statement).fetchall()
 
     def copy_to(self, path: Path) -> None:
         """Through a connection of its own: a backup waits for ever for its own connection's open transaction."""
         path.touch(mode=0o600)
         with (
-            _translated(self._path),
+            _Translated(self._path),
             contextlib.closing(sqlite3.connect(self._path)) as source,
             contextlib.closing(sqlite3.connect(path)) as target,
         ):
             source.backup(target)
 
     def close(self) -> None:
-        with _translated(self._path):
+        with _Translated(self._path):
             self._connection.close()
 
 
-_BY_CODE: dict[int, Callable[[str], errors.VaultError]] = {
+_BY_CODE: dict[int, type[errors.VaultError]] = {
     sqlite3.SQLITE_FULL: errors.VaultFull,
     sqlite3.SQLITE_BUSY: errors.VaultBusy,
     sqlite3.SQLITE_LOCKED: errors.VaultBusy,
@@ -216,6 +216,3 @@ class _Translated:
             if make is errors.VaultUnusable and _is_full(self._path.parent):
                 make = errors.VaultFull
             raise make(f"{self._path}: {error}", fix=_FIXES.get(make)) from error
-
-
-_translated = _Translated
