@@ -79,6 +79,12 @@ class PlainAdapter:
     def split(self, path: str, text: str) -> list[Section] | None:
         return None
 
+    def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
+        return "".join(text for _, text in memories)
+
+    def label(self, record_id: str) -> str:
+        return record_id
+
     def secrets(self, path: str, data: bytes) -> list[Secret] | None:
         return None
 

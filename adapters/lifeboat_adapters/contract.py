@@ -74,12 +74,19 @@ class Section:
 
     `heading` is for matching only and is never stored. `fields` are the parts of a memory record that follow from
     the text: memory_type, namespace, category, tags, confidence, status, temporal (observed_at, valid_*), source
-    (origin, extraction_method), raw_source_format.
+    (origin, extraction_method), raw_source_format. `memory` is what the section says where that is not all of its
+    text: the rest is dress, which an adapter wrote to tell memories apart.
     """
 
     content: str
     heading: tuple[str, ...] = ()
     fields: JsonObject = field(default_factory=dict)
+    memory: str | None = None
+
+    @property
+    def text(self) -> str:
+        """What is remembered; "" for a section that says nothing."""
+        return self.content if self.memory is None else self.memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +201,15 @@ class Adapter(Protocol):
 
     def split(self, path: str, text: str) -> list[Section] | None:
         """The memories in a file, by archive path; None when such a file holds none."""
+        ...
+
+    def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
+        """The text of a raw file from the memories that stand in it now, each an id and a text, in order. Splitting it
+        gives them again."""
+        ...
+
+    def label(self, record_id: str) -> str:
+        """What a record is called in a file that `render` wrote, as the last part of a section's heading."""
         ...
 
     def secrets(self, path: str, data: bytes) -> list[Secret] | None:

@@ -177,10 +177,11 @@ class StateDb:
         """Whether a file of the head lists a record among its memories."""
         return self.connection.execute("select 1 from listed where id = ?", (record_id,)).fetchone() is not None
 
-    def unlisted_of(self, origin: str) -> list[tuple[str, str]]:
-        """Memories that came from a file of this name and stand in no file's list: id and text."""
+    def unlisted_of(self, origin: str | None) -> list[tuple[str, str]]:
+        """Memories that came from a file of this name (None: any) and stand in no file's list: id and text."""
         rows = self.connection.execute(
-            "select id, content from memory where origin = ? and id not in (select id from listed) order by number",
+            "select id, content from memory where (origin = ?1 or ?1 is null) and id not in (select id from listed)"
+            " order by number",
             (origin,),
         )
         return list(rows)

@@ -7,11 +7,12 @@ import openclaw_workspaces as workspaces
 import pytest
 from openclaw_derived import FileMap
 
-from lifeboat_adapters.openclaw import ADAPTER, rendering, splitting, synthesis
+from lifeboat_adapters.openclaw import ADAPTER, joining, rendering, splitting, synthesis
 from lifeboat_alf import testing
 from lifeboat_alf.testing import MemoryState
 
 RAW = "raw/openclaw/"
+ID = "0198f7a0-0000-7000-8000-00000000000"
 
 
 def render(state: MemoryState) -> dict[str, str]:
@@ -98,7 +99,7 @@ def test_an_agent_with_some_prose_gets_only_the_files_its_structure_says_more_in
 def test_memories_go_to_the_file_of_their_kind() -> None:
     state = MemoryState().add_all(
         [
-            memory("summary", memory_type="summary"),
+            memory("## Summary\n", memory_type="summary"),
             memory(
                 "day", memory_type="episodic", category="daily_log", temporal={"created_at": "2026-02-10T12:00:00Z"}
             ),
@@ -108,19 +109,23 @@ def test_memories_go_to_the_file_of_their_kind() -> None:
         ]
     )
     files = render(state)
-    assert files.pop("MEMORY.md") == "summary"
-    assert files.pop("memory/2026-02-10.md") == "day"
-    assert files.pop("memory/default.md") == "fact"
-    assert files.pop("memory/people/jonas.md") == "kept"
-    assert list(files.values()) == ["project"]
+    assert files.pop("MEMORY.md") == "## Summary\n"
+    assert memories("memory/2026-02-10.md", files) == ["day"]
+    assert memories("memory/default.md", files) == ["fact"]
+    assert memories("memory/people/jonas.md", files) == ["kept"]
+    assert [joining.texts(name, text) for name, text in files.items()] == [["project"]]
     assert next(iter(files)).startswith("memory/project-harbour-chart-")
+
+
+def memories(name: str, files: dict[str, str]) -> list[str]:
+    return joining.texts(name, files.pop(name))
 
 
 def test_preferences_of_the_human_have_a_file_of_their_own() -> None:
     record = memory("likes tea", memory_type="preference", namespace="principal_context:p-1")
     state = with_documents(user={"structured": {"name": "Bo"}}).add_all([record])
-    assert render(state)["memory/preferences.md"] == "likes tea"
-    (section,) = splitting.split(RAW + "memory/preferences.md", "likes tea") or []
+    (section,) = splitting.split(RAW + "memory/preferences.md", render(state)["memory/preferences.md"]) or []
+    assert section.text == "likes tea"
     assert section.fields["namespace"] == splitting.PRIMARY_PRINCIPAL_NAMESPACE
 
 
@@ -148,11 +153,19 @@ def test_a_name_made_of_a_namespace_is_safe_and_tells_namespaces_apart() -> None
 def test_deleted_and_superseded_memories_are_not_written() -> None:
     old = memory("old")
     state = MemoryState().add_all([old, memory("new", supersedes=old["id"]), memory("gone", status="deleted")])
-    assert render(state) == {"memory/default.md": "new"}
+    files = render(state)
+    assert (memories("memory/default.md", files), files) == (["new"], {})
 
 
 def test_memories_from_elsewhere_are_set_apart() -> None:
-    assert rendering.join(["a", "b\n", "c"]) == "a\n\nb\nc"
+    state = MemoryState().add_all([memory("a", id=f"{ID}a"), memory("## B\n", id=f"{ID}b"), memory("c", id=f"{ID}c")])
+    assert render(state)["memory/default.md"] == (
+        "<!-- memory 0000000a -->\na\n<!-- /memory -->\n## B\n<!-- memory 0000000c -->\nc\n<!-- /memory -->\n"
+    )
+
+
+def test_a_memory_that_says_nothing_is_no_file() -> None:
+    assert render(MemoryState().add_all([memory(" \n")])) == {}
 
 
 def test_a_raw_file_that_says_the_same_is_not_written_again() -> None:
@@ -177,7 +190,3 @@ def test_a_raw_file_whose_memories_changed_is_merged_in_its_order() -> None:
     (made,) = ADAPTER.render(state)
     assert (made.path, made.basis) == (RAW + "MEMORY.md", "merged")
     assert made.data == b"## A\n\nONE\n\n## B\n\ntwo\n## C\n"
-
-
-def test_a_merged_file_is_its_memories_in_order() -> None:
-    assert rendering.merge_file("MEMORY.md", "old", ["## A\n", "## B\n"]) == "## A\n## B\n"

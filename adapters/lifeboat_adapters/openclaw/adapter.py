@@ -22,8 +22,10 @@ from lifeboat_adapters.openclaw import (
     capabilities,
     databases,
     discovery,
+    dress,
     hints,
     identity,
+    joining,
     next_steps,
     paths,
     placement,
@@ -68,6 +70,12 @@ class OpenClaw:
 
     def split(self, path: str, text: str) -> list[Section] | None:
         return splitting.split(path, text)
+
+    def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
+        return joining.join(path.removeprefix(paths.RAW), memories, native=True)
+
+    def label(self, record_id: str) -> str:
+        return dress.label(record_id)
 
     def secrets(self, path: str, data: bytes) -> list[Secret] | None:
         return secrets.find(path, data)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from lifeboat_adapters.contract import Rendered
-from lifeboat_adapters.openclaw import heartbeat, paths, splitting, synthesis
+from lifeboat_adapters.openclaw import heartbeat, joining, paths, splitting, synthesis
 from lifeboat_adapters.openclaw.documents import StateFiles, text_of
 from lifeboat_alf import codec, effective, layout, metas, records
 from lifeboat_alf.state import State
@@ -82,20 +82,25 @@ def _user_file(primary: JsonObject) -> dict[str, str]:
 def _memory_files(state: State, primary: str, *, has_profile: bool) -> Iterator[Rendered]:
     """Notes from the effective memories: those a raw file lists in its order, then the others that belong to it."""
     listed = _listed(state)
-    texts: dict[str, list[tuple[int, str]]] = {}
+    found: dict[str, list[tuple[int, joining.Memory]]] = {}
     for item in effective.visible_records(state):
         known = next((listed[id] for id in item.chain_ids if id in listed), None)
         name, place = known or (file_for(item.record, primary), len(listed))
-        if name != paths.USER or not has_profile:
-            texts.setdefault(name, []).append((place, str(item.record.get("content", ""))))
-    for name, found in sorted(texts.items()):
-        contents = [content for _, content in sorted(found, key=lambda pair: pair[0])]
-        data = join(contents).encode("utf-8", "surrogatepass")
+        memory = (str(item.record["id"]), str(item.record.get("content", "")))
+        if (known or memory[1].strip()) and (name != paths.USER or not has_profile):
+            found.setdefault(name, []).append((place, memory))
+    for name, placed in sorted(found.items()):
+        memories = [memory for _, memory in sorted(placed, key=lambda pair: pair[0])]
         entry = state.entry(paths.RAW + name)
-        if entry is None or not entry.meta.get(metas.RECORDS):
-            yield Rendered(paths.RAW + name, data, STRUCTURED)
-        elif state.body(paths.RAW + name) != data:
-            yield Rendered(paths.RAW + name, data, MERGED)
+        is_merged = entry is not None and bool(entry.meta.get(metas.RECORDS))
+        if not (is_merged and _says(state, name, memories)):
+            data = joining.join(name, memories, native=is_merged).encode("utf-8", "surrogatepass")
+            yield Rendered(paths.RAW + name, data, MERGED if is_merged else STRUCTURED)
+
+
+def _says(state: State, name: str, memories: list[joining.Memory]) -> bool:
+    text = state.body(paths.RAW + name).decode("utf-8", "replace")
+    return joining.says(name, text, (content for _, content in memories))
 
 
 def _listed(state: State) -> dict[str, tuple[str, int]]:
@@ -134,16 +139,3 @@ def _file_name(namespace: str) -> str:
     if name == namespace:
         return name
     return f"{name or 'notes'}-{hashlib.sha256(namespace.encode('utf-8', 'replace')).hexdigest()[:6]}"
-
-
-def merge_file(path: str, raw_text: str, contents: Iterable[str]) -> str:
-    """A raw file whose memories changed: their contents in order are the whole file (see `contract.Section`)."""
-    return "".join(contents)
-
-
-def join(contents: Iterable[str]) -> str:
-    """Memories as one text. What OpenClaw's notes gave ends with its line end and is joined as it is; a memory that
-    comes from elsewhere is set apart by an empty line."""
-    every = list(contents)
-    apart = [content if content.endswith("\n") else f"{content}\n\n" for content in every[:-1]]
-    return "".join([*apart, *every[-1:]])

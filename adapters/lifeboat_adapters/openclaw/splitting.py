@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lifeboat_adapters.contract import Section
-from lifeboat_adapters.openclaw import markdown, notes, paths
+from lifeboat_adapters.openclaw import dress, markdown, notes, paths
 from lifeboat_alf import times
 
 JsonObject = dict[str, Any]
 
-VERSION = 1
+VERSION = 2
 """Raised when the same text would be cut in other places: a file is then cut anew when it changes, never before."""
 
 PRIMARY_PRINCIPAL_NAMESPACE = "principal_context:{primary}"
@@ -43,10 +43,16 @@ def split(path: str, text: str) -> list[Section] | None:
     if relative is None or not holds_memories(relative):
         return None
     base = _fields_of_file(relative)
-    return [
-        Section(content, heading, _fields(base, content, user=relative == paths.USER))
-        for content, heading in _pieces(relative, text)
-    ]
+    user = relative == paths.USER
+    found: list[Section] = []
+    for stretch in dress.cut(text):
+        if stretch.memory is not None:
+            fields = _fields(base, stretch.memory, user=user)
+            found.append(Section(stretch.text, (stretch.label,) if stretch.label else (), fields, stretch.memory))
+        else:
+            pieces = _pieces(relative, stretch.text)
+            found.extend(Section(content, heading, _fields(base, content, user=user)) for content, heading in pieces)
+    return found
 
 
 def holds_memories(relative: str) -> bool:

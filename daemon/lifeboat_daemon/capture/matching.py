@@ -138,7 +138,8 @@ def _spaced(file: File) -> None:
             file.decide(place, waiting[text].pop(0).id, SPACED)
 
 
-def _edited(file: File, headings: list[Heading]) -> None:
+def _edited(file: File, found: list[Heading]) -> None:
+    headings = found if len(found) == len(file.old) else [old.heading for old in file.old]
     olds = _with_headings(file, headings)
     _same_heading(file, olds, Counter(headings), Counter(new.heading for new in file.new))
     left = [old for old in olds if old.id not in file.taken]
@@ -152,8 +153,7 @@ def _edited(file: File, headings: list[Heading]) -> None:
 
 
 def _with_headings(file: File, headings: list[Heading]) -> list[Old]:
-    known = headings if len(headings) == len(file.old) else [()] * len(file.old)
-    pairs = zip(file.old, known, strict=True)
+    pairs = zip(file.old, headings, strict=True)
     return [old._replace(heading=heading) for old, heading in pairs if old.id not in file.taken and not old.gone]
 
 

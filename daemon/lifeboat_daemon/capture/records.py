@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
 from lifeboat_adapters.contract import Adapter, Section
-from lifeboat_alf import lifecycle, metas, records, times
+from lifeboat_alf import layout, lifecycle, metas, records, times
 from lifeboat_alf.lifecycle import Scribe
 from lifeboat_alf.state import Record, State
 from lifeboat_daemon.capture import matching
@@ -34,7 +35,7 @@ class Lookup:
     with_content: Callable[[str], list[str]]
     winner: Callable[[str], str]
     is_listed: Callable[[str], bool]
-    unlisted_of: Callable[[str], list[tuple[str, str]]]
+    unlisted_of: Callable[[str | None], list[tuple[str, str]]]
     forgotten: frozenset[str] = frozenset()
 
     def record(self, record_id: str) -> Record | None:
@@ -104,6 +105,7 @@ class Memories:
         self._origin = origin
         self._lookup = lookup
         self._sections: dict[str, list[Section]] = {}
+        self._claimed: set[str] = set()
         self._steps: list[lifecycle.Step] = []
         self.outcome = Outcome()
 
@@ -123,7 +125,8 @@ class Memories:
         files = [file for path in paths if (file := self._file(path)) is not None]
         matching.match(files, self._revivable(), self._headings)
         for file in files:
-            self._write(file)
+            if not self._is_rendered(file):
+                self._write(file)
         for file in files:
             self._drop(file)
         self._sections.clear()
@@ -133,7 +136,7 @@ class Memories:
         if data is None:
             return []
         sections = self._adapter.split(path, data.decode("utf-8", "replace")) or []
-        return [section for section in sections if section.content]
+        return [section for section in sections if section.text]
 
     def _file(self, path: str) -> File | None:
         entry = self._overlay.old(path)
@@ -143,11 +146,36 @@ class Memories:
         self._sections[path] = self.split(path, self._overlay.read(path)) if is_text else []
         if not listed and not self._sections[path]:
             return None
-        news = [New(one.content, one.heading) for one in self._sections[path]]
+        news = [New(one.text, one.heading) for one in self._sections[path]]
         if not listed and self._lookup.head is not None:
-            came = self._lookup.unlisted_of(self._origin.file(path))
-            return File(path, [Old(record_id, content) for record_id, content in came], news, adopting=True)
+            return File(path, self._came(path), news, adopting=True)
         return File(path, [self._old(record_id) for record_id in listed], news)
+
+    def _came(self, path: str) -> list[Old]:
+        """Memories that came with an archive and that a file may hold: those that came from a file of its name, and
+        those that were written into it under their label. Each belongs to one file."""
+        came = dict(self._lookup.unlisted_of(self._origin.file(path)))
+        if any(section.memory is not None for section in self._sections[path]):
+            labels = {label for section in self._sections[path] for label in section.heading[-1:]}
+            every = self._lookup.unlisted_of(None)
+            came |= {one: content for one, content in every if self._adapter.label(one) in labels}
+        mine = [one for one in came if one not in self._claimed]
+        self._claimed.update(mine)
+        return [Old(one, came[one], (self._adapter.label(one),)) for one in mine]
+
+    def _is_rendered(self, file: File) -> bool:
+        """Whether a file says only what a document of the archive says that it was written from, as a profile does."""
+        if not file.adopting or file.found or not file.new:
+            return False
+        return self._rendered.get(file.path) == self._overlay.read(file.path)
+
+    @cached_property
+    def _rendered(self) -> dict[str, bytes]:
+        """What the head is in files, by path, before it has any of this runtime."""
+        head = self._lookup.head
+        if head is None or next(head.entries(layout.raw_prefix(self._origin.runtime)), None) is not None:
+            return {}
+        return {made.path: made.data for made in self._adapter.render(head)}
 
     def _old(self, record_id: str) -> Old:
         """A listed memory. One that is deleted although its file lists it was forgotten by the user."""
@@ -217,8 +245,8 @@ class Memories:
 
     def _create(self, path: str, section: Section) -> str:
         fields = self._origin.fields(path, section)
-        step = lifecycle.create(self._scribe, section.content, fields, self._wanted(path, fields))
-        return self._add(step, "created", section.content)
+        step = lifecycle.create(self._scribe, section.text, fields, self._wanted(path, fields))
+        return self._add(step, "created", section.text)
 
     def _wanted(self, path: str, fields: JsonObject) -> str | None:
         """A memory's own day, else the file's time."""
@@ -232,8 +260,8 @@ class Memories:
         old = self._last(record_id)
         record = records.parse(old.line)
         self.outcome.drop(record_id, str(record["content"]))
-        step = lifecycle.edit(self._scribe, record, old.partition, section.content, _edited_fields(record, section))
-        return self._add(step, "updated", section.content)
+        step = lifecycle.edit(self._scribe, record, old.partition, section.text, _edited_fields(record, section))
+        return self._add(step, "updated", section.text)
 
     def _revive(self, record_id: str) -> str:
         last, dead = self._last(record_id), self._lookup.record(record_id)

@@ -109,11 +109,11 @@ def gather(state: State, inventory: Inventory, adapter: Adapter) -> Contents:
     found = Contents(workspace, home, [], [])
     for entry in inventory.entries.values():
         if entry.path.startswith(prefix):
-            _put(workspace, _raw(state, entry, prefix, inventory))
+            _put(workspace, _raw(state, entry, prefix, inventory, adapter))
         elif entry.path.startswith(home_prefix + DATABASES):
             found.rows.append(entry.path)
         elif entry.path.startswith(home_prefix):
-            _put(home, _raw(state, entry, home_prefix, inventory))
+            _put(home, _raw(state, entry, home_prefix, inventory, adapter))
         elif entry.path.startswith(layout.ARTIFACTS):
             _artifact(state, entry, found)
     _rendered(state, inventory, adapter, workspace)
@@ -134,21 +134,29 @@ def _put(wanted: dict[str, Wanted], item: Wanted) -> None:
     wanted[item.name] = item
 
 
-def _raw(state: State, entry: Entry, prefix: str, inventory: Inventory) -> Wanted:
-    """A raw file, as captured if its memories still say what it says. Blank lines between them say nothing, and bytes
-    that are no UTF-8 are not in them."""
+def _raw(state: State, entry: Entry, prefix: str, inventory: Inventory, adapter: Adapter) -> Wanted:
+    """A raw file, as captured if its memories still say what it says. Blank lines and the dress between them say
+    nothing, and bytes that are no UTF-8 are not in them."""
     name = names.name_of(entry.path, entry.meta, prefix)
     ids = entry.meta.get(metas.RECORDS)
     if ids and metas.is_file(entry.meta):
-        joined = inventory.memories.join(ids)
-        if not inventories.same_bytes(entry, joined) and joined.split() != _as_text(state.body(entry.path)).split():
+        memories = inventory.memories.of(ids)
+        if not _says(state, entry, memories, adapter):
+            joined = adapter.join(entry.path, memories).encode("utf-8", "surrogatepass")
             return Wanted(name, entry.path, MERGED, _without_time(entry.meta), entry, joined)
     return Wanted(name, entry.path, RAW, entry.meta, entry)
 
 
-def _as_text(body: bytes) -> bytes:
-    """The bytes of a file as its memories can hold them."""
-    return body.decode("utf-8", "replace").encode()
+def _says(state: State, entry: Entry, memories: list[tuple[str, str]], adapter: Adapter) -> bool:
+    """Nearly every file is its memories, so it need not be read; few need to be split."""
+    joined = "".join(text for _, text in memories)
+    if inventories.same_bytes(entry, joined.encode("utf-8", "surrogatepass")):
+        return True
+    body = state.body(entry.path).decode("utf-8", "replace")
+    if joined.split() == body.split():
+        return True
+    said = [word for section in adapter.split(entry.path, body) or [] for word in section.text.split()]
+    return said == [word for _, text in memories for word in text.split()]
 
 
 def _without_time(meta: JsonObject) -> JsonObject:

@@ -75,10 +75,10 @@ class Memories:
         )
         return alone - sum(hidden)
 
-    def join(self, record_ids: list[str]) -> bytes:
-        """The text of a file from its records in order."""
-        found = (self.content(record_id) for record_id in record_ids)
-        return "".join(text for text in found if text is not None).encode("utf-8", "surrogatepass")
+    def of(self, record_ids: list[str]) -> list[tuple[str, str]]:
+        """The memories of a file, each an id and what it says, in order."""
+        found = ((record_id, self.content(record_id)) for record_id in record_ids)
+        return [(record_id, text) for record_id, text in found if text is not None]
 
 
 class Proven:
