@@ -132,7 +132,12 @@ class StateDb:
     def seen(self) -> dict[str, Known]:
         """What the last capture saw, by native name."""
         rows = self.connection.execute("select native, path, size, mtime_ns, ctime_ns, inode, mode, racy from seen")
-        return {os.fsdecode(row[0]): Known(row[1], StatKey(*map(int, row[2:7])), bool(row[7])) for row in rows}
+        return {
+            os.fsdecode(native): Known(
+                path, StatKey(int(size), int(mtime), int(ctime), int(inode), int(mode)), bool(racy)
+            )
+            for native, path, size, mtime, ctime, inode, mode, racy in rows
+        }
 
     def put_seen(self, changed: dict[str, Known], removed: Iterable[str]) -> None:
         self.connection.executemany("delete from seen where native = ?", ((os.fsencode(name),) for name in removed))

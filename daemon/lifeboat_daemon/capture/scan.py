@@ -117,12 +117,13 @@ class Walk:
             self.scan.unread[native] = error.strerror or str(error)
             return True
         known = self.known.get(native)
-        key = StatKey(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode)
-        if known is not None and known.key == key:
-            name_hex = names.archive_name(relative)[1] if "%" in known.path else None
-            self.scan.found[native] = Found(native, known.path, entry.path, _kind(key.mode) or FILE, key, name_hex)
-            return True
-        return self._consider(entry.path, relative, native, key)
+        stats = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode)
+        if known is None or known.key != stats:
+            return self._consider(entry.path, relative, native, StatKey(*stats))
+        kind = _kind(found.st_mode) or FILE
+        name_hex = names.archive_name(relative)[1] if "%" in known.path else None
+        self.scan.found[native] = Found(native, known.path, entry.path, kind, known.key, name_hex)
+        return True
 
     def _consider(self, real: str, relative: str, native: str, key: StatKey) -> bool:
         kind = _kind(key.mode)
