@@ -2,7 +2,8 @@
 
     python -m benchmarks.first_export WORKSPACE HOME SNAPSHOT
 
-Prints one JSON document: seconds until captured, seconds until written, peak memory in bytes.
+Prints one JSON document: seconds until the capture was committed, seconds until the look-ups were filled from it,
+seconds for writing the snapshot, peak memory in bytes.
 """
 
 from __future__ import annotations
@@ -13,18 +14,23 @@ import sys
 import time
 from pathlib import Path
 
+from lifeboat_alf.seams.steps import Step
+
 
 def main() -> None:
     workspace, home, snapshot = map(Path, sys.argv[1:])
-    from benchmarks.subject import protect
+    from benchmarks.subject import moments_of_steps, protect
 
     start = time.perf_counter()
-    subject = protect(workspace, home)
+    with moments_of_steps() as moments:
+        subject = protect(workspace, home)
     captured = time.perf_counter()
     subject.write_snapshot(snapshot)
     written = time.perf_counter()
+    committed = moments[Step.CAPTURE_COMMITTED]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    print(json.dumps({"capture": captured - start, "write": written - captured, "peak": peak}))
+    seconds = {"commit": committed - start, "look_ups": captured - committed, "write": written - captured}
+    print(json.dumps({**seconds, "peak": peak}))
 
 
 if __name__ == "__main__":

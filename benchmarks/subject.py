@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,12 +43,8 @@ class Subject:
 
     def timed_capture(self) -> tuple[float, float]:
         """Capture; the seconds it took in all, and those from knowing what changed to having it committed."""
-        moments: dict[Step, float] = {}
-        steps.hook = lambda step: moments.setdefault(step, time.perf_counter())  # type: ignore[assignment]
-        try:
+        with moments_of_steps() as moments:
             whole = measure.seconds(self.capture)
-        finally:
-            steps.hook = None
         return whole, moments[Step.CAPTURE_COMMITTED] - moments[Step.CAPTURE_SCANNED]
 
     def head(self) -> int:
@@ -74,6 +72,21 @@ class Subject:
         """Delete state.db and what SQLite keeps beside it."""
         for path in self.context.home.state_folder.glob(f"{self.agent.id}.db*"):
             path.unlink()
+
+
+@contextlib.contextmanager
+def moments_of_steps() -> Iterator[dict[Step, float]]:
+    """When each step was reached for the last time: that of `committed` is after the durable commit."""
+    moments: dict[Step, float] = {}
+
+    def note(step: Step) -> None:
+        moments[step] = time.perf_counter()
+
+    steps.hook = note
+    try:
+        yield moments
+    finally:
+        steps.hook = None
 
 
 def protect(workspace: Path, home: Path) -> Subject:
