@@ -11,6 +11,8 @@ import cli_client
 import openclaw_workspaces
 import pytest
 
+from lifeboat_daemon.cli import program
+
 run = cli_client.run
 
 
@@ -212,3 +214,44 @@ def test_a_workspace_that_moved_after_the_removal_is_a_new_agent(
     run("agents", "remove", "ada", "--yes")
     os.rename(workspace, tmp_path / "moved")
     assert run("agents", "add", tmp_path / "moved")["id"] != ada["id"]
+
+
+# Of a restored folder ---------------------------------------------------------------------------------------------
+
+
+def test_a_restored_folder_is_added_as_a_copy_and_says_of_whom(
+    ada: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / "beside"
+    run("restore", "ada", "--to", copy)
+    assert program.run(["agents", "add", str(copy)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "It is a copy of ada, with an id and a history of its own; lifeboat restore ada --to" in said
+    assert "--adopt would have moved ada." in said
+    assert len({one["id"] for one in run("agents", "list")["agents"]}) == 2
+
+
+def test_the_agent_that_a_restored_folder_is_a_copy_of_may_be_gone(
+    ada: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / "beside"
+    run("restore", "ada", "--to", copy)
+    run("agents", "remove", "ada", "--yes")
+    assert program.run(["agents", "add", str(copy)]) == 0
+    said = capsys.readouterr().out
+    assert "It is a copy of ada" in said
+    assert "--adopt" not in said
+
+
+def test_a_copy_names_its_original_in_json_and_others_name_none(ada: dict[str, Any], tmp_path: Path) -> None:
+    assert ada["copy_of"] is None
+    run("restore", "ada", "--to", tmp_path / "beside")
+    assert run("agents", "add", tmp_path / "beside")["copy_of"] == {"id": ada["id"], "name": "ada"}
+
+
+def test_an_imported_folder_goes_on_and_is_no_copy(ada: dict[str, Any], workspace: Path, tmp_path: Path) -> None:
+    run("alf", "export", "openclaw", workspace, "-o", tmp_path / "ada.alf")
+    known = run("alf", "import", tmp_path / "ada.alf", "--to", tmp_path / "in")["agent"]
+    added = run("agents", "add", tmp_path / "in")
+    assert added["id"] == known
+    assert added["copy_of"] is None

@@ -35,7 +35,10 @@ def _document(agent: Agent) -> dict[str, Any]:
 @agents.command()
 @session_command
 def discover(session: Session) -> None:
-    """Agents on this machine, protected or not. Nothing is written."""
+    """Agents on this machine, protected or not. Nothing of theirs is written.
+
+    Like every command it makes the home of Lifeboat when there is none.
+    """
     protected = {str(agent.workspace): agent.name for agent in registry.everyone(session.context) if agent.watched}
     found = registry.discover(session.context)
     documents = [
@@ -83,18 +86,40 @@ def _protected(found: dict[str, Any]) -> str:
 def add(session: Session, folder: Path, runtime: str | None, name: str | None, new: bool) -> None:
     """Protect the agent in FOLDER, its own workspace, and capture it at once."""
     first = session.context.keys().status().key_id is None
+    known = {one.id for one in registry.everyone(session.context)}
     with session.output.progress("Capturing"):
         agent, report = registry.add(session.context, folder, runtime=runtime, name=name, new=new)
     capture = report_document(agent, report)
-    document = {**_document(agent), "capture": capture, "key_made": first}
+    copied = None if agent.id in known else _original(session, agent, folder)
+    copy_of = None if copied is None else {"id": copied["agent"], "name": copied["name"]}
+    document = {**_document(agent), "capture": capture, "key_made": first, "copy_of": copy_of}
 
     def text() -> None:
         session.output.line(f"{agent.name} is protected.", style="bold")
+        if copied is not None:
+            session.output.line(_copy(session, copied, folder))
         _say_capture(session.output, capture)
         for line in _missing(session, first):
             session.output.line(line)
 
     session.output.document(document, text)
+
+
+def _original(session: Session, agent: Agent, folder: Path) -> dict[str, Any] | None:
+    """What is known of the agent that a folder was restored from, when it is another one."""
+    from lifeboat_daemon.restore import origin_of
+
+    origin = origin_of(session.context, folder)
+    return None if origin is None or origin["agent"] == agent.id else origin
+
+
+def _copy(session: Session, origin: dict[str, Any], folder: Path) -> str:
+    """That a folder was restored from another agent, which stays what it is."""
+    known = next((one for one in registry.everyone(session.context) if one.id == origin["agent"]), None)
+    if known is None:
+        return f"It is a copy of {origin['name']}, with an id and a history of its own."
+    moving = f"lifeboat restore {argument(known.name)} --to {argument(str(folder))} --adopt"
+    return f"It is a copy of {known.name}, with an id and a history of its own; {moving} would have moved {known.name}."
 
 
 def _missing(session: Session, first: bool) -> list[str]:
