@@ -179,7 +179,8 @@ class Memories:
 
     def _old(self, record_id: str) -> Old:
         """A listed memory. One that is deleted although its file lists it was forgotten by the user."""
-        record, last = self._lookup.record(record_id), self._lookup.last(record_id)
+        record, winner = self._lookup.record(record_id), self._lookup.winner(record_id)
+        last = record if winner == record_id else self._lookup.record(winner)
         if record is None or last is None:
             return Old(record_id, "", gone=True)
         body = records.parse(record.line)
