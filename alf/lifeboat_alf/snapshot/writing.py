@@ -15,7 +15,8 @@ from lifeboat_alf.errors import BadDocument, TooLarge
 from lifeboat_alf.manifest import DOCUMENT_FIELDS, Contents, build_manifest, derive_head, partition_entries
 from lifeboat_alf.state import BodyAbsent, Entry, JsonObject, Record, State, path_key
 
-SNAPSHOT_LEVEL = 6
+SNAPSHOT_LEVEL = 3
+"""A sixth quicker than 6, for three hundredths more bytes."""
 _BUFFER = 1 << 20
 
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.state import BodyAbsent
-from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
+from lifeboat_daemon.restore.contents import FOLDER, LINK, Wanted
 from lifeboat_daemon.restore.filling import Filler
 from lifeboat_daemon.restore.inventory import Inventory, Proven
-
-BATCH = 64
-Ready = tuple[Path, Wanted, bytes]
-"""Something to write at a path, its bytes held against their leaf."""
 
 
 class Stage:
@@ -28,42 +23,26 @@ class Stage:
         self._read: set[str] = set()
 
     def write_tree(self, tree: Path, items: Sequence[Wanted]) -> None:
-        """A whole folder of files, links and empty folders under their own names. Reading, unpacking and checking go
-        on here while another thread waits for the disk; no more than two batches are in memory."""
+        """A whole folder of files, links and empty folders under their own names."""
         self._make_folder(tree)
-        with ThreadPoolExecutor(1) as writer:
-            writing = writer.submit(self._put_all, [])
-            for start in range(0, len(items), BATCH):
-                ready = [self._ready(tree / item.name, item) for item in items[start : start + BATCH]]
-                writing.result()
-                writing = writer.submit(self._put_all, ready)
-            writing.result()
+        for item in items:
+            path = tree / item.name
+            self._make_folder(path.parent)
+            self.write(path, item)
 
     def write(self, path: Path, item: Wanted) -> None:
         """One file, link or folder at a path that is free. Raises OSError, SignatureError."""
-        self._put(*self._ready(path, item))
-
-    def _ready(self, path: Path, item: Wanted) -> Ready:
-        self._make_folder(path.parent)
-        body = self.bytes_of(item) if item.kind == FILE else b""
-        self.seen(item)
-        return path, item, body
-
-    def _put_all(self, batch: list[Ready]) -> None:
-        for each in batch:
-            self._put(*each)
-
-    def _put(self, path: Path, item: Wanted, body: bytes) -> None:
         if item.kind == FOLDER:
             self._files.make_folders(path)
         elif item.kind == LINK:
             self._files.make_link(item.target, path)
         else:
-            self._files.write_new(path, body, mode=item.mode, sync=False)
+            self._files.write_new(path, self.bytes_of(item), mode=item.mode, sync=False)
         if item.kind != LINK:
             self._files.set_mode(path, item.mode)
         if item.mtime_ns is not None:
             self._files.set_times(path, item.mtime_ns)
+        self.seen(item)
 
     def bytes_of(self, item: Wanted) -> bytes:
         """What stands in a file once it is restored."""

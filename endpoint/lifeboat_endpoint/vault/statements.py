@@ -79,9 +79,11 @@ RECORDS = f"{_RECORD} where {_ALIVE} order by partition, position"
 RECORDS_OF = f"{_RECORD} where partition = ? and {_ALIVE} order by position"
 RECORD = f"{_RECORD} where r.id = ? and {_ALIVE}"
 RECORDS_WITH_CONTENT = "select id from record where content_key = ? and last is null order by partition, position"
-LIVE_RECORDS = """select r.bucket, r.id, r.partition, r.position, o.leaf from record r join object o on o.id = r.object
+_LIVE_RECORD = """select r.bucket, r.id, r.partition, r.position, o.leaf from record r join object o on o.id = r.object
     where r.last is null"""
-LIVE_RECORDS_IN = f"{LIVE_RECORDS} and r.bucket = ?"
+LIVE_RECORDS_IN = f"{_LIVE_RECORD} and r.bucket = ?"
+# In the order of the largest table, or every object is fetched from another place.
+LIVE_RECORDS = f"{_LIVE_RECORD} order by r.object"
 
 
 def live_records_named(count: int) -> str:
