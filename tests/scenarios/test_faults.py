@@ -597,3 +597,17 @@ def test_an_agent_file_is_never_half_written(cli: Harbour) -> None:
     with pytest.raises((LifeboatError, OSError)):
         agent_files.save(replace(cli.context, files=files), replace(cli.agent, name="Eve"))
     assert agent_files.read(cli.context, cli.agent.id).name == "Ada"
+
+
+def test_an_import_that_was_cut_off_before_its_agent_was_written_can_be_made_again(
+    cli: Harbour, tmp_path: Path
+) -> None:
+    archive = tmp_path / "ada.alf"
+    run("alf", "export", "openclaw", cli.workspace, "-o", archive)
+    run("agents", "remove", "ada", "--yes")
+    first = run("alf", "import", archive, "--to", tmp_path / "one", "--runtime", "openclaw")
+    cli.context.home.agent_file(cli.agent.id).unlink()
+    run("alf", "import", archive, "--to", tmp_path / "two", "--runtime", "openclaw")
+    (found,) = run("agents", "list")["agents"]
+    assert found["id"] == first["agent"] == cli.agent.id
+    assert run("verify", found["id"], "--whole")["mismatches"] == []

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from typing import NamedTuple
 
 from lifeboat_alf.seams.files import FileOperations, StrPath
 from lifeboat_daemon.seen import StatKey
 
 TRIES = 3
+PAUSE_SECONDS = 0.005
+TICKS_NS = 20_000_000
+"""Nanoseconds that are surely more than a tick."""
 
 
 class Content(NamedTuple):
@@ -36,11 +40,27 @@ def read_file(files: FileOperations, path: StrPath, limit: int) -> Content:
     for _ in range(TRIES):
         data, before, after = _read_once(files, path, limit)
         if before == after and len(data) == before.size:
-            return Content(data, after)
+            if not _is_fresh(after) or _is_still(files, path, limit, data, after):
+                return Content(data, after)
+            continue
         grown = os.fspath(path).endswith(".jsonl") and before.inode == after.inode and after.size >= before.size
         if grown and len(data) >= before.size:
             return Content(data[: data.rfind(b"\n", 0, before.size) + 1], before)
     raise Unstable(os.fspath(path))
+
+
+def _is_fresh(key: StatKey) -> bool:
+    """Whether a write at this very moment could leave the stat as it is: file systems count time in ticks, so a second
+    write within one tick shows in no stat."""
+    return abs(time.time_ns() - key.ctime_ns) < TICKS_NS
+
+
+def _is_still(files: FileOperations, path: StrPath, limit: int, data: bytes, key: StatKey) -> bool:
+    """Whether a second look, a moment later, finds the same bytes under the same stat. While it waits all other fresh
+    files grow old: in all a capture waits no longer than that takes, however many there are."""
+    time.sleep(PAUSE_SECONDS)
+    again, before, after = _read_once(files, path, limit)
+    return before == after == key and again == data
 
 
 def _read_once(files: FileOperations, path: StrPath, limit: int) -> tuple[bytes, StatKey, StatKey]:
