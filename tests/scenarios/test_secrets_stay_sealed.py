@@ -121,14 +121,14 @@ def test_staging_is_for_its_owner_alone_while_it_lasts(ada: Protected, monkeypat
 
     ada.add()
     seen: set[int] = set()
-    put = Stage._put
+    write = Stage.write
 
-    def watched(self: Stage, path: Path, *rest: Any) -> None:
-        put(self, path, *rest)
+    def watched(self: Stage, path: Path, item: Any) -> None:
+        write(self, path, item)
         stages = [one for one in path.parents if ".lifeboat-stage-" in one.name]
         seen.update(stat.S_IMODE(one.stat().st_mode) for one in stages)
 
-    monkeypatch.setattr(Stage, "_put", watched)
+    monkeypatch.setattr(Stage, "write", watched)
     restore(ada.context, ada.agent, RestoreOptions(to=ada.folder / "out", with_credentials=True, reindex=False))
     assert seen == {0o700}
     assert (ada.folder / "out" / ".env").stat().st_mode & 0o077 == 0
