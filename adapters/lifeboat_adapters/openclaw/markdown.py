@@ -96,7 +96,7 @@ def sections(text: str, depth: int, starts: re.Pattern[str] | None = None) -> li
     heading: tuple[str, ...] = ()
     for line in lines(text):
         cut = 0 < line.level <= depth or (starts is not None and not line.code and starts.match(line.text))
-        if cut and any(part.strip() for part in held):
+        if cut and (heading or any(part.strip() for part in held)):
             pieces.append(Piece("".join(held), heading))
             held, heading = [], ()
         if line.level:

@@ -165,7 +165,7 @@ def _holds_rules(relative: str) -> bool:
 
 def _fields(base: JsonObject, content: str, *, user: bool) -> JsonObject:
     """The fields of one memory. Annotations stay in the text; a copy of what they say stands in raw_source_format."""
-    fields = {key: dict(value) if isinstance(value, dict) else value for key, value in base.items()}
+    fields = dict(base)
     confidence, tags = notes.all_tags(content)
     if confidence is not None:
         fields["confidence"] = confidence

@@ -123,7 +123,8 @@ class Memories:
 
     def _take(self, paths: list[str]) -> None:
         files = [file for path in paths if (file := self._file(path)) is not None]
-        matching.match(files, self._revivable(), self._headings)
+        if self._lookup.head is not None:
+            matching.match(files, self._revivable(), self._headings)
         for file in files:
             if not self._is_rendered(file):
                 self._write(file)

@@ -23,7 +23,6 @@ from lifeboat_endpoint.store.protocols import Parameters, Row
 BUSY_SECONDS = 10.0
 _LOG_LIMIT = 16 << 20
 _PAGES_PER_STEP = 4096
-_CACHE_KB = 16 << 10
 
 _AT_CREATION = ("pragma page_size = 4096", "pragma auto_vacuum = incremental", "pragma journal_mode = wal")
 _ALWAYS = (
@@ -31,7 +30,6 @@ _ALWAYS = (
     "pragma fullfsync = on",
     "pragma secure_delete = on",
     "pragma foreign_keys = on",
-    f"pragma cache_size = -{_CACHE_KB}",
     f"pragma journal_size_limit = {_LOG_LIMIT}",
 )
 

@@ -16,8 +16,6 @@ else:
 PLAIN, ZSTD, PATCH = "plain", "zstd", "patch"
 
 SMALLEST_COMPRESSED = 1024
-SMALLEST_LINE_COMPRESSED = 8192
-"""Record lines are read in long streams, where unpacking each of them would cost more than all the rest."""
 LARGEST_PATCHED = 4 << 20
 _LEVEL = 3
 
@@ -31,9 +29,9 @@ class Encoded(NamedTuple):
     data: bytes
 
 
-def encode(body: bytes, smallest: int = SMALLEST_COMPRESSED) -> Encoded:
+def encode(body: bytes) -> Encoded:
     """Compressed where that helps: below a kilobyte it rarely does, and every read would pay."""
-    if len(body) < smallest:
+    if len(body) < SMALLEST_COMPRESSED:
         return Encoded(PLAIN, body)
     packed = zstd.compress(body, _LEVEL)
     return Encoded(ZSTD, packed) if len(packed) < len(body) else Encoded(PLAIN, body)

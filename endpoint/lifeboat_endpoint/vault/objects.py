@@ -18,6 +18,7 @@ from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.encoding import Encoded
 
 LARGEST_INLINE = 256 << 10
+LARGEST_PLAIN_LINE = 8 << 10
 DEEPEST_CHAIN = 16
 
 
@@ -114,9 +115,16 @@ class ObjectWriter:
         for place, (line, given) in enumerate(zip(lines, leaves, strict=True)):
             salt = salts[place * SALT_BYTES : (place + 1) * SALT_BYTES] if given is None else given.salt
             digest = hashlib.sha256(salt + line).digest() if given is None else given.digest
-            coding, data, file = self._place(encoding.encode(line, encoding.SMALLEST_LINE_COMPRESSED))
+            coding, data, file = self._place_line(line)
             number = self._next + place
             yield number, digest, salt or None, None, len(line), None, 0, coding, file, data
+
+    def _place_line(self, line: bytes) -> tuple[str, bytes | None, str | None]:
+        """Lines are read in long streams, where unpacking each of them would cost more than all the rest."""
+        if len(line) > LARGEST_PLAIN_LINE:
+            return self._place(encoding.encode(line))
+        self.stored += len(line)
+        return encoding.PLAIN, line, None
 
     def reencode(self, number: int, base: int | None) -> None:
         """Let an object rest on `base` (None: on nothing). Its content does not change."""
