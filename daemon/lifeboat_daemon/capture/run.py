@@ -78,13 +78,16 @@ def _complete_keys(context: Context) -> None:
 def _with_caches(context: Context, agent: Agent, vault: Vault, kind: str, *, full: bool) -> CaptureReport:
     """Raises sqlite3.DatabaseError when the caches are damaged: what they hold is in the vault and the workspace."""
     with StateDb.open(context.home.state_file(agent.id), vault.id) as db, _without_collector():
-        return _run(Session.begin(context, agent, vault, db, kind), full=full)
+        report = _run(Session.begin(context, agent, vault, db, kind), full=full)
+        search.catch_up(db, vault)
+        return report
 
 
 def capture_into(context: Context, agent: Agent, vault: Vault, db: StateDb) -> CaptureReport:
     """A complete read of a workspace into a given vault: a copy for an export or a comparison. The caller holds the
     agent's lock. Raises what `capture` raises."""
-    return _run(Session.begin(context, agent, vault, db, CAPTURE), full=True)
+    with _without_collector():
+        return _run(Session.begin(context, agent, vault, db, CAPTURE), full=True)
 
 
 @contextlib.contextmanager
@@ -164,7 +167,6 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
         **({} if work.databases is None else {DATABASES: work.databases}),
     }
     _write(session, seen, work, {key: value for key, value in facts.items() if session.db.get(key) != value})
-    search.catch_up(session.db, session.vault)
     _note(session, row)
 
 
