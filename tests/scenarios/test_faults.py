@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import socket
-import stat
 import subprocess
 import sys
 import threading
@@ -22,6 +21,7 @@ from typing import Any
 import invariants
 import pytest
 from cli_client import Json, run
+from commands import PROGRAM, command, standing, synced
 from failing_files import READS, WRITES, FailingFiles
 from harbour import Harbour, harbour
 from protected import SteadyClock
@@ -36,43 +36,7 @@ from lifeboat_daemon.demo.tree import Tree, differences, read_tree
 from lifeboat_daemon.restore import RestoreOptions, recover, restore, undo
 from lifeboat_daemon.status import ERROR, status
 
-PROGRAM = (sys.executable, "-c", "from lifeboat_daemon.cli import main; main()")
 SYSTEM = frozenset(("disk_full", "system_refused", "vault_full", "vault_unusable", "restore_failed", "home", "busy"))
-
-
-@pytest.fixture
-def ada(tmp_path: Path) -> Harbour:
-    made = harbour(tmp_path)
-    made.day_passes()
-    return made
-
-
-@pytest.fixture
-def cli(ada: Harbour, monkeypatch: pytest.MonkeyPatch) -> Harbour:
-    """Ada, where the command line finds her."""
-    for name in ("HOME", "LIFEBOAT_HOME"):
-        monkeypatch.setenv(name, ada.context.environment[name])
-    return ada
-
-
-def command(*arguments: str | Path) -> tuple[int, Json]:
-    """Run `lifeboat ARGUMENTS --json` in a process of its own, which must not hang."""
-    ended = subprocess.run([*PROGRAM, *map(str, arguments), "--json"], capture_output=True, timeout=60, check=False)
-    return ended.returncode, json.loads(ended.stdout or b"{}")
-
-
-def synced(expect: int = 0) -> Json:
-    document: Json = run("sync", expect=expect)["agents"][0]
-    return document
-
-
-def standing() -> Json:
-    """The agent in `status`, after checking that `--check` says the same."""
-    document = run("status")
-    needs = document["state"] not in ("ok", "waiting", "paused") or bool(document["problems"])
-    run("status", "--check", expect=1 if needs else 0)
-    agent: Json = document["agents"][0]
-    return agent
 
 
 # The system refuses -------------------------------------------------------------------------------------------
@@ -391,126 +355,6 @@ def test_a_template_over_the_memory_is_captured_held_and_accepted(cli: Harbour) 
     assert differences(tree, read_tree(copy)) == []
     run("agents", "accept", "ada")
     assert standing()["state"] == "ok"
-
-
-# Files of the home ----------------------------------------------------------------------------------------------
-
-
-def forget_logs(path: Path) -> None:
-    for suffix in ("-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-
-
-@pytest.mark.parametrize("at", [0, 4096, 16384, 30000])
-def test_a_damaged_cache_costs_nothing(cli: Harbour, at: int) -> None:
-    file = cli.context.home.state_file(cli.agent.id)
-    forget_logs(file)
-    data = bytearray(file.read_bytes())
-    data[at : at + 8192] = os.urandom(8192)
-    file.write_bytes(data)
-    (cli.workspace / "new.md").write_text("# New\n\nNever seen before.\n")
-    assert synced()["sequence"] == cli.head
-    assert run("search", "ada", "never")["hits"]
-    assert standing()["state"] == "ok"
-    invariants.always(cli.context, cli.agent, cli.trees)
-
-
-def test_a_cache_that_cannot_be_written_is_made_anew(cli: Harbour) -> None:
-    file = cli.context.home.state_file(cli.agent.id)
-    file.chmod(stat.S_IRUSR)
-    (cli.workspace / "new.md").write_text("# New\n\nNever seen before.\n")
-    assert synced()["changed"]
-
-
-def test_a_broken_configuration_is_said_and_the_last_good_one_holds(cli: Harbour) -> None:
-    run("config", "set", "artifacts.versions", "5")
-    cli.context.home.config_file.write_text("[[[broken")
-    assert synced()["state"] == "ok"
-    assert run("config", "get", "artifacts.versions")["value"] == 5
-    assert run("status", "--check", expect=1)["problems"]
-    assert run("config", "set", "artifacts.versions", "6", expect=1)["error"]["code"] == "config"
-    assert cli.context.home.config_file.read_text() == "[[[broken"
-
-
-def test_a_broken_file_of_an_agent_is_said_and_the_last_good_one_holds(cli: Harbour) -> None:
-    cli.context.home.agent_file(cli.agent.id).write_text("name = [")
-    assert synced()["state"] == "ok"
-    assert standing()["state"] == "error"
-
-
-def test_a_home_that_was_left_half_made_is_completed(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    home.mkdir(mode=0o700)
-    (home / ".id.0123456789ab.tmp").write_bytes(b"half")
-    context = Context.open({"HOME": str(tmp_path), "LIFEBOAT_HOME": str(home)})
-    assert context.home.exists() and not list(home.glob(".*.tmp"))
-
-
-def test_a_home_that_lost_its_id_is_still_a_home(cli: Harbour) -> None:
-    (cli.context.home.folder / "id").unlink()
-    assert synced()["state"] == "ok"
-
-
-def test_a_lost_device_key_is_made_again(cli: Harbour) -> None:
-    (cli.context.home.keys_folder / "device.key").unlink()
-    (cli.workspace / "new.md").write_text("# New\n\nNever seen before.\n")
-    assert synced()["changed"]
-    invariants.every_kept_sequence_has_its_digest(cli.context, cli.agent)
-
-
-def damage_vault(ada: Harbour) -> None:
-    file = ada.context.home.vault_folder(ada.agent.id) / "vault.db"
-    forget_logs(file)
-    os.truncate(file, file.stat().st_size // 2)
-
-
-def lose_vault(ada: Harbour) -> None:
-    (ada.context.home.vault_folder(ada.agent.id) / "vault.db").unlink()
-
-
-@pytest.mark.parametrize("accident", [damage_vault, lose_vault])
-def test_a_vault_that_does_not_open_is_said_and_a_new_history_can_begin(
-    cli: Harbour, accident: Callable[[Harbour], None]
-) -> None:
-    accident(cli)
-    assert synced(expect=1)["fix"] == "lifeboat agents remove AGENT"
-    assert standing()["state"] == "error"
-    run("doctor", expect=1)
-    assert run("verify", "ada", expect=1)["error"]["code"] in ("vault_damaged", "vault_missing")
-    kept = Path(run("agents", "remove", "ada", "--yes")["vault"])
-    assert kept.is_dir()
-    assert run("agents", "add", cli.workspace)["capture"]["changed"]
-    assert standing()["state"] == "ok"
-
-
-def _unlink(body: Path) -> None:
-    body.unlink()
-
-
-def _damage(body: Path) -> None:
-    body.write_bytes(b"no body any more")
-
-
-@pytest.mark.parametrize("accident", [_unlink, _damage])
-def test_a_damaged_body_is_found_said_and_does_not_stop_what_is_new(
-    cli: Harbour, accident: Callable[[Path], None]
-) -> None:
-    chart = cli.workspace / "chart.md"
-    chart.write_bytes(os.urandom(400_000).hex().encode())
-    bodies = cli.context.home.vault_folder(cli.agent.id) / "objects"
-    before = set(bodies.iterdir())
-    cli.capture()
-    (body,) = set(bodies.iterdir()) - before
-    accident(body)
-    assert run("verify", "ada", expect=1)["mismatches"]
-    assert standing()["state"] == "error"
-    run("doctor", expect=1)
-    chart.write_bytes(chart.read_bytes() + b"a line more\n")
-    assert synced()["changed"]
-    assert run("verify", "ada")["mismatches"] == []
-    assert standing()["state"] == "ok"
-    assert run("verify", "ada", "--whole", expect=1)["mismatches"]
-    assert standing()["state"] == "error"
 
 
 # Two at once ----------------------------------------------------------------------------------------------------
