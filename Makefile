@@ -65,12 +65,13 @@ COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --g
 
 lock: ## write the lock files anew (needs uv)
 	@command -v $(UV) >/dev/null || { echo "uv is needed to write lock files: pipx install uv" >&2; exit 1; }
-	$(COMPILE) --group dev -o requirements-dev.lock
+	$(COMPILE) --all-extras --group dev -o requirements-dev.lock
 	$(COMPILE) --group build -c requirements-dev.lock -o requirements.lock
 	$(subst compile pyproject.toml,compile,$(COMPILE)) --group fuzz -c requirements-dev.lock -o requirements-fuzz.lock
 
 # command:package; only what is missing is installed, and only where that can be done unasked.
-SYSTEM := git:git restic:restic tmux:tmux unshare:util-linux
+SYSTEM := git:git restic:restic tmux:tmux unshare:util-linux \
+  gnome-keyring-daemon:gnome-keyring dbus-run-session:dbus-daemon secret-tool:libsecret-tools
 
 system-packages: ## what tests and benchmarks compare with, from apt, as root
 	@missing=""; for pair in $(SYSTEM); do command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; done; \

@@ -93,7 +93,9 @@ class Section:
 class Secret:
     """A byte span of a file that holds a credential, found by a tokenizer that keeps positions.
 
-    `start` and `end` bound the literal as spelled in the file; `value` is what the runtime reads from it.
+    `start` and `end` bound the literal as spelled in the file; `value` is what the runtime reads from it. Secrets of
+    one file with the same `group` are one credential (a login has an access and a refresh token); each then has its
+    `member` name in it. `expires_at` is a timestamp. One that is `bound` to this machine is never put into another.
     """
 
     start: int
@@ -103,6 +105,10 @@ class Secret:
     credential_type: str
     label: str
     capabilities: tuple[str, ...] = ()
+    group: str = ""
+    member: str = ""
+    expires_at: str | None = None
+    bound: bool = False
 
 
 class UnparsableSecrets(ValueError):
