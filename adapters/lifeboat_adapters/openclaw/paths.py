@@ -30,6 +30,9 @@ CUSTOM_BLOCKS = {"tools_guidance": TOOLS, "heartbeat_checklist": HEARTBEAT, "boo
 CRON_JOBS = f"{DATABASES}state/cron_jobs.jsonl"
 CRON_SCRATCH = f"{DATABASES}state/cron_job_scratch.jsonl"
 STANDING_INTENTS = f"{DATABASES}agent/standing_intents.jsonl"
+AUTH_PROFILES = f"{DATABASES}auth/profiles.jsonl"
+AUTH_ORDER = f"{DATABASES}auth/order.jsonl"
+STORED_SECRETS = f"{DATABASES}auth/secrets.jsonl"
 
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[-_. ].*)?\.md", re.DOTALL)
 

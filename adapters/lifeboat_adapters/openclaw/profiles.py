@@ -1,0 +1,79 @@
+"""Auth profiles: what OpenClaw signs in to its model providers with.
+
+In 2026.2 a file of each agent, later rows of two databases: one store that all agents share, and one of each agent. An
+archive holds the file as it was, or each profile as a line of `profiles.jsonl`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from lifeboat_adapters.openclaw import paths
+from lifeboat_alf import times
+
+JsonObject = dict[str, Any]
+
+SHARED, AGENT = "shared", "agent"
+
+_FILE = re.compile(rf"{re.escape(paths.HOME)}agents/[^/]+/agent/auth-profiles\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One profile. `store` is whose it is, `shared` or `agent`; `credential` the object as it stands in the store:
+    {"type": api_key | token | oauth, "provider", ...}."""
+
+    store: str
+    id: str
+    credential: JsonObject
+
+    @property
+    def provider(self) -> str:
+        """Whom it is for; of an object that does not say, what stands before the colon in its id."""
+        named = self.credential.get("provider")
+        return named if isinstance(named, str) and named else self.id.partition(":")[0]
+
+    @property
+    def expires_at(self) -> str | None:
+        return expiry(self.credential.get("expires"))
+
+
+def is_file(path: str) -> bool:
+    """Whether an archive path is the profile file that an agent of 2026.2 has."""
+    return _FILE.fullmatch(path) is not None
+
+
+def profiles_in(path: str, data: bytes) -> list[Profile]:
+    """The profiles in a file of an archive, by its path; none in any other file. Raises ValueError when it does not
+    parse. An entry that is no object is left out."""
+    if path == paths.AUTH_PROFILES:
+        return [_of_row(json.loads(line)) for line in data.splitlines() if line.strip()]
+    return in_store(json.loads(data), AGENT) if is_file(path) else []
+
+
+def in_store(document: Any, store: str) -> list[Profile]:
+    """The profiles of a store as OpenClaw keeps it: {"version": 1, "profiles": {id: credential}}."""
+    listed = document.get("profiles") if isinstance(document, dict) else None
+    found = listed.items() if isinstance(listed, dict) else ()
+    return [Profile(store, id, credential) for id, credential in sorted(found) if isinstance(credential, dict)]
+
+
+def _of_row(row: Any) -> Profile:
+    match row:
+        case {"store": str(store), "id": str(id), "credential": dict(credential)}:
+            return Profile(store, id, credential)
+    raise ValueError("a line is no auth profile")
+
+
+def expiry(milliseconds: Any) -> str | None:
+    """A timestamp from milliseconds since 1970, None for what is no such number."""
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float) or milliseconds <= 0:
+        return None
+    try:
+        return times.to_text(datetime.fromtimestamp(milliseconds / 1000, UTC))
+    except (ValueError, OverflowError, OSError):
+        return None
