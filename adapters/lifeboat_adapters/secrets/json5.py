@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
-from lifeboat_adapters.secrets.leaves import Leaf, Scalar, fail
+from lifeboat_adapters.secrets.leaves import Leaf, Path, Scalar, fail
 
 MAX_DEPTH = 512
 _MAX_EXACT_DIGITS = 4000
@@ -54,18 +54,55 @@ def scan(data: bytes) -> list[Leaf]:
     return scanner.leaves
 
 
+class Member(NamedTuple):
+    """A member of an object (from its key on) or an item of a list; positions are characters of the text."""
+
+    start: int
+    end: int
+
+
+class Container(NamedTuple):
+    """An object or a list: `open` and `close` are where its brackets stand, in characters; `last` is where its last
+    member ends, None for an empty one; `has_comma` says that a comma follows it."""
+
+    open: int
+    close: int
+    last: int | None
+    has_comma: bool
+
+
+class Outline(NamedTuple):
+    """Where everything in a document stands, by path; of duplicate keys the last. The root's path is ()."""
+
+    containers: dict[Path, Container]
+    members: dict[Path, Member]
+
+
+def outline(text: str) -> Outline:
+    """Raises UnparsableSecrets when the text is not exactly one JSON5 document."""
+    scanner = _Scanner(text.encode("utf-8", "surrogatepass"), text, 0)
+    scanner.document()
+    return Outline(scanner.containers, scanner.members)
+
+
 @dataclass(slots=True)
 class _Level:
-    """An open container: what closes it, where in it we are, whether a comma (or the end) must come next."""
+    """An open container: what closes it, where in it we are, whether a comma (or the end) must come next; where it
+    opens, where its current member begins and its last one ended."""
 
     close: str
     place: str | int
     complete: bool = False
+    open: int = 0
+    begun: int = 0
+    last: int | None = None
 
 
 class _Scanner:
     def __init__(self, data: bytes, text: str, first: int) -> None:
         self.leaves: list[Leaf] = []
+        self.containers: dict[Path, Container] = {}
+        self.members: dict[Path, Member] = {}
         self._data = data
         self._text = text
         self._at = 0
@@ -86,14 +123,14 @@ class _Scanner:
         """One thing in the innermost container: its end, a comma, or a member."""
         char = self._next()
         if char == level.close:
-            self._at += 1
-            self._levels.pop()
+            self._close()
         elif level.complete:
             if char != ",":
                 self._fail(f"a comma or {level.close} was expected")
             self._at += 1
             level.complete = False
         else:
+            level.begun = self._at
             level.place = self._key() if level.close == "}" else self._index(level.place)
             level.complete = True
             self._value()
@@ -105,14 +142,31 @@ class _Scanner:
             return
         start = self._at
         value = self._string(char) if char in "\"'" else self._bare()
-        path = tuple(level.place for level in self._levels)
-        self.leaves.append(Leaf(path, value, self._byte(start), self._byte(self._at)))
+        self.leaves.append(Leaf(self._path(), value, self._byte(start), self._byte(self._at)))
+        self._ended()
+
+    def _path(self) -> Path:
+        return tuple(level.place for level in self._levels)
 
     def _open(self, char: str) -> None:
         if len(self._levels) == MAX_DEPTH:
             self._fail(f"nested deeper than {MAX_DEPTH}")
-        self._levels.append(_Level("}", "") if char == "{" else _Level("]", -1))
+        self._levels.append(_Level("}", "", open=self._at) if char == "{" else _Level("]", -1, open=self._at))
         self._at += 1
+
+    def _close(self) -> None:
+        level = self._levels.pop()
+        has_comma = level.last is not None and not level.complete
+        self.containers[self._path()] = Container(level.open, self._at, level.last, has_comma)
+        self._at += 1
+        self._ended()
+
+    def _ended(self) -> None:
+        """A value ended here: that of the innermost container's current member, if there is one."""
+        if self._levels:
+            level = self._levels[-1]
+            level.last = self._at
+            self.members[self._path()] = Member(level.begun, self._at)
 
     def _index(self, place: str | int) -> int:
         return int(place) + 1
