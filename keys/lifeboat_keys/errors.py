@@ -12,8 +12,21 @@ LifeboatError
 |   +-- UnsealError         a credential that does not open
 |       +-- WrongAgentKey   sealed to another pair
 |       +-- WrongBinding    the credential's fields are not those it was sealed with
+|       |   +-- SwappedAgent  sealed for another agent than it stands under
 |       +-- PayloadChanged  the ciphertext was changed
-|       +-- UnknownSealing  not sealed by this program, or in a form it does not know
+|       |   +-- PayloadTruncated  a part of it is missing: its length cannot be that of a whole one
+|       +-- UnknownSealing  sealed by another program, or not at all
+|           +-- AlgorithmRefused  sealed by this program, but its header names an algorithm that is not used here
+|   +-- AgeError            a whole encrypted file that cannot be made or opened
+|       +-- AgeMissing      the library of the age format is not installed
+|       +-- BadRecipient    not the recipient of an age key
+|       +-- NotAge          not a file in the age format, or in a form of it that is not known
+|       +-- NotForYourKey   encrypted, but not for the key of this home
+|       +-- PassphraseNeeded  encrypted with a passphrase, and none was given
+|       +-- PassphraseWrong another passphrase, or too short a one to write with
+|       +-- ExcessiveWork   a passphrase header that would keep this machine busy for hours
+|       +-- EncryptedChanged  a part of the encrypted file was changed
+|       +-- EncryptedCutShort  the end of the encrypted file is missing
 +-- SignatureError (lifeboat_alf)
     +-- SignedByAnother     a whole signature, but under another user's key
 """
@@ -80,12 +93,86 @@ class WrongBinding(UnsealError):
     code = "wrong_binding"
 
 
+class SwappedAgent(WrongBinding):
+    code = "swapped_agent"
+    title = "A credential of another agent stands here"
+    exit_status = 3
+
+
 class PayloadChanged(UnsealError):
     code = "payload_changed"
 
 
+class PayloadTruncated(PayloadChanged):
+    code = "payload_truncated"
+
+
 class UnknownSealing(UnsealError):
     code = "unknown_sealing"
+
+
+class AlgorithmRefused(UnknownSealing):
+    code = "algorithm_refused"
+    title = "A credential names an algorithm that is not used here"
+    exit_status = 3
+
+
+class AgeError(KeysError):
+    code = "age"
+    title = "The encrypted file cannot be used"
+
+
+class AgeMissing(AgeError):
+    code = "age_missing"
+    title = "The library for encrypted archives is not installed"
+    fix = "pip install 'agent-lifeboat[archive]'"
+
+
+class BadRecipient(AgeError):
+    code = "bad_recipient"
+    title = "This is not the recipient of an age key"
+    fix = "give what age-keygen printed as the public key: age1..."
+
+
+class NotAge(AgeError):
+    code = "not_age"
+    title = "The file is not encrypted in a form that is read here"
+
+
+class NotForYourKey(AgeError):
+    code = "not_for_your_key"
+    title = "The file is encrypted for another key"
+    fix = "lifeboat keys status"
+    exit_status = 3
+
+
+class PassphraseNeeded(AgeError):
+    code = "passphrase_needed"
+    title = "The file is encrypted with a passphrase"
+    fix = "the same command with --passphrase-stdin"
+
+
+class PassphraseWrong(AgeError):
+    code = "archive_passphrase"
+    title = "The passphrase does not fit"
+
+
+class ExcessiveWork(AgeError):
+    code = "excessive_work"
+    title = "Opening the file would take unreasonably long"
+    exit_status = 3
+
+
+class EncryptedChanged(AgeError):
+    code = "encrypted_changed"
+    title = "The encrypted file was changed"
+    fix = "fetch the file again from where it came from"
+
+
+class EncryptedCutShort(AgeError):
+    code = "encrypted_cut_short"
+    title = "The end of the encrypted file is missing or damaged"
+    fix = "fetch the file again from where it came from"
 
 
 class SignedByAnother(SignatureError):

@@ -87,6 +87,11 @@ class UserKey:
         return self._secret
 
     @property
+    def box_secret(self) -> bytes:
+        """The secret half of `public.box`, 32 bytes."""
+        return self._derive(_BOX_CONTEXT)
+
+    @property
     def public(self) -> UserPublic:
         return UserPublic(bytes(self._box().public_key), bytes(self._sign().verify_key))
 
@@ -103,7 +108,7 @@ class UserKey:
         return nacl.public.SealedBox(self._box()).decrypt(sealed)
 
     def _box(self) -> nacl.public.PrivateKey:
-        return nacl.public.PrivateKey(self._derive(_BOX_CONTEXT))
+        return nacl.public.PrivateKey(self.box_secret)
 
     def _sign(self) -> nacl.signing.SigningKey:
         return nacl.signing.SigningKey(self._derive(_SIGN_CONTEXT))

@@ -1,0 +1,97 @@
+"""The start of a file in the age format: for whom it is encrypted, without any key (age-encryption.org/v1)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from lifeboat_keys.errors import EncryptedChanged, EncryptedCutShort, NotAge
+
+_MAGIC = b"age-encryption.org/"
+_VERSION = b"age-encryption.org/v1\n"
+_ARMOR = b"-----BEGIN AGE ENCRYPTED FILE-----"
+_ARMOR_LINE = 64
+_LIMIT = 1 << 16
+_STANZA = re.compile(rb"^-> (\S+)", re.MULTILINE)
+_END = re.compile(rb"\n--- ?")
+_MAC_LINE = 44
+"""43 characters of base64 and the newline."""
+_SHORTEST_PAYLOAD = 16 + 16
+"""A nonce and the tag of an empty last chunk."""
+_GREASE = b"-grease"
+_KEY = "X25519"
+_PASSPHRASE = "scrypt"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """`stanzas` are the kinds of recipients in order (those that mean nothing left out), `size` the header's bytes."""
+
+    armored: bool
+    stanzas: tuple[str, ...]
+    size: int
+
+    @property
+    def wants_passphrase(self) -> bool:
+        return _PASSPHRASE in self.stanzas
+
+    @property
+    def wants_key(self) -> bool:
+        """Whether an X25519 identity may open it."""
+        return _KEY in self.stanzas
+
+
+def is_age(source: BinaryIO) -> bool:
+    """Whether a file says that it is in the age format, in any version, armored or not. The place is kept."""
+    return _peek(source, len(_ARMOR)).startswith((_MAGIC, _ARMOR))
+
+
+def read(source: BinaryIO) -> Header:
+    """The header of a seekable file; the place is kept. Raises NotAge, EncryptedCutShort, EncryptedChanged."""
+    start = _peek(source, _LIMIT)
+    armored = start.startswith(_ARMOR)
+    text = _unarmored(start) if armored else start
+    if _is_cut_magic(text):
+        raise EncryptedCutShort("the file ends within its first line")
+    if not text.startswith(_MAGIC):
+        raise NotAge("the file is not in the age format")
+    if not text.startswith(_VERSION):
+        raise NotAge("the file is in a version of the age format that is not known here")
+    end = _END.search(text)
+    if end is None:
+        raise _without_end(text)
+    size = end.end() + _MAC_LINE
+    if len(text) < size + _SHORTEST_PAYLOAD:
+        raise EncryptedCutShort("the file ends where its content should begin")
+    kinds = [kind for kind in _STANZA.findall(text[: end.start()]) if not kind.endswith(_GREASE)]
+    return Header(armored, tuple(kind.decode("ascii", "replace") for kind in kinds), size)
+
+
+def _peek(source: BinaryIO, size: int) -> bytes:
+    place = source.tell()
+    start = source.read(size)
+    source.seek(place)
+    return start
+
+
+def _is_cut_magic(text: bytes) -> bool:
+    return len(text) < len(_VERSION) and _VERSION.startswith(text)
+
+
+def _without_end(text: bytes) -> EncryptedCutShort | EncryptedChanged:
+    """A header is lines of ASCII: where other bytes follow without its last line, that line was changed."""
+    if len(text) < _LIMIT and text.isascii():
+        return EncryptedCutShort("the file ends within its header")
+    return EncryptedChanged("the header of the file has no end")
+
+
+def _unarmored(start: bytes) -> bytes:
+    lines = [line.strip() for line in start.split(b"\n")[1:]]
+    whole = b"".join(line for line in lines if len(line) == _ARMOR_LINE or line.endswith(b"="))
+    try:
+        return base64.b64decode(whole)
+    except binascii.Error:
+        raise EncryptedChanged("the armor of the file is damaged") from None

@@ -1,0 +1,238 @@
+"""Whole files in the age format: who opens them, and what is said of each way in which they do not open."""
+
+from __future__ import annotations
+
+import errno
+import io
+import sys
+from typing import Any
+
+import pyrage
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lifeboat_keys import age, age_header
+from lifeboat_keys.errors import (
+    AgeError,
+    AgeMissing,
+    BadRecipient,
+    EncryptedChanged,
+    EncryptedCutShort,
+    ExcessiveWork,
+    NotAge,
+    NotForYourKey,
+    PassphraseNeeded,
+    PassphraseWrong,
+)
+from lifeboat_keys.user_key import UserKey
+
+KEY = UserKey(bytes(range(32)))
+OTHER = UserKey(bytes(range(1, 33)))
+RECIPIENT, IDENTITY = age.recipient(KEY.public), age.identity(KEY)
+LONG = bytes(range(256)) * 800
+"""More than three pieces of 64 KiB."""
+
+
+def encrypted(content: bytes, *recipients: str) -> bytes:
+    target = io.BytesIO()
+    with age.encrypting(target, recipients or [RECIPIENT]) as stream:
+        stream.write(content)
+    return target.getvalue()
+
+
+def opened(sealed: bytes, *identities: str, passphrase: str | None = None) -> bytes:
+    target = io.BytesIO()
+    age.decrypt(io.BytesIO(sealed), target, identities or [IDENTITY], passphrase)
+    return target.getvalue()
+
+
+def header_size(sealed: bytes) -> int:
+    return age_header.read(io.BytesIO(sealed)).size
+
+
+def flipped(sealed: bytes, place: int) -> bytes:
+    return sealed[:place] + bytes([sealed[place] ^ 1]) + sealed[place + 1 :]
+
+
+@settings(max_examples=25)
+@given(st.binary(max_size=300_000))
+def test_what_was_encrypted_opens_again(content: bytes) -> None:
+    assert opened(encrypted(content)) == content
+
+
+def test_another_program_opens_it_with_the_identity_of_the_words() -> None:
+    assert pyrage.decrypt(encrypted(LONG), [pyrage.x25519.Identity.from_str(IDENTITY)]) == LONG
+
+
+def test_another_program_knows_the_recipient_by_the_identity() -> None:
+    assert str(pyrage.x25519.Identity.from_str(IDENTITY).to_public()) == RECIPIENT
+
+
+def test_what_another_program_encrypted_for_the_key_opens() -> None:
+    sealed = pyrage.encrypt(LONG, [pyrage.x25519.Recipient.from_str(RECIPIENT)])
+    assert opened(sealed) == LONG
+
+
+def test_an_armored_file_opens() -> None:
+    sealed = pyrage.encrypt(LONG, [pyrage.x25519.Recipient.from_str(RECIPIENT)], armored=True)
+    assert age.is_age(io.BytesIO(sealed))
+    assert opened(sealed) == LONG
+
+
+def test_every_recipient_opens_it() -> None:
+    sealed = encrypted(b"for two", RECIPIENT, age.recipient(OTHER.public))
+    assert opened(sealed) == opened(sealed, age.identity(OTHER)) == b"for two"
+    assert age_header.read(io.BytesIO(sealed)).stanzas == ("X25519", "X25519")
+
+
+def test_a_former_key_still_opens_what_was_made_for_it() -> None:
+    assert opened(encrypted(b"old"), age.identity(OTHER), IDENTITY) == b"old"
+
+
+def test_another_key_does_not_open_it() -> None:
+    with pytest.raises(NotForYourKey):
+        opened(encrypted(LONG), age.identity(OTHER))
+
+
+def test_nothing_of_the_content_stands_in_the_file() -> None:
+    assert b"a fake secret" not in encrypted(b"a fake secret" * 100)
+
+
+SEALED = encrypted(b"x" * 70_000)
+PLACES = st.floats(0, 1, exclude_max=True).map(lambda share: int(share * len(SEALED)))
+
+
+@settings(max_examples=60)
+@given(PLACES)
+def test_any_flipped_bit_is_noticed(place: int) -> None:
+    with pytest.raises(AgeError):
+        opened(flipped(SEALED, place))
+
+
+@settings(max_examples=60)
+@given(PLACES)
+def test_any_cut_is_noticed(length: int) -> None:
+    with pytest.raises(EncryptedCutShort):
+        opened(SEALED[:length])
+
+
+@pytest.mark.parametrize("piece", [0, 1, 2])
+def test_a_flipped_bit_is_told_from_a_missing_end(piece: int) -> None:
+    sealed = encrypted(LONG)
+    with pytest.raises(EncryptedChanged):
+        opened(flipped(sealed, header_size(sealed) + 16 + piece * 65_552 + 100))
+
+
+def test_a_file_that_ends_between_two_pieces_is_cut_short() -> None:
+    sealed = encrypted(LONG)
+    with pytest.raises(EncryptedCutShort):
+        opened(sealed[: header_size(sealed) + 16 + 65_552])
+
+
+def test_a_file_that_something_was_added_to_does_not_open() -> None:
+    with pytest.raises(AgeError):
+        opened(encrypted(LONG) + b"more")
+
+
+def test_a_changed_header_is_told() -> None:
+    sealed = encrypted(LONG)
+    with pytest.raises(EncryptedChanged):
+        opened(flipped(sealed, header_size(sealed) - 5))
+
+
+@pytest.mark.parametrize("text", [b"PK\x03\x04 a plain archive" * 20, b"\x00" * 400, b"{}" * 100])
+def test_what_is_no_such_file_is_said_to_be_none(text: bytes) -> None:
+    assert not age.is_age(io.BytesIO(text))
+    with pytest.raises(NotAge):
+        opened(text)
+
+
+def test_a_version_that_is_not_known_is_named_as_such() -> None:
+    sealed = encrypted(b"tomorrow").replace(b"/v1\n", b"/v9\n", 1)
+    assert age.is_age(io.BytesIO(sealed))
+    with pytest.raises(NotAge, match="version"):
+        opened(sealed)
+
+
+PASSPHRASE = "an invented passphrase"
+
+
+@pytest.fixture(scope="module")
+def with_passphrase() -> bytes:
+    target = io.BytesIO()
+    with age.encrypting_with_passphrase(target, PASSPHRASE) as stream:
+        stream.write(b"words")
+    return target.getvalue()
+
+
+def test_a_passphrase_opens_what_it_closed(with_passphrase: bytes) -> None:
+    assert opened(with_passphrase, passphrase=PASSPHRASE) == b"words"
+    assert pyrage.passphrase.decrypt(with_passphrase, PASSPHRASE) == b"words"
+
+
+def test_a_file_with_a_passphrase_asks_for_it(with_passphrase: bytes) -> None:
+    with pytest.raises(PassphraseNeeded):
+        opened(with_passphrase)
+
+
+def test_another_passphrase_does_not_open_it(with_passphrase: bytes) -> None:
+    with pytest.raises(PassphraseWrong):
+        opened(with_passphrase, passphrase="another one")
+
+
+def test_a_changed_byte_under_a_passphrase_is_noticed(with_passphrase: bytes) -> None:
+    with pytest.raises(EncryptedChanged):
+        opened(flipped(with_passphrase, len(with_passphrase) - 2), passphrase=PASSPHRASE)
+
+
+def test_a_header_that_asks_for_years_of_work_is_refused(with_passphrase: bytes) -> None:
+    kind, salt, work = with_passphrase.splitlines()[1].removeprefix(b"-> ").split()
+    hard = with_passphrase.replace(b" ".join((kind, salt, work)), b" ".join((kind, salt, b"40")))
+    with pytest.raises(ExcessiveWork):
+        opened(hard, passphrase=PASSPHRASE)
+
+
+def test_a_short_passphrase_is_not_written_with() -> None:
+    with pytest.raises(PassphraseWrong), age.encrypting_with_passphrase(io.BytesIO(), "short"):
+        pass
+
+
+@pytest.mark.parametrize("limit", [10])
+def test_a_passphrase_is_for_files_that_fit_into_memory(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(age, "PASSPHRASE_LIMIT", limit)
+    with pytest.raises(AgeError, match="MiB"), age.encrypting_with_passphrase(io.BytesIO(), PASSPHRASE) as stream:
+        stream.write(b"x" * 11)
+
+
+@pytest.mark.parametrize("text", ["", "age1", RECIPIENT[:-1] + "x", IDENTITY, "ssh-ed25519 AAAA"])
+def test_what_is_no_recipient_is_refused_and_not_repeated(text: str) -> None:
+    with pytest.raises(BadRecipient) as refused:
+        age.check_recipient(text)
+    assert IDENTITY not in str(refused.value)
+
+
+class Full(io.BytesIO):
+    def write(self, data: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_is_an_error_of_the_system_and_no_damage() -> None:
+    with pytest.raises(OSError, match="No space"), age.encrypting(Full(), [RECIPIENT]) as stream:
+        for _ in range(100):
+            stream.write(LONG)
+    with pytest.raises(OSError, match="No space"):
+        age.decrypt(io.BytesIO(encrypted(LONG)), Full(), [IDENTITY])
+
+
+def test_an_error_of_the_one_who_writes_ends_the_encryption() -> None:
+    with pytest.raises(ZeroDivisionError), age.encrypting(io.BytesIO(), [RECIPIENT]) as stream:
+        stream.write(LONG)
+        raise ZeroDivisionError
+
+
+def test_without_the_library_the_way_to_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyrage", None)
+    with pytest.raises(AgeMissing) as missing:
+        opened(b"age-encryption.org/v1\n-> X25519 a\nb\n--- " + b"c" * 43 + b"\n" + bytes(40))
+    assert "agent-lifeboat[archive]" in str(missing.value.fix)
