@@ -18,6 +18,7 @@ from lifeboat_keys import device_key
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.errors import KeyDamaged
+from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import PUBLIC_BYTES, UserKey, UserPublic
 
 JsonObject = dict[str, Any]
@@ -27,13 +28,14 @@ _CONTEXT = "agent pair"
 
 @dataclass(frozen=True, slots=True)
 class AgentPair:
-    """One pair of an agent. `wrapped` is the secret half, sealed to the user's key; `testimony` says who made it."""
+    """One pair of an agent. `wrapped` is the secret half, sealed to the key `user`; `testimony` says who made it."""
 
     agent_id: str
     public: bytes
     wrapped: bytes
     created_at: str
     testimony: JsonObject
+    user: UserPublic
 
     @property
     def id(self) -> str:
@@ -61,25 +63,33 @@ def pair_id(public: bytes) -> str:
 
 def make(agent_id: str, device: DeviceKey, created_at: str) -> AgentPair:
     """A new pair, wrapped for the device's user."""
-    private = nacl.public.PrivateKey.generate()
-    public = bytes(private.public_key)
-    wrapped = nacl.public.SealedBox(nacl.public.PublicKey(device.user.box)).encrypt(bytes(private))
+    return _wrapped(agent_id, bytes(nacl.public.PrivateKey.generate()), device, created_at)
+
+
+def wrap_again(pair: AgentPair, secret: bytes, device: DeviceKey) -> AgentPair:
+    """The same pair, wrapped for the key that the device's certificate names, and testified under it."""
+    return _wrapped(pair.agent_id, secret, device, pair.created_at)
+
+
+def _wrapped(agent_id: str, secret: bytes, device: DeviceKey, created_at: str) -> AgentPair:
+    public = bytes(nacl.public.PrivateKey(secret).public_key)
+    wrapped = nacl.public.SealedBox(nacl.public.PublicKey(device.user.box)).encrypt(secret)
     testimony = device.testify(_CONTEXT, _statement(agent_id, public, wrapped, created_at))
-    return AgentPair(agent_id, public, wrapped, created_at, testimony)
+    return AgentPair(agent_id, public, wrapped, created_at, testimony, device.user)
 
 
-def from_json(document: Any, agent_id: str, trusted: UserPublic) -> AgentPair:
+def from_json(document: Any, agent_id: str, trusted: Trusted) -> AgentPair:
     """Raises KeyDamaged for the wrong shape, SignatureError when no device of the trusted user made it."""
     try:
         if document["agent_id"] != agent_id or not isinstance(document["created_at"], str):
             raise ValueError("another agent")
         public = from_base64(document["public"], PUBLIC_BYTES)
         wrapped = from_base64(document["wrapped"])
-        pair = AgentPair(agent_id, public, wrapped, document["created_at"], document["testimony"])
+        created_at, testimony = document["created_at"], document["testimony"]
     except (KeyError, TypeError, ValueError):
         raise KeyDamaged(f"the document of the keys of the agent {agent_id} has the wrong shape") from None
-    device_key.check(pair.testimony, _CONTEXT, _statement(agent_id, public, wrapped, pair.created_at), trusted)
-    return pair
+    user = device_key.check(testimony, _CONTEXT, _statement(agent_id, public, wrapped, created_at), trusted)
+    return AgentPair(agent_id, public, wrapped, created_at, testimony, user)
 
 
 def _statement(agent_id: str, public: bytes, wrapped: bytes, created_at: str) -> JsonObject:

@@ -19,7 +19,7 @@ import nacl.signing
 from lifeboat_alf import codec
 from lifeboat_alf.errors import SignatureError
 from lifeboat_keys.encodings import from_base64, to_base64
-from lifeboat_keys.errors import SignedByAnother
+from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import PUBLIC_BYTES, UserKey, UserPublic
 
 JsonObject = dict[str, Any]
@@ -76,18 +76,18 @@ class DeviceKey:
         return f"DeviceKey({self.public.hex()[:16]} of {self.user.key_id})"
 
 
-def check(testimony: Any, context: str, statement: JsonObject, trusted: UserPublic | None) -> UserPublic:
+def check(testimony: Any, context: str, statement: JsonObject, trusted: Trusted | None) -> UserPublic:
     """Who signed the statement, every field of the testimony checked.
 
-    Raises SignedByAnother when that is not `trusted`, SignatureError when the testimony does not hold. Without
-    `trusted` only its consistency is known, which anybody can make.
+    Raises SignedByAnother (or what is derived from it) when that is nobody `trusted`, SignatureError when the
+    testimony does not hold. Without `trusted` only its consistency is known, which anybody can make.
     """
     try:
         user, device, certificate, signature = _fields(testimony)
     except ValueError as error:
         raise SignatureError(f"the signature is not well formed: {error}") from None
-    if trusted is not None and user != trusted:
-        raise SignedByAnother(f"signed under the key {user.key_id}, yours is {trusted.key_id}")
+    if trusted is not None:
+        trusted.check(user, device)
     _check_one(user.sign, _certificate_message(device, user), certificate, "the certificate of the device")
     _check_one(device, _message(context, statement), signature, "the signature")
     return user

@@ -29,6 +29,8 @@ LifeboatError
 |       +-- EncryptedCutShort  the end of the encrypted file is missing
 +-- SignatureError (lifeboat_alf)
     +-- SignedByAnother     a whole signature, but under another user's key
+        +-- SignedByCompromised  under a former key of the user that others may hold
+        +-- DeviceRevoked       by a machine that the user reported as lost
 """
 
 from __future__ import annotations
@@ -179,3 +181,13 @@ class SignedByAnother(SignatureError):
     code = "signed_by_another"
     title = "This state was signed under another user's key"
     fix = "add --accept-unsigned if you know where it comes from"
+
+
+class SignedByCompromised(SignedByAnother):
+    code = "signed_by_compromised"
+    title = "This state was signed under a former key of yours that others may hold"
+
+
+class DeviceRevoked(SignedByAnother):
+    code = "device_revoked"
+    title = "This state was signed by a machine that you reported as lost"

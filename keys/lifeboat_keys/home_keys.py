@@ -29,6 +29,7 @@ from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.documents import DEVICE_KEY, FINGERPRINT_KEY, USER_KEY, USER_PUBLIC
 from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, NoAgentKey, NoKey, OtherKey
 from lifeboat_keys.key_files import KeyFiles
+from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserKey, UserPublic
 
 JsonObject = dict[str, Any]
@@ -116,13 +117,18 @@ class HomeKeys:
         return known
 
     @property
+    def trusted(self) -> Trusted:
+        """Whose signatures count here. Raises NoKey."""
+        return Trusted(self.public)
+
+    @property
     def device(self) -> DeviceKey:
         """The device key. Raises NoKey when `ensure` has not run, KeyDamaged when it is not certified by the user."""
         device = self._read_device()
         if device is None:
             raise NoKey("this machine has no device key", fix=_MAKE)
         try:
-            device_key.check(device.testify("self test", {}), "self test", {}, self.public)
+            device_key.check(device.testify("self test", {}), "self test", {}, self.trusted)
         except SignatureError as error:
             raise KeyDamaged(f"{DEVICE_KEY} is not certified by your key: {error.message}") from None
         return device
@@ -244,7 +250,7 @@ class HomeKeys:
         pairs = document.get("pairs")
         if not isinstance(pairs, list) or not pairs:
             raise KeyDamaged(f"the keys of the agent {agent_id} are empty")
-        return [agent_pair.from_json(pair, agent_id, public) for pair in pairs]
+        return [agent_pair.from_json(pair, agent_id, self.trusted) for pair in pairs]
 
     def _document(self, agent_id: str, pairs: list[AgentPair]) -> JsonObject:
         return {"agent_id": agent_id, "user": self.public.to_json(), "pairs": [pair.to_json() for pair in pairs]}

@@ -9,7 +9,7 @@ from typing import Any
 from lifeboat_alf.state import LEAF_BYTES, Sequence
 from lifeboat_keys import device_key
 from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserPublic
+from lifeboat_keys.trusted import Trusted
 
 JsonObject = dict[str, Any]
 
@@ -18,7 +18,7 @@ _CONTEXT = "sequence"
 
 class Verdict(StrEnum):
     SIGNED = "signed"
-    """By a device of the trusted user."""
+    """By a device of the trusted user, under a key that is or was the user's."""
     UNSIGNED = "unsigned"
     """No signature at all: a foreign state."""
     UNKNOWN_SIGNER = "unknown_signer"
@@ -32,7 +32,7 @@ def sign(sequence: Sequence, device: DeviceKey) -> JsonObject:
     return device.testify(_CONTEXT, _statement(sequence))
 
 
-def verify(sequence: Sequence, trusted: UserPublic | None) -> Verdict:
+def verify(sequence: Sequence, trusted: Trusted | None) -> Verdict:
     """Hold a sequence against its signature.
 
     Raises SignatureError for a forged or changed one, SignedByAnother for one under another user's key. That the

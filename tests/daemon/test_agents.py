@@ -164,7 +164,7 @@ def test_a_removed_agent_that_is_added_again_goes_on(ada: Protected) -> None:
     assert (again.id, again.name, report.sequence) == (ada.agent.id, "ada", 1) and not kept.exists()
     assert again.settings == {"artifacts.threshold": "1KB"} and again.watched and not again.paused
     with ada.context.vault(again.id) as vault:
-        assert vault.verify(trusted=ada.context.keys().public).ok
+        assert vault.verify(trusted=ada.context.keys().trusted).ok
     assert agents.sweep_removed(ada.context, trusted=True) == []
 
 

@@ -312,7 +312,7 @@ def test_a_capture_that_is_stopped_at_any_step_is_made_good_by_the_next(
     assert ada.kept() == ada.tree()
     assert len([one for one in ada.records() if one["content"].startswith("## New")]) == 1
     with ada.context.vault(ada.agent.id) as vault:
-        assert vault.verify(trusted=ada.context.keys().public).ok
+        assert vault.verify(trusted=ada.context.keys().trusted).ok
         assert [row.number for row in vault.sequences()] == [0, 1]
         assert vault.check_audit() == []
 
@@ -335,7 +335,7 @@ def test_every_sequence_is_signed_by_this_device(ada: Protected) -> None:
     ada.write("SOUL.md", "# Soul\n\nBe brave.\n")
     ada.capture()
     with ada.context.vault(ada.agent.id) as vault:
-        verification = vault.verify(trusted=ada.context.keys().public)
+        verification = vault.verify(trusted=ada.context.keys().trusted)
     assert verification.ok and not verification.unsigned and verification.sequences == 2
 
 

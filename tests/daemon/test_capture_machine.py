@@ -108,7 +108,7 @@ class Workspace(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         with self.ada.context.vault(self.ada.agent.id) as vault:
-            assert vault.verify(trusted=self.ada.context.keys().public).ok
+            assert vault.verify(trusted=self.ada.context.keys().trusted).ok
             digests = [row.digest for row in vault.sequences()]
             assert all(one != other for one, other in itertools.pairwise(digests))
         shutil.rmtree(self.folder)

@@ -97,7 +97,7 @@ def test_thinning_follows_the_settings_and_a_tenth_goes_at_once(ada: Protected) 
     report = retention.thin_if_due(ada.context, ada.agent)
     assert report is not None and 0 < len(report.dropped) <= before // 10
     with ada.context.vault(ada.agent.id) as vault:
-        assert vault.verify(trusted=ada.context.keys().public).ok
+        assert vault.verify(trusted=ada.context.keys().trusted).ok
 
 
 def test_nothing_to_thin_is_no_run(ada: Protected) -> None:

@@ -220,7 +220,7 @@ def test_an_agent_that_is_known_comes_in_as_a_copy(ada: Harbour, tmp_path: Path)
         credentials = codec.decode(state.body(layout.CREDENTIALS))["credentials"]
         assert {each["agent_id"] for each in credentials} == {report.agent}
         assert all(ada.context.keys().open(each) for each in credentials)
-        assert vault.verify(trusted=ada.context.keys().public).findings == []
+        assert vault.verify(trusted=ada.context.keys().trusted).findings == []
     agent = agents.read(ada.context, report.agent)
     assert agent.name != ada.agent.name
     assert not capture(ada.context, ada.agent).changed

@@ -211,7 +211,7 @@ def test_then_history_is_thinned_harder_a_tenth_at_a_time(ada: Protected) -> Non
     said = retention.look_after(ada.context, ada.agent)
     assert count(ada) == before - max(1, before // 10) and "old sequences went" in said[-1]
     with ada.context.vault(ada.agent.id) as vault:
-        assert vault.verify(trusted=ada.context.keys().public).ok
+        assert vault.verify(trusted=ada.context.keys().trusted).ok
 
 
 def test_history_is_not_thinned_on_a_clock_that_is_not_trusted(ada: Protected) -> None:

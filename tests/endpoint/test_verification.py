@@ -12,9 +12,11 @@ from lifeboat_alf.testing import AGENT_ID
 from lifeboat_endpoint.vault import Draft, EntryPut, Vault, Verification
 from lifeboat_keys import signing
 from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserKey
 
 USER = UserKey.generate()
+TRUSTED = Trusted(USER.public)
 DEVICE = DeviceKey.generate(USER)
 LARGE = b"".join(merkle.root([b"%d" % number]) for number in range(12_000))
 
@@ -50,13 +52,13 @@ def kinds(result: Verification) -> set[str]:
 
 
 def test_a_whole_vault_is_ok(vault: Vault) -> None:
-    result = vault.verify(trusted=USER.public)
+    result = vault.verify(trusted=TRUSTED)
     assert result.ok and (result.number, result.sequences, result.objects) == (3, 4, 8)
     assert result.unsigned == result.unknown_signer == [] and result.bytes > len(LARGE)
 
 
 def test_one_sequence_alone_reads_only_what_it_holds(vault: Vault) -> None:
-    result = vault.verify(1, trusted=USER.public, whole=False)
+    result = vault.verify(1, trusted=TRUSTED, whole=False)
     assert result.ok and (result.number, result.sequences, result.objects) == (1, 1, 4)
 
 
@@ -67,13 +69,13 @@ def test_an_empty_vault_is_ok(tmp_path: Path) -> None:
 
 def test_unsigned_and_unknown_signers_are_named_and_no_findings(vault: Vault) -> None:
     commit(vault, Draft({"raw/c": EntryPut({}, b"c")}))
-    trusted, unknown = vault.verify(trusted=USER.public), vault.verify(trusted=None)
+    trusted, unknown = vault.verify(trusted=TRUSTED), vault.verify(trusted=None)
     assert trusted.ok and trusted.unsigned == [4] and trusted.unknown_signer == []
     assert unknown.ok and unknown.unknown_signer == [0, 1, 2, 3]
 
 
 def test_a_signature_of_another_user_is_found(vault: Vault) -> None:
-    result = vault.verify(trusted=UserKey.generate().public)
+    result = vault.verify(trusted=Trusted(UserKey.generate().public))
     assert kinds(result) == {"signature"} and len(result.findings) == 4
 
 
@@ -108,9 +110,9 @@ def test_a_signature_of_another_user_is_found(vault: Vault) -> None:
     ],
 )
 def test_whatever_is_tampered_with_is_found(vault: Vault, tmp_path: Path, statement: str, kind: str) -> None:
-    assert vault.verify(trusted=USER.public).ok
+    assert vault.verify(trusted=TRUSTED).ok
     tamper(tmp_path, statement)
-    assert kind in kinds(vault.verify(trusted=USER.public))
+    assert kind in kinds(vault.verify(trusted=TRUSTED))
 
 
 def test_a_state_replaced_with_digest_and_audit_but_without_the_key_is_found(vault: Vault, tmp_path: Path) -> None:
@@ -118,7 +120,7 @@ def test_a_state_replaced_with_digest_and_audit_but_without_the_key_is_found(vau
     evil = commit(other, Draft({"raw/a.md": EntryPut({}, b"evil")}))
     assert evil is not None
     tamper(tmp_path, f"update sequence set digest = x'{evil.digest.hex()}' where n = 3")
-    assert {"signature", "digest", "audit"} <= kinds(vault.verify(trusted=USER.public))
+    assert {"signature", "digest", "audit"} <= kinds(vault.verify(trusted=TRUSTED))
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(LARGE[:-1] + b"x")])
@@ -127,5 +129,5 @@ def test_a_body_file_that_is_gone_or_changed_is_found(
 ) -> None:
     (file,) = (tmp_path / "vault" / "objects").iterdir()
     damage(file)
-    assert kinds(vault.verify(trusted=USER.public)) == {"body"}
-    assert kinds(vault.verify(0, trusted=USER.public, whole=False)) == {"body"}
+    assert kinds(vault.verify(trusted=TRUSTED)) == {"body"}
+    assert kinds(vault.verify(0, trusted=TRUSTED, whole=False)) == {"body"}

@@ -16,10 +16,12 @@ from lifeboat_keys import signing
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.errors import SignedByAnother
 from lifeboat_keys.signing import Verdict
+from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserKey
 
 AGENT = "01900000-0000-7000-8000-00000000000a"
 KEY = UserKey(b"k" * 32)
+TRUSTED = Trusted(KEY.public)
 DEVICE = DeviceKey.generate(KEY)
 
 
@@ -35,15 +37,15 @@ def _signed(sequence: Sequence | None = None, device: DeviceKey = DEVICE) -> Seq
 
 def test_the_words_of_the_key_verify_what_the_device_signed() -> None:
     again = UserKey.from_words(KEY.words())
-    assert signing.verify(_signed(), again.public) is Verdict.SIGNED
+    assert signing.verify(_signed(), Trusted(again.public)) is Verdict.SIGNED
 
 
 def test_the_first_sequence_has_no_base_and_is_signed_like_any_other() -> None:
-    assert signing.verify(_signed(_sequence(number=0, base=None)), KEY.public) is Verdict.SIGNED
+    assert signing.verify(_signed(_sequence(number=0, base=None)), TRUSTED) is Verdict.SIGNED
 
 
 def test_a_foreign_state_is_unsigned() -> None:
-    assert signing.verify(_sequence(), KEY.public) is Verdict.UNSIGNED
+    assert signing.verify(_sequence(), TRUSTED) is Verdict.UNSIGNED
     assert signing.verify(_sequence(), None) is Verdict.UNSIGNED
 
 
@@ -55,19 +57,19 @@ def test_another_users_signature_is_refused_by_name() -> None:
     stranger = UserKey.generate()
     theirs = _signed(device=DeviceKey.generate(stranger))
     with pytest.raises(SignedByAnother, match=stranger.key_id):
-        signing.verify(theirs, KEY.public)
+        signing.verify(theirs, TRUSTED)
 
 
 def test_a_device_that_certifies_itself_is_refused() -> None:
     forger = DeviceKey(b"f" * 32, KEY.public, UserKey.generate().sign(b"anything"))
     with pytest.raises(SignatureError, match="certificate"):
-        signing.verify(_signed(device=forger), KEY.public)
+        signing.verify(_signed(device=forger), TRUSTED)
 
 
 def test_a_certificate_of_another_device_does_not_help() -> None:
     forger = DeviceKey(b"f" * 32, KEY.public, DEVICE.certificate)
     with pytest.raises(SignatureError, match="certificate"):
-        signing.verify(_signed(device=forger), KEY.public)
+        signing.verify(_signed(device=forger), TRUSTED)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,7 @@ def test_a_certificate_of_another_device_does_not_help() -> None:
 )
 def test_a_signature_holds_for_exactly_one_sequence(change: dict[str, Any]) -> None:
     with pytest.raises(SignatureError):
-        signing.verify(replace(_signed(), **change), KEY.public)
+        signing.verify(replace(_signed(), **change), TRUSTED)
 
 
 def test_a_signature_of_another_kind_does_not_pass_as_one_of_a_sequence() -> None:
@@ -98,9 +100,9 @@ def test_a_signature_of_another_kind_does_not_pass_as_one_of_a_sequence() -> Non
         "time": sequence.time,
         "digest": sequence.digest.hex(),
     }
-    assert signing.verify(replace(sequence, signature=DEVICE.testify("sequence", statement)), KEY.public)
+    assert signing.verify(replace(sequence, signature=DEVICE.testify("sequence", statement)), TRUSTED)
     with pytest.raises(SignatureError):
-        signing.verify(replace(sequence, signature=DEVICE.testify("agent pair", statement)), KEY.public)
+        signing.verify(replace(sequence, signature=DEVICE.testify("agent pair", statement)), TRUSTED)
 
 
 def _strings(document: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -123,7 +125,7 @@ def test_any_flipped_byte_of_any_field_is_refused(draw: st.DataObject, trusting:
     data[place] ^= draw.draw(st.integers(1, 255))
     holder[name] = data.decode("latin-1")
     with pytest.raises(SignatureError):
-        signing.verify(replace(signed, signature=document), KEY.public if trusting else None)
+        signing.verify(replace(signed, signature=document), TRUSTED if trusting else None)
 
 
 @pytest.mark.parametrize("field", ["version", "algorithm", "device", "user", "certificate", "signature"])
@@ -131,7 +133,7 @@ def test_any_flipped_byte_of_any_field_is_refused(draw: st.DataObject, trusting:
 def test_a_missing_or_misshapen_field_is_refused(field: str, value: object) -> None:
     signed = _signed()
     with pytest.raises(SignatureError, match="not well formed"):
-        signing.verify(replace(signed, signature={**(signed.signature or {}), field: value}), KEY.public)
+        signing.verify(replace(signed, signature={**(signed.signature or {}), field: value}), TRUSTED)
 
 
 def test_a_signature_that_is_no_object_is_refused() -> None:

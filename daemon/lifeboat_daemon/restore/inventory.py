@@ -22,7 +22,7 @@ from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, Record, Sequence,
 from lifeboat_keys import signing
 from lifeboat_keys.errors import SignedByAnother
 from lifeboat_keys.signing import Verdict
-from lifeboat_keys.user_key import UserPublic
+from lifeboat_keys.trusted import Trusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +148,9 @@ def _decoded(record: Record, decode: Any) -> _Line:
 
 
 def check_signature(
-    state: State, inventory: Inventory, trusted: UserPublic | None, *, accept_others: bool = False
+    state: State, inventory: Inventory, trusted: Trusted | None, *, accept_others: bool = False
 ) -> Verdict:
-    """Hold a state against its signature. `trusted` is the user's public key, None where there is none.
+    """Hold a state against its signature. `trusted` says whose signatures count, None where there is no key.
 
     Raises SignatureError when the state is not the one that was signed, SignedByAnother when another user signed it;
     with `accept_others` that is UNKNOWN_SIGNER.

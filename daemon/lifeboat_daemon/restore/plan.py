@@ -33,7 +33,7 @@ from lifeboat_daemon.restore.options import RestoreOptions
 from lifeboat_daemon.restore.tree import DiskTree, NoTree, Tree
 from lifeboat_keys.errors import NoKey
 from lifeboat_keys.signing import Verdict
-from lifeboat_keys.user_key import UserPublic
+from lifeboat_keys.trusted import Trusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +166,10 @@ def plan(context: Context, given: State, target_folder: Path | None, options: Re
     )
 
 
-def trusted(context: Context) -> UserPublic | None:
-    """The key this home trusts, None when it has none."""
+def trusted(context: Context) -> Trusted | None:
+    """Whose signatures this home trusts, None when it has no key."""
     try:
-        return context.keys().public
+        return context.keys().trusted
     except NoKey:
         return None
 

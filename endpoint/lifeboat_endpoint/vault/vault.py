@@ -31,7 +31,7 @@ from lifeboat_endpoint.vault.rows import AuditRow, Pin, SequenceRow, json_of, se
 from lifeboat_endpoint.vault.state import VaultState
 from lifeboat_endpoint.vault.thinning import ThinReport, thin
 from lifeboat_endpoint.vault.verification import Finding, Verification, Verifier
-from lifeboat_keys.user_key import UserPublic
+from lifeboat_keys.trusted import Trusted
 
 FILE = "vault.db"
 BODIES = "objects"
@@ -318,7 +318,7 @@ class Vault:
             self._metadata.compact()
         return replace(report, bytes_freed=before - self.size())
 
-    def verify(self, number: int | None = None, *, trusted: UserPublic | None, whole: bool = True) -> Verification:
+    def verify(self, number: int | None = None, *, trusted: Trusted | None, whole: bool = True) -> Verification:
         """Hold a sequence (the head unless named) against its bytes, digest and signature; with `whole` also every
         other kept one, the audit and the tables. Reads everything it judges; findings are in the result, never raised.
 

@@ -20,7 +20,7 @@ from lifeboat_endpoint.vault.objects import Objects
 from lifeboat_endpoint.vault.rows import SequenceRow, json_of
 from lifeboat_keys import signing
 from lifeboat_keys.signing import Verdict
-from lifeboat_keys.user_key import UserPublic
+from lifeboat_keys.trusted import Trusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Verification:
 class Verifier:
     """One verification of one vault, inside one snapshot of its tables."""
 
-    def __init__(self, metadata: MetadataStore, blobs: BlobStore, agent_id: str, trusted: UserPublic | None) -> None:
+    def __init__(self, metadata: MetadataStore, blobs: BlobStore, agent_id: str, trusted: Trusted | None) -> None:
         self._metadata = metadata
         self._objects = Objects(metadata, blobs)
         self._agent_id = agent_id
