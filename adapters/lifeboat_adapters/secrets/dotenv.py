@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 
-from lifeboat_adapters.secrets.leaves import Leaf, fail
+from lifeboat_adapters.secrets.leaves import BOM, Leaf, fail
 
-_BOM = b"\xef\xbb\xbf"
 _NOTHING = re.compile(rb"[ \t\v\f]*+(?:#[^\r\n]*+)?(?=[\r\n]|\Z)")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _NAME = re.compile(rb"[ \t]*+(?:export[ \t]++)?([A-Za-z0-9_.-]++)")
@@ -33,7 +32,7 @@ def scan(data: bytes) -> list[Leaf]:
 
     Raises UnparsableSecrets where a line is neither an assignment, a comment nor blank, or a quote has no end.
     """
-    at = len(_BOM) if data.startswith(_BOM) else 0
+    at = len(BOM) if data.startswith(BOM) else 0
     leaves: list[Leaf] = []
     while at < len(data):
         nothing = _NOTHING.match(data, at)

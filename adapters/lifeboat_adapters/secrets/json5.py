@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
-from lifeboat_adapters.secrets.leaves import Leaf, Path, Scalar, fail
+from lifeboat_adapters.secrets.leaves import Leaf, Path, Scalar, Text
 
 MAX_DEPTH = 512
 _MAX_EXACT_DIGITS = 4000
@@ -36,7 +36,6 @@ _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _SIMPLE = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
 _CONTINUED = frozenset(("\n", "\r", "\r\n", "\u2028", "\u2029"))
 _LITERALS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
-_BOM = b"\xef\xbb\xbf"
 
 
 def scan(data: bytes) -> list[Leaf]:
@@ -44,12 +43,7 @@ def scan(data: bytes) -> list[Leaf]:
 
     Raises UnparsableSecrets (with line and column) when the bytes are not exactly one JSON5 document in UTF-8.
     """
-    start = len(_BOM) if data.startswith(_BOM) else 0
-    try:
-        text = data[start:].decode("utf-8")
-    except UnicodeDecodeError as error:
-        fail(data, start + error.start, "not UTF-8")
-    scanner = _Scanner(data, text, start)
+    scanner = _Scanner(Text.read(data))
     scanner.document()
     return scanner.leaves
 
@@ -80,7 +74,7 @@ class Outline(NamedTuple):
 
 def outline(text: str) -> Outline:
     """Raises UnparsableSecrets when the text is not exactly one JSON5 document."""
-    scanner = _Scanner(text.encode("utf-8", "surrogatepass"), text, 0)
+    scanner = _Scanner(Text(text.encode("utf-8", "surrogatepass"), text))
     scanner.document()
     return Outline(scanner.containers, scanner.members)
 
@@ -99,17 +93,14 @@ class _Level:
 
 
 class _Scanner:
-    def __init__(self, data: bytes, text: str, first: int) -> None:
+    def __init__(self, document: Text) -> None:
         self.leaves: list[Leaf] = []
         self.containers: dict[Path, Container] = {}
         self.members: dict[Path, Member] = {}
-        self._data = data
-        self._text = text
+        self._document = document
+        self._text = document.text
         self._at = 0
         self._levels: list[_Level] = []
-        self._ascii = len(data) - first == len(text)
-        self._first = first
-        self._mark = (0, first)
 
     def document(self) -> None:
         self._value()
@@ -142,7 +133,7 @@ class _Scanner:
             return
         start = self._at
         value = self._string(char) if char in "\"'" else self._bare()
-        self.leaves.append(Leaf(self._path(), value, self._byte(start), self._byte(self._at)))
+        self.leaves.append(self._document.leaf(self._path(), value, start, self._at))
         self._ended()
 
     def _path(self) -> Path:
@@ -240,19 +231,8 @@ class _Scanner:
         if found is not None:
             self._at = found.end()
 
-    def _byte(self, index: int) -> int:
-        """Where a character stands in the bytes; asked for in rising order, so the whole costs one pass."""
-        if self._ascii:
-            return self._first + index
-        seen, offset = self._mark
-        if index < seen:
-            seen, offset = 0, self._first
-        offset += len(self._text[seen:index].encode("utf-8"))
-        self._mark = (index, offset)
-        return offset
-
     def _fail(self, problem: str) -> NoReturn:
-        fail(self._data, self._byte(self._at), problem)
+        self._document.fail(self._at, problem)
 
 
 def _joined(pair: re.Match[str]) -> str:

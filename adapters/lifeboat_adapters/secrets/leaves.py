@@ -9,6 +9,8 @@ from lifeboat_adapters.contract import UnparsableSecrets
 Path = tuple[str | int, ...]
 Scalar = str | int | float | bool | None
 
+BOM = b"\xef\xbb\xbf"
+
 
 class Leaf(NamedTuple):
     """One scalar value of a document. `data[start:end]` is its literal as spelled, quotes included; `path` holds
@@ -18,6 +20,46 @@ class Leaf(NamedTuple):
     value: Scalar
     start: int
     end: int
+
+
+class Text:
+    """A document as text that knows where each of its characters stands in the bytes. `first` is where in the bytes
+    the text begins."""
+
+    def __init__(self, data: bytes, text: str, first: int = 0) -> None:
+        self.text = text
+        self._data = data
+        self._first = first
+        self._ascii = len(data) - first == len(text)
+        self._mark = (0, first)
+
+    @classmethod
+    def read(cls, data: bytes) -> Text:
+        """A byte order mark at the start is passed over. Raises UnparsableSecrets for bytes that are not UTF-8."""
+        first = len(BOM) if data.startswith(BOM) else 0
+        try:
+            return cls(data, data[first:].decode("utf-8"), first)
+        except UnicodeDecodeError as error:
+            fail(data, first + error.start, "not UTF-8")
+
+    def byte(self, index: int) -> int:
+        """Where a character stands in the bytes; asked for in rising order, so the whole costs one pass."""
+        if self._ascii:
+            return self._first + index
+        seen, offset = self._mark
+        if index < seen:
+            seen, offset = 0, self._first
+        offset += len(self.text[seen:index].encode("utf-8"))
+        self._mark = (index, offset)
+        return offset
+
+    def leaf(self, path: Path, value: Scalar, start: int, end: int) -> Leaf:
+        """A leaf from the places of its characters."""
+        return Leaf(path, value, self.byte(start), self.byte(end))
+
+    def fail(self, index: int, problem: str) -> NoReturn:
+        """Raise UnparsableSecrets for a character."""
+        fail(self._data, self.byte(index), problem)
 
 
 def fail(data: bytes, offset: int, problem: str) -> NoReturn:
