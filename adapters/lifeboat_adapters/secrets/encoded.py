@@ -1,0 +1,109 @@
+"""What else a text says: its base64, hexadecimal, percent-encoded and escaped parts decoded, with the way back to it.
+
+A known secret may stand in a note as `Basic anVuZTo...` or as `\\u0061...`; whoever looks for it looks into these too.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+_LEAST = 16
+"""Bytes that a part has to decode to: no shorter secret is looked for."""
+_BASE64 = re.compile(rb"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{22,}")
+_HEXADECIMAL = re.compile(rb"[0-9A-Fa-f]{32,}")
+_TO_STANDARD = bytes.maketrans(b"-_", b"+/")
+_PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
+_ESCAPE = re.compile(
+    rb"\\u(?P<high>[dD][89abAB][0-9A-Fa-f]{2})\\u(?P<low>[dD][c-fC-F][0-9A-Fa-f]{2})"
+    rb"|\\u(?P<four>[0-9A-Fa-f]{4})|\\x(?P<two>[0-9A-Fa-f]{2})"
+)
+
+
+class Reading(Protocol):
+    """Decoded bytes; `span` gives the part of the text that spells `data[start:end]`."""
+
+    @property
+    def data(self) -> bytes: ...
+
+    def span(self, start: int, end: int) -> tuple[int, int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Even:
+    """A run in which every `letters` characters, from `at` on, are `bytes_each` bytes."""
+
+    data: bytes
+    at: int
+    letters: int
+    bytes_each: int
+    end: int
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        first, last = start // self.bytes_each, -(-end // self.bytes_each)
+        return self.at + first * self.letters, min(self.at + last * self.letters, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mixed:
+    """A text with escapes in it. Both lists rise: `decoded[n]` bytes of `data` are spelled by `raw[n]` of the text."""
+
+    data: bytes
+    decoded: list[int]
+    raw: list[int]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        return self._raw(start), self._raw(end)
+
+    def _raw(self, at: int) -> int:
+        nearest = bisect_right(self.decoded, at) - 1
+        return self.raw[nearest] + at - self.decoded[nearest]
+
+
+def readings(data: bytes) -> Iterator[Reading]:
+    """Every part of a text that says something else when it is decoded."""
+    yield from _base64(data)
+    for run in _HEXADECIMAL.finditer(data):
+        for at in (run.start(), run.start() + 1):
+            even = data[at : at + (run.end() - at) // 2 * 2]
+            yield _Even(bytes.fromhex(even.decode("ascii")), at, 2, 1, run.end())
+    if b"%" in data:
+        yield from _unescaped(data, _PERCENT, lambda hit: bytes.fromhex(hit[1].decode("ascii")))
+    if b"\\" in data:
+        yield from _unescaped(data, _ESCAPE, _character)
+
+
+def _base64(data: bytes) -> Iterator[Reading]:
+    """A run need not begin where the encoding began: each of four beginnings gives other bytes."""
+    for run in _BASE64.finditer(data):
+        for at in range(run.start(), run.start() + 4):
+            letters = data[at : run.end()].translate(_TO_STANDARD)
+            letters = letters[: len(letters) - (len(letters) % 4 == 1)]
+            decoded = base64.b64decode(letters + b"=" * (-len(letters) % 4))
+            if len(decoded) >= _LEAST:
+                yield _Even(decoded, at, 4, 3, run.end())
+
+
+def _unescaped(
+    data: bytes, pattern: re.Pattern[bytes], decode: Callable[[re.Match[bytes]], bytes]
+) -> Iterator[Reading]:
+    pieces: list[bytes] = []
+    decoded, raw = [0], [0]
+    for hit in pattern.finditer(data):
+        plain, character = data[raw[-1] : hit.start()], decode(hit)
+        pieces += [plain, character]
+        decoded += [decoded[-1] + len(plain), decoded[-1] + len(plain) + len(character)]
+        raw += [hit.start(), hit.end()]
+    if pieces:
+        yield _Mixed(b"".join([*pieces, data[raw[-1] :]]), decoded, raw)
+
+
+def _character(hit: re.Match[bytes]) -> bytes:
+    if hit["high"]:
+        pair = bytes.fromhex((hit["high"] + hit["low"]).decode("ascii"))
+        return pair.decode("utf-16-be").encode()
+    return chr(int(hit["four"] or hit["two"], 16)).encode("utf-8", "replace")

@@ -1,0 +1,76 @@
+"""A text is read as what its encoded parts say, and every such part leads back to the bytes that spell it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifeboat_adapters.secrets.encoded import readings
+
+SECRET = b"tide-key-0123456789/+abcdef"
+
+
+def spelled(data: bytes, secret: bytes = SECRET) -> set[bytes]:
+    """The parts of a text that are read as a secret."""
+    found = set()
+    for reading in readings(data):
+        at = reading.data.find(secret)
+        if at >= 0:
+            start, end = reading.span(at, at + len(secret))
+            found.add(data[start:end])
+    return found
+
+
+@pytest.mark.parametrize("before", [b"", b"u", b"u:", b"user:"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_base64_is_read_wherever_the_secret_begins_in_it(before: bytes, encode: object) -> None:
+    encoded = encode(before + SECRET + b"!")  # type: ignore[operator]
+    (part,) = spelled(b"Basic " + encoded + b"\n")
+    assert part in encoded and len(part) <= len(encoded)
+
+
+def test_base64_is_read_when_other_letters_stand_before_it() -> None:
+    assert spelled(b"xyz" + base64.b64encode(SECRET))
+
+
+def test_of_a_long_run_only_the_part_with_the_secret_is_named() -> None:
+    (part,) = spelled(base64.b64encode(bytes(range(256)) * 100 + SECRET + bytes(range(256)) * 100))
+    assert len(part) <= len(SECRET) * 4 // 3 + 8
+
+
+def test_hexadecimal_is_read_in_both_cases() -> None:
+    for text in (SECRET.hex(), SECRET.hex().upper(), "a" + SECRET.hex()):
+        assert {part.lower() for part in spelled(text.encode())} == {SECRET.hex().encode()}
+
+
+def test_percent_encoding_is_read_where_it_need_not_be() -> None:
+    whole = "".join(f"%{byte:02x}" for byte in SECRET).encode()
+    assert spelled(b"https://example.com/?key=" + whole + b"&x=1") == {whole}
+    assert spelled(b"?key=" + quote(SECRET, safe="").encode()) == {quote(SECRET, safe="").encode()}
+
+
+def test_escapes_are_read() -> None:
+    for text in ("".join(f"\\u{byte:04X}" for byte in SECRET), "".join(f"\\x{byte:02x}" for byte in SECRET)):
+        assert spelled(f'{{"note": "{text}"}}'.encode()) == {text.encode()}
+
+
+@given(
+    st.text(st.characters(codec="utf-8"), min_size=16, max_size=40), st.text(st.characters(codec="utf-8"), max_size=9)
+)
+def test_whatever_json_escapes_is_read(secret: str, around: str) -> None:
+    inner = json.dumps(secret)[1:-1]
+    if "\\" not in inner.replace("\\u", "") and "\\u" in inner:
+        text = json.dumps(around)[1:-1] + inner
+        assert inner.encode() in {*spelled(text.encode(), secret.encode())}
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_can_be_read(data: bytes) -> None:
+    for reading in readings(data):
+        start, end = reading.span(0, len(reading.data))
+        assert 0 <= start <= end <= len(data)
