@@ -9,6 +9,8 @@ LifeboatError
 |   +-- KeyUnsafe           a key file that others can read, own, or redirect
 |   +-- KeyDamaged          a key file that is not what was written
 |   +-- BadWords            not the 24 words of a key
+|   +-- UnknownMachine      no machine, or more than one, has this name
+|   +-- NotAKit             a file that is no recovery kit, or holds the words of another key than it names
 |   +-- UnsealError         a credential that does not open
 |       +-- WrongAgentKey   sealed to another pair
 |       +-- WrongBinding    the credential's fields are not those it was sealed with
@@ -80,6 +82,19 @@ class KeyDamaged(KeysError):
 class BadWords(KeysError):
     code = "bad_words"
     title = "These are not the 24 words of a key"
+    fix = "compare them with your sheet, number by number"
+
+
+class NotAKit(KeysError):
+    code = "not_a_kit"
+    title = "This is not a recovery kit"
+    fix = "type the words of the page yourself: lifeboat keys recover"
+
+
+class UnknownMachine(KeysError):
+    code = "unknown_machine"
+    title = "No single machine is known by this name"
+    fix = "lifeboat keys machines"
 
 
 class UnsealError(KeysError):

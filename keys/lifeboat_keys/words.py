@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 SECRET_BYTES = 32
 WORDS = 24
+_CELL = 16
+"""Characters of a numbered word in a sheet: the longest words have 8 letters."""
 
 
 @cache
@@ -36,11 +39,10 @@ def from_words(words: str | Iterable[str]) -> bytes:
 
     Raises BadWords, which says where but never repeats a word: what was typed may be most of a key.
     """
-    found = _normalised(words)
+    found = split(words)
     if len(found) != WORDS:
         raise BadWords(f"{len(found)} words were given, a key has {WORDS}")
-    known = set(_language().wordlist)
-    unknown = [str(place) for place, word in enumerate(found, 1) if word not in known]
+    unknown = [str(place) for place, word in enumerate(found, 1) if not is_known(word)]
     if unknown:
         raise BadWords(f"not in the list of words: number {', '.join(unknown)}")
     try:
@@ -51,7 +53,29 @@ def from_words(words: str | Iterable[str]) -> bytes:
         ) from None
 
 
-def _normalised(words: str | Iterable[str]) -> list[str]:
+def split(words: str | Iterable[str]) -> list[str]:
+    """The words of what somebody typed, in lower case, without numbers and commas; whether they are known or not."""
     text = words if isinstance(words, str) else " ".join(words)
     pieces = unicodedata.normalize("NFKD", text).lower().replace(",", " ").split()
     return [piece for piece in pieces if not piece.rstrip(".):").isdigit()]
+
+
+def is_known(word: str) -> bool:
+    """Whether a word, as `split` gives it, is one of the 2,048."""
+    return word in _known()
+
+
+def nearest(word: str, count: int = 3) -> list[str]:
+    """The words of the list that somebody may have meant, the nearest first. As secret as what was typed."""
+    return difflib.get_close_matches(word, _language().wordlist, n=count, cutoff=0.5)
+
+
+def sheet(words: Sequence[str], columns: int = 4) -> list[str]:
+    """Lines of numbered words, to be read across: in the order that `from_words` takes them."""
+    cells = [f"{place:>2}. {word}".ljust(_CELL) for place, word in enumerate(words, 1)]
+    return ["".join(cells[start : start + columns]).rstrip() for start in range(0, len(cells), columns)]
+
+
+@cache
+def _known() -> frozenset[str]:
+    return frozenset(_language().wordlist)
