@@ -34,9 +34,9 @@ class KeyFiles:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Alone in this folder, which is made when it is not there."""
+        """Alone in this folder, which is made when it is not there; entering it again in the same thread is free."""
         self._make_folder(self.folder)
-        lock = filelock.FileLock(self.folder / _LOCK, timeout=_LOCK_SECONDS, mode=FILE_MODE)
+        lock = filelock.FileLock(self.folder / _LOCK, timeout=_LOCK_SECONDS, mode=FILE_MODE, is_singleton=True)
         try:
             lock.acquire()
         except filelock.Timeout:
@@ -78,6 +78,29 @@ class KeyFiles:
             raise KeysError(f"{path} could not be written: {error.strerror or error}") from None
         if self.read(name) != document:
             raise KeyDamaged(f"{path} does not read back as it was written")
+
+    def remove(self, name: str) -> None:
+        """Take a document away for good; only under `locked`."""
+        path = self.folder / name
+        try:
+            self._files.remove(path)
+            self._files.sync_folder(path.parent)
+        except OSError as error:
+            raise KeysError(f"{path} could not be removed: {error.strerror or error}") from None
+
+    def names(self, folder: str) -> list[str]:
+        """The documents in a folder below this one, as `read` takes them."""
+        try:
+            found = self._files.scan(self.folder / folder)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _unreadable(self.folder / folder, error) from None
+        return sorted(f"{folder}/{one.name}" for one in found if one.name.endswith(".json"))
+
+    def has(self, name: str) -> bool:
+        """Whether there is a document of this name, readable or not."""
+        return self._is_there(self.folder / name)
 
     def _is_there(self, path: Path) -> bool:
         try:

@@ -1,4 +1,5 @@
-"""Every step of capture, replicate, restore, purge and thinning by name, so that a test can end the process at each.
+"""Every step of capture, replicate, restore, purge, thinning and rotation by name, so that a test can end the process
+at each.
 
 A step is reached *before* what its name says is done. In production `reached` does nothing.
 """
@@ -30,6 +31,16 @@ class Step(StrEnum):
     THIN_ROWS_DROPPED = "thin.rows_dropped"
     THIN_COMMITTED = "thin.committed"
     THIN_SWEPT = "thin.swept"
+    ROTATE_KEY_KEPT = "rotate.key_kept"
+    ROTATE_JOURNAL_WRITTEN = "rotate.journal_written"
+    ROTATE_AGENT_WRAPPED = "rotate.agent_wrapped"
+    ROTATE_DEVICE_CERTIFIED = "rotate.device_certified"
+    ROTATE_KEY_REPLACED = "rotate.key_replaced"
+    ROTATE_JOURNAL_REMOVED = "rotate.journal_removed"
+    ROTATE_HISTORY_SIGNED = "rotate.history_signed"
+    ROTATE_EPOCH_RAISED = "rotate.epoch_raised"
+    ROTATE_SEALED_AGAIN = "rotate.sealed_again"
+    ROTATE_SETTLED = "rotate.settled"
 
 
 hook: Callable[[Step], None] | None = None

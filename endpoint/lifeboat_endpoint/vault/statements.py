@@ -9,6 +9,7 @@ from __future__ import annotations
 # The vault itself
 ADD_VAULT = "insert into vault(id, agent_id, seed, epoch, schema, created_at) values (?, ?, ?, ?, ?, ?)"
 VAULT = "select id, agent_id, seed, epoch from vault"
+RAISE_EPOCH = "update vault set epoch = epoch + 1"
 
 # Sequences
 _SEQUENCE = "select n, base, epoch, time, raw_time, kind, writer, digest, signature, label, counts, bytes from sequence"
@@ -20,6 +21,7 @@ ADD_SEQUENCE = """insert into sequence(
     n, base, epoch, time, raw_time, kind, writer, digest, signature, label, counts, bytes)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 DROP_SEQUENCE = "delete from sequence where n = ?"
+SET_SIGNATURE = "update sequence set signature = ? where n = ?"
 SET_LABEL = "update sequence set label = ? where n = ?"
 PINS = "select n, reason, until from pin order by n, reason"
 PINS_OF = "select n, reason, until from pin where n = ? order by reason"

@@ -22,9 +22,10 @@ from lifeboat_endpoint.store.disk import DiskBlobs, translated
 from lifeboat_endpoint.store.migrations import migrate
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
 from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.vault import audit, changes, digest, objects, versions
+from lifeboat_endpoint.vault import audit, changes, countersigning, digest, objects, versions
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.commit import Commit, Origin, Sign, text_key
+from lifeboat_endpoint.vault.countersigning import Countersigned
 from lifeboat_endpoint.vault.draft import Draft
 from lifeboat_endpoint.vault.retention import Retention
 from lifeboat_endpoint.vault.rows import AuditRow, Pin, SequenceRow, json_of, sequence_row
@@ -244,6 +245,36 @@ class Vault:
             self.sequence(number)
             self._metadata.execute(sql.SET_LABEL, (text, number))
             self._audit("label", str(number), {"set": text is not None})
+
+    # Authority --------------------------------------------------------------------------------------------------
+
+    def raise_epoch(self) -> int:
+        """Begin a new epoch: every later sequence carries it, and whoever still writes in an older one is fenced."""
+        with self._metadata.transaction():
+            self._metadata.execute(sql.RAISE_EPOCH)
+            row = self._metadata.row(sql.VAULT)
+            assert row is not None
+            self.epoch = int(row[3])
+            self._audit("epoch", str(self.epoch), {})
+        return self.epoch
+
+    def countersign(self, sign: Sign, *, before: Trusted, after: Trusted) -> Countersigned:
+        """Sign anew what counts for `before` and would not count for `after`; number, time and digest stay.
+
+        Only a sequence whose state has its digest and whose signature holds gets a new one. All at once: one
+        transaction, one audit row.
+        """
+        found = self.verify(trusted=before).findings
+        with self._metadata.transaction():
+            done = countersigning.chosen(self.sequences(), self.agent_id, found, after)
+            for row in done.signed:
+                document = sign(row.as_sequence(self.agent_id))
+                self._metadata.execute(sql.SET_SIGNATURE, (codec.encode(document).decode(), row.number))
+            if done.signed:
+                numbers = [row.number for row in done.signed]
+                details = {"sequences": len(numbers), "first": numbers[0], "key": after.current.key_id}
+                self._audit("countersign", str(numbers[-1]), details)
+        return done
 
     # Decisions --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,187 @@
+"""Replacing the user's key. No history is rewritten: 32 bytes per pair are wrapped again.
+
+Everything is prepared first and written as ONE journal, `rotation.json`; from then on the new key is in force. The
+journal is rolled forward file by file by whoever next holds the lock of the folder: before it nothing changed, and it
+needs no secret, because all it holds is public, wrapped, or a certificate.
+
+    rotation.json   {"kind", "version", "agents": {id: document}, "certificate": base64, "user": document of user.json,
+                     "settle": document or null}
+    settling.json   what the vaults still lack after a key that others may hold was replaced: {"kind", "version",
+                     "compromised": key id, "lost": base64 or null, "signed": bool}
+
+While `settling.json` does not say `signed`, the history still carries signatures under the compromised key, and these
+count; then they count no more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_keys import agent_pair, documents, former
+from lifeboat_keys.agent_pair import AgentPair
+from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.documents import DEVICE_KEY, USER_PUBLIC
+from lifeboat_keys.encodings import from_base64, to_base64
+from lifeboat_keys.errors import KeyDamaged
+from lifeboat_keys.former import FormerKey
+from lifeboat_keys.key_files import KeyFiles
+from lifeboat_keys.user_key import UserKey, UserPublic
+
+JsonObject = dict[str, Any]
+
+JOURNAL = "rotation.json"
+SETTLING = "settling.json"
+AGENTS = "agents"
+_KIND = "lifeboat rotation"
+_SETTLING_KIND = "lifeboat rotation, settling"
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What a rotation starts from: the key in force, the ones it replaced, the device's secret, every agent's pairs."""
+
+    key: UserKey
+    former: list[FormerKey]
+    device_secret: bytes
+    pairs: dict[str, list[AgentPair]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a key is replaced. `compromised`: others may hold it; `lost` is the public key of the machine that has it."""
+
+    compromised: bool = False
+    lost: bytes | None = None
+
+
+def prepare(before: Before, new: UserKey, now: str, reason: Reason) -> JsonObject:
+    """The journal. Raises KeyDamaged for a pair or a former key that does not open."""
+    device = DeviceKey.certified(before.device_secret, new)
+    keys = [one.open(before.key) for one in before.former]
+    opened = {key.public: key for key in (*keys, before.key)}
+    again = [
+        former.make(key, new, one.replaced_at, compromised=one.compromised)
+        for one, key in zip(before.former, keys, strict=True)
+    ]
+    replaced = former.make(before.key, new, now, compromised=reason.compromised)
+    agents = {
+        agent_id: _agent(agent_id, pairs, opened, device, now, fresh=reason.compromised)
+        for agent_id, pairs in before.pairs.items()
+    }
+    return {
+        "kind": _KIND,
+        "version": _VERSION,
+        "agents": agents,
+        "certificate": to_base64(device.certificate),
+        "user": user_document(new.public, [*again, replaced]),
+        "settle": _settle(before.key, reason) if reason.compromised else None,
+    }
+
+
+def _agent(
+    agent_id: str,
+    pairs: list[AgentPair],
+    keys: dict[UserPublic, UserKey],
+    device: DeviceKey,
+    now: str,
+    *,
+    fresh: bool,
+) -> JsonObject:
+    """All pairs of an agent for the new key; with `fresh` one more, which is the current one from now on."""
+    wrapped = [agent_pair.wrap_again(pair, pair.secret(keys[pair.user]), device) for pair in pairs]
+    if fresh:
+        wrapped.append(agent_pair.make(agent_id, device, now))
+    return agent_document(agent_id, device.user, wrapped)
+
+
+def agent_document(agent_id: str, user: UserPublic, pairs: list[AgentPair]) -> JsonObject:
+    """What `agents/<id>.json` holds, the current pair last."""
+    return {"agent_id": agent_id, "user": user.to_json(), "pairs": [pair.to_json() for pair in pairs]}
+
+
+def user_document(user: UserPublic, keys: list[FormerKey]) -> JsonObject:
+    """What `user.json` holds."""
+    return {**user.to_json(), **({former.FIELD: [one.to_json() for one in keys]} if keys else {})}
+
+
+def _settle(compromised: UserKey, reason: Reason) -> JsonObject:
+    return {
+        "kind": _SETTLING_KIND,
+        "version": _VERSION,
+        "compromised": compromised.key_id,
+        "lost": None if reason.lost is None else to_base64(reason.lost),
+        "signed": False,
+    }
+
+
+def is_pending(store: KeyFiles) -> bool:
+    """Whether a journal waits to be rolled forward."""
+    return store.has(JOURNAL)
+
+
+def roll_forward(store: KeyFiles) -> None:
+    """Finish the rotation whose journal there is, if there is one; only under the folder's lock. Safe to do again.
+
+    Raises KeyDamaged when the journal, or the device key that it certifies, cannot be read.
+    """
+    journal = store.read(JOURNAL)
+    if journal is None:
+        return
+    if journal.get("kind") != _KIND or journal.get("version") != _VERSION:
+        raise KeyDamaged(f"{JOURNAL} is not a rotation that is known here")
+    user = documents.user_public(journal.get("user"), JOURNAL)
+    for agent_id, document in journal["agents"].items():
+        reached(Step.ROTATE_AGENT_WRAPPED)
+        store.replace(f"{AGENTS}/{agent_id}.json", document)
+    reached(Step.ROTATE_DEVICE_CERTIFIED)
+    _certify(store, user, from_base64(journal["certificate"]))
+    reached(Step.ROTATE_KEY_REPLACED)
+    if journal["settle"] is not None:
+        store.replace(SETTLING, journal["settle"])
+    store.replace(USER_PUBLIC, journal["user"])
+    reached(Step.ROTATE_JOURNAL_REMOVED)
+    store.remove(JOURNAL)
+
+
+def _certify(store: KeyFiles, user: UserPublic, certificate: bytes) -> None:
+    known = store.read(DEVICE_KEY)
+    if known is not None:  # else the next capture makes one
+        device = DeviceKey(documents.secret(known, DEVICE_KEY), user, certificate)
+        store.replace(DEVICE_KEY, documents.of_device_key(device))
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """What the vaults of a home still lack. `signed`: their history is signed under the new key."""
+
+    compromised: str
+    lost: bytes | None
+    signed: bool
+
+
+def settling(store: KeyFiles) -> Settling | None:
+    """None when nothing is. Raises KeyDamaged."""
+    document = store.read(SETTLING)
+    if document is None:
+        return None
+    try:
+        lost = document["lost"]
+        return Settling(document["compromised"], None if lost is None else from_base64(lost), bool(document["signed"]))
+    except (KeyError, ValueError):
+        raise KeyDamaged(f"{SETTLING} is not the document that was written") from None
+
+
+def note_signed(store: KeyFiles) -> None:
+    """The history is signed anew: from now on the compromised key counts no more. Only under the folder's lock."""
+    document = store.read(SETTLING)
+    if document is not None:
+        store.replace(SETTLING, {**document, "signed": True})
+
+
+def note_settled(store: KeyFiles) -> None:
+    """Nothing is left to do. Only under the folder's lock."""
+    if store.has(SETTLING):
+        store.remove(SETTLING)
