@@ -29,12 +29,12 @@ from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.documents import DEVICE_KEY, FINGERPRINT_KEY, USER_KEY, USER_PUBLIC
 from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, NoAgentKey, NoKey, OtherKey
 from lifeboat_keys.key_files import KeyFiles
+from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserKey, UserPublic
 
 JsonObject = dict[str, Any]
 
-STORE = "file"
 _MAKE = "lifeboat agents add DIR"
 _AGENT_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
 
@@ -48,12 +48,14 @@ class KeyState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyStatus:
-    """What `status` says of the user's key. `note` is for people, "" when there is nothing to say."""
+    """What `status` says of the user's key. `note` is for people, "" when there is nothing to say. `proven_at`
+    is when the words were last proven."""
 
     state: KeyState
     key_id: str | None
-    store: str
+    store: StoreKind
     note: str
+    proven_at: str | None = None
 
 
 class HomeKeys:
@@ -63,7 +65,7 @@ class HomeKeys:
         self._store = KeyFiles(folder, files or SystemFiles())
         self._clock = clock or SystemClock()
 
-    def ensure(self) -> bool:
+    def ensure(self, store: StoreKind | None = None) -> bool:
         """Make what is missing: the user's key, the device key, the fingerprint key. Never overwrites one.
 
         Says whether the user's key was made now, or by a call that did not get to its end: its words have then to
@@ -76,7 +78,7 @@ class HomeKeys:
             self._complete()
         return new
 
-    def install(self, user_key: UserKey) -> None:
+    def install(self, user_key: UserKey, store: StoreKind | None = None) -> None:
         """Take a key from its words. Raises KeyExists when this home has another one."""
         with self._store.locked():
             known = self._known_public()
@@ -92,10 +94,10 @@ class HomeKeys:
             key_id = self.public.key_id
             self.user_key()
         except NoKey as error:
-            return KeyStatus(KeyState.NEEDS_KEY, self._key_id_or_none(), STORE, error.message)
+            return KeyStatus(KeyState.NEEDS_KEY, self._key_id_or_none(), self.store, error.message)
         except KeysError as error:
-            return KeyStatus(KeyState.ERROR, None, STORE, error.message)
-        return KeyStatus(KeyState.OK, key_id, STORE, "key: unprotected file")
+            return KeyStatus(KeyState.ERROR, None, self.store, error.message)
+        return KeyStatus(KeyState.OK, key_id, self.store, "key: unprotected file")
 
     def user_key(self) -> UserKey:
         """The user's key with its secret. Raises NoKey, KeyUnsafe, KeyDamaged, OtherKey."""
@@ -107,6 +109,29 @@ class HomeKeys:
         if known is not None and known != key.public:
             raise OtherKey(f"{USER_KEY} holds the key {key.key_id}, this home has {known.key_id}")
         return key
+
+    @property
+    def store(self) -> StoreKind:
+        """Where the user's key lies."""
+        return StoreKind.FILE
+
+    def move(self, store: StoreKind) -> None:
+        """Bring the user's key into another store."""
+        raise KeysError(f"the key cannot be moved to the store {store}")
+
+    def keep(self, user_key: UserKey) -> None:
+        """Keep a further key in the store in use; the others stay."""
+        raise KeysError(f"the store {self.store} keeps one key")
+
+    def unlock(self, passphrase: str | None = None, seconds: float | None = None) -> None:
+        """Hold the key open for a time."""
+        raise KeysError(f"the store {self.store} is never locked")
+
+    def lock(self) -> None:
+        """End what `unlock` began."""
+
+    def note_proven(self, time: str) -> None:
+        """Remember when the words were proven."""
 
     @property
     def public(self) -> UserPublic:

@@ -1,0 +1,1 @@
+"""Where the user's key can lie: one module per store, all behind `contract.KeyStore`."""
