@@ -10,12 +10,14 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 _LEAST = 16
 """Bytes that a part has to decode to: no shorter secret is looked for."""
-_BASE64 = re.compile(rb"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{22,}")
-_HEXADECIMAL = re.compile(rb"[0-9A-Fa-f]{32,}")
+_RUN = re.compile(b"x+")
+_HEXADECIMAL = b"0123456789abcdefABCDEF"
+_BASE64 = _HEXADECIMAL + b"ghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ+/-_"
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
 _ESCAPE = re.compile(
@@ -66,26 +68,44 @@ class _Mixed:
 
 def readings(data: bytes) -> Iterator[Reading]:
     """Every part of a text that says something else when it is decoded."""
-    yield from _base64(data)
-    for run in _HEXADECIMAL.finditer(data):
-        for at in (run.start(), run.start() + 1):
-            even = data[at : at + (run.end() - at) // 2 * 2]
-            yield _Even(bytes.fromhex(even.decode("ascii")), at, 2, 1, run.end())
+    for start, end in _runs(data, _BASE64, -(-_LEAST * 4 // 3)):
+        yield from _base64(data, start, end)
+    for start, end in _runs(data, _HEXADECIMAL, _LEAST * 2):
+        yield from _hexadecimal(data, start, end)
     if b"%" in data:
         yield from _unescaped(data, _PERCENT, lambda hit: bytes.fromhex(hit[1].decode("ascii")))
     if b"\\" in data:
         yield from _unescaped(data, _ESCAPE, _character)
 
 
-def _base64(data: bytes) -> Iterator[Reading]:
+def _runs(data: bytes, letters: bytes, least: int) -> Iterator[tuple[int, int]]:
+    """Where at least so many of these letters stand in a row. Most files are through after a look at a translation."""
+    marked = data.translate(_marking(letters))
+    at = marked.find(b"x" * least)
+    while at >= 0:
+        run = _RUN.match(marked, at)
+        assert run is not None
+        yield at, run.end()
+        at = marked.find(b"x" * least, run.end())
+
+
+@cache
+def _marking(letters: bytes) -> bytes:
+    return bytes(ord("x") if byte in letters else ord(" ") for byte in range(256))
+
+
+def _base64(data: bytes, start: int, end: int) -> Iterator[Reading]:
     """A run need not begin where the encoding began: each of four beginnings gives other bytes."""
-    for run in _BASE64.finditer(data):
-        for at in range(run.start(), run.start() + 4):
-            letters = data[at : run.end()].translate(_TO_STANDARD)
-            letters = letters[: len(letters) - (len(letters) % 4 == 1)]
-            decoded = base64.b64decode(letters + b"=" * (-len(letters) % 4))
-            if len(decoded) >= _LEAST:
-                yield _Even(decoded, at, 4, 3, run.end())
+    for at in range(start, start + 4):
+        letters = data[at:end].translate(_TO_STANDARD)
+        letters = letters[: len(letters) - (len(letters) % 4 == 1)]
+        yield _Even(base64.b64decode(letters + b"=" * (-len(letters) % 4)), at, 4, 3, end)
+
+
+def _hexadecimal(data: bytes, start: int, end: int) -> Iterator[Reading]:
+    for at in (start, start + 1):
+        even = data[at : at + (end - at) // 2 * 2]
+        yield _Even(bytes.fromhex(even.decode("ascii")), at, 2, 1, end)
 
 
 def _unescaped(
