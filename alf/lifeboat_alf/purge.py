@@ -80,7 +80,7 @@ def purge(
 
 
 def purge_file(
-    path: Path,
+    source: Path | BinaryIO,
     record_ids: Iterable[str],
     out: Path | BinaryIO | None,
     *,
@@ -90,9 +90,9 @@ def purge_file(
     now: datetime,
     only: bool = False,
 ) -> Purged:
-    """`purge`, with what people want to know beside the audit record. `out` may be an open file."""
-    _check(path, out, reason, dry_run=dry_run)
-    with SnapshotReader(path) as reader:
+    """`purge`, with what people want to know beside the audit record. Both files may be open ones."""
+    _check(source, out, reason, dry_run=dry_run)
+    with SnapshotReader(source) as reader:
         plan = _plan(reader, list(dict.fromkeys(record_ids)), only=only, now=now)
         purged = _PurgedState(reader, plan)
         if not dry_run and out is not None:
@@ -114,13 +114,13 @@ def _write(state: State, out: Path | BinaryIO, keys: JsonObject | None) -> None:
         raise
 
 
-def _check(path: Path, out: Path | BinaryIO | None, reason: str, *, dry_run: bool) -> None:
+def _check(source: Path | BinaryIO, out: Path | BinaryIO | None, reason: str, *, dry_run: bool) -> None:
     if reason not in REASONS:
         raise PurgeError(f"{reason!r} is no reason; one of {', '.join(REASONS)}")
-    with ArchiveReader(path) as archive:
+    with ArchiveReader(source) as archive:
         if layout.DELTA_MANIFEST in archive or layout.DELTA_RECORDS in archive:
             raise PurgeError(
-                f"{path.name} is a delta: a record that is taken out of it would come back from its base. "
+                "the file is a delta: a record that is taken out of it would come back from its base. "
                 "Apply it first, then purge the snapshot.",
                 fix="lifeboat alf apply BASE DELTA -o WHOLE",
             )

@@ -29,6 +29,7 @@ LifeboatError
     |   +-- NothingToRestore    nothing is kept, or nothing fits what was asked for
     +-- ExchangeError
     |   +-- FileExists          the file to be written is there already
+    |   +-- MisleadingName      the name says that the file is encrypted, or that it is not
     |   +-- NothingToExport     nothing changed since the sequence that a delta would start from
     +-- RecordError
         +-- UnknownRecord       no record has this id
@@ -242,6 +243,12 @@ class ExchangeError(DaemonError):
 class FileExists(ExchangeError):
     code = "file_exists"
     title = "The file is there already"
+    exit_status = 3
+
+
+class MisleadingName(ExchangeError):
+    code = "misleading_name"
+    title = "The file's name would say something else than its content"
     exit_status = 3
 
 

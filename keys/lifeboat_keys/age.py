@@ -31,7 +31,7 @@ from lifeboat_keys.errors import (
 )
 from lifeboat_keys.user_key import UserKey, UserPublic
 
-__all__ = ["Header", "decrypt", "encrypting", "encrypting_with_passphrase", "identity", "is_age", "recipient"]
+__all__ = ["Header", "check", "decrypt", "encrypting", "encrypting_with_passphrase", "identity", "is_age", "recipient"]
 
 PASSPHRASE_LIMIT = 256 << 20
 """Bytes that are encrypted or opened with a passphrase, in memory."""
@@ -51,10 +51,11 @@ def identity(key: UserKey) -> str:
     return bech32.encode("age-secret-key-", key.box_secret).upper()
 
 
-def check_recipient(text: str) -> str:
-    """The text itself. Raises BadRecipient, AgeMissing."""
-    _recipients([text])
-    return text
+def check(recipients: Sequence[str], passphrase: str | None = None) -> None:
+    """Whether a file could be encrypted so. Raises BadRecipient, PassphraseWrong, AgeMissing."""
+    _recipients(recipients)
+    if passphrase is not None and len(passphrase) < PASSPHRASE_LENGTH:
+        raise PassphraseWrong(f"it has less than {PASSPHRASE_LENGTH} characters")
 
 
 @contextmanager
@@ -93,12 +94,10 @@ def encrypting(target: BinaryIO, recipients: Sequence[str]) -> Iterator[BinaryIO
 @contextmanager
 def encrypting_with_passphrase(target: BinaryIO, passphrase: str) -> Iterator[BinaryIO]:
     """As `encrypting`, in memory. Raises PassphraseWrong (too short), AgeError (too much), AgeMissing."""
-    if len(passphrase) < PASSPHRASE_LENGTH:
-        raise PassphraseWrong(f"it has less than {PASSPHRASE_LENGTH} characters")
-    passphrases = _pyrage().passphrase
+    check([], passphrase)
     content = _Bounded()
     yield content
-    target.write(passphrases.encrypt(content.getvalue(), passphrase))
+    target.write(_pyrage().passphrase.encrypt(content.getvalue(), passphrase))
 
 
 def decrypt(source: BinaryIO, target: BinaryIO, identities: Sequence[str] = (), passphrase: str | None = None) -> None:

@@ -152,8 +152,8 @@ def test_a_delta_is_imported_on_top_of_its_snapshot_and_not_alone(ada: str, work
     cli_client.run("alf", "export", "openclaw", workspace, "-o", snapshot)
     (workspace / "SOUL.md").write_text("# Soul\n\nChanged.\n")
     cli_client.run("alf", "export", "openclaw", workspace, "--since", "0", "-o", delta)
-    error = cli_client.run("alf", "import", delta, "--to", tmp_path / "copy", expect=2)["error"]
-    assert "is a delta" in error["message"]
+    error = cli_client.run("alf", "import", delta, "--to", tmp_path / "copy", expect=1)["error"]
+    assert "is a delta" in error["message"] and "--delta" in error["fix"]
     assert "is a delta" in cli_client.run("alf", "diff", snapshot, delta, expect=2)["error"]["message"]
     cli_client.run("alf", "import", snapshot, "--delta", delta, "--to", tmp_path / "copy")
     assert (tmp_path / "copy" / "SOUL.md").read_text() == "# Soul\n\nChanged.\n"

@@ -208,7 +208,7 @@ def test_a_passphrase_is_for_files_that_fit_into_memory(limit: int, monkeypatch:
 @pytest.mark.parametrize("text", ["", "age1", RECIPIENT[:-1] + "x", IDENTITY, "ssh-ed25519 AAAA"])
 def test_what_is_no_recipient_is_refused_and_not_repeated(text: str) -> None:
     with pytest.raises(BadRecipient) as refused:
-        age.check_recipient(text)
+        age.check([text])
     assert IDENTITY not in str(refused.value)
 
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lifeboat_alf.state import Changes, State
+from lifeboat_daemon.cli import encryption
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import COUNT, RUNTIME
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.words import argument, count_text, path_text, size_text, time_text
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.exchange import Archive
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 NEW_FILE = click.Path(dir_okay=False, path_type=Path)
@@ -29,12 +33,14 @@ def alf() -> None:
 @alf.command(short_help="Check a snapshot or a delta.", epilog=examples("lifeboat alf validate juniper.alf"))
 @click.argument("file", type=FILE)
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
+@encryption.passphrase_option
 @session_command
-def validate(session: Session, file: Path, strict: bool) -> int:
+def validate(session: Session, file: Path, strict: bool, passphrase_stdin: bool) -> int:
     """Check a snapshot or a delta against the format, its checksums and its own inventory."""
     from lifeboat_alf.validate import validate as check
 
-    found = check(file, strict=strict)
+    with _opened(session, passphrase_stdin, file) as (archive,):
+        found = check(archive.stream, strict=strict)
 
     def text() -> None:
         for finding in (*found.errors, *found.warnings):
@@ -47,13 +53,16 @@ def validate(session: Session, file: Path, strict: bool) -> int:
 
 @alf.command(epilog=examples("lifeboat alf show juniper.alf"))
 @click.argument("file", type=FILE)
+@encryption.passphrase_option
 @session_command
-def show(session: Session, file: Path) -> None:
+def show(session: Session, file: Path, passphrase_stdin: bool) -> None:
     """What a file holds, without writing anything."""
-    document = _describe(file)
+    with _opened(session, passphrase_stdin, file) as (archive,):
+        document = _describe(archive)
 
     def text() -> None:
-        session.output.table(("field", "value"), _rows(document))
+        sealed = encryption.said(document["encryption"])
+        session.output.table(("field", "value"), _rows({**document, "encryption": sealed}))
 
     session.output.document(document, text)
 
@@ -75,14 +84,22 @@ def _cell(key: str, value: Any) -> str:
     return time_text(value) if key.endswith(("_at", "_timestamp")) and value else str(value)
 
 
-def _describe(file: Path) -> dict[str, Any]:
+def _describe(archive: Archive) -> dict[str, Any]:
+    described = _describe_delta(archive) if archive.is_delta else _describe_snapshot(archive)
+    return {**described, "encryption": archive.encryption_json()}
+
+
+def _describe_delta(archive: Archive) -> dict[str, Any]:
     from lifeboat_alf.delta import DeltaReader
+
+    with DeltaReader(archive.stream) as delta:
+        return {"kind": "delta", "agent_id": delta.agent_id, "manifest": delta.manifest, **_sync(delta.manifest)}
+
+
+def _describe_snapshot(archive: Archive) -> dict[str, Any]:
     from lifeboat_alf.snapshot import SnapshotReader
 
-    if _is_delta(file):
-        with DeltaReader(file) as delta:
-            return {"kind": "delta", "agent_id": delta.agent_id, "manifest": delta.manifest, **_sync(delta.manifest)}
-    with SnapshotReader(file) as snapshot:
+    with SnapshotReader(archive.stream) as snapshot:
         manifest = snapshot.manifest
         memory = manifest.get("layers", {}).get("memory", {})
         return {
@@ -104,23 +121,26 @@ def _sync(manifest: dict[str, object]) -> dict[str, object]:
     return dict(sync) if isinstance(sync, dict) else {}
 
 
-def _is_delta(file: Path) -> bool:
-    from lifeboat_alf import layout
-    from lifeboat_alf.container import ArchiveReader
+@contextmanager
+def _opened(session: Session, passphrase_stdin: bool, *files: Path) -> Iterator[tuple[Archive, ...]]:
+    """Files to read, encrypted or not; one passphrase for all."""
+    from lifeboat_daemon.exchange import opened
 
-    with ArchiveReader(file) as archive:
-        return layout.DELTA_MANIFEST in archive
+    passphrase = encryption.passphrase_from_stdin(passphrase_stdin)
+    with ExitStack() as stack:
+        yield tuple(stack.enter_context(opened(session.context, file, passphrase)) for file in files)
 
 
 @alf.command("diff", epilog=examples("lifeboat alf diff monday.alf tuesday.alf"))
 @click.argument("first", type=FILE)
 @click.argument("second", type=FILE)
+@encryption.passphrase_option
 @session_command
-def diff_files(session: Session, first: Path, second: Path) -> None:
+def diff_files(session: Session, first: Path, second: Path, passphrase_stdin: bool) -> None:
     """What leads from one snapshot to another."""
     from lifeboat_alf.diff import diff
 
-    with _states(first, second) as (before, after):
+    with _opened(session, passphrase_stdin, first, second) as archives, _states(*archives) as (before, after):
         changes = diff(before, after)
         document = _changes_document(changes)
     rows = [(change["operation"], path_text(change["path"])) for change in document["entries"]]
@@ -146,14 +166,14 @@ def _changes_document(changes: Changes) -> dict[str, list[dict[str, str]]]:
 
 
 @contextmanager
-def _states(*files: Path) -> Iterator[tuple[State, ...]]:
+def _states(*archives: Archive) -> Iterator[tuple[State, ...]]:
     from lifeboat_alf.snapshot import SnapshotReader
 
-    for file in files:
-        if _is_delta(file):
-            raise click.UsageError(f"{file} is a delta. Make a snapshot with it first: lifeboat alf apply")
+    for archive in archives:
+        if archive.is_delta:
+            raise click.UsageError(f"{archive.path} is a delta. Make a snapshot with it first: lifeboat alf apply")
     with ExitStack() as stack:
-        yield tuple(stack.enter_context(SnapshotReader(file)) for file in files)
+        yield tuple(stack.enter_context(SnapshotReader(archive.stream)) for archive in archives)
 
 
 @alf.command(
@@ -164,20 +184,34 @@ def _states(*files: Path) -> Iterator[tuple[State, ...]]:
 @click.argument("deltas", type=FILE, nargs=-1, required=True)
 @click.option("-o", "--output", "target", type=NEW_FILE, required=True, help="The snapshot to write.")
 @click.option("--force", is_flag=True, help="Replace the file when it is there.")
+@encryption.rewrite_options
 @session_command
-def apply(session: Session, snapshot: Path, deltas: tuple[Path, ...], target: Path, force: bool) -> None:
+def apply(
+    session: Session,
+    snapshot: Path,
+    deltas: tuple[Path, ...],
+    target: Path,
+    force: bool,
+    encrypt: bool | None,
+    recipients: tuple[str, ...],
+    passphrase_stdin: bool,
+) -> None:
     """Apply deltas, in order, to a snapshot: the result is the snapshot at the last sequence."""
     from lifeboat_alf.apply import AppliedState
     from lifeboat_alf.delta import DeltaReader
     from lifeboat_alf.snapshot import write_snapshot
-    from lifeboat_daemon.exchange import new_file
+    from lifeboat_daemon.exchange import new_archive, opened
 
-    with ExitStack() as stack, _states(snapshot) as (first,):
+    passphrase = encryption.passphrase_from_stdin(passphrase_stdin)
+    with ExitStack() as stack:
+        archives = [stack.enter_context(opened(session.context, file, passphrase)) for file in (snapshot, *deltas)]
+        seal = encryption.of_rewrite(encrypt, recipients, passphrase, archives, session.output)
+        (first,) = stack.enter_context(_states(archives[0]))
         state: State = first
-        for file in deltas:
-            state = AppliedState(state, stack.enter_context(DeltaReader(file)))
+        for archive in archives[1:]:
+            state = AppliedState(state, stack.enter_context(DeltaReader(archive.stream)))
         keys = getattr(first, "keys", None)
-        with new_file(session.context.files, target, force=force) as stream:
+        with new_archive(session.context, target, seal, force=force) as stream:
             write_snapshot(state, stream, keys=keys)
         number = state.sequence.number
     document = {"path": str(target), "sequence": number}
@@ -205,6 +239,7 @@ def apply(session: Session, snapshot: Path, deltas: tuple[Path, ...], target: Pa
 )
 @click.option("--requested-by", help="The id of the principal who asks; the primary one when it is not given.")
 @click.option("--force", is_flag=True, help="Replace the file when it is there.")
+@encryption.rewrite_options
 @session_command
 def purge(
     session: Session,
@@ -216,19 +251,25 @@ def purge(
     reason: str,
     requested_by: str | None,
     force: bool,
+    encrypt: bool | None,
+    recipients: tuple[str, ...],
+    passphrase_stdin: bool,
 ) -> None:
     """Remove records for good and write a new file. The audit record goes to standard output."""
     from lifeboat_alf.purge import purge_file
-    from lifeboat_daemon.exchange import new_file
+    from lifeboat_daemon.exchange import new_archive, opened
 
     if target is None and not dry_run:
         raise click.UsageError("Name the file to write with -o, or try --dry-run.")
+    passphrase = encryption.passphrase_from_stdin(passphrase_stdin)
     with ExitStack() as stack:
+        archive = stack.enter_context(opened(session.context, file, passphrase))
         stream = None
         if target is not None and not dry_run:
-            stream = stack.enter_context(new_file(session.context.files, target, force=force))
+            seal = encryption.of_rewrite(encrypt, recipients, passphrase, [archive], session.output)
+            stream = stack.enter_context(new_archive(session.context, target, seal, force=force))
         purged = purge_file(
-            file,
+            archive.stream,
             records,
             stream,
             dry_run=dry_run,
@@ -253,6 +294,7 @@ def _print_audit(output: Output, audit: dict[str, Any], target: Path | None, *, 
     epilog=examples(
         "lifeboat alf export openclaw ~/.openclaw/workspace -o juniper.alf",
         "lifeboat alf export openclaw ~/.openclaw/workspace --since 3 -o changes.alf-delta",
+        "lifeboat alf export openclaw ~/.openclaw/workspace --encrypt -o juniper.alf.age",
     ),
 )
 @click.argument("runtime", type=RUNTIME)
@@ -268,6 +310,7 @@ def _print_audit(output: Output, audit: dict[str, Any], target: Path | None, *, 
     help="Vectors in files of their own, or inside the records.",
 )
 @click.option("--force", is_flag=True, help="Replace the file when it is there.")
+@encryption.export_options
 @session_command
 def export(
     session: Session,
@@ -278,10 +321,14 @@ def export(
     artifact_threshold: int | None,
     embeddings: str,
     force: bool,
+    encrypt: bool,
+    recipients: tuple[str, ...],
+    passphrase_stdin: bool,
 ) -> None:
     """Export the agent in FOLDER as RUNTIME left it: a complete read, reconciled with its history if it has one."""
     from lifeboat_daemon import exchange
 
+    seal = encryption.of_export(encrypt, recipients, encryption.passphrase_from_stdin(passphrase_stdin))
     with session.output.progress("Exporting"):
         report = exchange.export(
             session.context,
@@ -292,6 +339,7 @@ def export(
             threshold=artifact_threshold,
             embeddings_inline=embeddings == "inline",
             force=force,
+            encryption=seal,
         )
     document = report.to_json()
 
@@ -300,6 +348,8 @@ def export(
         counted = count_text(document["records"], "memory", "memories")
         session.output.line(f"{target}: {made} at sequence {document['sequence']}", style="bold")
         session.output.line(f"{counted}, {size_text(document['bytes'])}")
+        if document["encryption"] is not None:
+            session.output.line(f"Sealed as a whole, memory too, {encryption.said(document['encryption'])}.")
         for warning in document["warnings"]:
             session.output.warn(warning)
         left = document["artifacts"]["referenced"]
@@ -328,6 +378,7 @@ def export(
 @click.option("--accept-unsigned", is_flag=True, help="Write it although the key of this home did not sign it.")
 @click.option("--dry-run", is_flag=True, help="Say what would be written.")
 @click.option("--yes", is_flag=True, help="Write into a folder that is not empty.")
+@encryption.passphrase_option
 @session_command
 def import_file(
     session: Session,
@@ -336,16 +387,18 @@ def import_file(
     target: Path,
     deltas: tuple[Path, ...],
     runtime: str,
+    passphrase_stdin: bool,
     **flags: bool,
 ) -> None:
     """Write an archive's agent into a workspace; what the runtime cannot hold is kept and exported again."""
     from lifeboat_daemon import exchange
     from lifeboat_daemon.cli.restore import print_report
 
-    if _is_delta(file):
-        raise click.UsageError(f"{file} is a delta. Import the snapshot that it goes on top of, with --delta {file}")
+    passphrase = encryption.passphrase_from_stdin(passphrase_stdin)
     with session.output.progress("Importing"):
-        report = exchange.import_(session.context, file, target, runtime, deltas=deltas, **flags).to_json()
+        report = exchange.import_(
+            session.context, file, target, runtime, deltas=deltas, passphrase=passphrase, **flags
+        ).to_json()
 
     def text() -> None:
         print_report(session.output, report, is_dry_run=flags["dry_run"])

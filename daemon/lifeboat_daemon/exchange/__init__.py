@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from lifeboat_daemon.exchange.encrypted import Archive, Encryption, new_archive, opened
 from lifeboat_daemon.exchange.exporting import ExportReport, export, workspace_as_sequence
 from lifeboat_daemon.exchange.importing import ImportReport, import_
-from lifeboat_daemon.exchange.new_file import new_file
 
-__all__ = ["ExportReport", "ImportReport", "export", "import_", "new_file", "workspace_as_sequence"]
+__all__ = [
+    "Archive",
+    "Encryption",
+    "ExportReport",
+    "ImportReport",
+    "export",
+    "import_",
+    "new_archive",
+    "opened",
+    "workspace_as_sequence",
+]

@@ -7,10 +7,10 @@ leaves nothing behind. It looks at no delta: that snapshot and deltas agree is t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 from lifeboat_alf import ids, layout
 from lifeboat_alf.codec import JsonObject
@@ -23,7 +23,9 @@ from lifeboat_daemon.capture.report import ROOT_MISSING
 from lifeboat_daemon.capture.run import capture, capture_into
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import ExchangeError, NothingToExport, NothingToRestore
-from lifeboat_daemon.exchange.new_file import new_file, refuse_existing
+from lifeboat_daemon.exchange import encrypted
+from lifeboat_daemon.exchange.encrypted import Encryption
+from lifeboat_daemon.exchange.new_file import refuse_existing
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import target
 from lifeboat_daemon.restore.scratch import scratch_folder
@@ -37,7 +39,8 @@ THRESHOLD = "artifacts.threshold"
 @dataclass(frozen=True, slots=True)
 class ExportReport:
     """`bytes` is the file's size. `artifacts` lists those `included` in the file and those only `referenced`, each
-    {filename, size_bytes}. `base` is given for a delta. `warnings` name what could not be read in its present form."""
+    {filename, size_bytes}. `base` is given for a delta, `encryption` (see `Encryption.to_json`) for an encrypted file.
+    `warnings` name what could not be read in its present form."""
 
     path: str
     agent: str
@@ -46,6 +49,7 @@ class ExportReport:
     bytes: int
     artifacts: dict[str, list[JsonObject]]
     base: int | None
+    encryption: JsonObject | None
     warnings: list[str]
 
     def to_json(self) -> JsonObject:
@@ -62,19 +66,34 @@ def export(
     threshold: int | None = None,
     embeddings_inline: bool = False,
     force: bool = False,
+    encryption: Encryption | None = None,
 ) -> ExportReport:
     """Write the agent in `folder` as a snapshot, or as the delta since a sequence.
 
     A known workspace keeps its ids and history; an unknown one is read as if it were protected now. Raises
-    FileExists, ExchangeError, NothingToExport, NotAWorkspace, UnknownSequence.
+    FileExists, ExchangeError, NothingToExport, NotAWorkspace, UnknownSequence, and what `encrypted.check` raises.
     """
+    encrypted.check(output, encryption)
     refuse_existing(output, force=force)
     workspace = target.resolve(folder)
     agent = _known(context, runtime, workspace)
     if agent is None and since is not None:
         raise ExchangeError(f"{workspace} has no history to make a delta from", fix=f"lifeboat agents add {workspace}")
     with _reading(context, agent, runtime, workspace, threshold) as (vault, warnings):
-        return _write(context, vault, output, since, embeddings_inline, force, warnings)
+        file = encrypted.new_archive(context, output, encryption, force=force)
+        records = _write(context, vault, file, since, inline=embeddings_inline)
+        state = vault.state()
+        return ExportReport(
+            path=str(output),
+            agent=vault.agent_id,
+            sequence=state.sequence.number,
+            records=records,
+            bytes=output.stat().st_size,
+            artifacts=_artifacts(state),
+            base=since,
+            encryption=None if encryption is None else encryption.to_json(context.keys().public.key_id),
+            warnings=warnings,
+        )
 
 
 def _known(context: Context, runtime: str, workspace: Path) -> Agent | None:
@@ -133,27 +152,18 @@ def _copied(context: Context, agent: Agent, scratch: Path, *, is_known: bool) ->
 
 
 def _write(
-    context: Context, vault: Vault, output: Path, since: int | None, inline: bool, force: bool, warnings: list[str]
-) -> ExportReport:
+    context: Context, vault: Vault, file: AbstractContextManager[BinaryIO], since: int | None, *, inline: bool
+) -> int:
+    """How many records went into the file."""
     state = vault.state()
     number = state.sequence.number
     if since == number:
         raise NothingToExport(f"nothing changed since sequence {number}; a snapshot of it needs no --since")
-    with new_file(context.files, output, force=force) as stream:
-        if since is None:
-            summary: Any = write_snapshot(state, stream, keys=_keys(context, vault.agent_id), embeddings_inline=inline)
-        else:
-            summary = write_delta(vault.changes(since, number), stream)
-    return ExportReport(
-        path=str(output),
-        agent=vault.agent_id,
-        sequence=number,
-        records=summary.records,
-        bytes=summary.bytes,
-        artifacts=_artifacts(state),
-        base=since,
-        warnings=warnings,
-    )
+    with file as stream:
+        if since is not None:
+            return write_delta(vault.changes(since, number), stream).records
+        keys = _keys(context, vault.agent_id)
+        return write_snapshot(state, stream, keys=keys, embeddings_inline=inline).records
 
 
 def _keys(context: Context, agent_id: str) -> JsonObject | None:

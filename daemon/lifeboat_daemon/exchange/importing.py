@@ -3,7 +3,6 @@ what the runtime cannot hold (links, lineage, roster, unknown fields) comes out 
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from lifeboat_daemon import agents as registry
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyProtected, ExchangeError
+from lifeboat_daemon.exchange import encrypted
 from lifeboat_daemon.exchange.another_id import AnotherId, credentials_of_copy
 from lifeboat_daemon.locks import home_lock
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, run, target
@@ -28,6 +28,7 @@ from lifeboat_daemon.restore.plan import Plan, locate
 from lifeboat_daemon.restore.report import draft
 from lifeboat_daemon.restore.run import check_guards
 from lifeboat_daemon.restore.scratch import scratch_folder
+from lifeboat_daemon.words import argument
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault
 from lifeboat_keys import signing
 from lifeboat_keys.errors import OtherKey
@@ -70,16 +71,17 @@ def import_(
     accept_unsigned: bool = False,
     dry_run: bool = False,
     yes: bool = False,
+    passphrase: str | None = None,
 ) -> ImportReport:
     """Write an archive (with deltas on top, in order) into a workspace and register its agent, not yet watched.
 
     An agent that this home knows comes in as a copy with another id. Raises ArchiveError, ApplyError, SignatureError,
-    UnsignedState, TargetRefused, ConsentNeeded, AlreadyProtected.
+    UnsignedState, TargetRefused, ConsentNeeded, AlreadyProtected, and what `encrypted.opened` raises.
     """
     options = RestoreOptions(
         with_credentials=with_credentials, accept_unsigned=accept_unsigned, dry_run=dry_run, runtime=runtime, yes=yes
     )
-    with _opened(context, file, deltas) as (reader, state), home_lock(context, "import"):
+    with _opened(context, file, deltas, passphrase) as (reader, state), home_lock(context, "import"):
         folder = target.resolve(to)
         _refuse_protected(context, folder)
         warnings = list(reader.warnings) + _take_keys(context, reader)
@@ -91,24 +93,24 @@ def import_(
 
 
 @contextmanager
-def _opened(context: Context, file: Path, deltas: Sequence[Path]) -> Iterator[tuple[SnapshotReader, State]]:
+def _opened(
+    context: Context, file: Path, deltas: Sequence[Path], passphrase: str | None
+) -> Iterator[tuple[SnapshotReader, State]]:
     """The files are read several times: from copies, which nobody changes between the check and the use."""
     with ExitStack() as stack:
-        folder = stack.enter_context(scratch_folder(context, "archive"))
-        reader = stack.enter_context(SnapshotReader(_copied(file, folder / "snapshot")))
+        archives = [
+            stack.enter_context(encrypted.opened(context, each, passphrase, private=True)) for each in (file, *deltas)
+        ]
+        if archives[0].is_delta:
+            raise ExchangeError(
+                f"{file} is a delta: import the snapshot that it goes on top of",
+                fix=f"lifeboat alf import SNAPSHOT --delta {argument(str(file))} --to FOLDER",
+            )
+        reader = stack.enter_context(SnapshotReader(archives[0].stream))
         state: State = reader
-        for number, delta in enumerate(deltas):
-            copy = _copied(delta, folder / f"delta-{number}")
-            state = AppliedState(state, stack.enter_context(DeltaReader(copy)))
+        for archive in archives[1:]:
+            state = AppliedState(state, stack.enter_context(DeltaReader(archive.stream)))
         yield reader, state
-
-
-def _copied(file: Path, copy: Path) -> Path:
-    try:
-        shutil.copyfile(file, copy)
-    except OSError as error:
-        raise ExchangeError(f"{file}: {error}") from error
-    return copy
 
 
 def _refuse_protected(context: Context, folder: Path) -> None:

@@ -1,0 +1,95 @@
+"""Options of commands that read or write files which may be encrypted as a whole."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.words import count_text
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.exchange import Archive, Encryption
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+passphrase_option = click.option(
+    "--passphrase-stdin", is_flag=True, help="The passphrase of an encrypted file stands on standard input."
+)
+_recipient_option = click.option(
+    "--recipient", "recipients", metavar="AGE1...", multiple=True, help="A further age key that opens it."
+)
+
+
+def export_options(command: Command) -> Command:
+    encrypt = click.option("--encrypt", is_flag=True, help="Seal the whole file, memory too; your key opens it.")
+    use_passphrase = click.option(
+        "--passphrase-stdin", is_flag=True, help="Encrypt with a passphrase from standard input instead of your key."
+    )
+    return encrypt(_recipient_option(use_passphrase(command)))
+
+
+def rewrite_options(command: Command) -> Command:
+    """For a command that makes a file of others: what was sealed stays sealed unless `--plain` says otherwise."""
+    encrypt = click.option(
+        "--encrypt/--plain", default=None, help="Seal the new file, or not; else as what it is made from."
+    )
+    return encrypt(_recipient_option(passphrase_option(command)))
+
+
+def passphrase_from_stdin(wanted: bool) -> str | None:
+    """One line of standard input, asked for where a person sits; None when it is not wanted."""
+    if not wanted:
+        return None
+    if sys.stdin is None:
+        raise click.UsageError("--passphrase-stdin needs a standard input")
+    if sys.stdin.isatty():
+        return str(click.prompt("Passphrase", hide_input=True, err=True))
+    return sys.stdin.readline().rstrip("\r\n")
+
+
+def of_export(encrypt: bool, recipients: tuple[str, ...], passphrase: str | None) -> Encryption | None:
+    if not encrypt and (recipients or passphrase is not None):
+        raise click.UsageError("--recipient and --passphrase-stdin need --encrypt")
+    return _encryption(recipients, passphrase) if encrypt else None
+
+
+def of_rewrite(
+    encrypt: bool | None,
+    recipients: tuple[str, ...],
+    passphrase: str | None,
+    sources: Sequence[Archive],
+    output: Output,
+) -> Encryption | None:
+    """How a file is written that is made from others. A passphrase that opened them all closes it again."""
+    sealed = [source for source in sources if source.is_encrypted]
+    if not (encrypt if encrypt is not None else sealed):
+        if recipients:
+            raise click.UsageError("--recipient needs --encrypt")
+        return None
+    if any(source.recipients > 1 for source in sealed) and not recipients:
+        output.warn("it was encrypted for further keys, the new file is for yours only: name them with --recipient")
+    by_key = any(source.key_id is not None for source in sealed)
+    return _encryption(recipients, None if by_key else passphrase)
+
+
+def _encryption(recipients: tuple[str, ...], passphrase: str | None) -> Encryption:
+    from lifeboat_daemon.exchange import Encryption
+
+    if recipients and passphrase is not None:
+        raise click.UsageError("A file opens with keys or with a passphrase: --recipient or --passphrase-stdin.")
+    return Encryption(recipients, passphrase)
+
+
+def said(encryption: dict[str, Any] | None) -> str:
+    """For whom a file is encrypted, in people's words. `encryption` as in reports."""
+    if encryption is None:
+        return "none"
+    if encryption["key_id"] is None:
+        return "with a passphrase"
+    others = encryption["recipients"] - 1
+    beside = f" and for {count_text(others, 'further key')}" if others else ""
+    return f"for your key {encryption['key_id']}{beside}"

@@ -1,0 +1,169 @@
+"""Archives and deltas that are encrypted as a whole (ALF §8.3): one way to read a file, encrypted or not, and one way
+to write it.
+
+What is decrypted lies in a file without a name in the home: no other program can open it, and it is gone with the
+process, however that ends. Nothing is in clear on the way into an encrypted file.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from lifeboat_alf import layout
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.container import ArchiveReader
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import ExchangeError, MisleadingName
+from lifeboat_daemon.exchange.new_file import new_file
+from lifeboat_keys import age, age_header
+from lifeboat_keys.errors import AgeError, NotForYourKey
+
+SUFFIX = ".age"
+_ZIP = b"PK"
+
+
+@dataclass(frozen=True, slots=True)
+class Encryption:
+    """How a file is encrypted: with `passphrase`; without one, for the key of this home and for `recipients`
+    (`age1...`) beside it."""
+
+    recipients: tuple[str, ...] = ()
+    passphrase: str | None = field(default=None, repr=False)
+
+    def to_json(self, key_id: str) -> JsonObject:
+        """For whom, as reports say it; `key_id` is that of this home."""
+        with_key = self.passphrase is None
+        return {"key_id": key_id if with_key else None, "recipients": len(self.recipients) + 1 if with_key else 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A file that can be read: `stream` is a ZIP, seekable. Of one that was encrypted, `key_id` names the user's key
+    that opened it (None: a passphrase did) and `recipients` counts the keys it was encrypted for."""
+
+    path: Path
+    stream: BinaryIO
+    is_encrypted: bool = False
+    key_id: str | None = None
+    recipients: int = 0
+
+    @property
+    def is_delta(self) -> bool:
+        with ArchiveReader(self.stream) as archive:
+            return layout.DELTA_MANIFEST in archive
+
+    def encryption_json(self) -> JsonObject | None:
+        return {"key_id": self.key_id, "recipients": self.recipients} if self.is_encrypted else None
+
+
+@contextmanager
+def opened(context: Context, path: Path, passphrase: str | None = None, *, private: bool = False) -> Iterator[Archive]:
+    """Read an archive or a delta, encrypted or not, as its content says. `private`: from a copy that nobody changes
+    between two looks at it.
+
+    Raises AgeError (each way of failing its own), NoKey, ExchangeError.
+    """
+    with _reading(path):
+        source = path.open("rb")
+    with source:
+        is_encrypted = _is_encrypted(path, source)
+        if not is_encrypted and not private:
+            yield Archive(path, source)
+            return
+        with _unnamed(context) as copy:
+            with _reading(path):
+                read = _decrypted if is_encrypted else _copied
+                archive = read(context, path, source, copy, passphrase)
+                copy.seek(0)
+            yield archive
+
+
+def check(target: Path, encryption: Encryption | None) -> None:
+    """Refuse, before any work, what could not be written, and a name that says something else than the content.
+
+    Raises MisleadingName, BadRecipient, PassphraseWrong, AgeMissing.
+    """
+    is_age_name = target.name.lower().endswith(SUFFIX)
+    if encryption is None and is_age_name:
+        raise MisleadingName(f"{target} would not be encrypted", fix="the same command with --encrypt")
+    if encryption is not None and not is_age_name:
+        raise MisleadingName(f"{target} would be encrypted", fix=f"the same command with -o {target}{SUFFIX}")
+    if encryption is not None:
+        age.check(encryption.recipients, encryption.passphrase)
+
+
+@contextmanager
+def new_archive(
+    context: Context, target: Path, encryption: Encryption | None, *, force: bool = False
+) -> Iterator[BinaryIO]:
+    """`new_file`, encrypted where that is asked for: then a stream without seek. Raises what `check` and `new_file`
+    raise, and NoKey."""
+    check(target, encryption)
+    with new_file(context.files, target, force=force) as file, _encrypting(context, file, encryption) as stream:
+        yield stream
+
+
+@contextmanager
+def _encrypting(context: Context, file: BinaryIO, encryption: Encryption | None) -> Iterator[BinaryIO]:
+    if encryption is None:
+        yield file
+    elif encryption.passphrase is not None:
+        with age.encrypting_with_passphrase(file, encryption.passphrase) as stream:
+            yield stream
+    else:
+        own = age.recipient(context.keys().public)
+        with age.encrypting(file, list(dict.fromkeys([own, *encryption.recipients]))) as stream:
+            yield stream
+
+
+def _is_encrypted(path: Path, source: BinaryIO) -> bool:
+    """By content. A name that promises it counts too, unless a plain archive stands there: then what is wrong with
+    the file is said in terms of what it should be."""
+    if age.is_age(source):
+        return True
+    start = source.read(len(_ZIP))
+    source.seek(0)
+    return path.name.lower().endswith(SUFFIX) and start != _ZIP
+
+
+@contextmanager
+def _unnamed(context: Context) -> Iterator[BinaryIO]:
+    folder = context.home.restore_folder / "tmp"
+    context.files.make_folders(folder, 0o700)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        yield file
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Errors name the file."""
+    try:
+        yield
+    except AgeError as error:
+        raise type(error)(f"{path}: {error.message}", fix=error.fix) from None
+    except OSError as error:
+        raise ExchangeError(f"{path}: {error}") from error
+
+
+def _copied(context: Context, path: Path, source: BinaryIO, copy: BinaryIO, passphrase: str | None) -> Archive:
+    shutil.copyfileobj(source, copy)
+    return Archive(path, copy)
+
+
+def _decrypted(context: Context, path: Path, source: BinaryIO, copy: BinaryIO, passphrase: str | None) -> Archive:
+    header = age_header.read(source)
+    if not header.wants_key:
+        age.decrypt(source, copy, passphrase=passphrase)
+        return Archive(path, copy, is_encrypted=True)
+    key = context.keys().user_key()
+    try:
+        age.decrypt(source, copy, [age.identity(key)])
+    except NotForYourKey as error:
+        raise NotForYourKey(f"{error.message}: this home has the key {key.key_id}") from None
+    return Archive(path, copy, True, key.key_id, header.stanzas.count("X25519"))
