@@ -33,7 +33,9 @@ class Installation:
     """The runtime around one workspace. `state_dir` and `config` are None when the workspace stands alone.
 
     `layout` names the generation on disk (openclaw: `2026.2`, `2026.9`, `bare`); `program` is the runtime's
-    executable when it is on PATH.
+    executable when it is on PATH. `included` are files of the state folder that the configuration includes. `sharing`
+    is "" for the only agent of a state folder; of several it is equal as long as each one's share of what they have in
+    common is found in the same way.
     """
 
     runtime: str
@@ -45,6 +47,19 @@ class Installation:
     layout: str = "bare"
     version: str | None = None
     program: Path | None = None
+    included: tuple[str, ...] = ()
+    sharing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """How much of a folder in a root is kept: at most `count` files of at most `size` bytes each. A program writes into
+    it all the time: another version of a file is taken when `seconds` have passed."""
+
+    folder: str
+    size: int
+    count: int
+    seconds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +70,7 @@ class Root:
     prefix: str
     folder: Path
     only: tuple[str, ...] | None = None
+    caps: tuple[Cap, ...] = ()
 
 
 class Placement(StrEnum):
@@ -109,6 +125,22 @@ class Secret:
     member: str = ""
     expires_at: str | None = None
     bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A file of the runtime's own folder with what an archive's has and it lacked. `decided` says of paths in the
+    archive's file why they were not put in, "" for those that were or stood there alike; what is said of a path holds
+    for everything below it that nothing else is said of. `rewritten`: comments and layout are lost."""
+
+    data: bytes
+    decided: Mapping[tuple[str | int, ...], str]
+    rewritten: bool = False
+
+    def reason(self, path: tuple[str | int, ...]) -> str:
+        """Why what stands at a path was not put in, "" when it was."""
+        above = (path[:length] for length in range(len(path), -1, -1))
+        return next((self.decided[each] for each in above if each in self.decided), "")
 
 
 class UnparsableSecrets(ValueError):
@@ -222,6 +254,19 @@ class Adapter(Protocol):
         """Spans to cut, sorted, not overlapping; None when this path never holds secrets. Raises UnparsableSecrets."""
         ...
 
+    def share(self, installation: Installation, path: str, data: bytes) -> bytes | None:
+        """This agent's share of a file that it has in common with others, by archive path; None when none of it is its
+        own. All of it for the only agent. Raises UnparsableSecrets, and AdapterError when nobody can say."""
+        ...
+
+    def matters(self, path: str, data: bytes) -> bytes | None:
+        """What of a file is worth another sequence when it changes; None when all of it is."""
+        ...
+
+    def learned(self, installation: Installation) -> Iterator[Secret]:
+        """Secrets in files that are never captured: their values are known, and cut wherever else they stand."""
+        ...
+
     def derivations(self) -> Sequence[Derivation]: ...
 
     def rows(self, installation: Installation, *, transcripts: bool) -> Iterator[Row]:
@@ -229,7 +274,7 @@ class Adapter(Protocol):
         ...
 
     def databases(self, installation: Installation) -> list[Path]:
-        """The database files that `rows` reads: capture watches their stat."""
+        """The files that `rows` and `learned` read: capture watches their stat."""
         ...
 
     def render(self, state: Any) -> Iterator[Rendered]:

@@ -1,0 +1,258 @@
+"""`openclaw.json` of an archive merged into an installation's: pure.
+
+Only paths that are missing are added, and nothing goes from one layout to another that both do not read alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
+from typing import Any
+
+from lifeboat_adapters.contract import Merged
+from lifeboat_adapters.openclaw import config, host, json5_text
+from lifeboat_adapters.openclaw.json5_text import Change
+from lifeboat_adapters.openclaw.merging import Missing, has, joined
+from lifeboat_adapters.secrets.leaves import Path
+
+JsonObject = dict[str, Any]
+
+OLD, NEW = "2026.2", "2026.9"
+_RETIRED = "another release of OpenClaw does not know it"
+_OF_INSTALLATION = "it belongs to the installation that wrote it"
+_ANOTHER_FOLDER = "it names a folder of the other machine"
+
+_ACROSS_RELEASES: tuple[Path, ...] = (
+    ("agents", "defaults", "model"),
+    ("agents", "defaults", "models"),
+    ("auth", "order"),
+    ("auth", "profiles"),
+    ("bindings",),
+    ("channels",),
+    ("env",),
+    ("gateway", "auth"),
+    ("gateway", "bind"),
+    ("gateway", "mode"),
+    ("gateway", "port"),
+    ("models",),
+    ("plugins", "entries"),
+    ("skills", "entries"),
+)
+"""What releases of both layouts read alike. One key that a release does not know makes its configuration invalid, and
+every command fail, so nothing else goes from one layout to the other."""
+_OF_AN_AGENT = ("name", "workspace", "identity", "model")
+_INSTALLATION_KEYS = ("meta", "wizard")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a file is merged for: the agent `native_id` in `workspace`, in a state folder of a layout."""
+
+    layout: str
+    native_id: str
+    workspace: FilePath
+    state: host.StateFolder
+
+    @property
+    def written_workspace(self) -> str:
+        """The workspace as a configuration names it, beginning with `~` where it can: then it moves with its home."""
+        try:
+            return f"~/{self.workspace.relative_to(self.state.home.resolve()).as_posix()}"
+        except ValueError:
+            return str(self.workspace)
+
+
+def merge_config(found: bytes | None, wanted: bytes, place: Place, left_out: Mapping[Path, str]) -> Merged:
+    """`openclaw.json`. One that is not there (None) is taken over as it is, but for where the agent lives. `left_out`
+    says of paths why they must not be put in. Raises ValueError when either is no configuration."""
+    values = config.parse(wanted)
+    decided = dict(left_out)
+    if found is None and _layout(values, place.layout) == place.layout:
+        changes = [Change(path, remove=True) for path in left_out if has(values, path)]
+        changed = json5_text.change(wanted, [*changes, *_settling(values, place)])
+        return Merged(changed.data, {(): ""} | decided, rewritten=changed.rewritten)
+    there = {} if found is None else config.parse(found)
+    mapped = _in_layout(values, place, decided)
+    _own(mapped.values, there, place)
+    missing = Missing(decided, left_out, mapped.original)
+    if place.layout == OLD:
+        _list(missing, mapped, there)
+    missing.walk(there, mapped.values, ())
+    changed = json5_text.change(b"{}\n" if found is None else found, joined(there, missing.changes))
+    return Merged(changed.data, decided, rewritten=changed.rewritten and bool(there))
+
+
+@dataclass(frozen=True, slots=True)
+class _Mapped:
+    """The part of a configuration that a target understands, its agents as a map. `listed` says which place in the
+    archive's list an agent had, `targets` whose a place in the target's list is."""
+
+    values: JsonObject
+    listed: dict[str, int]
+    targets: dict[int, str]
+
+    def original(self, path: Path) -> Path:
+        """The path in the archive's file."""
+        match path:
+            case ("agents", "list", int(number), *rest) if number in self.targets:
+                return self.original(("agents", "entries", self.targets[number], *rest))
+            case ("agents", "entries", str(id), *rest) if id in self.listed:
+                return ("agents", "list", self.listed[id], *rest)
+        return path
+
+
+def _layout(values: JsonObject, otherwise: str) -> str:
+    """Which layout a configuration is written in, as far as it tells."""
+    if isinstance(config.get(values, "agents", "entries"), dict):
+        return NEW
+    version = (config.text(values, "meta", "lastTouchedVersion") or "").split(".")
+    if isinstance(config.get(values, "agents", "list"), list) or version[:2] == ["2026", "2"]:
+        return OLD
+    return NEW if version[:2] == ["2026", "9"] else otherwise
+
+
+def _in_layout(values: JsonObject, place: Place, decided: dict[Path, str]) -> _Mapped:
+    """A configuration for a target of this layout. `decided` gets what is left out."""
+    across = _layout(values, place.layout) != place.layout
+    kept = _common(values, (), decided) if across else _without(values, _INSTALLATION_KEYS, decided)
+    listed = config.get(values, "agents", "list")
+    places = {
+        str(entry["id"]): number
+        for number, entry in enumerate(listed if isinstance(listed, list) else [])
+        if isinstance(entry, dict) and "id" in entry
+    }
+    mapped = _Mapped(kept, places, {})
+    agents = {agent.id: agent.values for agent in config.agents(values) if agent.values}
+    entries = {id: _entry(id, each, place, mapped, decided, across) for id, each in agents.items()}
+    if place.native_id not in entries and not _lives_there(config.agent(values, place.native_id), values, place):
+        entries[place.native_id] = {"workspace": place.written_workspace}
+    outer = {key: value for key, value in kept.get("agents", {}).items() if key not in ("list", "entries")}
+    if entries or outer:
+        kept["agents"] = outer | ({"entries": entries} if entries else {})
+    return mapped
+
+
+def _without(values: JsonObject, keys: Iterable[str], decided: dict[Path, str]) -> JsonObject:
+    decided.update({(key,): _OF_INSTALLATION for key in keys if key in values})
+    return {key: value for key, value in values.items() if key not in keys}
+
+
+def _common(values: JsonObject, path: Path, decided: dict[Path, str]) -> JsonObject:
+    """What both layouts read alike."""
+    kept: JsonObject = {}
+    for key, value in values.items():
+        here = (*path, key)
+        if here in (("agents", "list"), ("agents", "entries")):
+            continue
+        if here in _ACROSS_RELEASES:
+            kept[key] = value
+        elif isinstance(value, dict) and any(known[: len(here)] == here for known in _ACROSS_RELEASES):
+            inner = _common(value, here, decided)
+            kept |= {key: inner} if inner else {}
+        else:
+            decided[here] = _RETIRED
+    return kept
+
+
+def _entry(
+    id: str, values: JsonObject, place: Place, mapped: _Mapped, decided: dict[Path, str], across: bool
+) -> JsonObject:
+    """One agent as an entry. Where it lives is the target's to say; folders of the other machine are left out."""
+    kept: JsonObject = {}
+    for key, value in values.items():
+        here = mapped.original(("agents", "entries", id, key))
+        if across and key not in (*_OF_AN_AGENT, "id", "default"):
+            decided[here] = _RETIRED
+        elif key == "agentDir" and not _is_own_folder(value, id, place):
+            decided[here] = _ANOTHER_FOLDER
+        elif key not in ("id", "default"):
+            kept[key] = value
+    if id == place.native_id and not _is_workspace(kept.get("workspace"), place):
+        kept["workspace"] = place.written_workspace
+    return kept
+
+
+def _is_workspace(written: Any, place: Place) -> bool:
+    return isinstance(written, str) and place.state.expand(written).resolve() == place.workspace
+
+
+def _is_own_folder(written: Any, id: str, place: Place) -> bool:
+    own = place.state.folder / "agents" / id / "agent"
+    return isinstance(written, str) and place.state.expand(written).resolve() == own.resolve()
+
+
+def _lives_there(agent: config.ConfiguredAgent | None, values: JsonObject, place: Place) -> bool:
+    """Whether an agent without an entry of its own lives in the target workspace anyway."""
+    agent = agent or config.ConfiguredAgent(place.native_id, None, {}, place.native_id == config.MAIN)
+    return place.state.workspace_of(agent, values).resolve() == place.workspace
+
+
+def _settling(values: JsonObject, place: Place) -> Iterator[Change]:
+    """What a configuration that is taken over has to say of this agent: where it lives now."""
+    agent = config.agent(values, place.native_id)
+    if agent is None or not _lives_there(agent, values, place):
+        yield from _workspace_change(values, place)
+    if (
+        agent is not None
+        and "agentDir" in agent.values
+        and not _is_own_folder(agent.values["agentDir"], agent.id, place)
+    ):
+        path = _entry_path(values, agent.id)
+        yield Change((*path, "agentDir"), remove=True)
+
+
+def _workspace_change(values: JsonObject, place: Place) -> Iterator[Change]:
+    path = _entry_path(values, place.native_id)
+    if path:
+        yield Change((*path, "workspace"), place.written_workspace)
+        return
+    added = [Change(("agents", "entries", place.native_id), {"workspace": place.written_workspace})]
+    yield from joined(values, added)
+
+
+def _entry_path(values: JsonObject, id: str) -> Path:
+    """Where an agent's entry stands, () when it has none."""
+    if isinstance(config.get(values, "agents", "entries", id), dict):
+        return ("agents", "entries", id)
+    listed = config.get(values, "agents", "list")
+    for number, entry in enumerate(listed if isinstance(listed, list) else []):
+        if isinstance(entry, dict) and entry.get("id") == id:
+            return ("agents", "list", number)
+    return ()
+
+
+def _own(values: JsonObject, there: JsonObject, place: Place) -> None:
+    """An installation of one agent that gets a second one: the first stays the one that owns it, which has to be said
+    as soon as there are two."""
+    before = config.agents(there)
+    added = config.get(values, "agents", "entries") or {}
+    if not there or place.layout == OLD or not set(added) - {agent.id for agent in before}:
+        return
+    if not before[0].values:
+        home = replace(place, workspace=place.state.workspace_of(before[0], there).resolve())
+        added.setdefault(before[0].id, {"workspace": home.written_workspace})
+    values["agents"]["ownership"] = "explicit"
+    defaults = values["agents"]["defaults"] = dict(values["agents"].get("defaults", {}))
+    defaults["systemAgent"] = {"agentId": before[0].id}
+
+
+def _list(missing: Missing, mapped: _Mapped, there: JsonObject) -> None:
+    """Agents of a map into the list that releases of the older layout read."""
+    entries: JsonObject = mapped.values.get("agents", {}).pop("entries", {})
+    listed = config.get(there, "agents", "list")
+    found = listed if isinstance(listed, list) else []
+    mapped.targets.update({n: str(each.get("id")) for n, each in enumerate(found) if isinstance(each, dict)})
+    places = {id: number for number, id in mapped.targets.items()}
+    new: list[JsonObject] = []
+    for id, entry in entries.items():
+        if id in places:
+            missing.walk(found[places[id]], entry, ("agents", "list", places[id]))
+            continue
+        mapped.targets[len(found) + len(new)] = id
+        missing.decided[mapped.original(("agents", "entries", id))] = ""
+        new.append({"id": id, **entry})
+    if found:
+        missing.changes += [Change(("agents", "list", len(found) + n), entry) for n, entry in enumerate(new)]
+    elif new:
+        mapped.values.setdefault("agents", {})["list"] = new

@@ -1,0 +1,177 @@
+"""Files of an archive merged into those that an installation has: what is missing is added, what is there stays.
+
+Pure: bytes go in, bytes and what was decided about each path come out. Paths are those of the archive's file, so that
+whoever knows where a credential stood in it knows what became of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from lifeboat_adapters.contract import Merged
+from lifeboat_adapters.openclaw import config, json5_text
+from lifeboat_adapters.openclaw.json5_text import Change
+from lifeboat_adapters.openclaw.profiles import Profile
+from lifeboat_adapters.secrets import dotenv
+from lifeboat_adapters.secrets.leaves import Path
+from lifeboat_alf import times
+
+JsonObject = dict[str, Any]
+
+KEPT = "it is there already and stays"
+_FENCE = "openclaw-oauth-refresh-fence:"
+
+
+def merge_json(found: bytes | None, wanted: bytes, left_out: Mapping[Path, str]) -> Merged:
+    """`secrets.json`: objects in objects. Raises ValueError when either is none."""
+    decided = dict(left_out)
+    there = {} if found is None else config.parse(found)
+    missing = Missing(decided, left_out)
+    missing.walk(there, config.parse(wanted), ())
+    changed = json5_text.change(b"{}\n" if found is None else found, missing.changes)
+    return Merged(changed.data, decided, rewritten=changed.rewritten and bool(there))
+
+
+def merge_dotenv(found: bytes, wanted: bytes, left_out: Mapping[Path, str]) -> Merged:
+    """`.env`: variables that are missing come at the end, an empty one is filled. Raises UnparsableSecrets."""
+    there = {leaf.path: leaf for leaf in dotenv.scan(found)}
+    decided: dict[Path, str] = dict(left_out)
+    filled: dict[int, tuple[int, bytes]] = {}
+    lines: list[bytes] = []
+    for leaf in dotenv.scan(wanted):
+        if leaf.path in left_out:
+            continue
+        old, literal = there.get(leaf.path), wanted[leaf.start : leaf.end]
+        decided[leaf.path] = ""
+        if old is None:
+            lines.append(str(leaf.path[0]).encode() + b"=" + literal + b"\n")
+        elif not old.value:
+            filled[old.start] = (old.end, literal)
+        elif old.value != leaf.value:
+            decided[leaf.path] = KEPT
+    data = _with_literals(found, filled)
+    between = b"\n" if lines and data and not data.endswith(b"\n") else b""
+    return Merged(data + between + b"".join(lines), decided)
+
+
+def _with_literals(data: bytes, literals: Mapping[int, tuple[int, bytes]]) -> bytes:
+    """Bytes with spans, by where they start, replaced."""
+    pieces: list[bytes] = []
+    at = 0
+    for start, (end, literal) in sorted(literals.items()):
+        pieces += [data[at:start], literal]
+        at = end
+    return b"".join([*pieces, data[at:]])
+
+
+def merge_profiles(found: bytes | None, wanted: Sequence[Profile], now: str) -> Merged:
+    """`auth-profiles.json` of 2026.2. A profile that is there stays while it is usable. Raises ValueError."""
+    there = {"version": 1} if found is None else config.parse(found)
+    known = there.get("profiles")
+    known = known if isinstance(known, dict) else {}
+    decided: dict[Path, str] = {}
+    changes: list[Change] = []
+    for profile in wanted:
+        path: Path = ("profiles", profile.id)
+        decided[path] = reason_to_keep(known.get(profile.id), profile.credential, now)
+        if not decided[path] and known.get(profile.id) != profile.credential:
+            changes.append(Change(path, profile.credential))
+    base = b'{\n  "version": 1\n}\n' if found is None else found
+    changed = json5_text.change(base, joined(there, changes))
+    return Merged(changed.data, decided, rewritten=changed.rewritten)
+
+
+def reason_to_keep(found: Any, wanted: JsonObject, now: str) -> str:
+    """Why a stored credential is not replaced, "" when it may be: there is none, it is the same, or nothing can be done
+    with it any more."""
+    if not isinstance(found, dict) or found == wanted or not is_usable(found, now):
+        return ""
+    return KEPT
+
+
+def is_usable(credential: JsonObject, now: str) -> bool:
+    """Whether a credential still serves: there is something in it, and it has not expired or can be refreshed."""
+    expired = (Profile("", "", credential).expires_at or "9") <= times.to_text(times.parse(now))
+    if credential.get("type") == "oauth":
+        refresh = str(credential.get("refresh") or "")
+        return is_live(refresh) or (is_live(str(credential.get("access") or "")) and not expired)
+    if credential.get("type") == "token":
+        return bool(credential.get("token") or credential.get("tokenRef")) and not expired
+    return bool(credential.get("key") or credential.get("keyRef") or credential.get("oauthRef"))
+
+
+def is_live(token: str) -> bool:
+    """OpenClaw puts a fence in the place of a token that it could not refresh."""
+    return bool(token) and not token.startswith(_FENCE)
+
+
+class Missing:
+    """Collects the changes that add what is missing, and says in `decided` what became of every path. `original` gives
+    the path in the archive's file, which differs where its layout was another one."""
+
+    def __init__(
+        self,
+        decided: dict[Path, str],
+        left_out: Collection[Path],
+        original: Callable[[Path], Path] = lambda path: path,
+    ) -> None:
+        self.changes: list[Change] = []
+        self.decided, self.left_out, self.original = decided, left_out, original
+
+    def walk(self, found: JsonObject, wanted: JsonObject, path: Path) -> None:
+        for key, value in wanted.items():
+            here = (*path, key)
+            if self.original(here) in self.left_out:
+                continue
+            if key not in found or found[key] in ("", None):
+                self.changes.append(Change(here, self._pruned(value, here)))
+                self.decided[self.original(here)] = ""
+            elif isinstance(value, dict) and isinstance(found[key], dict):
+                self.walk(found[key], value, here)
+            elif isinstance(value, list) and isinstance(found[key], list) and here == ("bindings",):
+                self._append(found[key], value, here)
+            else:
+                self.decided[self.original(here)] = "" if found[key] == value else KEPT
+
+    def _append(self, found: list[Any], wanted: list[Any], path: Path) -> None:
+        count = len(found)
+        for number, item in enumerate(wanted):
+            self.decided[(*path, number)] = ""
+            if item not in found:
+                self.changes.append(Change((*path, count), item))
+                count += 1
+
+    def _pruned(self, value: Any, path: Path) -> Any:
+        """A value without what must not be put in."""
+        if isinstance(value, dict):
+            kept = {key: inner for key, inner in value.items() if self.original((*path, key)) not in self.left_out}
+            return {key: self._pruned(inner, (*path, key)) for key, inner in kept.items()}
+        if isinstance(value, list):
+            return [self._pruned(inner, (*path, number)) for number, inner in enumerate(value)]
+        return value
+
+
+def joined(there: JsonObject, changes: Iterable[Change]) -> list[Change]:
+    """Changes whose containers are not there yet, as one change that makes the outermost of them."""
+    plain: list[Change] = []
+    made: dict[Path, Any] = {}
+    for each in changes:
+        depth = next((n for n in range(1, len(each.path)) if not has(there, each.path[:n])), len(each.path))
+        if depth == len(each.path):
+            plain.append(each)
+            continue
+        inner = made.setdefault(each.path[:depth], {})
+        for step in each.path[depth:-1]:
+            inner = inner.setdefault(step, {})
+        inner[each.path[-1]] = each.value
+    return [*(each for each in plain if each.path not in made), *(Change(path, value) for path, value in made.items())]
+
+
+def has(values: Any, path: Path) -> bool:
+    for step in path:
+        inside = step in values if isinstance(values, dict) else isinstance(values, list) and step in range(len(values))
+        if not inside:
+            return False
+        values = values[step]
+    return True

@@ -1,0 +1,274 @@
+"""What an archive has and an installation lacks, put into the installation's own files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifeboat_adapters.openclaw import config, host, json5_text, merging
+from lifeboat_adapters.openclaw.config_merging import NEW, OLD, Place, merge_config
+from lifeboat_adapters.openclaw.json5_text import Change
+from lifeboat_adapters.openclaw.profiles import Profile
+
+NOW = "2026-11-20T12:00:00Z"
+DAY = 86_400_000
+NOW_MS = 1_795_176_000_000
+HOME = Path("/home/ada")
+KEY = "sk-fake-0123456789abcdef"
+
+
+def place(*, layout: str = NEW, native_id: str = "main", workspace: str = "/home/ada/.openclaw/workspace") -> Place:
+    folder = HOME / ".openclaw"
+    return Place(layout, native_id, Path(workspace), host.StateFolder(folder, folder / "openclaw.json", HOME))
+
+
+def values(data: bytes) -> Any:
+    return config.parse(data)
+
+
+# Text ----------------------------------------------------------------------------------------------------------------
+
+
+def test_comments_order_and_layout_stay_around_a_new_member() -> None:
+    found = b"""{
+  // who answers
+  gateway: { mode: 'local' }, // only here
+  models: {
+    providers: {
+      one: { baseUrl: "https://one.example.com" } // the first
+    },
+  },
+}
+"""
+    changed = json5_text.change(found, [Change(("models", "providers", "two"), {"apiKey": KEY})])
+    assert (
+        changed.data.decode()
+        == f"""{{
+  // who answers
+  gateway: {{ mode: 'local' }}, // only here
+  models: {{
+    providers: {{
+      one: {{ baseUrl: "https://one.example.com" }}, // the first
+      "two": {{
+        "apiKey": "{KEY}"
+      }}
+    }},
+  }},
+}}
+"""
+    )
+    assert not changed.rewritten
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ("{}", '{ "b": 1 }'),
+        ("{ a: 1 }", '{ a: 1, "b": 1 }'),
+        ("{ a: 1, }", '{ a: 1, "b": 1, }'),
+        ("{\r\n  a: 1\r\n}", '{\r\n  a: 1,\r\n  "b": 1\r\n}'),
+        ("{\n\ta: 1, /* more */ }", '{\n\ta: 1, /* more */ \n\t"b": 1\n\t}'),
+        ("\ufeff{ a: 1 }", '\ufeff{ a: 1, "b": 1 }'),
+    ],
+)
+def test_a_member_is_added_in_the_style_of_its_object(found: str, expected: str) -> None:
+    assert json5_text.change(found.encode(), [Change(("b",), 1)]).data.decode() == expected
+
+
+def test_an_item_is_added_to_a_list() -> None:
+    changed = json5_text.change(b'{ a: ["x"] }', [Change(("a", 1), "y")])
+    assert changed.data == b'{ a: ["x", "y"] }'
+
+
+def test_a_value_is_replaced_and_its_key_stays_as_spelled() -> None:
+    changed = json5_text.change(b"{ 'a' /* old */ : 'x', b: {c: 1} }", [Change(("a",), "y"), Change(("b",), 2)])
+    assert changed.data == b"""{ 'a' /* old */ : "y", b: 2 }"""
+
+
+def test_a_member_is_removed_with_its_line() -> None:
+    changed = json5_text.change(b"{\n  a: 1,\n  b: 2,\n  c: 3\n}\n", [Change(("b",), remove=True)])
+    assert changed.data == b"{\n  a: 1,\n  c: 3\n}\n"
+
+
+def test_a_document_whose_key_stands_twice_is_written_anew_and_that_is_said() -> None:
+    changed = json5_text.change(b"{ a: { b: 1 }, a: 2 } // old", [Change(("a",), remove=True)])
+    assert changed.rewritten
+    assert json.loads(changed.data) == {}
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text(max_size=3), VALUES, max_size=4)
+
+
+@given(OBJECTS, OBJECTS, st.sampled_from([None, 2, "\t"]))
+def test_any_addition_leaves_a_document_with_exactly_that_more(found: Any, added: Any, indent: Any) -> None:
+    data = json.dumps(found, indent=indent, ensure_ascii=False).encode()
+    changes = [Change((key,), value) for key, value in added.items() if key not in found]
+    changed = json5_text.change(data, changes)
+    assert values(changed.data) == added | found
+    assert not changed.rewritten
+
+
+@given(OBJECTS, st.data())
+def test_any_removal_leaves_the_rest(found: Any, data: st.DataObject) -> None:
+    gone = data.draw(st.sets(st.sampled_from(sorted(found)))) if found else set()
+    text = json.dumps(found, indent=data.draw(st.sampled_from([None, 2])), ensure_ascii=False).encode()
+    changed = json5_text.change(text, [Change((key,), remove=True) for key in gone])
+    assert values(changed.data) == {key: value for key, value in found.items() if key not in gone}
+
+
+# The configuration ---------------------------------------------------------------------------------------------------
+
+
+def test_a_configuration_that_is_not_there_is_taken_over_byte_for_byte() -> None:
+    wanted = b"{ agents: { entries: { main: { name: 'Ada' } } } } // mine\n"
+    assert merge_config(None, wanted, place(), {}).data == wanted
+
+
+def test_a_configuration_that_is_taken_over_names_the_workspace_it_is_restored_into() -> None:
+    wanted = (
+        b"{\n  agents: { entries: { main: { workspace: '/old/workspace', agentDir: '/old/agent' } } }, // mine\n}\n"
+    )
+    merged = merge_config(None, wanted, place(workspace="/home/ada/juniper"), {})
+    assert values(merged.data)["agents"]["entries"]["main"] == {"workspace": "~/juniper"}
+    assert b"// mine" in merged.data
+
+
+def test_an_agent_without_an_entry_gets_one_where_its_workspace_is_elsewhere() -> None:
+    merged = merge_config(None, b"{ gateway: { mode: 'local' } }", place(workspace="/srv/juniper"), {})
+    assert values(merged.data)["agents"] == {"entries": {"main": {"workspace": "/srv/juniper"}}}
+
+
+def test_what_is_bound_to_another_machine_is_not_taken_over() -> None:
+    wanted = b'{ gateway: { auth: { mode: "token", token: "fake" } } }'
+    path = ("gateway", "auth", "token")
+    merged = merge_config(None, wanted, place(), {path: "bound"})
+    assert values(merged.data) == {"gateway": {"auth": {"mode": "token"}}}
+    assert merged.reason(path) == "bound"
+
+
+def test_only_what_is_missing_is_added_to_a_configuration() -> None:
+    found = b'{ models: { providers: { one: { apiKey: "mine" } } } }'
+    wanted = json.dumps({"models": {"providers": {"one": {"apiKey": KEY}, "two": {"apiKey": KEY}}}}).encode()
+    merged = merge_config(found, wanted, place(), {})
+    assert values(merged.data)["models"]["providers"] == {"one": {"apiKey": "mine"}, "two": {"apiKey": KEY}}
+    assert merged.reason(("models", "providers", "one", "apiKey")) == merging.KEPT
+    assert merged.reason(("models", "providers", "two", "apiKey")) == ""
+
+
+def test_what_the_installation_notes_of_itself_is_not_merged() -> None:
+    merged = merge_config(b"{}", b'{ meta: { lastTouchedVersion: "2026.9.6" }, wizard: {} }', place(), {})
+    assert values(merged.data) == {}
+
+
+def test_bindings_are_added_to_those_that_are_there() -> None:
+    one, two = ({"agentId": "main", "match": {"channel": channel}} for channel in ("one", "two"))
+    found, wanted = json.dumps({"bindings": [one]}), json.dumps({"bindings": [one, two]})
+    assert values(merge_config(found.encode(), wanted.encode(), place(), {}).data) == {"bindings": [one, two]}
+
+
+def test_the_agents_list_of_an_older_release_becomes_entries_and_its_retired_keys_stay_away() -> None:
+    wanted = {
+        "agents": {"list": [{"id": "rover", "name": "Rover", "workspace": "/old", "memorySearch": {"a": 1}}]},
+        "models": {"providers": {"one": {"apiKey": KEY}}},
+        "commands": {"ownerDisplay": "raw"},
+        "gateway": {"port": 1, "tailscale": {"resetOnExit": False}},
+        "meta": {"lastTouchedVersion": "2026.2.26", "lastTouchedAt": NOW},
+    }
+    merged = merge_config(None, json.dumps(wanted).encode(), place(native_id="rover", workspace="/home/ada/r"), {})
+    assert values(merged.data) == {
+        "agents": {"entries": {"rover": {"name": "Rover", "workspace": "~/r"}}},
+        "models": {"providers": {"one": {"apiKey": KEY}}},
+        "gateway": {"port": 1},
+    }
+    assert "release" in merged.reason(("agents", "list", 0, "memorySearch", "a"))
+    assert "release" in merged.reason(("commands", "ownerDisplay"))
+    assert merged.reason(("models", "providers", "one", "apiKey")) == ""
+
+
+def test_a_second_agent_leaves_the_first_one_the_owner() -> None:
+    wanted = b"{ agents: { entries: { rover: { name: 'Rover' } } } }"
+    merged = merge_config(b"{ gateway: {} }", wanted, place(native_id="rover", workspace="/home/ada/rover"), {})
+    assert values(merged.data)["agents"] == {
+        "entries": {
+            "rover": {"name": "Rover", "workspace": "~/rover"},
+            "main": {"workspace": "~/.openclaw/workspace"},
+        },
+        "ownership": "explicit",
+        "defaults": {"systemAgent": {"agentId": "main"}},
+    }
+
+
+def test_an_agent_that_is_configured_stays_where_it_lives() -> None:
+    found = b"{ agents: { entries: { main: { workspace: '/srv/other' } } } }"
+    merged = merge_config(found, b"{ agents: { entries: { main: { workspace: '/old' } } } }", place(), {})
+    assert merged.data == found
+    assert merged.reason(("agents", "entries", "main", "workspace")) == merging.KEPT
+
+
+def test_an_agent_goes_into_the_list_of_an_older_release() -> None:
+    found = b"{ agents: { list: [ { id: 'main' } ] } }"
+    wanted = b"{ agents: { entries: { rover: { name: 'Rover', identity: { name: 'R' } } } } }"
+    merged = merge_config(found, wanted, place(layout=OLD, native_id="rover", workspace="/home/ada/rover"), {})
+    rover = {"id": "rover", "name": "Rover", "identity": {"name": "R"}, "workspace": "~/rover"}
+    assert values(merged.data) == {"agents": {"list": [{"id": "main"}, rover]}}
+
+
+# Other files ---------------------------------------------------------------------------------------------------------
+
+
+def test_variables_that_are_missing_come_at_the_end_spelled_as_they_were() -> None:
+    found = b"# mine\nONE=1\nTWO="
+    wanted = b"ONE=other\nTWO='2'\nexport THREE=\"a\\nb\"\n"
+    merged = merging.merge_dotenv(found, wanted, {})
+    assert merged.data == b"# mine\nONE=1\nTWO='2'\nTHREE=\"a\\nb\"\n"
+    assert [merged.reason((name,)) for name in ("ONE", "TWO", "THREE")] == [merging.KEPT, "", ""]
+
+
+def test_pointers_that_are_missing_are_added_to_the_secrets() -> None:
+    merged = merging.merge_json(b'{"a": {"x": "1"}}', b'{"a": {"x": "2", "y": "3"}}', {})
+    assert json.loads(merged.data) == {"a": {"x": "1", "y": "3"}}
+    assert [merged.reason(("a", key)) for key in "xy"] == [merging.KEPT, ""]
+
+
+def oauth(expires: int, refresh: str = "fake-refresh") -> dict[str, Any]:
+    return {"type": "oauth", "provider": "zai", "access": "fake-access", "refresh": refresh, "expires": expires}
+
+
+API_KEY = {"type": "api_key", "provider": "openai", "key": KEY}
+
+
+@pytest.mark.parametrize(
+    ("found", "stays"),
+    [
+        (API_KEY, True),
+        ({"type": "api_key", "provider": "openai", "keyRef": {"source": "env", "id": "X"}}, True),
+        ({"type": "api_key", "provider": "openai", "key": ""}, False),
+        (oauth(NOW_MS - DAY), True),
+        (oauth(NOW_MS - DAY, refresh=""), False),
+        (oauth(NOW_MS + DAY, refresh=""), True),
+        (oauth(1, refresh="openclaw-oauth-refresh-fence:v1:failed:refresh:0"), False),
+        ({"type": "token", "provider": "anthropic", "token": "fake", "expires": NOW_MS - DAY}, False),
+        ({"type": "token", "provider": "anthropic", "token": "fake"}, True),
+    ],
+)
+def test_a_stored_profile_is_replaced_only_when_nothing_can_be_done_with_it(found: Any, *, stays: bool) -> None:
+    there = json.dumps({"version": 1, "profiles": {"a:b": found}}).encode()
+    wanted = {"type": "api_key", "provider": "a", "key": "sk-fake-new"}
+    merged = merging.merge_profiles(there, [Profile("agent", "a:b", wanted)], NOW)
+    assert json.loads(merged.data)["profiles"]["a:b"] == (found if stays else wanted)
+    assert bool(merged.reason(("profiles", "a:b", "key"))) is stays
+
+
+def test_profiles_make_a_store_where_there_is_none() -> None:
+    merged = merging.merge_profiles(None, [Profile("agent", "openai:default", API_KEY)], NOW)
+    assert json.loads(merged.data) == {"version": 1, "profiles": {"openai:default": API_KEY}}
