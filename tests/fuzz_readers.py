@@ -16,6 +16,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,29 +82,20 @@ def read_spliced_archives(data: bytes) -> bool:
     return fuzz_archive.one_input(data)
 
 
-def scan_json5(data: bytes) -> bool:
-    """Leaves lie in order, do not overlap, and stay inside."""
-    from lifeboat_adapters.contract import UnparsableSecrets
-    from lifeboat_adapters.secrets.json5 import scan
+def _scans(module: str) -> Target:
+    """Leaves of a tokenizer lie in order, do not overlap, and stay inside."""
 
-    try:
-        leaves = scan(data)
-    except UnparsableSecrets:
-        return False
-    _check_spans([(leaf.start, leaf.end) for leaf in leaves], len(data))
-    return True
+    def target(data: bytes) -> bool:
+        from lifeboat_adapters.contract import UnparsableSecrets
 
+        try:
+            leaves = import_module(f"lifeboat_adapters.secrets.{module}").scan(data)
+        except UnparsableSecrets:
+            return False
+        _check_spans([(leaf.start, leaf.end) for leaf in leaves], len(data))
+        return True
 
-def scan_dotenv(data: bytes) -> bool:
-    from lifeboat_adapters.contract import UnparsableSecrets
-    from lifeboat_adapters.secrets.dotenv import scan
-
-    try:
-        leaves = scan(data)
-    except UnparsableSecrets:
-        return False
-    _check_spans([(leaf.start, leaf.end) for leaf in leaves], len(data))
-    return True
+    return target
 
 
 def split_notes(data: bytes) -> bool:
@@ -173,8 +165,10 @@ TARGETS: dict[str, Target] = {
     "delta": read_delta,
     "delta-entries": read_entries_of_a_delta,
     "archive-splices": read_spliced_archives,
-    "json5": scan_json5,
-    "dotenv": scan_dotenv,
+    "json5": _scans("json5"),
+    "dotenv": _scans("dotenv"),
+    "toml": _scans("toml"),
+    "yaml": _scans("yaml"),
     "notes": split_notes,
 }
 
@@ -194,6 +188,12 @@ def seeds(name: str) -> list[bytes]:
     return {
         "json5": [b"// note\n{ gateway: { auth: { token: '0123456789abcdef', }, }, \"n\": [1e3, +.5, 0x1f,], }\n"],
         "dotenv": [b"# keys\nexport A='one two'\nB=\"three\\n\"\nC=four # five\n"],
+        "toml": [
+            b'# c\n[a.\'b\']\nc = """x\\u0061"""\nd = [1_0, {e.f = \'x\'}, 1979-05-27 07:32:00Z]\n[[g]]\nh = true\n'
+        ],
+        "yaml": [
+            b"---\na: &x 'b' # c\nd:\n- |-\n  e\n- >\n  f\n\n  g\nh: {i: [j, \"k\\u0061\", *x], l: !!int 1}\n...\n"
+        ],
         "notes": [b"# Memory\n\n## One\n\n- a\n- b\n\n```\n# not a heading\n```\n\n## Two\n\ntext [x|i=0.9] #tag\n"],
     }[name]
 
