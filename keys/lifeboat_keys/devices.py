@@ -12,14 +12,22 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from lifeboat_alf.errors import SignatureError
+from lifeboat_keys import device_key
+from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.errors import KeyDamaged, UnknownMachine
 from lifeboat_keys.key_files import KeyFiles
+from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import PUBLIC_BYTES
 
 JsonObject = dict[str, Any]
 
 DEVICES = "devices.json"
+FIELD = "device"
+"""In the keys of an archive: the machine that made it, `{"name", "seen_at", "testimony"}`."""
+
+_CONTEXT = "machine"
 _SHORT = 16
 _LEAST_OF_AN_ID = 4
 
@@ -59,6 +67,34 @@ def find(devices: list[Device], machine: str) -> Device:
     if found:
         raise UnknownMachine(f"several machines are called {machine!r}; name one by its id: {listed}")
     raise UnknownMachine(f"there is no machine {machine!r}; known here: {listed}")
+
+
+def introduce(device: DeviceKey, name: str, time: str) -> JsonObject:
+    """What an archive says of the machine that made it, signed by it."""
+    said = {"name": name, "seen_at": time}
+    return {**said, "testimony": device.testify(_CONTEXT, said)}
+
+
+def take_over(machines: Devices, document: JsonObject, testimonies: list[JsonObject], trusted: Trusted) -> None:
+    """Note the machine that made an archive, when its introduction holds, and those that made the agent's pairs.
+
+    `document` is that of the keys, `testimonies` are those of its pairs, which were checked.
+    """
+    said = document.get(FIELD)
+    time = said.get("seen_at") if isinstance(said, dict) else None
+    if not isinstance(said, dict) or not isinstance(time, str) or not isinstance(said.get("name"), str):
+        return
+    try:
+        device_key.check(said.get("testimony"), _CONTEXT, {"name": said["name"], "seen_at": time}, trusted)
+    except SignatureError:
+        return
+    machines.meet(_device_of(said["testimony"]), said["name"], time)
+    for testimony in testimonies:
+        machines.meet(_device_of(testimony), None, time)
+
+
+def _device_of(testimony: JsonObject) -> bytes:
+    return from_base64(testimony["device"], PUBLIC_BYTES)
 
 
 class Devices:

@@ -1,9 +1,10 @@
 """The keys of one home on one machine.
 
     user.key            the user's key (the file store: whoever reads this file has the key)
-    user.json           its public part, so that capture never touches the secret
+    user.json           its public part, so that capture never touches the secret, and the keys it replaced
     device.key          the device key and its certificate; signs, opens nothing
     fingerprint.key     tells an unchanged secret from a changed one without keeping it; opens nothing
+    devices.json        the machines this home has met, and where it saw which key
     agents/<id>.json    each agent's pairs, secret halves sealed to the user's key
 
 Capturing and signing need no secret of the user: `ensure` once, then everything but `user_key`, `agent_secret`
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,15 @@ from lifeboat_alf import times
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
-from lifeboat_keys import agent_pair, device_key, documents, sealing
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_keys import agent_pair, device_key, devices, documents, former, rotation, sealing
 from lifeboat_keys.agent_pair import AgentPair
 from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.devices import Devices, host_name
 from lifeboat_keys.documents import DEVICE_KEY, FINGERPRINT_KEY, USER_KEY, USER_PUBLIC
 from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, NoAgentKey, NoKey, OtherKey
-from lifeboat_keys.key_files import KeyFiles
+from lifeboat_keys.former import FormerKey
+from lifeboat_keys.rotation import Before, Reason, RotatingFiles, Settling
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserKey, UserPublic
@@ -62,7 +66,7 @@ class HomeKeys:
     """The keys in one folder. Nothing is cached: another process may have added to it."""
 
     def __init__(self, folder: Path, files: FileOperations | None = None, clock: Clock | None = None) -> None:
-        self._store = KeyFiles(folder, files or SystemFiles())
+        self._store = RotatingFiles(folder, files or SystemFiles())
         self._clock = clock or SystemClock()
 
     def ensure(self, store: StoreKind | None = None) -> bool:
@@ -144,7 +148,42 @@ class HomeKeys:
     @property
     def trusted(self) -> Trusted:
         """Whose signatures count here. Raises NoKey."""
-        return Trusted(self.public)
+        return self._trusted(self.former, self.settling())
+
+    @property
+    def trusted_when_settled(self) -> Trusted:
+        """Whose signatures count once the history no longer carries any of a compromised key."""
+        settling = self.settling()
+        return self._trusted(self.former, settling and replace(settling, signed=True))
+
+    def _trusted(self, keys: list[FormerKey], settling: Settling | None) -> Trusted:
+        return rotation.trusted(self.public, keys, self.machines.revoked(), settling)
+
+    @property
+    def former(self) -> list[FormerKey]:
+        """The keys that the user's key replaced. Raises NoKey, KeyDamaged, SignatureError."""
+        document = self._store.read(USER_PUBLIC)
+        return former.read(None if document is None else document.get(former.FIELD), self.public)
+
+    @property
+    def machines(self) -> Devices:
+        """The machines that this home has met."""
+        return Devices(self._store)
+
+    def last_seen(self, key_id: str) -> str:
+        """Where this home last saw a key, in words; "" when it never did."""
+        if key_id == self._key_id_or_none():
+            return f"it is the key of this home, on {self._own_name()}"
+        for one in self.former:
+            if one.public.key_id == key_id:
+                return f"it was your key until {one.replaced_at[:10]}"
+        found = self.machines.last_seen(key_id)
+        return "" if found is None else f"{found[0]}, {found[1][:10]}"
+
+    def _own_name(self) -> str:
+        device = self._read_device()
+        known = [one.name for one in self.machines.all() if device is not None and one.public == device.public]
+        return known[0] if known else host_name()
 
     @property
     def device(self) -> DeviceKey:
@@ -152,8 +191,11 @@ class HomeKeys:
         device = self._read_device()
         if device is None:
             raise NoKey("this machine has no device key", fix=_MAKE)
+        if device.user != self.public:  # a rotation may have ended between the two
+            with self._store.locked():
+                device = self._read_device() or device
         try:
-            device_key.check(device.testify("self test", {}), "self test", {}, self.trusted)
+            device_key.check(device.testify("self test", {}), "self test", {}, Trusted(self.public))
         except SignatureError as error:
             raise KeyDamaged(f"{DEVICE_KEY} is not certified by your key: {error.message}") from None
         return device
@@ -172,7 +214,13 @@ class HomeKeys:
         pairs = [one for one in self._pairs(agent_id) if pair in (None, one.id)]
         if not pairs:
             raise NoAgentKey(f"the agent {agent_id} has no key {pair or ''} in this home".replace("  ", " "))
-        return pairs[-1].secret(self.user_key())
+        return pairs[-1].secret(self._key_of(pairs[-1].user))
+
+    def _key_of(self, user: UserPublic) -> UserKey:
+        """The user's key, or the former one that something was wrapped for."""
+        key = self.user_key()
+        found = [one for one in self.former if one.public == user]
+        return found[0].open(key) if found else key
 
     def open(self, credential: JsonObject) -> bytes:
         """The payload of a credential record, whichever pair of its agent it was sealed to.
@@ -195,27 +243,76 @@ class HomeKeys:
     def export_agent(self, agent_id: str) -> JsonObject:
         """An agent's pairs as they travel in an archive (`lifeboat/keys.json`): nothing secret stands open in it.
 
-        {"agent_id", "user": UserPublic, "pairs": [{"agent_id", "public", "wrapped", "created_at", "testimony"}]},
-        the current pair last. Raises NoAgentKey.
+        {"agent_id", "user": UserPublic, "pairs": [{"agent_id", "public", "wrapped", "created_at", "testimony"}],
+        "former": [FormerKey], "device": {"name", "seen_at", "testimony"}}, the current pair last. Raises NoAgentKey.
         """
         pairs = self._pairs(agent_id)
         if not pairs:
             raise NoAgentKey(f"the agent {agent_id} has no key in this home")
-        return self._document(agent_id, pairs)
+        device = devices.introduce(self.device, self._own_name(), times.to_text(self._clock.now()))
+        keys = [one.to_json() for one in self.former]
+        return {**self._document(agent_id, pairs), former.FIELD: keys, devices.FIELD: device}
 
     def import_agent(self, document: JsonObject) -> None:
-        """Keep the pairs that came with an archive. Those of this home stay, and stay the current ones.
+        """Keep the pairs that came with an archive, the former keys and the machines it names. Pairs of this home
+        stay, and stay the current ones.
 
         Raises OtherKey when they were wrapped for another user's key, SignatureError when a pair was not made by a
         device of the user, KeyDamaged for the wrong shape.
         """
         agent_id = _agent_id(document.get("agent_id"))
-        came = self._checked_pairs(agent_id, document)
         with self._store.locked():
+            known = self.former
+            keys = former.merged(known, self._came_former(document))
+            trusted = self._trusted(keys, self.settling())
+            came = self._checked_pairs(agent_id, document, trusted)
             own = self._pairs(agent_id)
             new = [pair for pair in came if pair.id not in {one.id for one in own}]
+            if keys != known:
+                self._store.replace(USER_PUBLIC, rotation.user_document(self.public, keys))
             if new:
                 self._store.replace(_agent_file(agent_id), self._document(agent_id, [*new, *own]))
+            devices.take_over(self.machines, document, [pair.testimony for pair in came], trusted)
+
+    def _came_former(self, document: JsonObject) -> list[FormerKey]:
+        """Only the key in force says what it replaced; an archive under an older one knows less than this home."""
+        user = documents.user_public(document.get("user"), "the keys of the archive")
+        return former.read(document.get(former.FIELD), user) if user == self.public else []
+
+    def rotate(self, old: UserKey, new: UserKey, reason: Reason) -> None:
+        """Put `new` in the place of the key in force, `old` (see `rotation`). Interrupted anywhere, one of the two is
+        in force.
+
+        Raises OtherKey when `old` is not the key in force any more, KeysError when the last rotation has not settled.
+        """
+        with self._store.locked():
+            if self.public != old.public:
+                raise OtherKey(f"the key {old.key_id} was replaced by {self.public.key_id} meanwhile")
+            if self.settling() is not None:
+                raise KeysError("the last rotation has not come to its end", fix="lifeboat status")
+            files = self._store.names(rotation.AGENTS)
+            pairs = {name: self._pairs(name) for name in (Path(file).stem for file in files)}
+            before = Before(old, self.former, self.device.secret, pairs)
+            journal = rotation.prepare(before, new, times.to_text(self._clock.now()), reason)
+            reached(Step.ROTATE_KEY_KEPT)
+            self.keep(new)
+            reached(Step.ROTATE_JOURNAL_WRITTEN)
+            self._store.write_once(rotation.JOURNAL, journal)
+            self._store.roll_forward()
+
+    def settling(self) -> Settling | None:
+        """What the vaults still lack after a compromised key was replaced; None when nothing."""
+        return rotation.settling(self._store)
+
+    def note_signed(self) -> None:
+        """The vaults' history is signed anew: the compromised key counts no more."""
+        with self._store.locked():
+            rotation.note_signed(self._store)
+
+    def note_settled(self) -> None:
+        """The vaults lack nothing any more."""
+        with self._store.locked():
+            rotation.note_settled(self._store)
 
     def _keep_user_key(self, key: UserKey) -> None:
         self._store.write_once(USER_KEY, documents.of_user_key(key))
@@ -229,6 +326,9 @@ class HomeKeys:
             self._store.write_once(FINGERPRINT_KEY, documents.new_fingerprint_key())
         if self._read_device() is None:
             self._store.write_once(DEVICE_KEY, documents.of_device_key(DeviceKey.generate(self.user_key())))
+        own = self.device.public
+        if own not in {one.public for one in self.machines.all()}:
+            self.machines.meet(own, host_name(), times.to_text(self._clock.now()))
 
     def _read_device(self) -> DeviceKey | None:
         document = self._store.read(DEVICE_KEY)
@@ -265,20 +365,20 @@ class HomeKeys:
 
     def _pairs(self, agent_id: str) -> list[AgentPair]:
         document = self._store.read(_agent_file(_agent_id(agent_id)))
-        return [] if document is None else self._checked_pairs(agent_id, document)
+        # What counts is read after the pairs: a rotation in between leaves the key they are wrapped for trusted.
+        return [] if document is None else self._checked_pairs(agent_id, document, self.trusted)
 
-    def _checked_pairs(self, agent_id: str, document: JsonObject) -> list[AgentPair]:
-        public = self.public
+    def _checked_pairs(self, agent_id: str, document: JsonObject, trusted: Trusted) -> list[AgentPair]:
         user = documents.user_public(document.get("user"), f"the keys of the agent {agent_id}")
-        if user != public:
-            raise OtherKey(f"the agent's keys belong to the key {user.key_id}, this home has {public.key_id}")
+        if user not in (trusted.current, *trusted.former, *trusted.compromised):
+            raise OtherKey(f"the agent's keys belong to the key {user.key_id}, this home has {trusted.current.key_id}")
         pairs = document.get("pairs")
         if not isinstance(pairs, list) or not pairs:
             raise KeyDamaged(f"the keys of the agent {agent_id} are empty")
-        return [agent_pair.from_json(pair, agent_id, self.trusted) for pair in pairs]
+        return [agent_pair.from_json(pair, agent_id, trusted) for pair in pairs]
 
     def _document(self, agent_id: str, pairs: list[AgentPair]) -> JsonObject:
-        return {"agent_id": agent_id, "user": self.public.to_json(), "pairs": [pair.to_json() for pair in pairs]}
+        return rotation.agent_document(agent_id, self.public, pairs)
 
 
 def _agent_id(agent_id: Any) -> str:

@@ -15,6 +15,8 @@ count; then they count no more.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +29,7 @@ from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.errors import KeyDamaged
 from lifeboat_keys.former import FormerKey
 from lifeboat_keys.key_files import KeyFiles
+from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserKey, UserPublic
 
 JsonObject = dict[str, Any]
@@ -117,11 +120,6 @@ def _settle(compromised: UserKey, reason: Reason) -> JsonObject:
     }
 
 
-def is_pending(store: KeyFiles) -> bool:
-    """Whether a journal waits to be rolled forward."""
-    return store.has(JOURNAL)
-
-
 def roll_forward(store: KeyFiles) -> None:
     """Finish the rotation whose journal there is, if there is one; only under the folder's lock. Safe to do again.
 
@@ -185,3 +183,34 @@ def note_settled(store: KeyFiles) -> None:
     """Nothing is left to do. Only under the folder's lock."""
     if store.has(SETTLING):
         store.remove(SETTLING)
+
+
+def trusted(user: UserPublic, keys: list[FormerKey], revoked: frozenset[bytes], open_work: Settling | None) -> Trusted:
+    """Whose signatures count. Until the history is signed anew, those that it carries do."""
+    if open_work is not None and open_work.lost is not None:
+        revoked = revoked | {open_work.lost} if open_work.signed else revoked - {open_work.lost}
+    still_counts = open_work.compromised if open_work is not None and not open_work.signed else ""
+    compromised = [one.public for one in keys if one.compromised and one.public.key_id != still_counts]
+    safe = [one.public for one in keys if one.public not in compromised]
+    return Trusted(user, tuple(safe), tuple(compromised), revoked)
+
+
+class RotatingFiles(KeyFiles):
+    """Key files of which no rotation is ever seen half done: whoever comes after a crash rolls it forward."""
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        with super().locked():
+            self.roll_forward()
+            yield
+
+    def read(self, name: str) -> JsonObject | None:
+        if name != JOURNAL and self.has(JOURNAL):
+            with self.locked():
+                pass
+        return super().read(name)
+
+    def roll_forward(self) -> None:
+        """Finish a rotation that was begun; only under `locked`."""
+        if self.has(JOURNAL):
+            roll_forward(KeyFiles(self.folder, self._files))
