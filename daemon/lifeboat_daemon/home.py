@@ -27,7 +27,7 @@ from lifeboat_daemon.errors import HomeError, HomeNewer, HomeUnsafe, UnknownAgen
 LAYOUT_VERSION = 1
 VARIABLE = "LIFEBOAT_HOME"
 _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "davfs", "fuse.davfs", "fuse.sshfs", "ncpfs"})
-_FOLDERS = ("agents", "vault", "state", "keys", "locks", "restore")
+FOLDERS = ("agents", "vault", "state", "keys", "locks", "restore")
 _BEGUN = "begun.lock"
 _WAIT = 10.0
 """Seconds."""
@@ -149,7 +149,7 @@ class Home:
     def _make_contents(self, files: FileOperations) -> None:
         if not self.exists():
             self._give_id(files)
-        for name in _FOLDERS:
+        for name in FOLDERS:
             files.make_folders(self.folder / name, 0o700)
 
     def _give_id(self, files: FileOperations) -> None:

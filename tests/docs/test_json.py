@@ -80,6 +80,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield "`lifeboat config list`, `get`, `set`", run("config", "set", "cadence", "10m")
     yield "`lifeboat status`", run("status")
     yield "`lifeboat doctor`", run("doctor")
+    yield "`lifeboat doctor`", run("doctor", "--bundle", folder / "report.zip")
     (workspace / "BOOT.md").write_text("# BOOT\n\n- Nothing.\n")
     yield "`lifeboat sync`", run("sync")
     yield "`lifeboat timeline`", run("timeline", name)

@@ -18,6 +18,9 @@ FAILED = "failed"
 """In that fact: why it came to nothing, None when it did not."""
 
 MOST_REASONS = 20
+UNREAD, UNSTABLE, WAITING = "could not be read", "kept changing", "may hold secrets and does not parse"
+REASONS = (UNREAD, UNSTABLE, WAITING)
+"""Why the present version of a file is not kept, for people."""
 
 CAPTURED, UNCHANGED, ROOT_MISSING = "captured", "unchanged", "root_missing"
 
@@ -63,11 +66,7 @@ class CaptureReport:
 
     def reasons(self) -> list[str]:
         """Why something is not kept, for people."""
-        named = (
-            ("could not be read", self.unread),
-            ("kept changing", self.unstable),
-            ("may hold secrets and does not parse", self.waiting),
-        )
+        named = ((UNREAD, self.unread), (UNSTABLE, self.unstable), (WAITING, self.waiting))
         found = [f"{path} {words}: {why}" for words, files in named for path, why in sorted(files.items())]
         return [*self.warnings, *found[:MOST_REASONS]]
 

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.words import count_text
+from lifeboat_daemon.words import argument, count_text
 
 _STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
 
 
-@click.command(epilog=examples("lifeboat doctor"))
+@click.command(epilog=examples("lifeboat doctor", "lifeboat doctor --bundle report.zip"))
 @click.option("--trust-clock", is_flag=True, help="The clock is right, although it does not follow from before.")
+@click.option(
+    "--bundle",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write what somebody who helps needs to know, and nothing that is yours, to a new ZIP file.",
+)
 @session_command
-def doctor(session: Session, trust_clock: bool) -> int:
+def doctor(session: Session, trust_clock: bool, bundle: Path | None) -> int:
     """Examine the home, the key, every agent and its vault. Exit 1 when something is broken."""
     from lifeboat_daemon import clock_trust
     from lifeboat_daemon.doctor import examine
 
     if trust_clock:
         clock_trust.confirm(session.context)
+    if bundle is not None:
+        return _write_bundle(session, bundle)
     with session.output.progress("Examining"):
         found = list(examine(session.context))
     broken = sum(one.finding.level == "error" for one in found)
@@ -35,6 +44,25 @@ def doctor(session: Session, trust_clock: bool) -> int:
 
     session.output.document({"ok": not broken, "findings": [one.to_json() for one in found]}, text)
     return 1 if broken else 0
+
+
+def _write_bundle(session: Session, target: Path) -> int:
+    """Gather, write, and say what is in it: nobody has to send what they have not seen."""
+    from lifeboat_daemon import support_bundle
+
+    with session.output.progress("Gathering"):
+        parts = support_bundle.write(session.context, target)
+
+    def text() -> None:
+        session.output.line(f"{target} holds, and nothing else:")
+        for part in parts:
+            session.output.line(f"  {part.name:<14} {part.what}")
+        session.output.line("No content, no names of files or agents, no keys, no credentials.")
+        session.output.verbatim(f"Look before you send it: unzip -p {argument(str(target))}")
+
+    listed = [{"name": part.name, "what": part.what} for part in parts]
+    session.output.document({"path": str(target), "bytes": target.stat().st_size, "parts": listed}, text)
+    return 0
 
 
 def _sum_up(broken: int, checks: int) -> str:

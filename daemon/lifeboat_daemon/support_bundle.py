@@ -1,0 +1,283 @@
+"""What a person sends to somebody who helps: how everything stands, and nothing that is theirs.
+
+Every field is a number, a time, a version, or a word of this program. Nothing is copied from a message, a name or a
+path: agents are numbered, files are counted, reasons are told by their kind. So there is nothing to clean afterwards,
+and a text that says more than it should has no way in.
+"""
+
+from __future__ import annotations
+
+import locale
+import os
+import platform
+import re
+import sqlite3
+import stat
+import sys
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_alf import codec, layout
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import doctor
+from lifeboat_daemon.agent import Agent, everyone
+from lifeboat_daemon.capture import report as captures
+from lifeboat_daemon.config import DEFAULT, Value
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.exchange.new_file import new_file
+from lifeboat_daemon.home import FOLDERS, file_system_of
+from lifeboat_daemon.status import AgentStatus, status
+from lifeboat_endpoint.vault import Vault
+
+JsonObject = dict[str, Any]
+
+_DISTRIBUTION = "agent-lifeboat"
+_NOT_TOLD, _OTHER = "(set, not told)", "(other)"
+_LAYERS = ("raw", "artifacts", "memory", "history", "lifeboat")
+_OWN_WORDS = frozenset({"clock", "copies", "disk"})
+"""Checks whose results are made of this program's words and of figures alone."""
+_VARIABLES = ("LIFEBOAT_HOME", "LIFEBOAT_DEBUG", "LIFEBOAT_KEY_FILE", "LIFEBOAT_PASSPHRASE", "LIFEBOAT_PASSPHRASE_FILE")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of the bundle; `what` says for people what is in it."""
+
+    name: str
+    what: str
+    document: JsonObject
+
+
+def parts(context: Context) -> list[Part]:
+    """Everything that goes into a bundle. One that cannot be gathered says so instead; nothing is left out silently."""
+    gathered: tuple[tuple[str, str, Callable[[Context], JsonObject]], ...] = (
+        ("versions.json", "versions of Lifeboat, Python and libraries, and the system", _versions),
+        ("settings.json", "settings, without texts that you wrote", _settings),
+        ("findings.json", "what doctor finds, without names", _findings),
+        ("status.json", "how each agent stands, agents by number", _status),
+        ("sizes.json", "sizes and counts of vaults and caches", _sizes),
+        ("home.json", "how many files of which rights lie in the home", _home),
+    )
+    return [Part(name, what, _or_error(gather, context)) for name, what, gather in gathered]
+
+
+def write(context: Context, target: Path) -> list[Part]:
+    """Write a bundle that only its owner can read; what it holds. Raises FileExists, ExchangeError."""
+    with new_file(context.files, target) as stream:
+        found = parts(context)
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+            for part in found:
+                archive.writestr(part.name, codec.encode_pretty(part.document) + b"\n")
+    return found
+
+
+def _or_error(gather: Callable[[Context], JsonObject], context: Context) -> JsonObject:
+    try:
+        return gather(context)
+    except (LifeboatError, OSError, sqlite3.Error) as error:
+        return {"error": _error_word(error)}
+
+
+def _error_word(error: Exception) -> str:
+    """What went wrong, without the message: that may name a file."""
+    return error.code if isinstance(error, LifeboatError) else type(error).__name__
+
+
+# Versions and settings -------------------------------------------------------------------------------------------
+
+
+def _versions(context: Context) -> JsonObject:
+    return {
+        "lifeboat": version(_DISTRIBUTION),
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "sqlite": sqlite3.sqlite_version,
+        "libraries": dict(_libraries()),
+        "system": {"name": platform.system(), "release": platform.release(), "machine": platform.machine()},
+        "c_library": " ".join(platform.libc_ver()).strip(),
+        "file_names": sys.getfilesystemencoding(),
+        "text": locale.getpreferredencoding(False),
+        "variables_set": [name for name in _VARIABLES if context.environment.get(name)],
+        "bundle_made_at": context.now(),
+    }
+
+
+def _libraries() -> Iterator[tuple[str, str | None]]:
+    for line in requires(_DISTRIBUTION) or ():
+        name = re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0]
+        try:
+            yield name, version(name)
+        except PackageNotFoundError:
+            yield name, None
+
+
+def _settings(context: Context) -> JsonObject:
+    config = context.config()
+    own = {
+        _number(at): [_setting(value) for value in config.all(agent.settings) if value.name in agent.settings]
+        for at, agent in enumerate(everyone(context), start=1)
+    }
+    return {
+        "file_understood": config.problem is None,
+        "for_all": [_setting(value) for value in config.all()],
+        "for_one_agent": {name: values for name, values in own.items() if values},
+    }
+
+
+def _setting(value: Value) -> JsonObject:
+    """A figure or a switch is told; a text that somebody wrote may be a path or a command."""
+    told = value.source == DEFAULT or isinstance(value.value, bool | int | float)
+    return {"name": value.name, "source": value.source, "value": value.value if told else _NOT_TOLD}
+
+
+# Findings and status ---------------------------------------------------------------------------------------------
+
+
+def _findings(context: Context) -> JsonObject:
+    numbers = {agent.name: _number(at) for at, agent in enumerate(everyone(context), start=1)}
+    return {"findings": [_finding(one, numbers) for one in doctor.examine(context)]}
+
+
+def _finding(one: doctor.Checked, numbers: dict[str, str]) -> JsonObject:
+    found: JsonObject = {"check": one.check, "title": one.title, "level": str(one.finding.level)}
+    found["agent"] = numbers.get(one.finding.subject)
+    # A check that could not be made has its title as its subject, and says what the system said.
+    own = one.check in _OWN_WORDS and one.finding.subject != one.title
+    return found | ({"result": one.finding.result} if own else {})
+
+
+def _status(context: Context) -> JsonObject:
+    found = status(context)
+    return {
+        "state": found.state,
+        "problems": len(found.problems),
+        "clock_trusted": found.clock_trusted,
+        "key": {"state": str(found.key.state), "store": None if found.key.store is None else str(found.key.store)},
+        "agents": {_number(at): _agent_status(context, one) for at, one in enumerate(found.agents, start=1)},
+    }
+
+
+def _agent_status(context: Context, one: AgentStatus) -> JsonObject:
+    return {
+        "runtime": _runtime(context, one.runtime),
+        "state": one.state,
+        "sequence": one.sequence,
+        "last_captured_at": one.last_captured_at,
+        "last_verified_at": one.last_verified_at,
+        "pending": one.pending,
+        "held": one.held is not None,
+        "missing": one.missing,
+        "no_room": one.no_room is not None,
+        "last_capture_failed": one.failed is not None,
+        "damaged": one.damaged is not None,
+        "reasons": dict(sorted(Counter(_kind(reason) for reason in one.reasons).items())),
+    }
+
+
+def _runtime(context: Context, name: str) -> str:
+    """A runtime that this program knows; another name was written by hand."""
+    return name if any(adapter.runtime == name for adapter in context.adapters()) else _OTHER
+
+
+def _kind(reason: str) -> str:
+    """Of a reason only what this program says of a file, never of which."""
+    return next((words for words in captures.REASONS if f" {words}: " in reason), _OTHER)
+
+
+# Sizes and the home ----------------------------------------------------------------------------------------------
+
+
+def _sizes(context: Context) -> JsonObject:
+    return {
+        "free_on_disk": context.files.free_space(context.home.folder),
+        "agents": {_number(at): _sizes_of(context, agent) for at, agent in enumerate(everyone(context), start=1)},
+    }
+
+
+def _sizes_of(context: Context, agent: Agent) -> JsonObject:
+    cache = context.home.state_file(agent.id)
+    found: JsonObject = {
+        "runtime": _runtime(context, agent.runtime),
+        "watched": agent.watched,
+        "paused": agent.paused,
+        "cache_bytes": cache.stat().st_size if cache.exists() else 0,
+        **_around(context, agent),
+    }
+    try:
+        with context.vault(agent.id) as vault:
+            return found | _counts(vault)
+    except (LifeboatError, OSError, sqlite3.Error) as error:
+        return found | {"error": _error_word(error)}
+
+
+def _around(context: Context, agent: Agent) -> JsonObject:
+    try:
+        around = context.installation(agent)
+    except (AdapterError, OSError) as error:
+        return {"layout": None, "runtime_error": _error_word(error)}
+    return {"layout": around.layout, "own_home": around.state_dir is not None, "program": around.program is not None}
+
+
+def _counts(vault: Vault) -> JsonObject:
+    found: JsonObject = {"vault_bytes": vault.size(), "sequences": len(vault.sequences())}
+    if not found["sequences"]:
+        return found
+    state = vault.state()
+    kinds: Counter[str] = Counter()
+    size = 0
+    for entry in state.entries():
+        top, slash, _ = entry.path.partition("/")
+        kinds["documents" if not slash else top if top in _LAYERS else _OTHER] += 1
+        size += entry.size
+    return found | {
+        "entries": dict(sorted(kinds.items())),
+        "entry_bytes": size,
+        "records": sum(1 for _ in state.records()),
+        "credentials": _credentials(vault),
+    }
+
+
+def _credentials(vault: Vault) -> int:
+    state = vault.state()
+    if state.entry(layout.CREDENTIALS) is None:
+        return 0
+    return len(codec.decode(state.body(layout.CREDENTIALS)).get("credentials", []))
+
+
+def _home(context: Context) -> JsonObject:
+    counted: Counter[tuple[str, str, str]] = Counter()
+    for place, path in _below(context.home.folder):
+        found = path.lstat()
+        counted[place, stat.filemode(found.st_mode), _owner(found)] += 1
+    return {
+        "file_system": file_system_of(context.home.folder),
+        "chosen_by_variable": bool(context.environment.get("LIFEBOAT_HOME")),
+        "files": [
+            {"folder": place, "rights": rights, "owner": owner, "count": count}
+            for (place, rights, owner), count in sorted(counted.items())
+        ],
+    }
+
+
+def _below(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Every path with the folder of the home that it lies in; no name that is not this program's own."""
+    yield ".", folder
+    for parent, folders, names in os.walk(folder):
+        top = Path(parent).relative_to(folder).parts[:1]
+        place = top[0] if top and top[0] in FOLDERS else "." if not top else _OTHER
+        for name in (*folders, *names):
+            yield place, Path(parent) / name
+
+
+def _owner(found: os.stat_result) -> str:
+    return "this user" if os.name != "posix" or found.st_uid == os.geteuid() else "another user"
+
+
+def _number(at: int) -> str:
+    return f"agent-{at}"

@@ -1,0 +1,103 @@
+"""`lifeboat doctor --bundle`: enough to help with, and nothing that is somebody's own."""
+
+from __future__ import annotations
+
+import json
+import stat
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_client import run
+from openclaw_workspaces import StateFolder, make_state_dir
+
+from lifeboat_daemon.settings import SETTINGS
+
+NAME = "Juniper-of-Mira"
+NOTE = "memory/divorce-of-mira.md"
+
+
+@pytest.fixture
+def openclaw(isolated_home: Path) -> StateFolder:
+    made = make_state_dir(isolated_home / ".openclaw")
+    (made.workspace / NOTE).write_text("# Private\n\nNobody's business.\n")
+    run("agents", "add", made.workspace, "--name", NAME)
+    run("config", "set", "cadence", "10m")
+    return made
+
+
+def bundle(folder: Path, name: str = "report.zip") -> dict[str, Any]:
+    path = folder / name
+    run("doctor", "--bundle", path)
+    with zipfile.ZipFile(path) as archive:
+        return {each: json.loads(archive.read(each)) for each in archive.namelist()}
+
+
+def test_it_tells_versions_settings_findings_status_and_sizes(openclaw: StateFolder, tmp_path: Path) -> None:
+    found = bundle(tmp_path)
+    assert found["versions.json"]["libraries"]["pynacl"]
+    cadence = next(each for each in found["settings.json"]["for_all"] if each["name"] == "cadence")
+    assert cadence == {"name": "cadence", "source": "config.toml", "value": 600}
+    assert {"vaults", "agents", "key"} <= {each["check"] for each in found["findings.json"]["findings"]}
+    assert found["status.json"]["agents"]["agent-1"]["sequence"] == 0
+    sizes = found["sizes.json"]["agents"]["agent-1"]
+    assert sizes["records"] > 10 and sizes["credentials"] > 0 and sizes["vault_bytes"] > 0
+    assert {each["folder"] for each in found["home.json"]["files"]} >= {".", "vault", "keys"}
+
+
+def test_reasons_are_told_by_their_kind(openclaw: StateFolder, tmp_path: Path) -> None:
+    openclaw.config.write_text("{ half a configuration of Mira: '")
+    run("sync")
+    status = bundle(tmp_path)["status.json"]
+    assert status["agents"]["agent-1"]["reasons"]["may hold secrets and does not parse"] == 1
+
+
+def test_nothing_in_it_is_a_name_a_path_or_an_id(openclaw: StateFolder, tmp_path: Path, isolated_home: Path) -> None:
+    openclaw.config.write_text("{ half a configuration of Mira: '")
+    (openclaw.workspace / NOTE).write_bytes(b"x" * 100)
+    run("sync")
+    agent = run("agents", "list")["agents"][0]
+    key = run("status")["key"]["id"]
+    text = json.dumps(bundle(tmp_path))
+    private = ("Mira", "mira", "Juniper", "divorce", str(isolated_home), isolated_home.name, str(tmp_path), ".md")
+    for word in (*private, agent["id"], key, "openclaw.json", "workspace"):
+        assert word not in text, word
+
+
+def test_texts_that_somebody_wrote_are_not_told(openclaw: StateFolder, tmp_path: Path) -> None:
+    run("config", "set", "memory.granularity", "monthly")
+    settings = {each["name"]: each for each in bundle(tmp_path)["settings.json"]["for_all"]}
+    assert settings["memory.granularity"]["value"] == "(set, not told)"
+    assert settings.keys() == SETTINGS.keys()
+
+
+def test_a_bundle_says_what_it_holds_and_is_for_its_owner_alone(openclaw: StateFolder, tmp_path: Path) -> None:
+    path = tmp_path / "report.zip"
+    said = run("doctor", "--bundle", path)
+    assert said["path"] == str(path) and said["bytes"] == path.stat().st_size
+    with zipfile.ZipFile(path) as archive:
+        assert [each["name"] for each in said["parts"]] == archive.namelist()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_file_that_is_there_is_not_replaced(openclaw: StateFolder, tmp_path: Path) -> None:
+    path = tmp_path / "report.zip"
+    path.write_text("mine")
+    assert run("doctor", "--bundle", path, expect=3)["error"]["code"] == "file_exists"
+    assert path.read_text() == "mine" and list(tmp_path.glob(".*")) == []
+
+
+def test_a_damaged_home_has_a_bundle_too(openclaw: StateFolder, tmp_path: Path, isolated_home: Path) -> None:
+    """Whoever needs help most has the least in order."""
+    (isolated_home / "lifeboat" / "config.toml").write_text("cadence = 'secret of Mira")
+    for path in (isolated_home / "lifeboat" / "vault").rglob("*.db"):
+        path.write_bytes(b"damaged" * 100)
+    found = bundle(tmp_path)
+    assert found["settings.json"]["file_understood"] is False
+    assert found["sizes.json"]["agents"]["agent-1"]["error"]
+    assert "Mira" not in json.dumps(found)
+
+
+def test_a_home_without_agents_has_a_bundle(tmp_path: Path) -> None:
+    assert bundle(tmp_path)["status.json"]["agents"] == {}
