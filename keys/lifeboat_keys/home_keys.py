@@ -13,6 +13,7 @@ and `open` works while the key is away.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from dataclasses import dataclass, replace
@@ -30,7 +31,7 @@ from lifeboat_keys.agent_pair import AgentPair
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.devices import Devices, host_name
 from lifeboat_keys.documents import DEVICE_KEY, FINGERPRINT_KEY, USER_KEY, USER_PUBLIC
-from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, NoAgentKey, NoKey, OtherKey
+from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, NoAgentKey, NoKey, OtherKey, SwappedAgent
 from lifeboat_keys.former import FormerKey
 from lifeboat_keys.rotation import Before, Reason, RotatingFiles, Settling
 from lifeboat_keys.stores.kinds import StoreKind
@@ -227,10 +228,26 @@ class HomeKeys:
 
         Raises NoKey, NoAgentKey, UnsealError.
         """
-        encryption = credential.get("encryption")
-        recipient = encryption.get("recipient") if isinstance(encryption, dict) else None
-        secret = self.agent_secret(str(credential.get("agent_id")), str(recipient) if recipient else None)
+        sealing.check_form(credential)
+        agent_id, recipient = str(credential.get("agent_id")), credential["encryption"].get("recipient")
+        try:
+            secret = self.agent_secret(agent_id, str(recipient) if recipient else None)
+        except NoAgentKey:
+            owner = self._owner(str(recipient))
+            if owner is None:
+                raise
+            name = credential.get("label") or credential.get("id")
+            raise SwappedAgent(f"the credential {name} of the agent {agent_id} was sealed for {owner}") from None
         return sealing.unseal(credential, secret)
+
+    def _owner(self, pair: str) -> str | None:
+        """The agent of this home that a pair belongs to."""
+        for name in self._store.names("agents"):
+            agent_id = Path(name).stem
+            with contextlib.suppress(KeysError, SignatureError):
+                if pair in {one.id for one in self._pairs(agent_id)}:
+                    return agent_id
+        return None
 
     def fingerprint(self, value: bytes) -> str:
         """64 hexadecimal digits that are equal for equal values and mean nothing on another machine."""
@@ -290,8 +307,8 @@ class HomeKeys:
                 raise OtherKey(f"the key {old.key_id} was replaced by {self.public.key_id} meanwhile")
             if self.settling() is not None:
                 raise KeysError("the last rotation has not come to its end", fix="lifeboat status")
-            files = self._store.names(rotation.AGENTS)
-            pairs = {name: self._pairs(name) for name in (Path(file).stem for file in files)}
+            agents = (Path(name) for name in self._store.names(rotation.AGENTS))
+            pairs = {file.stem: self._pairs(file.stem) for file in agents if file.suffix == ".json"}
             before = Before(old, self.former, self.device.secret, pairs)
             journal = rotation.prepare(before, new, times.to_text(self._clock.now()), reason)
             reached(Step.ROTATE_KEY_KEPT)

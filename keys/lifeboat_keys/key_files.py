@@ -49,16 +49,10 @@ class KeyFiles:
     def read(self, name: str) -> JsonObject | None:
         """A document, None when there is none. Raises KeyUnsafe, KeyDamaged."""
         path = self.folder / name
-        try:
-            descriptor = self._files.open_regular(path)
-        except FileNotFoundError:
+        data = read_private(self._files, path)
+        if data is None:
             return None
-        except OSError as error:
-            raise _unreadable(path, error) from None
-        with os.fdopen(descriptor, "rb") as stream:
-            _refuse_open_to_others(path, os.fstat(descriptor))
-            self._check_folder(path.parent)
-            data = stream.read()
+        self._check_folder(path.parent)
         return _document(path, data)
 
     def write_once(self, name: str, document: JsonObject) -> None:
@@ -88,15 +82,15 @@ class KeyFiles:
         except OSError as error:
             raise KeysError(f"{path} could not be removed: {error.strerror or error}") from None
 
-    def names(self, folder: str) -> list[str]:
-        """The documents in a folder below this one, as `read` takes them."""
+    def names(self, folder: str = "") -> list[str]:
+        """The files in this folder, or in one below it, as `read` takes them; in order."""
         try:
             found = self._files.scan(self.folder / folder)
         except FileNotFoundError:
             return []
         except OSError as error:
             raise _unreadable(self.folder / folder, error) from None
-        return sorted(f"{folder}/{one.name}" for one in found if one.name.endswith(".json"))
+        return sorted(f"{folder}/{one.name}" if folder else one.name for one in found)
 
     def has(self, name: str) -> bool:
         """Whether there is a document of this name, readable or not."""
@@ -121,6 +115,19 @@ class KeyFiles:
         if not stat.S_ISDIR(status.st_mode):
             raise KeyUnsafe(f"{folder} is not a folder itself, it leads elsewhere")
         _refuse_open_to_others(folder, status)
+
+
+def read_private(files: FileOperations, path: Path) -> bytes | None:
+    """The bytes of a file that only its owner can use, None when there is none. Raises KeyUnsafe, KeysError."""
+    try:
+        descriptor = files.open_regular(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    with os.fdopen(descriptor, "rb") as stream:
+        _refuse_open_to_others(path, os.fstat(descriptor))
+        return stream.read()
 
 
 def _refuse_open_to_others(path: Path, status: os.stat_result) -> None:
