@@ -28,7 +28,14 @@ import nacl.secret
 from lifeboat_alf import codec
 from lifeboat_keys.agent_pair import pair_id
 from lifeboat_keys.encodings import from_base64, to_base64
-from lifeboat_keys.errors import PayloadChanged, UnknownSealing, WrongAgentKey, WrongBinding
+from lifeboat_keys.errors import (
+    AlgorithmRefused,
+    PayloadChanged,
+    PayloadTruncated,
+    UnknownSealing,
+    WrongAgentKey,
+    WrongBinding,
+)
 
 JsonObject = dict[str, Any]
 
@@ -38,6 +45,11 @@ PADDING = "iso7816-4/256"
 PADDING_BYTES = 256
 _KEY_BYTES = nacl.secret.Aead.KEY_SIZE
 _NONCE_BYTES = nacl.secret.Aead.NONCE_SIZE
+_TAG_BYTES = nacl.secret.Aead.MACBYTES
+_DIGEST_BYTES = hashlib.sha256().digest_size
+_WRAPPED_BYTES = nacl.bindings.crypto_box_SEALBYTES + _KEY_BYTES + _DIGEST_BYTES
+_OWN_FIELDS = ("wrapped_key", "recipient", "padding")
+"""Fields of the header that only this program writes."""
 _CONTEXT = b"lifeboat credential 1\n"
 
 
@@ -72,8 +84,9 @@ def seal(
 def unseal(credential: JsonObject, agent_secret: bytes) -> bytes:
     """The payload of a credential record.
 
-    Raises WrongAgentKey (sealed to another pair), WrongBinding (id, agent, service, type or key id are not those it
-    was sealed with), PayloadChanged (changed or cut short), UnknownSealing (not a form of this program).
+    Raises UnknownSealing (another program's, or AlgorithmRefused: ours with another algorithm in its header),
+    WrongAgentKey (sealed to another pair), WrongBinding (id, agent, service, type or key id are not those it was
+    sealed with), PayloadChanged (or PayloadTruncated, where the lengths show it).
     """
     ciphertext, nonce, wrapped = _sealed_parts(credential)
     private = nacl.public.PrivateKey(agent_secret)
@@ -90,22 +103,52 @@ def unseal(credential: JsonObject, agent_secret: bytes) -> bytes:
         raise PayloadChanged(f"the ciphertext of the credential {_name(credential)} was changed") from None
 
 
-def _sealed_parts(credential: JsonObject) -> tuple[bytes, bytes, bytes]:
+def check_form(credential: JsonObject) -> None:
+    """Whether a record is sealed in the form of this program, without any key.
+
+    Raises UnknownSealing: nothing was sealed, or another program did it, as the argon2id header of ALF §3.4.2 says;
+    AlgorithmRefused: this program did it, and its header was changed since to name something weaker or unknown.
+    """
     encryption = credential.get("encryption")
-    if not isinstance(encryption, dict) or _form(encryption) != (ALGORITHM, KDF, PADDING):
-        raise UnknownSealing(f"the credential {_name(credential)} is sealed in a form that is not known here")
+    if not isinstance(encryption, dict) or not any(name in encryption for name in _OWN_FIELDS):
+        raise UnknownSealing(f"the credential {_name(credential)} was not sealed by this program")
+    for name, value in (("algorithm", ALGORITHM), ("kdf", KDF), ("padding", PADDING)):
+        if encryption.get(name) != value:
+            raise AlgorithmRefused(
+                f"the credential {_name(credential)} names {_shown(encryption.get(name))} as its {name}; "
+                f"only {value} is used here"
+            )
+
+
+def _sealed_parts(credential: JsonObject) -> tuple[bytes, bytes, bytes]:
+    check_form(credential)
+    encryption = credential["encryption"]
+    ciphertext = _bytes_of(credential, "encrypted_payload", credential.get("encrypted_payload"))
+    nonce = _bytes_of(credential, "nonce", encryption.get("nonce"))
+    wrapped = _bytes_of(credential, "wrapped key", encryption.get("wrapped_key"))
+    is_whole = len(ciphertext) > _TAG_BYTES and (len(ciphertext) - _TAG_BYTES) % PADDING_BYTES == 0
+    for name, whole in (
+        ("payload", is_whole),
+        ("nonce", len(nonce) == _NONCE_BYTES),
+        ("wrapped key", len(wrapped) == _WRAPPED_BYTES),
+    ):
+        if not whole:
+            raise PayloadTruncated(f"the {name} of the credential {_name(credential)} is not whole")
+    return ciphertext, nonce, wrapped
+
+
+def _bytes_of(credential: JsonObject, name: str, text: Any) -> bytes:
+    if not text or (isinstance(text, str) and len(text) % 4):
+        raise PayloadTruncated(f"the {name} of the credential {_name(credential)} is not whole")
     try:
-        return (
-            from_base64(credential.get("encrypted_payload")),
-            from_base64(encryption.get("nonce"), _NONCE_BYTES),
-            from_base64(encryption.get("wrapped_key")),
-        )
+        return from_base64(text)
     except ValueError as error:
-        raise PayloadChanged(f"the credential {_name(credential)} is damaged: {error}") from None
+        raise PayloadChanged(f"the {name} of the credential {_name(credential)} is damaged: {error}") from None
 
 
-def _form(encryption: JsonObject) -> tuple[Any, Any, Any]:
-    return encryption.get("algorithm"), encryption.get("kdf"), encryption.get("padding")
+def _shown(value: Any) -> str:
+    """What a header says, which anybody may have written."""
+    return repr(value) if isinstance(value, str) and len(value) <= 40 else "something else"
 
 
 def _open_wrapped(credential: JsonObject, wrapped: bytes, private: nacl.public.PrivateKey) -> tuple[bytes, bytes]:
@@ -113,8 +156,6 @@ def _open_wrapped(credential: JsonObject, wrapped: bytes, private: nacl.public.P
         opened = nacl.public.SealedBox(private).decrypt(wrapped)
     except (nacl.exceptions.CryptoError, ValueError, nacl.exceptions.TypeError):
         raise PayloadChanged(f"the wrapped key of the credential {_name(credential)} was changed") from None
-    if len(opened) != _KEY_BYTES + hashlib.sha256().digest_size:
-        raise PayloadChanged(f"the wrapped key of the credential {_name(credential)} was replaced")
     return opened[:_KEY_BYTES], opened[_KEY_BYTES:]
 
 

@@ -16,7 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_keys import sealing
-from lifeboat_keys.errors import PayloadChanged, UnknownSealing, UnsealError, WrongAgentKey, WrongBinding
+from lifeboat_keys.errors import (
+    AlgorithmRefused,
+    PayloadChanged,
+    PayloadTruncated,
+    UnknownSealing,
+    UnsealError,
+    WrongAgentKey,
+    WrongBinding,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIR = nacl.public.PrivateKey(b"p" * 32)
@@ -49,9 +57,33 @@ def _with_encryption(record: dict[str, Any], **fields: object) -> dict[str, Any]
     return {**record, "encryption": {**record["encryption"], **fields}}
 
 
-@given(st.binary(max_size=2000))
-def test_what_was_sealed_opens_again(payload: bytes) -> None:
-    assert sealing.unseal(_sealed(payload), SECRET) == payload
+TYPES = [
+    "api_key",
+    "oauth_token",
+    "webhook_secret",
+    "session_token",
+    "ssh_key",
+    "certificate",
+    "custom",
+    "a type of tomorrow",
+]
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
+
+
+@given(payload=st.binary(max_size=2000), fields=st.tuples(TEXTS, TEXTS, TEXTS), kind=st.sampled_from(TYPES) | TEXTS)
+def test_what_was_sealed_opens_again(payload: bytes, fields: tuple[str, str, str], kind: str) -> None:
+    agent, credential, service = fields
+    record = {"id": credential, "agent_id": agent, "service": service, "credential_type": kind}
+    sealed = sealing.seal(
+        payload,
+        agent_public=PUBLIC,
+        agent_id=agent,
+        credential_id=credential,
+        service=service,
+        credential_type=kind,
+        key_id="0" * 32,
+    )
+    assert sealing.unseal({**record, **sealed}, SECRET) == payload
 
 
 def test_a_sealed_record_validates_against_the_published_schema() -> None:
@@ -126,27 +158,112 @@ def test_any_flipped_byte_of_what_is_sealed_is_refused(draw: st.DataObject) -> N
         sealing.unseal(record, SECRET)
 
 
-def test_a_ciphertext_cut_short_is_refused() -> None:
+FIRST_RELEASE = {
+    "id": CREDENTIAL,
+    "agent_id": AGENT,
+    "service": "openai",
+    "credential_type": "api_key",
+    "encrypted_payload": (
+        "LsQRwY16cOZcwiLHz6YrIWe5bf5trRSTzW75qnNFcg78k0ItYHWo3i4Fv7YWQHMtDZQ708RjmuJYBGgtGhnsxk0d"
+        "JkKj06FUxpqK5wPAFhcMehqN0nM7nTdHZdEczJN8Yt0ybNvLZ4NzBTVH2kMNd/yBm8SMAzsA8x7qazULT4vIUQB2"
+        "dwxmTrtCNUM3d3ywMYsGg6Jn6aspZ9r1yLisIA5XfcN5AnbtdiHhFfdGrLc0OKInKZMc+Pnmnx76i8I7mVcXhMA4"
+        "ISPnnGJuWgoDYF/7xLzncUjFABu6oLaDEEe3MKdeXgD8a9TVYQEOd8sqpco406WGk7/LBAN99/gC/+knNRnRgTFb"
+        "/EoUELCNYoU="
+    ),
+    "encryption": {
+        "algorithm": "xchacha20-poly1305",
+        "kdf": "x25519-sealed-box",
+        "nonce": "Qe9qIGYla8ibvwVvLsXLnoArpUYXJEkF",
+        "padding": "iso7816-4/256",
+        "key_id": "0123456789abcdef0123456789abcdef",
+        "recipient": "f70d1ffae9f0c06c",
+        "wrapped_key": (
+            "MeHlihAe4oUSadvDAYkDs4ubt5kM4ce5dI2/1RUXgTKFygp1pZ4nV1EOX9iw69ZwaR4RjySOf7huvmBy"
+            "8Siin51Fbh0yH6KoDsQzV9KGGnQsN2G7h7tNCfW0G0+2HaBL6ls3colzx7NQ3c1GejYy9w=="
+        ),
+    },
+}
+
+
+def test_what_the_first_release_sealed_opens_for_ever() -> None:
+    assert sealing.unseal(FIRST_RELEASE, SECRET) == b"sk-example-not-a-real-key"
+
+
+@pytest.mark.parametrize("kept", [0, 1, 16, 255, 271])
+def test_a_ciphertext_cut_short_is_told_from_a_changed_one(kept: int) -> None:
     record = _sealed()
-    short = base64.b64encode(base64.b64decode(record["encrypted_payload"])[:8]).decode()
-    with pytest.raises(PayloadChanged):
+    short = base64.b64encode(base64.b64decode(record["encrypted_payload"])[:kept]).decode()
+    with pytest.raises(PayloadTruncated):
         sealing.unseal({**record, "encrypted_payload": short}, SECRET)
 
 
-def test_a_wrapped_key_cut_short_or_replaced_is_refused() -> None:
+@pytest.mark.parametrize("name", ["nonce", "wrapped_key"])
+@pytest.mark.parametrize("kept", [0, 1, 23])
+def test_a_header_cut_short_is_told_from_a_changed_one(name: str, kept: int) -> None:
+    record = _sealed()
+    short = base64.b64encode(base64.b64decode(record["encryption"][name])[:kept]).decode()
+    with pytest.raises(PayloadTruncated):
+        sealing.unseal(_with_encryption(record, **{name: short}), SECRET)
+
+
+def test_text_of_base64_that_breaks_off_is_cut_short() -> None:
+    record = _sealed()
+    with pytest.raises(PayloadTruncated):
+        sealing.unseal({**record, "encrypted_payload": record["encrypted_payload"][:-3]}, SECRET)
+
+
+@pytest.mark.parametrize("name", ["encrypted_payload", "nonce", "wrapped_key"])
+def test_a_flipped_bit_is_a_change(name: str) -> None:
+    record = _sealed()
+    holder = record if name == "encrypted_payload" else record["encryption"]
+    data = bytearray(base64.b64decode(holder[name]))
+    data[7] ^= 1
+    holder[name] = base64.b64encode(data).decode()
+    with pytest.raises(PayloadChanged) as changed:
+        sealing.unseal(record, SECRET)
+    assert type(changed.value) is PayloadChanged
+
+
+def test_a_wrapped_key_that_somebody_else_made_is_refused() -> None:
     box = nacl.public.SealedBox(PAIR.public_key)
-    for wrapped in (b"", b"x" * 47, box.encrypt(b"k" * 32)):
+    for wrapped, error in ((b"x" * 112, PayloadChanged), (box.encrypt(b"k" * 32), PayloadTruncated)):
         record = _with_encryption(_sealed(), wrapped_key=base64.b64encode(wrapped).decode())
-        with pytest.raises(PayloadChanged):
+        with pytest.raises(error):
             sealing.unseal(record, SECRET)
 
 
-def test_a_foreign_sealing_is_named_as_such() -> None:
-    foreign = {"id": CREDENTIAL, "encrypted_payload": "AAAA", "encryption": {"algorithm": "aes-256-gcm", "nonce": "AA"}}
-    with pytest.raises(UnknownSealing):
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("algorithm", "aes-128-ecb"),
+        ("algorithm", "none"),
+        ("algorithm", None),
+        ("algorithm", {"x": 1}),
+        ("kdf", "argon2id"),
+        ("kdf", "pbkdf2"),
+        ("padding", "none"),
+        ("padding", "iso7816-4/1"),
+    ],
+)
+def test_a_downgraded_or_unknown_algorithm_is_refused_by_name(name: str, value: object) -> None:
+    with pytest.raises(AlgorithmRefused, match=name):
+        sealing.unseal(_with_encryption(_sealed(), **{name: value}), SECRET)
+
+
+ARGON2ID = {
+    "algorithm": "xchacha20-poly1305",
+    "kdf": "argon2id",
+    "kdf_params": {"memory_cost": 4_000_000_000, "time_cost": 3_000_000, "parallelism": 4},
+    "nonce": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+}
+"""As in the example of ALF §3.4.2, with parameters that would keep a machine busy for years."""
+
+
+@pytest.mark.parametrize("encryption", [ARGON2ID, {"algorithm": "aes-256-gcm", "nonce": "AA"}, {}, None, 5])
+def test_what_another_program_sealed_is_named_as_such_without_any_work(encryption: object) -> None:
+    foreign = {"id": CREDENTIAL, "encrypted_payload": "AAAA", "encryption": encryption}
+    with pytest.raises(UnknownSealing, match="not sealed by this program"):
         sealing.unseal(foreign, SECRET)
-    with pytest.raises(UnknownSealing):
-        sealing.unseal({"id": CREDENTIAL}, SECRET)
 
 
 def test_no_module_uses_the_box_that_is_another_cipher() -> None:
