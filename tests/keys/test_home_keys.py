@@ -23,6 +23,7 @@ from lifeboat_keys.errors import (
     NoAgentKey,
     NoKey,
     OtherKey,
+    SwappedAgent,
     UnknownSealing,
     WrongBinding,
 )
@@ -350,7 +351,7 @@ def test_a_credential_of_an_unknown_form_is_named_as_such(keys: HomeKeys) -> Non
 def test_a_credential_moved_to_another_agent_does_not_open(keys: HomeKeys) -> None:
     record = _seal(keys)
     keys.agent_public(OTHER_AGENT)
-    with pytest.raises(NoAgentKey):
+    with pytest.raises(SwappedAgent, match=AGENT):
         keys.open({**record, "agent_id": OTHER_AGENT})
     with pytest.raises(WrongBinding):
         keys.open({**record, "service": "github"})
