@@ -32,7 +32,10 @@ LifeboatError
     |   +-- MisleadingName      the name says that the file is encrypted, or that it is not
     |   +-- NothingToExport     nothing changed since the sequence that a delta would start from
     +-- RecordError
-        +-- UnknownRecord       no record has this id
+    |   +-- UnknownRecord       no record has this id
+    +-- WordsError
+        +-- NobodyToAsk         words would be shown or asked for, and there is no terminal
+        +-- WordsNotProven      the words that were asked for were not given
 """
 
 from __future__ import annotations
@@ -257,3 +260,20 @@ class NothingToExport(ExchangeError):
 
     code = "nothing_to_export"
     title = "There is nothing to write"
+
+
+class WordsError(DaemonError):
+    code = "words"
+    title = "The words of the key were not shown or proven"
+    fix = "lifeboat keys prove"
+
+
+class NobodyToAsk(WordsError):
+    code = "nobody_to_ask"
+    title = "There is nobody at a terminal"
+    exit_status = 3
+
+
+class WordsNotProven(WordsError):
+    code = "words_not_proven"
+    title = "The words were not proven"

@@ -90,6 +90,11 @@ def read(text: str) -> UserKey:
     return key
 
 
+def key_in(text: str) -> UserKey:
+    """The key of a text that is a kit, or just the 24 words. Raises NotAKit, BadWords."""
+    return read(text) if TITLE in text else UserKey.from_words(text)
+
+
 def qr_lines(key_words: Sequence[str]) -> list[str]:
     """The words as a QR code, two rows of modules a line: ink is dark, paper is light, with the quiet zone."""
     modules = qr_modules(key_words)

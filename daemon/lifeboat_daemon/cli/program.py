@@ -20,6 +20,7 @@ _HERE = "lifeboat_daemon.cli"
 COMMANDS = {
     "demo": f"{_HERE}.demo:demo",
     "agents": f"{_HERE}.agents:agents",
+    "keys": f"{_HERE}.keys:keys",
     "status": f"{_HERE}.status:status",
     "sync": f"{_HERE}.sync:sync",
     "timeline": f"{_HERE}.history:timeline",

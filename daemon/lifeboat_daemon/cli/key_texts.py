@@ -1,0 +1,58 @@
+"""What people are told about their key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.words import NO_BREAK, time_text
+from lifeboat_keys.stores.kinds import StoreKind
+
+PLACES = {
+    StoreKind.KEYRING: "the keyring of this desktop",
+    StoreKind.PASSPHRASE: "a file wrapped with a passphrase",
+    StoreKind.COMMAND: "what the setting key_command runs",
+    StoreKind.KEY_FILE: "the file that LIFEBOAT_KEY_FILE names",
+    StoreKind.FILE: "a file of this home that only its mode protects",
+}
+NEVER_PROVEN = "Its 24 words were never written down and proven: lifeboat keys init"
+
+
+def print_status(output: Output, document: dict[str, Any]) -> None:
+    """What `user_keys.describe` found."""
+    if document["key_id"] is None:
+        output.line("There is no key yet: lifeboat keys init")
+        return
+    output.line(f"Key {document['key_id']}: {document['state']}", style="bold")
+    output.line(f"It lies in {PLACES[StoreKind(document['store'])]}.")
+    if document["note"]:
+        output.line(document["note"])
+    proven_at = document["proven_at"]
+    output.line(f"Its words were last proven on {time_text(proven_at)}." if proven_at else NEVER_PROVEN)
+    _table(output, ("former key", "replaced", "others may hold it"), [_former(one) for one in document["former"]])
+    _table(
+        output, ("machine", "id", "first seen", "last seen", "standing"), [_machine(m) for m in document["machines"]]
+    )
+    _table(output, ("agent", "its key"), [(one["name"], one["pair"] or "none yet") for one in document["agents"]])
+
+
+def _table(output: Output, columns: tuple[str, ...], rows: list[tuple[object, ...]]) -> None:
+    if rows:
+        output.line()
+        output.table(columns, rows)
+
+
+def _former(one: dict[str, Any]) -> tuple[object, ...]:
+    return one["key_id"], _moment(one["replaced_at"]), "yes" if one["compromised"] else "no"
+
+
+def _machine(one: dict[str, Any]) -> tuple[object, ...]:
+    if one["revoked_at"] is not None:
+        standing = f"lost since {_moment(one['revoked_at'])}"
+    else:
+        standing = "this one" if one["here"] else ""
+    return one["name"], one["id"], _moment(one["first_seen"]), _moment(one["last_seen"]), standing
+
+
+def _moment(timestamp: str) -> str:
+    return time_text(timestamp).replace(" ", NO_BREAK)

@@ -1,0 +1,337 @@
+"""`lifeboat keys`: the key that opens the credentials, and the 24 words that are this key.
+
+No option takes a word or a passphrase as its value, and no result holds one: they come from a terminal, a file, or the
+environment.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lifeboat_daemon import user_keys
+from lifeboat_daemon.cli import key_texts, passphrases, word_screen
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.lazy import LazyGroup
+from lifeboat_daemon.cli.session import Session, session_command
+from lifeboat_daemon.errors import FileExists, NobodyToAsk, WordsNotProven
+from lifeboat_daemon.settings import parse_duration
+from lifeboat_daemon.words import argument, time_text
+from lifeboat_keys import kit
+from lifeboat_keys.errors import KeyExists
+from lifeboat_keys.home_keys import HomeKeys, KeyState, KeyStatus
+from lifeboat_keys.stores.kinds import StoreKind
+from lifeboat_keys.user_key import UserKey
+
+DASH = Path("-")
+IN_FILE = click.Path(exists=True, dir_okay=False, path_type=Path, allow_dash=True)
+OUT_FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
+ELSEWHERE: dict[str, str] = {}
+"""Commands of this group that have a module of their own."""
+
+Write = Callable[[str], None]
+
+
+class Duration(click.ParamType[int]):
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return parse_duration(value)
+        except ValueError as error:
+            self.fail(f"{value!r} is not {error}", param, ctx)
+
+
+STORE = click.option(
+    "--store",
+    type=click.Choice([str(kind) for kind in StoreKind]),
+    help="Where the key shall lie; the best place there is when this is not given.",
+)
+
+
+@click.group(cls=LazyGroup, lazy=ELSEWHERE)
+def keys() -> None:
+    """The key that opens the credentials, and its 24 words."""
+
+
+# The key and its words ------------------------------------------------------------------------------------------
+
+
+@keys.command(
+    short_help="Make the key and show its 24 words.",
+    epilog=examples(
+        "lifeboat keys init",
+        "lifeboat keys init --store passphrase",
+        "lifeboat keys init --words-to /media/stick/words --no-prove",
+    ),
+)
+@STORE
+@click.option("--words-to", type=OUT_FILE, help="Write the words to this new file instead (- for standard output).")
+@click.option("--no-prove", is_flag=True, help="Do not ask for three of the words.")
+@session_command
+def init(session: Session, store: str | None, words_to: Path | None, no_prove: bool) -> None:
+    """Make the key where there is none, show its 24 words, and ask for three of them.
+
+    A key that is there is never replaced: its words are shown when they were never proven, and with --store it moves.
+    """
+    before = session.context.keys().status()
+    wanted = StoreKind(store) if store else None
+    shown = before.proven_at is None
+    if shown:
+        _check_audience(session, words_to)
+    elif words_to is not None:
+        message = f"the words of the key {before.key_id} were shown and proven on {time_text(str(before.proven_at))}"
+        raise KeyExists(message, fix="lifeboat keys export-kit -o FILE")
+    context = passphrases.for_new_store(session, wanted)
+    with _destination(session, words_to) as write:
+        made = _made(context.keys(), wanted)
+        if shown and write is not None:
+            write(" ".join(context.keys().user_key().words()))
+    if shown:
+        _show_and_prove(session, context.keys(), show=write is None, ask=not no_prove)
+    _say_key(session, context.keys().status(), made=made, words_to=words_to)
+
+
+def _check_audience(session: Session, words_to: Path | None) -> None:
+    """Before anything is made: the words have to arrive somewhere."""
+    if words_to is None and not word_screen.has_terminal(session.output):
+        raise NobodyToAsk(
+            "the 24 words would be shown to nobody; name a file for them", fix="lifeboat keys init --words-to FILE"
+        )
+    _refuse_mixture(session, words_to)
+
+
+def _refuse_mixture(session: Session, target: Path | None) -> None:
+    if target == DASH and session.output.as_json:
+        raise click.UsageError("Standard output is for the JSON document: name a file.")
+
+
+@contextmanager
+def _destination(session: Session, target: Path | None, *, force: bool = False) -> Iterator[Write | None]:
+    """Where a text goes: nowhere, to standard output, or into a file that only you can read, whole or not at all."""
+    from lifeboat_daemon.exchange.new_file import new_file
+
+    if target is None:
+        yield None
+    elif target == DASH:
+        yield lambda text: sys.stdout.writelines((text, "\n"))
+    else:
+        try:
+            with new_file(session.context.files, target, force=force) as stream:
+                yield lambda text: stream.writelines((text.encode(), b"\n"))
+        except FileExists as error:
+            error.fix = "choose another name"
+            raise
+
+
+def _made(found: HomeKeys, store: StoreKind | None) -> bool:
+    """Make the key where there is none, or move it where it shall lie; whether it was made now."""
+    made = found.ensure(store)
+    if store is not None and found.store is not store:
+        found.move(store)
+    return made
+
+
+def _show_and_prove(session: Session, found: HomeKeys, *, show: bool, ask: bool) -> None:
+    """The words on the terminal until they are written down, and three of them asked for until they are right."""
+    if not word_screen.has_terminal(session.output):
+        return
+    key = found.user_key()
+    try:
+        while True:
+            if show:
+                word_screen.show(session.output, key.words(), key.key_id)
+            if not ask:
+                return
+            if word_screen.prove(session.output, key.words()):
+                break
+            show = True
+    except (click.Abort, KeyboardInterrupt):
+        session.output.warn(f"the key {key.key_id} is there, but its words were never proven: lifeboat keys init")
+        raise
+    found.note_proven(session.context.now())
+
+
+def _say_key(session: Session, status: KeyStatus, *, made: bool, words_to: Path | None) -> None:
+    document = {
+        "key_id": status.key_id,
+        "store": str(status.store),
+        "made": made,
+        "proven_at": status.proven_at,
+        "words_to": None if words_to is None else str(words_to),
+    }
+    say = session.output.note if words_to == DASH else session.output.line
+
+    def text() -> None:
+        say(f"Your key {status.key_id} lies in {key_texts.PLACES[status.store]}.")
+        if status.proven_at is None:
+            say("Its words were never proven: lifeboat keys prove")
+        else:
+            say(f"Its words were proven on {time_text(status.proven_at)}; again at any time: lifeboat keys prove")
+        say("One page with everything that a new machine needs: lifeboat keys export-kit -o FILE")
+
+    session.output.document(document, text)
+
+
+@keys.command(
+    short_help="Try out whether you have the words.",
+    epilog=examples("lifeboat keys prove", "lifeboat keys prove --words-from words.txt"),
+)
+@click.option("--words-from", type=IN_FILE, help="Compare all 24 words in this file (- for standard input).")
+@session_command
+def prove(session: Session, words_from: Path | None) -> None:
+    """Ask for three of the words, or compare all of them. Where the key itself is away, all of them."""
+    found = session.context.keys()
+    key_id = found.public.key_id
+    if words_from is not None:
+        user_keys.prove(session.context, kit.key_in(_read(words_from)))
+    else:
+        _prove_on_terminal(session, found)
+    proven_at = found.status().proven_at
+    said = f"They are the words of your key {key_id}."
+    session.output.document({"key_id": key_id, "proven_at": proven_at}, lambda: session.output.line(said))
+
+
+def _prove_on_terminal(session: Session, found: HomeKeys) -> None:
+    if not word_screen.has_terminal(session.output):
+        raise NobodyToAsk("nobody can be asked for words here", fix="lifeboat keys prove --words-from FILE")
+    if found.status().state is not KeyState.OK:
+        session.output.note("The key itself is not at hand, so all 24 words are asked for.")
+        user_keys.prove(session.context, word_screen.type_words(session.output))
+    elif word_screen.prove(session.output, found.user_key().words()):
+        found.note_proven(session.context.now())
+    else:
+        raise WordsNotProven("three answers for one word were wrong", fix=_after_failed_proof(found.status()))
+
+
+def _after_failed_proof(status: KeyStatus) -> str:
+    return "lifeboat keys init" if status.proven_at is None else "lifeboat keys export-kit -o FILE"
+
+
+@keys.command(
+    short_help="Take the key from its words.",
+    epilog=examples(
+        "lifeboat keys recover", "lifeboat keys recover --kit kit.txt", "lifeboat keys recover --words-from words.txt"
+    ),
+)
+@click.option("--words-from", type=IN_FILE, help="Read the words from this file (- for standard input).")
+@click.option("--kit", "page", type=IN_FILE, help="Read them from a recovery kit (- for standard input).")
+@STORE
+@session_command
+def recover(session: Session, words_from: Path | None, page: Path | None, store: str | None) -> None:
+    """Take the key from its 24 words, on a new machine or where its secret was lost.
+
+    A home that has another key is left as it is.
+    """
+    if words_from is not None and page is not None:
+        raise click.UsageError("Give --words-from or --kit, not both.")
+    key = _given_key(session, words_from, page)
+    user_keys.refuse_other(session.context, key)
+    wanted = StoreKind(store) if store else None
+    context = passphrases.for_new_store(session, wanted)
+    was_here = user_keys.recover(context, key, wanted)
+    status = context.keys().status()
+    document = {"key_id": key.key_id, "store": str(status.store), "was_here": was_here}
+
+    def text() -> None:
+        session.output.line(f"Your key {key.key_id} is {'here, as before' if was_here else 'back'}.", style="bold")
+        session.output.line(f"It lies in {key_texts.PLACES[status.store]}.")
+        session.output.line("Bring an agent back from an archive, credentials included:")
+        session.output.verbatim("  lifeboat alf import FILE.alf --to FOLDER --with-credentials")
+        session.output.line("or from the vault of this home:")
+        session.output.verbatim("  lifeboat restore AGENT --with-credentials")
+
+    session.output.document(document, text)
+
+
+def _given_key(session: Session, words_from: Path | None, page: Path | None) -> UserKey:
+    if words_from is not None:
+        return kit.key_in(_read(words_from))
+    if page is not None:
+        return kit.read(_read(page))
+    if not word_screen.has_terminal(session.output):
+        raise NobodyToAsk(
+            "nobody can be asked for the words here; name a file", fix="lifeboat keys recover --words-from FILE"
+        )
+    return word_screen.type_words(session.output)
+
+
+def _read(file: Path) -> str:
+    data = sys.stdin.buffer.read() if file == DASH else file.read_bytes()
+    return data.decode("utf-8-sig", errors="replace")
+
+
+# Where it lies --------------------------------------------------------------------------------------------------
+
+
+@keys.command(epilog=examples("lifeboat keys status"))
+@session_command
+def status(session: Session) -> None:
+    """Where the key lies, whether it can be used, and what hangs on it."""
+    document = user_keys.describe(session.context)
+    session.output.document(document, lambda: key_texts.print_status(session.output, document))
+
+
+@keys.command(
+    short_help="Open a locked key for a time.", epilog=examples("lifeboat keys unlock", "lifeboat keys unlock --for 8h")
+)
+@click.option("--for", "seconds", type=Duration(), help="How long it stays open, such as 8h; until it is locked else.")
+@session_command
+def unlock(session: Session, seconds: int | None) -> None:
+    """Open a key that is wrapped with a passphrase, or have the desktop open its keyring."""
+    found = session.context.keys()
+    found.unlock(passphrases.to_unlock(session, found.store), seconds)
+    _say_state(session, found.status())
+
+
+@keys.command(epilog=examples("lifeboat keys lock"))
+@session_command
+def lock(session: Session) -> None:
+    """Close what was unlocked: from now on the passphrase is needed again."""
+    found = session.context.keys()
+    found.lock()
+    _say_state(session, found.status())
+
+
+def _say_state(session: Session, status: KeyStatus) -> None:
+    document = {"key_id": status.key_id, "store": str(status.store), "state": str(status.state), "note": status.note}
+    said = f"key {status.key_id}: {status.note or status.state}"
+    session.output.document(document, lambda: session.output.line(said))
+
+
+# Paper ----------------------------------------------------------------------------------------------------------
+
+
+@keys.command(
+    "export-kit",
+    short_help="Write the recovery kit, one page for paper.",
+    epilog=examples("lifeboat keys export-kit -o kit.txt", "lifeboat keys export-kit -o - | lp"),
+)
+@click.option(
+    "-o", "--output", "target", type=OUT_FILE, required=True, help="The file to write (- for standard output)."
+)
+@click.option("--force", is_flag=True, help="Replace the file when it is there.")
+@session_command
+def export_kit(session: Session, target: Path, force: bool) -> None:
+    """Write one page with the 24 words, the key id, a QR code, and what a new machine needs. It is the key."""
+    _refuse_mixture(session, target)
+    key = session.context.keys().user_key()
+    made_at = session.context.now()
+    with _destination(session, target, force=force) as write:
+        assert write is not None
+        write(kit.render(key, made_at[:10]).rstrip("\n"))
+    document = {"path": str(target), "key_id": key.key_id, "created_at": made_at}
+    session.output.document(document, lambda: _say_kit(session, target))
+
+
+def _say_kit(session: Session, target: Path) -> None:
+    if target == DASH:
+        session.output.note("Whoever has this page has the key.")
+        return
+    session.output.line(f"{target} is the key: print it, then delete the file.", style="bold")
+    session.output.verbatim(f"Try it out: lifeboat keys prove --words-from {argument(str(target))}")

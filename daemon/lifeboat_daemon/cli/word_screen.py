@@ -1,0 +1,123 @@
+"""A key's words on a terminal: shown, asked for, typed; on a screen of their own that is gone when it is left.
+
+Everything here goes to standard error, which is the terminal: a result that is piped elsewhere never holds a word.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+
+from lifeboat_daemon.cli.output import Output
+from lifeboat_keys import proving, words
+from lifeboat_keys.errors import BadWords
+from lifeboat_keys.user_key import UserKey
+
+TRIES = 3
+_WIDTH, _HEIGHT = 72, 14
+"""What a screen needs to hold all words at once; on a smaller one they would scroll out of sight for good."""
+
+
+def has_terminal(output: Output) -> bool:
+    """Whether there is a person at a terminal who may see words and answer."""
+    return not output.as_json and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
+def show(output: Output, key_words: Sequence[str], key_id: str) -> None:
+    """All words, until they are written down."""
+    with _private_screen(output) as vanishes:
+        output.note(f"These 24 words are your key {key_id}. Write them on paper, with their numbers.")
+        output.note("Whoever has them has the key; without them and without this machine nobody has.")
+        _lines(output, "", *words.sheet(key_words), "")
+        if not vanishes:
+            output.warn("this terminal cannot take them off the screen again: clear it yourself")
+        _pause("Press Enter when they are on paper")
+
+
+def prove(output: Output, key_words: Sequence[str]) -> bool:
+    """Ask for three of them; whether all were right. Each may be answered three times."""
+    with _private_screen(output):
+        output.note("Now three of them, from the paper.")
+        return all(_answered(output, key_words, place) for place in proving.places())
+
+
+def type_words(output: Output) -> UserKey:
+    """The key of the words that somebody types: one a line, or several. Only Ctrl-C ends it without a key."""
+    with _private_screen(output):
+        output.note("Type the 24 words in their order, one at a time or all at once. Ctrl-C stops.")
+        found = _typed(output)
+        while True:
+            try:
+                return UserKey.from_words(found)
+            except BadWords as error:
+                output.warn(f"{error.message}.")
+                _lines(output, *words.sheet(found))
+                found = _corrected(output, found)
+
+
+def _answered(output: Output, key_words: Sequence[str], place: int) -> bool:
+    for left in reversed(range(TRIES)):
+        if proving.is_right(key_words, place, _ask(f"Word {place}")):
+            return True
+        output.warn(f"that is not word {place}." + (" Once more." if left else ""))
+    return False
+
+
+def _typed(output: Output) -> list[str]:
+    found: list[str] = []
+    while len(found) < words.WORDS:
+        for word in words.split(_ask(f"Word {len(found) + 1}"))[: words.WORDS - len(found)]:
+            if not words.is_known(word):
+                output.warn(_unknown(len(found) + 1, word))
+                break
+            found.append(word)
+    return found
+
+
+def _corrected(output: Output, found: list[str]) -> list[str]:
+    """The same words but for one."""
+    number, _, word = _ask("Which one is wrong? Its number and the right word, like 7 abandon").partition(" ")
+    place, right = number.strip(".):"), words.split(word)
+    if not (place.isdigit() and 1 <= int(place) <= len(found) and len(right) == 1):
+        return found
+    if not words.is_known(right[0]):
+        output.warn(_unknown(int(place), right[0]))
+        return found
+    return [right[0] if at == int(place) else old for at, old in enumerate(found, 1)]
+
+
+def _unknown(place: int, word: str) -> str:
+    near = words.nearest(word)
+    offered = f" Did you mean {', '.join(near)}?" if near else ""
+    return f"word {place} is not in the list of words.{offered}"
+
+
+def _ask(question: str) -> str:
+    return str(click.prompt(question, err=True))
+
+
+def _pause(question: str) -> None:
+    click.prompt(question, default="", show_default=False, err=True)
+
+
+def _lines(output: Output, *lines: str) -> None:
+    for line in lines:
+        output.notes.print(line)
+
+
+@contextmanager
+def _private_screen(output: Output) -> Iterator[bool]:
+    """The terminal's alternate screen, which keeps nothing; says whether the terminal has one that is large enough."""
+    console = output.notes
+    fits = console.width >= _WIDTH and console.height >= _HEIGHT
+    switched = fits and not console.is_dumb_terminal and console.set_alt_screen(True)
+    try:
+        if switched:
+            console.clear()
+        yield switched
+    finally:
+        if switched:
+            console.set_alt_screen(False)

@@ -1,0 +1,154 @@
+"""The user's key as a whole: taken from its words, held against them, and where each key was last seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.agent import Agent, everyone
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.words import time_text
+from lifeboat_endpoint.vault import SequenceRow
+from lifeboat_keys.agent_pair import pair_id
+from lifeboat_keys.encodings import from_base64
+from lifeboat_keys.errors import KeyExists, KeysError, NoKey, OtherKey
+from lifeboat_keys.home_keys import HomeKeys
+from lifeboat_keys.stores.kinds import StoreKind
+from lifeboat_keys.user_key import UserKey, UserPublic
+
+JsonObject = dict[str, Any]
+
+_ANOTHER_HOME = "LIFEBOAT_HOME=ANOTHER-FOLDER lifeboat keys recover"
+
+
+def known_public(context: Context) -> UserPublic | None:
+    """Whose home this is, None when it has no key yet."""
+    try:
+        return context.keys().public
+    except NoKey:
+        return None
+
+
+def recover(context: Context, key: UserKey, store: StoreKind | None) -> bool:
+    """Take a key from its words into a home that has none, or that lost the secret of just this one.
+
+    Says whether the home had its secret all along. Raises KeyExists (see `refuse_other`), and what the store raises.
+    """
+    refuse_other(context, key)
+    keys = context.keys()
+    had = _has_secret(keys)
+    keys.install(key, store)
+    keys.note_proven(context.now())
+    return had
+
+
+def refuse_other(context: Context, key: UserKey) -> None:
+    """Raises KeyExists, with both key ids and where each was last seen, when this home has another key."""
+    known = known_public(context)
+    if known is not None and known != key.public:
+        raise KeyExists(_two_keys(context, known.key_id, key.key_id), fix=_ANOTHER_HOME)
+
+
+def prove(context: Context, key: UserKey) -> None:
+    """Note that somebody has the words of this home's key; the key itself may be away. Raises OtherKey, NoKey."""
+    keys = context.keys()
+    if keys.public != key.public:
+        raise OtherKey(_two_keys(context, keys.public.key_id, key.key_id), fix="lifeboat keys status")
+    keys.note_proven(context.now())
+
+
+def describe(context: Context) -> JsonObject:
+    """The key and what hangs on it, as `keys status --json` gives it. Never raises for what is wrong with the key."""
+    keys = context.keys()
+    found = keys.status()
+    return {
+        "state": str(found.state),
+        "key_id": found.key_id,
+        "store": str(found.store),
+        "note": found.note,
+        "proven_at": found.proven_at,
+        "former": _former(keys),
+        "machines": _machines(keys),
+        "agents": [_pair_of(keys, agent) for agent in everyone(context)],
+    }
+
+
+def _former(keys: HomeKeys) -> list[JsonObject]:
+    try:
+        found = keys.former
+    except LifeboatError:
+        return []
+    return [
+        {"key_id": one.public.key_id, "replaced_at": one.replaced_at, "compromised": one.compromised} for one in found
+    ]
+
+
+def _machines(keys: HomeKeys) -> list[JsonObject]:
+    """The machines that are known, with `here` for this one."""
+    try:
+        own, found = keys.device.public, keys.machines.all()
+    except LifeboatError:
+        return []
+    return [
+        {
+            "id": one.id,
+            "name": one.name,
+            "first_seen": one.first_seen,
+            "last_seen": one.last_seen,
+            "revoked_at": one.revoked_at,
+            "here": one.public == own,
+        }
+        for one in found
+    ]
+
+
+def _pair_of(keys: HomeKeys, agent: Agent) -> JsonObject:
+    """An agent with the id of the pair its credentials are sealed to, None while it has none that can be read."""
+    try:
+        pair = pair_id(from_base64(keys.export_agent(agent.id)["pairs"][-1]["public"]))
+    except LifeboatError:
+        pair = None
+    return {"id": agent.id, "name": agent.name, "pair": pair}
+
+
+def last_seen(context: Context, key_id: str) -> str:
+    """Where a key was last seen, for people: what the home remembers, and the newest state signed under it."""
+    said = [context.keys().last_seen(key_id)]
+    signed = [(row.time, name, row.number) for name, row in _heads(context) if _signer(row) == key_id]
+    if signed:
+        time, name, number = max(signed)
+        said.append(f"it signed {name}, sequence {number}, {time_text(time)}")
+    return "; ".join(filter(None, said)) or "it was never seen here"
+
+
+def _heads(context: Context) -> Iterator[tuple[str, SequenceRow]]:
+    """The newest sequence of every agent; a vault that cannot be read tells nothing."""
+    for agent in everyone(context):
+        try:
+            with context.vault(agent.id) as vault:
+                head = vault.head()
+        except LifeboatError:
+            continue
+        if head is not None:
+            yield agent.name, head
+
+
+def _signer(row: SequenceRow) -> str | None:
+    user = (row.signature or {}).get("user")
+    return user.get("key_id") if isinstance(user, dict) else None
+
+
+def _has_secret(keys: HomeKeys) -> bool:
+    try:
+        keys.user_key()
+    except KeysError:
+        return False
+    return True
+
+
+def _two_keys(context: Context, own: str, given: str) -> str:
+    return (
+        f"this home has the key {own} ({last_seen(context, own)}), "
+        f"the words are of the key {given} ({last_seen(context, given)})"
+    )
