@@ -7,18 +7,18 @@ other text, and of each sealed payload, to keep the ciphertext while nothing cha
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from lifeboat_adapters.contract import Adapter, Secret, UnparsableSecrets
 from lifeboat_adapters.secrets import cutting
 from lifeboat_adapters.secrets.cutting import Span
+from lifeboat_adapters.secrets.encoded import readings
 from lifeboat_adapters.secrets.finder import LEAST_KNOWN, Known, KnownValues
 from lifeboat_adapters.secrets.payload import Payload, spellings
 from lifeboat_alf import codec, ids, layout
 from lifeboat_daemon.capture.overlay import Overlay
+from lifeboat_daemon.capture.prints import Prints
 from lifeboat_keys import sealing
 from lifeboat_keys.home_keys import HomeKeys
 
@@ -33,8 +33,11 @@ EXPOSED = "exposed_secrets"
 """Where the vault keeps which files held a secret in clear before it was known to be one: {path: last such sequence}.
 """
 
-_TOKENS = (re.compile(rb"[^\s\"'`<>()\[\]{},;|]{16,4096}"), re.compile(rb"[A-Za-z0-9_.+/=:~@-]{16,4096}"))
-_PARTS = re.compile(rb"[A-Za-z0-9_-]{16,4096}")
+MACHINE_BOUND = "machine-bound"
+"""The tag of a credential that is only put back into the machine it was taken from."""
+
+LONGEST_KNOWN = 4096
+"""Characters. Nobody copies more of a secret into a note, and every file is searched for every known value."""
 
 
 class Kind(NamedTuple):
@@ -44,6 +47,15 @@ class Kind(NamedTuple):
     credential_type: str
     label: str
     capabilities: tuple[str, ...] = ()
+    expires_at: str | None = None
+    bound: bool = False
+
+
+class Sealable(NamedTuple):
+    """A secret of a file, and the value of the credential that it is, or is a part of."""
+
+    secret: Secret
+    value: str
 
 
 class Cutter:
@@ -63,7 +75,7 @@ class Cutter:
         self._search = KnownValues(())
         self._documents = self._read_documents()
         self._before = codec.canonical(self.memory())
-        self._print_key = b""
+        self._print = Prints(keys, agent_id)
         self.exposed: set[str] = set()
 
     def memory(self) -> JsonObject:
@@ -91,11 +103,12 @@ class Cutter:
         """Look for these values everywhere from now on; True when one of them was not known before."""
         news = False
         for secret in secrets:
-            if len(secret.value) < LEAST_KNOWN:
+            if not LEAST_KNOWN <= len(secret.value) <= LONGEST_KNOWN:
                 continue
-            kind = Kind(secret.service, secret.credential_type, secret.label, tuple(secret.capabilities))
+            # A copy in a note expires with the note, and is restored wherever the note is.
+            kind = _kind_of(secret)._replace(expires_at=None, bound=False)
             self._values.setdefault(secret.value, kind)
-            mark = self._print(secret.value.encode("utf-8", "surrogateescape"))
+            mark = self._print.of(secret.value.encode("utf-8", "surrogateescape"))
             news = news or mark not in self._prints
             self._prints[mark] = [kind.service, kind.credential_type, kind.label]
         self._search = KnownValues(self._values)
@@ -103,37 +116,37 @@ class Cutter:
 
     def cut(self, path: str, data: bytes, secrets: list[Secret]) -> tuple[bytes, list[JsonObject]]:
         """The bytes that may be kept, and the list of cuts. The sealed credentials follow with `finish`."""
-        own = [(secret, Kind(*_kind_of(secret))) for secret in secrets if secret.value]
-        known = [*self._search.spans(data), *self._remembered(data)]
+        own = _sealable([secret for secret in secrets if secret.value])
+        known = list(self._known_in(data))
         if not own and not known:
             self.release(path)
             return data, []
         return self._cut_found(path, data, own, known)
 
     def _cut_found(
-        self, path: str, data: bytes, own: list[tuple[Secret, Kind]], known: list[Known]
+        self, path: str, data: bytes, own: list[Sealable], known: list[Known]
     ) -> tuple[bytes, list[JsonObject]]:
         if known and self._stood_in_clear(path):
             self.exposed.add(path)
-        values = {secret.value: kind for secret, kind in own}
+        kinds = {value: _kind_of(secret) for secret, value in own}
+        sealed_in = {secret.value: value for secret, value in own}
         for found in known:
-            values.setdefault(found.value, self._kind_of_known(found.value))
-        chosen = self._choose(path, values)
-        first = [cutting.span_of_secret(data, secret, chosen[secret.value]) for secret, _ in own]
-        others = [cutting.span_of_known(found, chosen[found.value]) for found in known]
+            kinds.setdefault(sealed_in.setdefault(found.value, found.value), self._kind_of_known(found.value))
+        chosen = self._choose(path, kinds)
+        first = [cutting.span_of_secret(data, secret, chosen[value]) for secret, value in own]
+        others = [cutting.span_of_known(found, chosen[sealed_in[found.value]]) for found in known]
         parts = cutting.cut(data, cutting.joined(first, _apart(others)))
         spelled = spellings(data, parts)
         for value, credential_id in chosen.items():
             if credential_id in spelled:
-                payload = Payload(value, {path: spelled[credential_id]})
-                self._seal(path, credential_id, values[value], payload)
+                self._seal(path, credential_id, kinds[value], Payload(value, {path: spelled[credential_id]}))
         self._keep_only(path, set(spelled))
         return parts.data, parts.cuts
 
     def _stood_in_clear(self, path: str) -> bool:
         """Whether the head has a known value in this file: it became known since."""
         old = self._overlay.old_body(path)
-        return old is not None and (bool(self._search.spans(old)) or any(True for _ in self._remembered(old)))
+        return old is not None and any(True for _ in self._known_in(old))
 
     def release(self, path: str) -> None:
         """The file is gone, or holds no secret any more."""
@@ -149,7 +162,7 @@ class Cutter:
 
     def _choose(self, path: str, values: dict[str, Kind]) -> dict[str, str]:
         """The credential id of each value in a file: the one it had, that of the value it replaces, or a new one."""
-        marks = {value: self._print(f"{path}\n{value}".encode("utf-8", "surrogateescape")) for value in values}
+        marks = {value: self._print.of(f"{path}\n{value}".encode("utf-8", "surrogateescape")) for value in values}
         known = {known["value"]: key for key, known in self._credentials.items() if known["path"] == path}
         chosen = {value: known[marks[value]] for value in values if marks[value] in known}
         for value, kind in values.items():
@@ -169,7 +182,7 @@ class Cutter:
         return None
 
     def _seal(self, path: str, credential_id: str, kind: Kind, payload: Payload) -> None:
-        mark = self._print(payload.encode())
+        mark = self._print.of(payload.encode())
         known = self._credentials[credential_id]
         old = self._documents.get(credential_id)
         if old is not None and known["payload"] == mark:
@@ -192,12 +205,23 @@ class Cutter:
         )
         fresh = {"id": credential_id, "agent_id": self._agent_id, "created_at": self._now}
         document = {**(old or fresh), "service": kind.service, "credential_type": kind.credential_type}
-        document |= {"label": kind.label, **sealed}
+        document |= {"label": kind.label, **sealed, **self._binding(old or {}, bound=kind.bound)}
         if kind.capabilities:
             document["capabilities_granted"] = list(kind.capabilities)
+        if kind.expires_at is not None or "expires_at" in document:
+            document["expires_at"] = kind.expires_at
         if old is not None:
             document["updated_at"] = self._now
         return document | ({"last_rotated_at": self._now} if rotated else {})
+
+    def _binding(self, old: JsonObject, *, bound: bool) -> JsonObject:
+        """The fields that say of which machine a credential is; what others wrote into them stays."""
+        tags = [tag for tag in old.get("tags") or [] if tag != MACHINE_BOUND]
+        about = {name: value for name, value in (old.get("x_lifeboat") or {}).items() if name != "bound_to"}
+        if bound:
+            tags.append(MACHINE_BOUND)
+            about["bound_to"] = self._keys.device.public.hex()[:16]
+        return {name: value for name, value in (("tags", tags), ("x_lifeboat", about)) if value or name in old}
 
     def _keep_only(self, path: str, used: set[str]) -> None:
         for key in [key for key, known in self._credentials.items() if known["path"] == path and key not in used]:
@@ -207,30 +231,37 @@ class Cutter:
     def _kind_of_known(self, value: str) -> Kind:
         if value in self._values:
             return self._values[value]
-        return Kind(*self._prints[self._print(value.encode("utf-8", "surrogateescape"))])
+        return Kind(*self._prints[self._print.of(value.encode("utf-8", "surrogateescape"))])
 
-    def _remembered(self, data: bytes) -> Iterator[Known]:
-        """Values of earlier captures that stand in a text as a word of their own."""
-        if not self._prints:
+    def _known_in(self, data: bytes) -> Iterator[Known]:
+        """Where known values stand, also in what an encoded part of the text says."""
+        if not (self._values or self._prints):
             return
-        for token in {hit.span() for hit in _tokens(data)}:
-            value = data[slice(*token)]
-            if self._print(value) in self._prints:
-                yield Known(*token, value.decode("utf-8", "surrogateescape"))
+        yield from self._spelled_in(data)
+        for reading in readings(data):
+            for found in self._spelled_in(reading.data):
+                yield Known(*reading.span(found.start, found.end), found.value)
 
-    def _print(self, value: bytes) -> str:
-        if not self._print_key:
-            self._print_key = bytes.fromhex(self._keys.fingerprint(f"prints of {self._agent_id}".encode()))
-        return hashlib.blake2b(value, key=self._print_key, digest_size=24).hexdigest()
-
-
-def _kind_of(secret: Secret) -> tuple[str, str, str, tuple[str, ...]]:
-    return secret.service, secret.credential_type, secret.label, tuple(secret.capabilities)
+    def _spelled_in(self, data: bytes) -> Iterator[Known]:
+        """Values of this capture, and those of earlier ones that stand in a text as a word of their own."""
+        yield from self._search.spans(data)
+        if self._prints:
+            yield from self._print.known_in(data, self._prints)
 
 
-def _tokens(data: bytes) -> Iterator[re.Match[bytes]]:
-    for pattern in (*_TOKENS, _PARTS):
-        yield from pattern.finditer(data)
+def _kind_of(secret: Secret) -> Kind:
+    capabilities = tuple(secret.capabilities)
+    return Kind(secret.service, secret.credential_type, secret.label, capabilities, secret.expires_at, secret.bound)
+
+
+def _sealable(secrets: list[Secret]) -> list[Sealable]:
+    """Secrets with what their credential holds: their own value, or {member: value} of all in their group."""
+    groups: dict[str, dict[str, str]] = {}
+    for secret in secrets:
+        if secret.group:
+            groups.setdefault(secret.group, {})[secret.member] = secret.value
+    joined = {name: codec.canonical(members).decode() for name, members in groups.items()}
+    return [Sealable(secret, joined.get(secret.group, secret.value)) for secret in secrets]
 
 
 def _apart(spans: list[Span]) -> list[Span]:
