@@ -88,6 +88,15 @@ class PlainAdapter:
     def secrets(self, path: str, data: bytes) -> list[Secret] | None:
         return None
 
+    def share(self, installation: Installation, path: str, data: bytes) -> bytes | None:
+        return data
+
+    def matters(self, path: str, data: bytes) -> bytes | None:
+        return None
+
+    def learned(self, installation: Installation) -> Iterator[Secret]:
+        return iter(())
+
     def derivations(self) -> Sequence[Derivation]:
         return []
 

@@ -202,6 +202,30 @@ class NextStep:
     timeout_seconds: float = 120.0
 
 
+Place = tuple[str, tuple[str | int, ...]]
+"""A path in a file of an archive, and everything below it: (archive path, keys and indexes from the root)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """How credentials get into a store that only the runtime itself writes, or (`reason`) why they do not.
+
+    `places` says which those are and how each is called in the store, `where` is the store in people's words. `command`
+    runs with `input` on its standard input; `files` are written for it before (0600) and taken away after, together
+    with new files beside them whose names fit `leftovers`.
+    """
+
+    places: Mapping[Place, str]
+    where: str
+    reason: str = ""
+    command: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    input: bytes | None = None
+    files: tuple[tuple[Path, bytes], ...] = ()
+    leftovers: tuple[str, ...] = ()
+    timeout_seconds: float = 120.0
+
+
 @dataclass(frozen=True, slots=True)
 class Rendered:
     """A file written from structured layers. `basis` is `raw`, `merged` or `structured`."""
@@ -280,6 +304,62 @@ class Adapter(Protocol):
     def render(self, state: Any) -> Iterator[Rendered]:
         """Native files of a state that holds no (or outdated) raw of this runtime, workspace-relative archive paths
         under `raw/<runtime>/`. `state` is a `lifeboat_alf.state.State`."""
+        ...
+
+    def install_into(
+        self,
+        state_dir: Path,
+        workspace: Path,
+        state: Any,
+        environment: Mapping[str, str],
+        user_home: Path,
+        version: str,
+    ) -> Installation:
+        """The installation that a state folder, which may not exist yet, is for an agent that is restored into it.
+        `version` is what the runtime's program says of itself, "" without one."""
+        ...
+
+    def is_store(self, path: str) -> bool:
+        """Whether a file of an archive is a credential store, which only `home_name` or `deliveries` put back."""
+        ...
+
+    def home_name(self, installation: Installation, path: str) -> str | None:
+        """Where a file of an archive stands in the runtime's own folder; None when this installation has no such
+        file."""
+        ...
+
+    def merge_home(
+        self,
+        installation: Installation,
+        path: str,
+        found: bytes | None,
+        wanted: bytes,
+        left_out: Mapping[tuple[str | int, ...], str],
+        user_home: Path,
+        now: str,
+    ) -> Merged | None:
+        """A file of an archive (whole again) merged into the runtime's own, None where that is not there. `left_out`
+        says of paths why they must not be put in. None for a file that is taken over as it is or not at all. Raises
+        ValueError when either does not parse."""
+        ...
+
+    def secret_places(self, path: str, data: bytes, offsets: Sequence[int]) -> list[tuple[str | int, ...]]:
+        """The paths in a cut file at which its cuts stand; () where that cannot be told."""
+        ...
+
+    def deliveries(
+        self,
+        installation: Installation,
+        files: Mapping[str, bytes],
+        left_out: Mapping[Place, str],
+        now: str,
+    ) -> list[Delivery]:
+        """What has to be run for the stores of an archive (whole again, by archive path). Reads the runtime's own: what
+        is there and usable stays."""
+        ...
+
+    def not_arrived(self, installation: Installation, delivery: Delivery) -> Mapping[Place, str]:
+        """What of a delivery that was run the runtime's store does not hold, each with why."""
         ...
 
     def missing_on_host(self, identity: JsonObject) -> list[JsonObject]:

@@ -144,7 +144,7 @@ def test_a_damaged_database_is_an_error_and_not_an_empty_one(made: workspaces.St
 def test_a_database_that_changes_while_it_is_read_is_an_error(made: workspaces.StateFolder) -> None:
     reading = ADAPTER.rows(located(made), transcripts=False)
     next(reading)
-    with made.state_database.open("ab") as stream:
+    with made.agent_database().open("ab") as stream:
         stream.write(bytes(4096))
     with pytest.raises(RuntimeDatabaseError, match="changed while"):
         list(reading)

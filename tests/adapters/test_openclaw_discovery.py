@@ -152,7 +152,8 @@ def test_the_roots_are_the_workspace_and_chosen_files_of_the_state_folder(tmp_pa
     made = workspaces.make_state_dir(tmp_path / ".openclaw")
     workspace, home = ADAPTER.roots(ADAPTER.locate(made.workspace, {}, tmp_path))
     assert (workspace.prefix, workspace.folder, workspace.only) == ("raw/openclaw/", made.workspace, None)
-    assert (home.prefix, home.folder, home.only) == ("raw/openclaw-home/", made.folder, placement.HOME_FILES)
+    expected = tuple(name.replace("agents/*", "agents/main") for name in placement.HOME_FILES)
+    assert (home.prefix, home.folder, home.only) == ("raw/openclaw-home/", made.folder, expected)
 
 
 @pytest.mark.parametrize(

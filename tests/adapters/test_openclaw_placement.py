@@ -82,22 +82,60 @@ def test_folders_of_state_and_artifacts_are_entered() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["openclaw.json", "openclaw.json.bak.2", ".env", "skills/a/SKILL.md", "db/state/cron_jobs.jsonl"]
+    "path",
+    [
+        "openclaw.json",
+        "openclaw.json.bak.2",
+        "parts/agents.json5",
+        ".env",
+        "secrets.json",
+        "credentials/whatsapp/default/creds.json",
+        "credentials/telegram-allowFrom.json",
+        "agents/main/agent/auth-profiles.json",
+        "skills/a/SKILL.md",
+        "db/state/cron_jobs.jsonl",
+        "db/auth/profiles.jsonl",
+    ],
 )
-def test_of_the_state_folder_the_configuration_and_the_managed_skills_are_kept(path: str) -> None:
+def test_of_the_state_folder_configuration_credentials_and_managed_skills_are_kept(path: str) -> None:
     assert placement.place(HOME + path, is_folder=False) is Placement.MANAGED
 
 
 @pytest.mark.parametrize(
-    "path", ["secrets.json", "state/openclaw.sqlite", "credentials/a.json", "skills/a/node_modules/b"]
+    "path",
+    [
+        "state/openclaw.sqlite",
+        "identity/device.json",
+        "devices/paired.json",
+        "agents/main/agent/models.json",
+        "agents/main/agent/auth-profiles.json.migrated-1",
+        "agents/main/auth-profiles.json",
+        "agents/main/agent/deep/agent/auth-profiles.json",
+        "workspace-rover/settings.json",
+        "skills/a/node_modules/b",
+        "parts/.hidden.json",
+    ],
 )
 def test_the_rest_of_the_state_folder_is_left_out(path: str) -> None:
     assert placement.place(HOME + path, is_folder=False) is Placement.EXCLUDED
 
 
-def test_only_the_skills_of_the_state_folder_are_entered() -> None:
-    assert placement.place(HOME + "skills", is_folder=True) is Placement.MANAGED
-    assert placement.place(HOME + "agents", is_folder=True) is Placement.EXCLUDED
+@pytest.mark.parametrize("folder", ["skills", "credentials/whatsapp/default", "agents", "agents/main/agent", "parts"])
+def test_folders_of_the_state_folder_that_hold_something_kept_are_entered(folder: str) -> None:
+    assert placement.place(HOME + folder, is_folder=True) is Placement.MANAGED
+
+
+@pytest.mark.parametrize("folder", ["state", "identity", "workspace-rover", "agents/main/sessions", "agents/a/agent/b"])
+def test_other_folders_of_the_state_folder_are_not_entered(folder: str) -> None:
+    assert placement.place(HOME + folder, is_folder=True) is Placement.EXCLUDED
+
+
+@pytest.mark.parametrize(
+    "name", ["session-49.0.json", "pre-key-7.json", "sender-key-a.json", "app-state-sync-key-b.json", "keys.sqlite"]
+)
+def test_what_a_channel_changes_with_every_message_is_left_out_with_its_reason(name: str) -> None:
+    reason = placement.exclusion(f"{HOME}credentials/whatsapp/default/{name}", is_folder=False)
+    assert reason == "state of a running channel, stale as soon as it was used"
 
 
 def test_nothing_of_the_invented_workspace_is_left_out_but_what_should_be(tmp_path: Path) -> None:

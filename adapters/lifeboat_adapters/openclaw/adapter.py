@@ -26,12 +26,15 @@ from lifeboat_adapters.openclaw import (
     hints,
     identity,
     joining,
+    leftovers,
     next_steps,
     paths,
     placement,
     principals,
+    profiles,
     rendering,
     secrets,
+    sharing,
     splitting,
 )
 
@@ -59,7 +62,8 @@ class OpenClaw:
         workspace = Root(paths.RAW, installation.workspace)
         if installation.state_dir is None:
             return (workspace,)
-        return (workspace, Root(paths.HOME, installation.state_dir, placement.HOME_FILES))
+        home = Root(paths.HOME, installation.state_dir, placement.home_files(installation), placement.CAPS)
+        return (workspace, home)
 
     def place(self, path: str, *, is_folder: bool) -> Placement:
         return placement.place(path, is_folder=is_folder)
@@ -79,6 +83,15 @@ class OpenClaw:
 
     def secrets(self, path: str, data: bytes) -> list[Secret] | None:
         return secrets.find(path, data)
+
+    def share(self, installation: Installation, path: str, data: bytes) -> bytes | None:
+        return sharing.share(installation, path, data)
+
+    def matters(self, path: str, data: bytes) -> bytes | None:
+        return profiles.matters(path, data)
+
+    def learned(self, installation: Installation) -> Iterator[Secret]:
+        return iter(()) if installation.state_dir is None else leftovers.learned(installation.state_dir)
 
     def derivations(self) -> Sequence[Derivation]:
         return DERIVATIONS

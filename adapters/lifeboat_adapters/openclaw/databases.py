@@ -1,8 +1,8 @@
 """Durable rows of OpenClaw's databases: read in one transaction, nothing written, nothing copied.
 
 The control plane database holds the schedule, each agent's own database its intentions, where its memories came from,
-and its transcripts. Tables that hold credentials or belong to this machine are never touched. Columns are taken as
-they are found: the schema changes with almost every release.
+and its transcripts; both hold credentials (see `stores`). Tables that belong to this machine are never touched.
+Columns are taken as they are found: the schema changes with almost every release.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ import base64
 import json
 import math
 import os
+import re
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lifeboat_adapters.contract import Installation, Row
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.openclaw import config, host, paths
+from lifeboat_adapters.openclaw import config, host, includes, leftovers, paths, profiles, shares, stores
 from lifeboat_adapters.small_files import read_small
 
 if sys.version_info >= (3, 14):
@@ -56,20 +57,35 @@ AGENT_TABLES = (
 TRANSCRIPT_TABLES = (Table("session_windows"), Table("session_nodes"), Table("transcript_events"))
 
 
+SHARED_STORE_SINCE = (2026, 8)
+"""Releases before kept the store that all agents share in the database of `main`."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Sources:
+    """`main` is the database in which an older release keeps the shared credentials, `profile_file` the credentials of
+    an agent of 2026.2 whose folder lies elsewhere; None where there is no such thing."""
+
     state: Path
     agent: Path
     legacy_jobs: Path
+    main: Path | None
+    profile_file: Path | None
     owner: config.ConfiguredAgent
+    values: JsonObject
+
+    def files(self) -> list[Path]:
+        every = (self.state, self.agent, self.legacy_jobs, self.main, self.profile_file)
+        return [path for path in every if path is not None and path.is_file()]
 
 
 def databases(installation: Installation) -> list[Path]:
-    """The files that `rows` reads and that are there. A commit may change only the `-wal` file beside one."""
+    """The files that `rows` and `learned` read and that are there. A commit may change only the `-wal` file beside a
+    database."""
     sources = _sources(installation)
-    if sources is None:
+    if sources is None or installation.state_dir is None:
         return []
-    return [path for path in (sources.state, sources.agent, sources.legacy_jobs) if path.is_file()]
+    return [*sources.files(), *leftovers.files(installation.state_dir)]
 
 
 def rows(installation: Installation, *, transcripts: bool = False) -> Iterator[Row]:
@@ -78,34 +94,86 @@ def rows(installation: Installation, *, transcripts: bool = False) -> Iterator[R
     sources = _sources(installation)
     if sources is None:
         return
+    share = shares.share_of(sources.values, sources.owner.id)
+    own: list[Row] = []
+    for row in _of_agent(sources, transcripts=transcripts):
+        own += [row] * (row.path == paths.AUTH_PROFILES)
+        yield row
     if sources.state.is_file():
-        yield from _read(sources.state, "state", STATE_TABLES, sources.owner)
+        yield from _read(sources.state, lambda connection: _of_state(connection, sources, share, own))
     elif sources.legacy_jobs.is_file():
         yield from _legacy_jobs(sources.legacy_jobs, sources.owner)
-    if sources.agent.is_file():
+
+
+def _of_agent(sources: _Sources, *, transcripts: bool) -> Iterator[Row]:
+    """What the agent has alone: its own database, or the credentials of an agent of 2026.2 that lie elsewhere."""
+
+    def read(connection: sqlite3.Connection) -> Iterator[Row]:
         tables = AGENT_TABLES + (TRANSCRIPT_TABLES if transcripts else ())
-        yield from _read(sources.agent, "agent", tables, sources.owner)
+        yield from _tables(connection, "agent", tables, sources.owner)
+        yield from _profiles(profiles.AGENT, stores.of_agent(connection), None)
+
+    if sources.agent.is_file():
+        yield from _read(sources.agent, read)
+    elif sources.profile_file is not None and sources.profile_file.is_file():
+        yield from _profiles(profiles.AGENT, stores.of_file(sources.profile_file), None)
+
+
+def _of_state(
+    connection: sqlite3.Connection, sources: _Sources, share: shares.Share | None, own: list[Row]
+) -> Iterator[Row]:
+    """What all agents have in common, as far as it is this agent's. `own` are its own profiles."""
+    yield from _tables(connection, "state", STATE_TABLES, sources.owner)
+    found = stores.shared(connection)
+    if found is None and sources.main is not None and sources.main.is_file():
+        (found,) = _read(sources.main, lambda main: iter([stores.of_agent(main)]))
+    common = list(_profiles(profiles.SHARED, found, share))
+    yield from common
+    yield from stores.secrets(connection, share, stores.referred_by([*own, *common]))
+
+
+def _profiles(name: str, store: stores.Store | None, share: shares.Share | None) -> Iterator[Row]:
+    return iter(()) if store is None else stores.rows(name, store, share)
 
 
 def _sources(installation: Installation) -> _Sources | None:
     if installation.state_dir is None:
         return None
     folder = installation.state_dir
-    values = config.read_or_backup(installation.config) if installation.config else {}
+    values = includes.read_or_backup(installation.config).values if installation.config else {}
     known = config.agent(values, installation.native_id)
     owner = known or config.ConfiguredAgent(installation.native_id, None, {}, installation.native_id == config.MAIN)
     place = host.StateFolder(folder, folder / paths.CONFIG, folder.parent)
-    return _Sources(folder / host.STATE_DATABASE, place.database_of(owner), folder / host.LEGACY_JOBS, owner)
+    database = place.database_of(owner)
+    main = place.database_of(config.agent(values, config.MAIN) or config.ConfiguredAgent(config.MAIN, None, {}, True))
+    elsewhere = database.parent != folder / "agents" / owner.id / "agent"
+    return _Sources(
+        state=folder / host.STATE_DATABASE,
+        agent=database,
+        legacy_jobs=folder / host.LEGACY_JOBS,
+        main=main if main != database and _shares_through_main(installation.version) else None,
+        profile_file=database.with_name("auth-profiles.json") if elsewhere else None,
+        owner=owner,
+        values=values,
+    )
 
 
-def _read(path: Path, name: str, tables: tuple[Table, ...], owner: config.ConfiguredAgent) -> Iterator[Row]:
+def _shares_through_main(version: str | None) -> bool:
+    """Whether a release may keep the shared credentials in the database of `main`: also one nobody knows."""
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version or "")[:2])
+    return numbers < SHARED_STORE_SINCE
+
+
+Found = TypeVar("Found")
+
+
+def _read(path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]]) -> Iterator[Found]:
+    """What is read of a database in one transaction."""
     try:
         before = _stamp(path)
         with closing(_open(path)) as connection:
             connection.execute("BEGIN")
-            jobs: set[str] = set()
-            for table in tables:
-                yield from _rows_of(connection, name, table, owner, jobs)
+            yield from read(connection)
         if before.log is None and _stamp(path) != before:
             raise RuntimeDatabaseError(f"{path} changed while it was read")
     except (sqlite3.Error, OSError) as error:
@@ -139,6 +207,14 @@ def _open(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, timeout=2)
     connection.text_factory = _text
     return connection
+
+
+def _tables(
+    connection: sqlite3.Connection, name: str, tables: tuple[Table, ...], owner: config.ConfiguredAgent
+) -> Iterator[Row]:
+    jobs: set[str] = set()
+    for table in tables:
+        yield from _rows_of(connection, name, table, owner, jobs)
 
 
 def _text(data: bytes) -> str | bytes:

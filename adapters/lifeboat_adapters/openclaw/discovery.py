@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lifeboat_adapters.contract import FoundAgent, Installation
 from lifeboat_adapters.errors import NotAWorkspace, RuntimeConfigError
-from lifeboat_adapters.openclaw import config, host, paths, reading
+from lifeboat_adapters.openclaw import config, host, includes, paths, placement, reading, shares
 from lifeboat_adapters.small_files import read_small
 
 _CERTAIN = (paths.SOUL, paths.IDENTITY)
@@ -39,7 +39,7 @@ def discover(environment: Mapping[str, str], user_home: Path) -> list[FoundAgent
 def _workspaces(state: host.StateFolder) -> Iterator[tuple[config.ConfiguredAgent, Path]]:
     """Agents of a state folder; where its configuration cannot be read, what its folder names say."""
     try:
-        values = config.read_or_backup(state.config)
+        values = includes.read_or_backup(state.config).values
     except RuntimeConfigError:
         yield from _by_folder_names(state)
         return
@@ -90,25 +90,26 @@ def _candidates(workspace: Path, environment: Mapping[str, str], user_home: Path
 
 def _installed_in(state: host.StateFolder, workspace: Path, environment: Mapping[str, str]) -> Installation | None:
     try:
-        values = config.read_or_backup(state.config)
+        whole = includes.read_or_backup(state.config)
     except RuntimeConfigError:
         for agent, folder in _by_folder_names(state):
             if folder.resolve() == workspace.resolve():
-                return _installation(state, {}, agent, workspace, environment)
+                return _installation(state, includes.Whole({}), agent, workspace, environment)
         raise
-    for agent in config.agents(values):
-        if state.workspace_of(agent, values).resolve() == workspace.resolve():
-            return _installation(state, values, agent, workspace, environment)
+    for agent in config.agents(whole.values):
+        if state.workspace_of(agent, whole.values).resolve() == workspace.resolve():
+            return _installation(state, whole, agent, workspace, environment)
     return None
 
 
 def _installation(
     state: host.StateFolder,
-    values: config.JsonObject,
+    whole: includes.Whole,
     agent: config.ConfiguredAgent,
     workspace: Path,
     environment: Mapping[str, str],
 ) -> Installation:
+    share = shares.share_of(whole.values, agent.id)
     return Installation(
         runtime=paths.RUNTIME,
         workspace=workspace,
@@ -116,9 +117,11 @@ def _installation(
         name=agent.name or _name_in(workspace) or agent.id,
         state_dir=state.folder,
         config=state.config if state.config.is_file() else None,
-        layout=host.layout_of(state.folder, values),
-        version=config.text(values, "meta", "lastTouchedVersion"),
+        layout=host.layout_of(state.folder, whole.values),
+        version=config.text(whole.values, "meta", "lastTouchedVersion"),
         program=host.program(environment),
+        included=tuple(name for name in whole.inside(state.folder) if placement.may_be_included(name)),
+        sharing="" if share is None else share.mark,
     )
 
 

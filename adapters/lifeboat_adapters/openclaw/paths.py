@@ -23,6 +23,8 @@ _CONTEXT = re.compile(rf"principal_context:({_UUID})")
 _CONTEXT_FILE = re.compile(rf"memory/principals/({_UUID})\.md")
 
 CONFIG = "openclaw.json"
+SECRETS = "secrets.json"
+CHANNEL_LOGINS = "credentials/"
 
 CUSTOM_BLOCKS = {"tools_guidance": TOOLS, "heartbeat_checklist": HEARTBEAT, "boot_checklist": BOOT}
 """Which file is which standard block of `identity.prose.custom_blocks` (ALF §3.2.2)."""

@@ -10,11 +10,48 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase, translate
 
-from lifeboat_adapters.contract import Placement
+from lifeboat_adapters.contract import Cap, Installation, Placement
 from lifeboat_adapters.openclaw import paths
 
-HOME_FILES = ("openclaw.json", "openclaw.json.bak*", ".env", "skills/**")
-"""What is captured of the state folder, as globs."""
+HOME_FILES = (
+    "openclaw.json",
+    "openclaw.json.bak*",
+    ".env",
+    "secrets.json",
+    "skills/**",
+    "credentials/**",
+    "agents/*/agent/auth-profiles.json",
+)
+"""What is captured of the state folder, as globs. Files that the configuration includes come on top."""
+
+CAPS = (Cap(paths.CHANNEL_LOGINS, size=1 << 20, count=200, seconds=3600),)
+"""A channel writes into its login all the time."""
+
+# fmt: off
+_OF_THE_RUNTIME = frozenset((
+    "agents", "backups", "browser", "cache", "completions", "credentials", "cron", "db", "dev", "devices", "extensions",
+    "git", "hooks", "identity", "logs", "matrix", "media", "memory", "migration", "models", "npm", "npm-runtime",
+    "plugin-skills", "sandboxes", "session-sqlite-migration-runs", "settings", "skills", "state", "tmp", "tools",
+    "wiki", "workspace",
+))
+# fmt: on
+"""Folders of the state folder in which no part of the configuration is looked for."""
+
+_AUTH_PROFILES = re.compile(r"agents/[^/]+/agent/auth-profiles\.json")
+_RATCHET = "state of a running channel, stale as soon as it was used"
+_LEFT_OUT_OF_LOGINS = (
+    ("session-*", _RATCHET),
+    ("pre-key-*", _RATCHET),
+    ("sender-key-*", _RATCHET),
+    ("app-state-sync-*", _RATCHET),
+    ("device-list-*", _RATCHET),
+    ("lid-mapping-*", _RATCHET),
+    ("tctoken-*", _RATCHET),
+    *((f"*.{kind}", _RATCHET) for kind in ("sqlite", "sqlite3", "db", "db3")),
+    ("*.bak*", "copy of a login"),
+    ("*.tmp*", "half-written file of the runtime"),
+    ("*.lock", "lock"),
+)
 
 _LEFT_OUT_FOLDERS = {
     ".git": "version control data",
@@ -93,6 +130,13 @@ _STATE_SUFFIXES = frozenset(
 _STATE_FILES = frozenset((".env", paths.CONFIG))
 
 
+def home_files(installation: Installation) -> tuple[str, ...]:
+    """What is captured of a state folder for one agent: of the files that each agent has, only its own."""
+    agent = re.sub(r"([*?\[])", r"[\1]", installation.native_id)
+    own = (pattern.replace("agents/*/", f"agents/{agent}/") for pattern in HOME_FILES)
+    return (*own, *(re.sub(r"([*?\[])", r"[\1]", name) for name in installation.included))
+
+
 def place(path: str, *, is_folder: bool) -> Placement:
     """Where a path belongs. EXCLUDED for a folder means it is not entered."""
     if exclusion(path, is_folder=is_folder) is not None:
@@ -111,9 +155,7 @@ def exclusion(path: str, *, is_folder: bool) -> str | None:
     home = paths.in_home(path)
     if home is None:
         return "not a file of OpenClaw"
-    if not _wanted_of_home(home, is_folder):
-        return "state of the runtime on this machine"
-    return None if path.startswith(paths.DATABASES) else _exclusion_by_name(home, is_folder)
+    return None if path.startswith(paths.DATABASES) else _exclusion_in_home(home, is_folder)
 
 
 def is_state(relative: str) -> bool:
@@ -151,7 +193,34 @@ def _exclusion_by_name(relative: str, is_folder: bool) -> str | None:
     return next(reason for pattern, reason in _LEFT_OUT_FILES if fnmatchcase(name, pattern))
 
 
-def _wanted_of_home(home: str, is_folder: bool) -> bool:
-    if is_folder:
-        return home.split("/", 1)[0] in ("", "skills", "db")
-    return home.startswith("db/") or any(fnmatchcase(home, pattern) for pattern in HOME_FILES)
+def _exclusion_in_home(home: str, is_folder: bool) -> str | None:
+    if not (_may_hold_wanted(home) if is_folder else _is_wanted(home)):
+        return "state of the runtime on this machine"
+    if not is_folder and _AUTH_PROFILES.fullmatch(home):
+        return None
+    if not is_folder and home.startswith(paths.CHANNEL_LOGINS):
+        name = home.rpartition("/")[2]
+        reason = next((reason for pattern, reason in _LEFT_OUT_OF_LOGINS if fnmatchcase(name, pattern)), None)
+        if reason is not None:
+            return reason
+    return _exclusion_by_name(home, is_folder)
+
+
+def _is_wanted(home: str) -> bool:
+    if home.startswith("agents/"):
+        return _AUTH_PROFILES.fullmatch(home) is not None
+    return may_be_included(home) or any(fnmatchcase(home, pattern) for pattern in HOME_FILES)
+
+
+def _may_hold_wanted(home: str) -> bool:
+    parts = home.split("/")
+    if parts[0] == "agents":
+        return len(parts) < 3 or (len(parts) == 3 and parts[2] == "agent")
+    return parts[0] in ("", "skills", "credentials", "db") or may_be_included(f"{home}/any.json")
+
+
+def may_be_included(home: str) -> bool:
+    """Whether a file of the state folder may be a part of the configuration (`$include`): none of the runtime's."""
+    top = home.partition("/")[0]
+    of_runtime = top in _OF_THE_RUNTIME or top.startswith((".", "workspace-"))
+    return not of_runtime and "/." not in home and home.endswith((".json", ".json5"))

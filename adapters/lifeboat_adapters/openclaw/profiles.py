@@ -19,6 +19,7 @@ JsonObject = dict[str, Any]
 
 SHARED, AGENT = "shared", "agent"
 
+_OF_THE_LAST_USE = ("usageStats", "lastGood")
 _FILE = re.compile(rf"{re.escape(paths.HOME)}agents/[^/]+/agent/auth-profiles\.json")
 
 
@@ -60,6 +61,20 @@ def in_store(document: Any, store: str) -> list[Profile]:
     listed = document.get("profiles") if isinstance(document, dict) else None
     found = listed.items() if isinstance(listed, dict) else ()
     return [Profile(store, id, credential) for id, credential in sorted(found) if isinstance(credential, dict)]
+
+
+def matters(path: str, data: bytes) -> bytes | None:
+    """What of a profile file is more than a note of its last use, which OpenClaw makes in it with every turn."""
+    if not is_file(path):
+        return None
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(document, dict):
+        return None
+    kept = {name: one for name, one in document.items() if name not in _OF_THE_LAST_USE}
+    return json.dumps(kept).encode()
 
 
 def _of_row(row: Any) -> Profile:

@@ -1,19 +1,26 @@
-"""Which files of OpenClaw hold credentials, and whom each is for (ALF §3.4.2, §8.3)."""
+"""Which files of OpenClaw hold credentials, whom each is for, and which belong to this machine (ALF §3.4.2, §8.3).
+
+What signs in a channel, and what opens this gateway, is bound: the same login in two places ends both.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
-from lifeboat_adapters.contract import Secret
-from lifeboat_adapters.openclaw import paths
-from lifeboat_adapters.secrets import finder, rules
+from lifeboat_adapters.contract import Secret, UnparsableSecrets
+from lifeboat_adapters.openclaw import paths, profiles
+from lifeboat_adapters.openclaw.profiles import Profile
+from lifeboat_adapters.secrets import finder, json5, rules
 from lifeboat_adapters.secrets.leaves import Leaf
 
 GATEWAY = "openclaw-gateway"
 
 _CONFIG = re.compile(r"openclaw\.json(\.bak.*)?")
 _DOTENV = re.compile(r"\.env(\.(?!example|sample|template)[\w.-]+)?")
+_INCLUDED = re.compile(r"(?!skills/).+\.json5?")
 _NAMED_BY_THE_NEXT = (
     ("models", "providers"),
     ("channels",),
@@ -22,6 +29,13 @@ _NAMED_BY_THE_NEXT = (
     ("mcp", "servers"),
 )
 _NAMED_AFTER_ITSELF = {("gateway",): GATEWAY, ("memory", "search"): "memory-search", ("memorySearch",): "memory-search"}
+_GIVEN_TO_PROGRAMS = ("env", "headers")
+_SETTING = re.compile(r"(?i).*(?:path|home|dir|url|host|port|level|lang|accept|content-type|user-agent|debug|env|mode)")
+_LEAST_GIVEN = 8
+"""Characters. What is shorter in the environment of a program is a setting."""
+
+_TYPES = {"api_key": "api_key", "token": "session_token", "oauth": "oauth_token"}
+_MEMBERS = {"key": "api_key", "token": "session_token", "access": "oauth_token", "refresh": "oauth_token"}
 
 
 def find(path: str, data: bytes) -> list[Secret] | None:
@@ -29,15 +43,45 @@ def find(path: str, data: bytes) -> list[Secret] | None:
 
     References (`{source, provider, id}`) say where a secret is and stay. Raises UnparsableSecrets.
     """
-    if paths.in_workspace(path) is None and paths.in_home(path) is None:
+    if path in (paths.AUTH_PROFILES, paths.STORED_SECRETS):
+        return list(_in_rows(path, data))
+    home = paths.in_home(path)
+    if home is not None:
+        found = _find_in_home(path, home, data)
+        if found is not None:
+            return found
+    elif paths.in_workspace(path) is None:
         return None
     name = path.rpartition("/")[2]
     if _CONFIG.fullmatch(name):
         # A backup of the configuration holds the same secrets: the same label makes them the same credentials.
-        return [_labelled(paths.CONFIG, secret) for secret in finder.secrets_in_json5(data, service_of)]
+        return _in_config(paths.CONFIG, data)
     if _DOTENV.fullmatch(name):
-        return [_labelled(name, secret) for secret in finder.secrets_in_dotenv(data)]
+        return [_bound_by_name(_labelled(name, secret)) for secret in finder.secrets_in_dotenv(data)]
     return None
+
+
+def _find_in_home(path: str, home: str, data: bytes) -> list[Secret] | None:
+    if home.startswith(paths.CHANNEL_LOGINS):
+        return _login(home, data)
+    if profiles.is_file(path):
+        return _in_profiles(home.rpartition("/")[2], data)
+    if home == paths.SECRETS:
+        return [_labelled(home, _secret(data, leaf)) for leaf in json5.scan(data) if _is_text(leaf)]
+    if home.startswith("db/") or _CONFIG.fullmatch(home) or not _INCLUDED.fullmatch(home):
+        return None
+    return _in_config(home, data)
+
+
+# The configuration --------------------------------------------------------------------------------------------------
+
+
+def _in_config(name: str, data: bytes) -> list[Secret]:
+    found = {secret.start: secret for secret in finder.secrets_in_json5(data, service_of)}
+    for leaf in json5.scan(data):
+        if leaf.start not in found and _is_given_to_a_program(leaf):
+            found[leaf.start] = _secret(data, leaf, service_of(leaf))
+    return [_bound_by_name(_labelled(name, found[start])) for start in sorted(found)]
 
 
 def service_of(leaf: Leaf) -> str:
@@ -50,6 +94,111 @@ def service_of(leaf: Leaf) -> str:
         if isinstance(named, str):
             return named
     return rules.service_of(leaf)
+
+
+def _is_given_to_a_program(leaf: Leaf) -> bool:
+    """A value in the environment or the headers of a tool: most are keys, under whatever name the tool asks for."""
+    if len(leaf.path) < 2 or leaf.path[-2] not in _GIVEN_TO_PROGRAMS or leaf.path[0] not in ("mcp", "skills"):
+        return False
+    name = str(leaf.path[-1])
+    return _is_text(leaf) and len(str(leaf.value)) >= _LEAST_GIVEN and _SETTING.fullmatch(name) is None
+
+
+def _bound_by_name(secret: Secret) -> Secret:
+    """What opens the gateway of this machine is of no use to another one, which has its own."""
+    bound = secret.service == GATEWAY or "OPENCLAW_GATEWAY_" in secret.label
+    return replace(secret, bound=bound, service=GATEWAY) if bound else secret
+
+
+# Stores -------------------------------------------------------------------------------------------------------------
+
+
+def _in_profiles(name: str, data: bytes) -> list[Secret]:
+    """The secrets of an `auth-profiles.json`: one credential for each profile."""
+    leaves = json5.scan(data)
+    try:
+        listed = profiles.in_store(json.loads(data.decode("utf-8-sig")), profiles.AGENT)
+    except (ValueError, RecursionError):
+        raise UnparsableSecrets("not JSON") from None
+    by_id = {one.id: one for one in listed}
+    found: list[Secret] = []
+    for leaf in leaves:
+        profile = by_id.get(str(leaf.path[1])) if leaf.path[:1] == ("profiles",) and len(leaf.path) > 2 else None
+        if profile is not None and (secret := _of_profile(data, name, profile, leaf, 2)) is not None:
+            found.append(secret)
+        elif profile is None and rules.kind_of(leaf) is not None:
+            found.append(_labelled(name, _secret(data, leaf)))
+    return found
+
+
+def _in_rows(path: str, data: bytes) -> Iterator[Secret]:
+    """The secrets in the rows of a store, each line a JSON object."""
+    at = 0
+    for line in data.splitlines(keepends=True):
+        for secret in _in_row(path, line):
+            yield replace(secret, start=secret.start + at, end=secret.end + at)
+        at += len(line)
+
+
+def _in_row(path: str, line: bytes) -> Iterator[Secret]:
+    row = json.loads(line)
+    if path == paths.STORED_SECRETS:
+        yield from (_entry(line, row["name"], leaf) for leaf in json5.scan(line) if leaf.path == ("value",))
+        return
+    profile = Profile(row["store"], row["id"], row["credential"])
+    name = f"{profile.store} auth profiles"
+    for leaf in json5.scan(line):
+        if leaf.path[:1] == ("credential",):
+            secret = _of_profile(line, name, profile, leaf, 1)
+            if secret is not None:
+                yield secret
+
+
+def _of_profile(data: bytes, name: str, profile: Profile, leaf: Leaf, depth: int) -> Secret | None:
+    """A leaf of a profile, which begins `depth` names down, if it is a secret. What signs in is one credential, a
+    login with its members together; what else a profile holds (one that is to replace it) is one of its own."""
+    place = leaf.path[depth:]
+    label = f"{name}: {profile.id}"
+    if not place or not _is_text(leaf):
+        return None
+    if len(place) == 1 and place[0] in _MEMBERS:
+        kind = _TYPES.get(str(profile.credential.get("type")), _MEMBERS[str(place[0])])
+        found = replace(_secret(data, leaf, profile.provider, kind), label=label, expires_at=profile.expires_at)
+        if kind != "oauth_token":
+            return found
+        return replace(found, group=f"{profile.store} {profile.id}", member=str(place[0]))
+    kind = rules.kind_of(leaf)
+    if kind is None:
+        return None
+    return replace(_secret(data, leaf, profile.provider, kind), label=f"{label}: {'.'.join(map(str, place))}")
+
+
+def _entry(line: bytes, name: str, leaf: Leaf) -> Secret:
+    """An entry of the secret store. Its name says whom it is for, in the way of a variable's."""
+    named = leaf._replace(path=(name,))
+    secret = _secret(line, named, rules.service_of(named), rules.kind_of(named) or "custom")
+    return _bound_by_name(_labelled("secret store", secret))
+
+
+# Channel logins -----------------------------------------------------------------------------------------------------
+
+
+def _login(home: str, data: bytes) -> list[Secret]:
+    """A whole file is one secret: a channel changes the shape of its login as it likes."""
+    channel = re.split(r"[/-]", home.removeprefix(paths.CHANNEL_LOGINS), maxsplit=1)[0].removesuffix(".json")
+    value = data.decode("utf-8", "surrogateescape")
+    return [Secret(0, len(data), value, channel or "channel", "custom", home, bound=True)] if data else []
+
+
+# Helpers ------------------------------------------------------------------------------------------------------------
+
+
+def _is_text(leaf: Leaf) -> bool:
+    return isinstance(leaf.value, str) and bool(leaf.value) and not rules.is_reference(leaf.value)
+
+
+def _secret(data: bytes, leaf: Leaf, service: str = "", kind: str = "") -> Secret:
+    return finder.secret_at(data, leaf, service or rules.service_of(leaf), kind or rules.kind_of(leaf) or "custom")
 
 
 def _labelled(name: str, secret: Secret) -> Secret:

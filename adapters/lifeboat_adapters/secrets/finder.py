@@ -47,11 +47,12 @@ def _secrets(data: bytes, leaves: Iterable[Leaf], name_of: Callable[[Leaf], str]
     for leaf in leaves:
         kind = rules.kind_of(leaf)
         if kind is not None:
-            found.append(_secret(data, leaf, name_of(leaf), kind))
+            found.append(secret_at(data, leaf, name_of(leaf), kind))
     return found
 
 
-def _secret(data: bytes, leaf: Leaf, service: str, kind: str) -> Secret:
+def secret_at(data: bytes, leaf: Leaf, service: str, kind: str) -> Secret:
+    """A leaf of a file as a secret; its label is its path."""
     # A number's value is its spelling: 0123 and 123 are two different PINs.
     value = leaf.value if isinstance(leaf.value, str) else data[leaf.start : leaf.end].decode("ascii")
     label = ".".join(str(place) for place in leaf.path)

@@ -108,7 +108,7 @@ def kind_of(leaf: Leaf) -> str | None:
     number is one only under a name for something people type.
     """
     text = text_of(leaf)
-    if not text or _REFERENCE.fullmatch(text):
+    if not text or is_reference(text):
         return None
     rule = _rule_for(leaf)
     if rule is None:
@@ -118,6 +118,11 @@ def kind_of(leaf: Leaf) -> str | None:
     if not isinstance(leaf.value, str) and rule.kind != "custom":
         return None
     return rule.kind
+
+
+def is_reference(text: str) -> bool:
+    """Whether a value says where a secret is (`${OPENAI_API_KEY}`) and is none itself."""
+    return _REFERENCE.fullmatch(text) is not None
 
 
 def _kind_of_address(text: str) -> str | None:

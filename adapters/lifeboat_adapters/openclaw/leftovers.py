@@ -1,0 +1,67 @@
+"""What migrations and generators leave behind with secrets in clear. None of it is captured: it is a copy of what is,
+or made again. Its secrets are known all the same, and a person is told that it lies there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from lifeboat_adapters.contract import Secret, UnparsableSecrets
+from lifeboat_adapters.openclaw import secrets
+from lifeboat_adapters.secrets import finder
+from lifeboat_adapters.small_files import read_small
+
+GENERATED = ("models.json",)
+"""Names in an agent's folder that OpenClaw writes again whenever it needs them."""
+
+_IN_AGENT = (*GENERATED, "auth-profiles.json.*", "auth.json", "auth.json.*", "*.imported-*")
+_IN_STATE = {"": ("secrets.json.*", "*.imported-*"), "cron": ("jobs.json.migrated*",)}
+_BACKUPS = ("openclaw.json.bak*",)
+MOST = 500
+"""Files. Whoever lays down more does not do it by migrating."""
+
+
+def files(state_dir: Path) -> list[Path]:
+    """Files that are not captured and whose secrets are known."""
+    found = [file for folder, patterns in _IN_STATE.items() for file in _named(state_dir / folder, patterns)]
+    for agent in _folders(state_dir / "agents"):
+        found += _named(agent / "agent", _IN_AGENT)
+        found += _named(agent / "agent" / "codex-home", ("auth.json",))
+        found += _named(agent / "session-sqlite-import-archive", ("sessions.json.imported-*",))
+    return found[:MOST]
+
+
+def backups(state_dir: Path) -> list[Path]:
+    """Copies of the configuration. They are captured, sealed; in the state folder they stand in clear."""
+    return _named(state_dir, _BACKUPS)
+
+
+def found_in(file: Path) -> list[Secret]:
+    """The secrets in a leftover; none in one that does not parse, or that cannot be read."""
+    try:
+        return finder.secrets_in_json5(read_small(file), secrets.service_of)
+    except (OSError, UnparsableSecrets):
+        return []
+
+
+def learned(state_dir: Path) -> Iterator[Secret]:
+    for file in files(state_dir):
+        yield from found_in(file)
+
+
+def _named(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
+    return [Path(one.path) for one in _entries(folder) if any(fnmatchcase(one.name, pattern) for pattern in patterns)]
+
+
+def _folders(folder: Path) -> list[Path]:
+    return [Path(one.path) for one in _entries(folder) if one.is_dir(follow_symlinks=False)]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []

@@ -1,0 +1,126 @@
+"""The credential stores of today's OpenClaw as rows: auth profiles, their order, and the secret store.
+
+Of the tables that hold secrets these are the agent's. The others name this machine to others (its identity, what it
+was paired with) or belong to something under way: those are never read. What a store says of the last use of a profile
+is left out, it changes with every turn.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lifeboat_adapters.contract import Row
+from lifeboat_adapters.errors import RuntimeDatabaseError
+from lifeboat_adapters.openclaw import config, paths, profiles, shares
+from lifeboat_adapters.openclaw.shares import Share
+from lifeboat_adapters.small_files import read_small
+from lifeboat_alf import codec
+
+JsonObject = dict[str, Any]
+
+_SHARED_STORE, _SHARED_STATE = "authProfiles.store", "authProfiles.state"
+
+
+class Store(NamedTuple):
+    """A store of auth profiles and what is kept beside it, both as OpenClaw's JSON."""
+
+    document: Any
+    state: Any
+
+
+def shared(connection: sqlite3.Connection) -> Store | None:
+    """The store that all agents share, in the control plane database; None in one that has none."""
+    if not _has_table(connection, "config_machine_state"):
+        return None
+    wanted = "SELECT state_key, value_json FROM config_machine_state WHERE state_key IN (?, ?)"
+    found = dict(connection.execute(wanted, (_SHARED_STORE, _SHARED_STATE)))
+    if _SHARED_STORE not in found:
+        return None
+    return Store(_parsed(found[_SHARED_STORE], _SHARED_STORE), _parsed(found.get(_SHARED_STATE), _SHARED_STATE))
+
+
+def of_agent(connection: sqlite3.Connection) -> Store | None:
+    """An agent's own store, in its own database."""
+    document = _one(connection, "auth_profile_store", "store_json", "store_key")
+    return (
+        None if document is None else Store(document, _one(connection, "auth_profile_state", "state_json", "state_key"))
+    )
+
+
+def of_file(path: Path) -> Store:
+    """The profile file of an agent of 2026.2 that is kept outside of the state folder. Raises RuntimeDatabaseError."""
+    try:
+        document = _parsed(read_small(path), path.name)
+    except OSError as error:
+        raise RuntimeDatabaseError(f"{path}: {error}") from error
+    return Store(document, document)
+
+
+def rows(name: str, store: Store, share: Share | None) -> Iterator[Row]:
+    """A store (`shared` or `agent`) as rows: its profiles, and the order in which they are tried. Of the shared store,
+    those for the agent's providers."""
+    for profile in profiles.in_store(store.document, name):
+        if share is None or name == profiles.AGENT or share.has_provider(profile.provider):
+            values = {"store": name, "id": profile.id, "credential": profile.credential}
+            yield _row(paths.AUTH_PROFILES, f"{name}\x1f{profile.id}", values)
+    order = config.get(store.state, "order")
+    for provider, ids in sorted(order.items()) if isinstance(order, dict) else ():
+        if share is None or name == profiles.AGENT or share.has_provider(provider):
+            values = {"store": name, "provider": provider, "ids": ids}
+            yield _row(paths.AUTH_ORDER, f"{name}\x1f{provider}", values)
+
+
+def secrets(connection: sqlite3.Connection, share: Share | None, referred: set[str]) -> Iterator[Row]:
+    """The entries of the secret store that were not deleted. `referred` are names that the agent's profiles refer to;
+    of the rest an agent has those that its part of the configuration refers to."""
+    if not _has_table(connection, "secret_store_entries"):
+        return
+    cursor = connection.execute("SELECT * FROM secret_store_entries WHERE deleted_at_ms IS NULL")
+    columns = [column[0] for column in cursor.description]
+    for found in cursor:
+        values = dict(zip(columns, found, strict=True))
+        name = str(values.get("name"))
+        if share is None or name in referred or share.has_reference("store", name):
+            key = "\x1f".join(str(values.get(column)) for column in ("scope_kind", "scope_id", "name"))
+            yield _row(paths.STORED_SECRETS, key, {key: one for key, one in values.items() if key != "deleted_at_ms"})
+
+
+def referred_by(rows: list[Row]) -> set[str]:
+    """The names of the secret store's entries that profiles refer to."""
+    found = (reference for row in rows for reference in shares.references(row.values.get("credential")))
+    return {id for source, id in found if source == "store"}
+
+
+def _row(path: str, key: str, values: JsonObject) -> Row:
+    try:
+        codec.encode(values)
+    except (ValueError, OverflowError, RecursionError, TypeError):
+        raise RuntimeDatabaseError(f"{path.rpartition('/')[2]}: an entry cannot be written as JSON") from None
+    return Row(path, key, values)
+
+
+def _has_table(connection: sqlite3.Connection, name: str) -> bool:
+    return (
+        connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)).fetchone()
+        is not None
+    )
+
+
+def _one(connection: sqlite3.Connection, table: str, column: str, key: str) -> Any:
+    """The primary row of a table that holds a single document."""
+    if not _has_table(connection, table):
+        return None
+    row = connection.execute(f'SELECT "{column}" FROM "{table}" ORDER BY "{key}" = \'primary\' DESC LIMIT 1').fetchone()
+    return None if row is None else _parsed(row[0], table)
+
+
+def _parsed(text: str | bytes | None, name: str) -> Any:
+    try:
+        return None if text is None else json.loads(text)
+    except (ValueError, RecursionError, TypeError):
+        # What a parser says of it may quote it.
+        raise RuntimeDatabaseError(f"{name} is not JSON") from None
