@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.state import Sequence
 from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.words import time_text
 from lifeboat_endpoint.vault import SequenceRow
 from lifeboat_keys.agent_pair import pair_id
 from lifeboat_keys.encodings import from_base64
-from lifeboat_keys.errors import KeyExists, KeysError, NoKey, OtherKey
+from lifeboat_keys.errors import KeyExists, KeysError, NoKey, OtherKey, SignedByAnother
 from lifeboat_keys.home_keys import HomeKeys
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey, UserPublic
@@ -112,10 +114,41 @@ def _pair_of(keys: HomeKeys, agent: Agent) -> JsonObject:
     return {"id": agent.id, "name": agent.name, "pair": pair}
 
 
+def refuse_without_key(context: Context, sequence: Sequence) -> None:
+    """A home without a key gets none here that is not the one of a signed archive: the words of that would be refused
+    from then on. Raises NoKey."""
+    signer = _signer(sequence.signature)
+    if signer is not None and known_public(context) is None:
+        raise NoKey(
+            f"{_named(sequence)} was signed under the key {signer}, and this home has no key yet",
+            fix="lifeboat keys recover",
+        )
+
+
+def note_met(context: Context, sequence: Sequence, file: Path) -> None:
+    """Remember in which file another key than this home's was met: a refusal names it later."""
+    signer = _signer(sequence.signature)
+    if signer is not None:
+        context.keys().machines.key_met(signer, f"in {file.name}, sequence {sequence.number}", context.now())
+
+
+def signed_by_another(context: Context, sequence: Sequence) -> SignedByAnother:
+    """The refusal of a state that was signed under another key than this home has, with where each was last seen."""
+    own, other = context.keys().public.key_id, str(_signer(sequence.signature))
+    return SignedByAnother(
+        f"{_named(sequence)} was signed under the key {other} ({last_seen(context, other)}), "
+        f"this home has the key {own} ({last_seen(context, own)})"
+    )
+
+
+def _named(sequence: Sequence) -> str:
+    return f"sequence {sequence.number} of {time_text(sequence.time)}"
+
+
 def last_seen(context: Context, key_id: str) -> str:
     """Where a key was last seen, for people: what the home remembers, and the newest state signed under it."""
     said = [context.keys().last_seen(key_id)]
-    signed = [(row.time, name, row.number) for name, row in _heads(context) if _signer(row) == key_id]
+    signed = [(row.time, name, row.number) for name, row in _heads(context) if _signer(row.signature) == key_id]
     if signed:
         time, name, number = max(signed)
         said.append(f"it signed {name}, sequence {number}, {time_text(time)}")
@@ -134,8 +167,8 @@ def _heads(context: Context) -> Iterator[tuple[str, SequenceRow]]:
             yield agent.name, head
 
 
-def _signer(row: SequenceRow) -> str | None:
-    user = (row.signature or {}).get("user")
+def _signer(signature: JsonObject | None) -> str | None:
+    user = (signature or {}).get("user")
     return user.get("key_id") if isinstance(user, dict) else None
 
 

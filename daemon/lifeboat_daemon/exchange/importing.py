@@ -16,6 +16,7 @@ from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import agents as registry
+from lifeboat_daemon import user_keys
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyProtected, ExchangeError
@@ -84,7 +85,9 @@ def import_(
     with _opened(context, file, deltas, passphrase) as (reader, state), home_lock(context, "import"):
         folder = target.resolve(to)
         _refuse_protected(context, folder)
-        warnings = list(reader.warnings) + _take_keys(context, reader)
+        if not accept_unsigned:
+            user_keys.refuse_without_key(context, state.sequence)
+        warnings = list(reader.warnings) + _take_keys(context, reader, file)
         made = plan(context, state, folder, options)
         check_guards(made)
         if dry_run:
@@ -121,7 +124,7 @@ def _refuse_protected(context: Context, folder: Path) -> None:
             )
 
 
-def _take_keys(context: Context, reader: SnapshotReader) -> list[str]:
+def _take_keys(context: Context, reader: SnapshotReader, file: Path) -> list[str]:
     """Keep the agent's wrapped keys that travel with the archive; what another user wrapped is of no use here."""
     context.keys().ensure()
     if reader.keys is None:
@@ -129,6 +132,7 @@ def _take_keys(context: Context, reader: SnapshotReader) -> list[str]:
     try:
         context.keys().import_agent(reader.keys)
     except OtherKey as error:
+        user_keys.note_met(context, reader.sequence, file)
         return [f"its credentials cannot be opened here and have to be given to the runtime again: {error.message}"]
     return []
 

@@ -17,6 +17,7 @@ from lifeboat_alf import codec, ids, layout
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.state import State
 from lifeboat_daemon import agent as agents
+from lifeboat_daemon import user_keys
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.names import archive_name
 from lifeboat_daemon.context import Context
@@ -31,7 +32,7 @@ from lifeboat_daemon.restore.inventory import Inventory, Proven
 from lifeboat_daemon.restore.names import Unholdable, printable
 from lifeboat_daemon.restore.options import RestoreOptions
 from lifeboat_daemon.restore.tree import DiskTree, NoTree, Tree
-from lifeboat_keys.errors import NoKey
+from lifeboat_keys.errors import NoKey, SignedByAnother
 from lifeboat_keys.signing import Verdict
 from lifeboat_keys.trusted import Trusted
 
@@ -121,7 +122,7 @@ def plan(context: Context, given: State, target_folder: Path | None, options: Re
     Raises TargetRefused, SignatureError, UnsafeName, NothingToRestore, UnknownAgent, UnknownRuntime.
     """
     inventory = inventories.take(given)
-    verdict = inventories.check_signature(given, inventory, trusted(context), accept_others=options.accept_unsigned)
+    verdict = _verdict(context, given, inventory, options)
     state = Proven(given, inventory)
     agent_id = ids.as_uuid(state.sequence.agent_id)
     agent = registered(context, agent_id)
@@ -164,6 +165,15 @@ def plan(context: Context, given: State, target_folder: Path | None, options: Re
         capabilities=missing_capabilities(state, adapter),
         warnings=_warnings(items, contents),
     )
+
+
+def _verdict(context: Context, given: State, inventory: Inventory, options: RestoreOptions) -> Verdict:
+    try:
+        return inventories.check_signature(given, inventory, trusted(context), accept_others=options.accept_unsigned)
+    except SignedByAnother as error:
+        if type(error) is not SignedByAnother:
+            raise
+        raise user_keys.signed_by_another(context, given.sequence) from None
 
 
 def trusted(context: Context) -> Trusted | None:
