@@ -1,6 +1,9 @@
 """The keys of one home on one machine.
 
-    user.key            the user's key (the file store: whoever reads this file has the key)
+    store.json          where the user's key lies (see `stores`)
+    user.key  users/    the user's keys in the file store: whoever reads these files has them
+    wrapped/            the user's keys, wrapped with a passphrase
+    proven.json         when the words were last proven
     user.json           its public part, so that capture never touches the secret, and the keys it replaced
     device.key          the device key and its certificate; signs, opens nothing
     fingerprint.key     tells an unchanged secret from a changed one without keeping it; opens nothing
@@ -30,17 +33,22 @@ from lifeboat_keys import agent_pair, device_key, devices, documents, former, ro
 from lifeboat_keys.agent_pair import AgentPair
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.devices import Devices, host_name
-from lifeboat_keys.documents import DEVICE_KEY, FINGERPRINT_KEY, USER_KEY, USER_PUBLIC
+from lifeboat_keys.documents import DEVICE_KEY, FINGERPRINT_KEY, USER_PUBLIC
 from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, NoAgentKey, NoKey, OtherKey, SwappedAgent
 from lifeboat_keys.former import FormerKey
 from lifeboat_keys.rotation import Before, Reason, RotatingFiles, Settling
+from lifeboat_keys.stores.file import FileStore
+from lifeboat_keys.stores.holder import Held
 from lifeboat_keys.stores.kinds import StoreKind
+from lifeboat_keys.stores.surroundings import Surroundings
+from lifeboat_keys.stores.user_keys import Opened, UserKeys
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserKey, UserPublic
 
 JsonObject = dict[str, Any]
 
-_MAKE = "lifeboat agents add DIR"
+_MAKE = "lifeboat keys init"
+_PROVEN = "proven.json"
 _AGENT_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
 
 
@@ -66,77 +74,106 @@ class KeyStatus:
 class HomeKeys:
     """The keys in one folder. Nothing is cached: another process may have added to it."""
 
-    def __init__(self, folder: Path, files: FileOperations | None = None, clock: Clock | None = None) -> None:
-        self._store = RotatingFiles(folder, files or SystemFiles())
+    def __init__(
+        self,
+        folder: Path,
+        files: FileOperations | None = None,
+        clock: Clock | None = None,
+        around: Surroundings | None = None,
+    ) -> None:
+        operations = files or SystemFiles()
+        self._store = RotatingFiles(folder, operations)
+        self._user = UserKeys(self._store, operations, around or Surroundings())
         self._clock = clock or SystemClock()
 
     def ensure(self, store: StoreKind | None = None) -> bool:
         """Make what is missing: the user's key, the device key, the fingerprint key. Never overwrites one.
 
-        Says whether the user's key was made now, or by a call that did not get to its end: its words have then to
-        be shown. Raises NoKey when the user's key was here once and is needed.
+        A new key goes into `store`, or into the best there is; one that is here stays where it is (see `move`). Says
+        whether the user's key was made now, or by a call that did not get to its end: its words have then to be
+        shown. Raises NoKey when the user's key was here once and is needed, and what the store raises.
         """
         with self._store.locked():
             new = self._read_device() is None
             if self._known_public() is None:
-                self._keep_user_key(UserKey.generate())
+                self._complete(self._user.first(store))
             self._complete()
         return new
 
     def install(self, user_key: UserKey, store: StoreKind | None = None) -> None:
-        """Take a key from its words. Raises KeyExists when this home has another one."""
+        """Take a key from its words, into `store` or the one in use. Raises KeyExists when this home has another one,
+        and what the store raises."""
         with self._store.locked():
             known = self._known_public()
             if known is not None and known != user_key.public:
                 raise KeyExists(f"this home has the key {known.key_id}, the words are of {user_key.key_id}")
-            if self._store.read(USER_KEY) is None:
-                self._keep_user_key(user_key)
-            self._complete()
+            self._user.keep(user_key, store)
+            self._complete(user_key)
 
     def status(self) -> KeyStatus:
-        """Never raises for what is wrong with a key: it says so."""
+        """Asks the store, once. Never raises for what is wrong with a key: it says so."""
         try:
-            key_id = self.public.key_id
-            self.user_key()
+            opened = self._open()
         except NoKey as error:
-            return KeyStatus(KeyState.NEEDS_KEY, self._key_id_or_none(), self.store, error.message)
+            return self._status(KeyState.NEEDS_KEY, f"{error.title.lower()}: {error.message} ({error.fix})")
         except KeysError as error:
-            return KeyStatus(KeyState.ERROR, None, self.store, error.message)
-        return KeyStatus(KeyState.OK, key_id, self.store, "key: unprotected file")
+            return self._status(KeyState.ERROR, error.message)
+        return self._status(KeyState.OK, opened.note)
 
     def user_key(self) -> UserKey:
-        """The user's key with its secret. Raises NoKey, KeyUnsafe, KeyDamaged, OtherKey."""
-        document = self._store.read(USER_KEY)
-        if document is None:
-            raise NoKey("there is no key in this home", fix=self._fix())
-        key = documents.user_key(document)
-        known = self._recorded_public()
-        if known is not None and known != key.public:
-            raise OtherKey(f"{USER_KEY} holds the key {key.key_id}, this home has {known.key_id}")
-        return key
+        """The user's key with its secret: from the process that holds it open, or from its store.
+
+        Raises NoKey (or what is derived from it), KeyUnsafe, KeyDamaged, OtherKey, and what the store raises.
+        """
+        return self._open().key
 
     @property
     def store(self) -> StoreKind:
-        """Where the user's key lies."""
-        return StoreKind.FILE
+        """Where the user's key lies. Raises KeyDamaged, KeyUnsafe."""
+        return self._user.choice.store
 
-    def move(self, store: StoreKind) -> None:
-        """Bring the user's key into another store."""
-        raise KeysError(f"the key cannot be moved to the store {store}")
+    @property
+    def store_is_chosen(self) -> bool:
+        """Whether the user named the store, so that no better one need be looked for. Raises as `store`."""
+        return self._user.choice.chosen
+
+    def store_problem(self, store: StoreKind) -> KeysError | None:
+        """Why a key could not be kept in a store now, None when it could."""
+        return self._user.problem(store)
+
+    def left_open(self) -> list[str]:
+        """Files in which a key still lies unprotected although it is in another store now."""
+        return self._user.left_open()
+
+    def move(self, store: StoreKind) -> list[str]:
+        """Bring the user's key into another store, and finish a move that was interrupted.
+
+        The names of the unprotected files that are gone: the new store gave back every key they held before. Other
+        stores keep what they have. Raises what both stores raise; then the key is where it was.
+        """
+        with self._store.locked():
+            return self._user.move(self.user_key(), store)
 
     def keep(self, user_key: UserKey) -> None:
-        """Keep a further key in the store in use; the others stay."""
-        raise KeysError(f"the store {self.store} keeps one key")
+        """Keep a further key in the store in use; the others stay. Raises KeyExists, StoreReadOnly where there is
+        room for one only, NoPassphrase, and what else the store raises."""
+        with self._store.locked():
+            self._user.keep(user_key)
 
-    def unlock(self, passphrase: str | None = None, seconds: float | None = None) -> None:
-        """Hold the key open for a time."""
-        raise KeysError(f"the store {self.store} is never locked")
+    def unlock(self, passphrase: str | None = None, seconds: float | None = None) -> Held | None:
+        """Open the key, which may ask the user, and hold it open for `seconds`, or until `lock`. None where the store
+        is never locked. Raises CannotHold, KeyUnsafe, and what the store raises."""
+        return self._user.unlock(self.public.key_id, passphrase, seconds)
 
-    def lock(self) -> None:
-        """End what `unlock` began."""
+    def lock(self) -> bool:
+        """End what `unlock` began; whether there was anything to end."""
+        return self._user.lock()
 
     def note_proven(self, time: str) -> None:
         """Remember when the words were proven."""
+        document = {"kind": "lifeboat words proven", "version": 1, "key_id": self.public.key_id, "proven_at": time}
+        with self._store.locked():
+            self._store.replace(_PROVEN, document)
 
     @property
     def public(self) -> UserPublic:
@@ -220,6 +257,8 @@ class HomeKeys:
     def _key_of(self, user: UserPublic) -> UserKey:
         """The user's key, or the former one that something was wrapped for."""
         key = self.user_key()
+        if key.public == user:
+            return key
         found = [one for one in self.former if one.public == user]
         return found[0].open(key) if found else key
 
@@ -331,18 +370,39 @@ class HomeKeys:
         with self._store.locked():
             rotation.note_settled(self._store)
 
-    def _keep_user_key(self, key: UserKey) -> None:
-        self._store.write_once(USER_KEY, documents.of_user_key(key))
+    def _open(self) -> Opened:
+        known = self._known_public()
+        if known is None:
+            raise NoKey("there is no key in this home", fix=_MAKE)
+        opened = self._user.read(known.key_id)
+        if opened.key.public != known:
+            raise OtherKey(f"the store {self.store} gave the key {opened.key.key_id}, this home has {known.key_id}")
+        return opened
 
-    def _complete(self) -> None:
+    def _status(self, state: KeyState, note: str) -> KeyStatus:
+        try:
+            known, store = self._known_public(), self.store
+        except KeysError as error:
+            return KeyStatus(KeyState.ERROR, None, StoreKind.FILE, error.message)
+        key_id = None if known is None else known.key_id
+        return KeyStatus(state, key_id, store, note, self._proven_at(key_id))
+
+    def _proven_at(self, key_id: str | None) -> str | None:
+        with contextlib.suppress(KeysError):
+            document = self._store.read(_PROVEN) or {}
+            time = document.get("proven_at")
+            return str(time) if time and document.get("key_id") == key_id else None
+        return None
+
+    def _complete(self, key: UserKey | None = None) -> None:
         """Everything that hangs on the user's key, where it is missing; under the lock. The device key comes last:
-        it says that all is there."""
+        it says that all is there. `key` is the user's key where it is at hand."""
         if self._store.read(USER_PUBLIC) is None:
-            self._store.write_once(USER_PUBLIC, self.public.to_json())
+            self._store.write_once(USER_PUBLIC, (key.public if key else self.public).to_json())
         if self._store.read(FINGERPRINT_KEY) is None:
             self._store.write_once(FINGERPRINT_KEY, documents.new_fingerprint_key())
         if self._read_device() is None:
-            self._store.write_once(DEVICE_KEY, documents.of_device_key(DeviceKey.generate(self.user_key())))
+            self._store.write_once(DEVICE_KEY, documents.of_device_key(DeviceKey.generate(key or self.user_key())))
         own = self.device.public
         if own not in {one.public for one in self.machines.all()}:
             self.machines.meet(own, host_name(), times.to_text(self._clock.now()))
@@ -353,9 +413,10 @@ class HomeKeys:
 
     def _known_public(self) -> UserPublic | None:
         recorded = self._recorded_public()
-        if recorded is not None or self._store.read(USER_KEY) is None:
+        if recorded is not None:
             return recorded
-        return self.user_key().public
+        key = FileStore(self._store).find()  # left by a process that ended before it wrote the public part
+        return None if key is None else key.public
 
     def _recorded_public(self) -> UserPublic | None:
         """Whose home this is. The device's certificate says it too: a home that lost both files of the user's key
@@ -369,11 +430,6 @@ class HomeKeys:
     def _key_id_or_none(self) -> str | None:
         known = self._known_public()
         return None if known is None else known.key_id
-
-    def _fix(self) -> str:
-        if self._recorded_public() is None:
-            return _MAKE
-        return f"put {self._store.folder / USER_KEY} back from a copy"
 
     def _new_pair(self, agent_id: str) -> AgentPair:
         pair = agent_pair.make(agent_id, self.device, times.to_text(self._clock.now()))
