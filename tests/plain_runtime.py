@@ -11,10 +11,13 @@ from typing import Any
 
 from lifeboat_adapters.contract import (
     Adapter,
+    Delivery,
     Derivation,
     FoundAgent,
     Installation,
+    Merged,
     NextStep,
+    Place,
     Placement,
     Rendered,
     Root,
@@ -108,6 +111,47 @@ class PlainAdapter:
 
     def render(self, state: Any) -> Iterator[Rendered]:
         return iter(self.rendered)
+
+    def install_into(
+        self,
+        state_dir: Path,
+        workspace: Path,
+        state: Any,
+        environment: Mapping[str, str],
+        user_home: Path,
+        version: str,
+    ) -> Installation:
+        return Installation(RUNTIME, workspace, "main", "Ada", state_dir=state_dir, program=self.program)
+
+    def is_store(self, path: str) -> bool:
+        return False
+
+    def home_name(self, installation: Installation, path: str) -> str | None:
+        return None
+
+    def merge_home(
+        self,
+        installation: Installation,
+        path: str,
+        found: bytes | None,
+        wanted: bytes,
+        left_out: Mapping[tuple[str | int, ...], str],
+        state: Any,
+        user_home: Path,
+        now: str,
+    ) -> Merged | None:
+        return None
+
+    def secret_places(self, path: str, data: bytes, offsets: Sequence[int]) -> list[tuple[str | int, ...]]:
+        return [() for _ in offsets]
+
+    def deliveries(
+        self, installation: Installation, files: Mapping[str, bytes], left_out: Mapping[Place, str], now: str
+    ) -> list[Delivery]:
+        return []
+
+    def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, str]:
+        return {}
 
     def missing_on_host(self, identity: dict[str, Any]) -> list[dict[str, Any]]:
         found = identity.get("structured", {}).get("capabilities", [])

@@ -324,8 +324,8 @@ class Adapter(Protocol):
         ...
 
     def home_name(self, installation: Installation, path: str) -> str | None:
-        """Where a file of an archive stands in the runtime's own folder; None when this installation has no such
-        file."""
+        """Where a credential store of an archive stands as a file of the runtime's own folder; None when this
+        installation keeps it otherwise."""
         ...
 
     def merge_home(
@@ -335,6 +335,7 @@ class Adapter(Protocol):
         found: bytes | None,
         wanted: bytes,
         left_out: Mapping[tuple[str | int, ...], str],
+        state: Any,
         user_home: Path,
         now: str,
     ) -> Merged | None:
@@ -358,7 +359,7 @@ class Adapter(Protocol):
         is there and usable stays."""
         ...
 
-    def not_arrived(self, installation: Installation, delivery: Delivery) -> Mapping[Place, str]:
+    def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, str]:
         """What of a delivery that was run the runtime's store does not hold, each with why."""
         ...
 

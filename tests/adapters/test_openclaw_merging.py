@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -143,9 +144,9 @@ def test_a_configuration_that_is_taken_over_names_the_workspace_it_is_restored_i
     assert b"// mine" in merged.data
 
 
-def test_an_agent_without_an_entry_gets_one_where_its_workspace_is_elsewhere() -> None:
+def test_the_default_agent_without_an_entry_lives_where_it_is_restored_into() -> None:
     merged = merge_config(None, b"{ gateway: { mode: 'local' } }", place(workspace="/srv/juniper"), {})
-    assert values(merged.data)["agents"] == {"entries": {"main": {"workspace": "/srv/juniper"}}}
+    assert values(merged.data)["agents"] == {"defaults": {"workspace": "/srv/juniper"}}
 
 
 def test_what_is_bound_to_another_machine_is_not_taken_over() -> None:
@@ -213,6 +214,19 @@ def test_an_agent_that_is_configured_stays_where_it_lives() -> None:
     merged = merge_config(found, b"{ agents: { entries: { main: { workspace: '/old' } } } }", place(), {})
     assert merged.data == found
     assert merged.reason(("agents", "entries", "main", "workspace")) == merging.KEPT
+
+
+def test_an_agent_whose_name_another_one_has_comes_in_under_its_new_name() -> None:
+    found = b"{ agents: { entries: { main: { workspace: '/srv/other' } } } }"
+    wanted = b"{ agents: { entries: { main: { name: 'Ada' } } }, bindings: [ { agentId: 'main' } ] }"
+    target = replace(place(native_id="ada", workspace="/home/ada/juniper"), source_id="main")
+    merged = merge_config(found, wanted, target, {})
+    assert values(merged.data)["agents"]["entries"] == {
+        "main": {"workspace": "/srv/other"},
+        "ada": {"name": "Ada", "workspace": "~/juniper"},
+    }
+    assert values(merged.data)["bindings"] == [{"agentId": "ada"}]
+    assert merged.reason(("agents", "entries", "main", "name")) == ""
 
 
 def test_an_agent_goes_into_the_list_of_an_older_release() -> None:

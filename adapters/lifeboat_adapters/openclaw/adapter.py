@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.contract import (
+    Delivery,
     Derivation,
     FoundAgent,
     Installation,
+    Merged,
     NextStep,
+    Place,
     Placement,
     Rendered,
     Root,
@@ -21,6 +24,7 @@ from lifeboat_adapters.contract import (
 from lifeboat_adapters.openclaw import (
     capabilities,
     databases,
+    delivery,
     discovery,
     dress,
     hints,
@@ -33,6 +37,7 @@ from lifeboat_adapters.openclaw import (
     principals,
     profiles,
     rendering,
+    restoring,
     secrets,
     sharing,
     splitting,
@@ -104,6 +109,47 @@ class OpenClaw:
 
     def render(self, state: Any) -> Iterator[Rendered]:
         return rendering.render(state)
+
+    def install_into(
+        self,
+        state_dir: Path,
+        workspace: Path,
+        state: Any,
+        environment: Mapping[str, str],
+        user_home: Path,
+        version: str,
+    ) -> Installation:
+        return restoring.install_into(state_dir, workspace, state, environment, user_home, version)
+
+    def is_store(self, path: str) -> bool:
+        return delivery.is_store(path)
+
+    def home_name(self, installation: Installation, path: str) -> str | None:
+        return restoring.home_name(installation, path)
+
+    def merge_home(
+        self,
+        installation: Installation,
+        path: str,
+        found: bytes | None,
+        wanted: bytes,
+        left_out: Mapping[tuple[str | int, ...], str],
+        state: Any,
+        user_home: Path,
+        now: str,
+    ) -> Merged | None:
+        return restoring.merge_home(installation, path, found, wanted, left_out, state, user_home, now)
+
+    def secret_places(self, path: str, data: bytes, offsets: Sequence[int]) -> list[tuple[str | int, ...]]:
+        return restoring.secret_places(path, data, offsets)
+
+    def deliveries(
+        self, installation: Installation, files: Mapping[str, bytes], left_out: Mapping[Place, str], now: str
+    ) -> list[Delivery]:
+        return delivery.deliveries(installation, files, left_out, now)
+
+    def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, str]:
+        return delivery.not_arrived(installation, delivered)
 
     def missing_on_host(self, identity: JsonObject) -> list[JsonObject]:
         return capabilities.missing(identity)

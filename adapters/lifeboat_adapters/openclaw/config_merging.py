@@ -5,6 +5,7 @@ Only paths that are missing are added, and nothing goes from one layout to anoth
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
@@ -47,12 +48,18 @@ _INSTALLATION_KEYS = ("meta", "wizard")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a file is merged for: the agent `native_id` in `workspace`, in a state folder of a layout."""
+    """What a file is merged for: the agent `native_id` in `workspace`, in a state folder of a layout. `source_id` is
+    what the archive calls it, "" for the same."""
 
     layout: str
     native_id: str
     workspace: FilePath
     state: host.StateFolder
+    source_id: str = ""
+
+    @property
+    def renames(self) -> bool:
+        return self.source_id not in ("", self.native_id)
 
     @property
     def written_workspace(self) -> str:
@@ -68,7 +75,7 @@ def merge_config(found: bytes | None, wanted: bytes, place: Place, left_out: Map
     says of paths why they must not be put in. Raises ValueError when either is no configuration."""
     values = config.parse(wanted)
     decided = dict(left_out)
-    if found is None and _layout(values, place.layout) == place.layout:
+    if found is None and layout_of(values, place.layout) == place.layout and not place.renames:
         changes = [Change(path, remove=True) for path in left_out if has(values, path)]
         changed = json5_text.change(wanted, [*changes, *_settling(values, place)])
         return Merged(changed.data, {(): ""} | decided, rewritten=changed.rewritten)
@@ -89,6 +96,7 @@ class _Mapped:
     archive's list an agent had, `targets` whose a place in the target's list is."""
 
     values: JsonObject
+    place: Place
     listed: dict[str, int]
     targets: dict[int, str]
 
@@ -99,10 +107,12 @@ class _Mapped:
                 return self.original(("agents", "entries", self.targets[number], *rest))
             case ("agents", "entries", str(id), *rest) if id in self.listed:
                 return ("agents", "list", self.listed[id], *rest)
+            case ("agents", "entries", self.place.native_id, *rest) if self.place.renames:
+                return ("agents", "entries", self.place.source_id, *rest)
         return path
 
 
-def _layout(values: JsonObject, otherwise: str) -> str:
+def layout_of(values: JsonObject, otherwise: str) -> str:
     """Which layout a configuration is written in, as far as it tells."""
     if isinstance(config.get(values, "agents", "entries"), dict):
         return NEW
@@ -114,23 +124,45 @@ def _layout(values: JsonObject, otherwise: str) -> str:
 
 def _in_layout(values: JsonObject, place: Place, decided: dict[Path, str]) -> _Mapped:
     """A configuration for a target of this layout. `decided` gets what is left out."""
-    across = _layout(values, place.layout) != place.layout
+    across = layout_of(values, place.layout) != place.layout
+    values = _renamed(values, place) if place.renames else values
     kept = _common(values, (), decided) if across else _without(values, _INSTALLATION_KEYS, decided)
-    listed = config.get(values, "agents", "list")
-    places = {
-        str(entry["id"]): number
-        for number, entry in enumerate(listed if isinstance(listed, list) else [])
-        if isinstance(entry, dict) and "id" in entry
-    }
-    mapped = _Mapped(kept, places, {})
+    mapped = _Mapped(kept, place, _places_in_list(values), {})
     agents = {agent.id: agent.values for agent in config.agents(values) if agent.values}
     entries = {id: _entry(id, each, place, mapped, decided, across) for id, each in agents.items()}
     if place.native_id not in entries and not _lives_there(config.agent(values, place.native_id), values, place):
         entries[place.native_id] = {"workspace": place.written_workspace}
     outer = {key: value for key, value in kept.get("agents", {}).items() if key not in ("list", "entries")}
+    if config.get(outer, "defaults", "workspace") is not None:
+        outer["defaults"] = {key: value for key, value in outer["defaults"].items() if key != "workspace"}
+        decided["agents", "defaults", "workspace"] = _ANOTHER_FOLDER
     if entries or outer:
         kept["agents"] = outer | ({"entries": entries} if entries else {})
     return mapped
+
+
+def _places_in_list(values: JsonObject) -> dict[str, int]:
+    listed = config.get(values, "agents", "list")
+    numbered = enumerate(listed if isinstance(listed, list) else [])
+    return {str(entry["id"]): number for number, entry in numbered if isinstance(entry, dict) and "id" in entry}
+
+
+def _renamed(values: JsonObject, place: Place) -> JsonObject:
+    """A configuration in which the archive's agent has the name that it has here."""
+
+    def named(id: Any) -> Any:
+        return place.native_id if id == place.source_id else id
+
+    done = copy.deepcopy(values)
+    agents = done.get("agents")
+    entries, listed = config.get(done, "agents", "entries"), config.get(done, "agents", "list")
+    if isinstance(agents, dict) and isinstance(entries, dict):
+        agents["entries"] = {named(id): entry for id, entry in entries.items()}
+    for key, items in (("id", listed), ("agentId", done.get("bindings"))):
+        for item in items if isinstance(items, list) else []:
+            if isinstance(item, dict) and key in item:
+                item[key] = named(item[key])
+    return done
 
 
 def _without(values: JsonObject, keys: Iterable[str], decided: dict[Path, str]) -> JsonObject:
@@ -191,24 +223,13 @@ def _lives_there(agent: config.ConfiguredAgent | None, values: JsonObject, place
 def _settling(values: JsonObject, place: Place) -> Iterator[Change]:
     """What a configuration that is taken over has to say of this agent: where it lives now."""
     agent = config.agent(values, place.native_id)
-    if agent is None or not _lives_there(agent, values, place):
-        yield from _workspace_change(values, place)
-    if (
-        agent is not None
-        and "agentDir" in agent.values
-        and not _is_own_folder(agent.values["agentDir"], agent.id, place)
-    ):
-        path = _entry_path(values, agent.id)
-        yield Change((*path, "agentDir"), remove=True)
-
-
-def _workspace_change(values: JsonObject, place: Place) -> Iterator[Change]:
     path = _entry_path(values, place.native_id)
-    if path:
-        yield Change((*path, "workspace"), place.written_workspace)
-        return
-    added = [Change(("agents", "entries", place.native_id), {"workspace": place.written_workspace})]
-    yield from joined(values, added)
+    if agent is None or not _lives_there(agent, values, place):
+        where = (*path, "workspace") if path else ("agents", "defaults", "workspace")
+        yield from joined(values, [Change(where, place.written_workspace)])
+    folder = None if agent is None else agent.values.get("agentDir")
+    if folder is not None and not _is_own_folder(folder, place.native_id, place):
+        yield Change((*path, "agentDir"), remove=True)
 
 
 def _entry_path(values: JsonObject, id: str) -> Path:

@@ -105,6 +105,30 @@ def rows(installation: Installation, *, transcripts: bool = False) -> Iterator[R
         yield from _legacy_jobs(sources.legacy_jobs, sources.owner)
 
 
+def credentials(installation: Installation) -> Iterator[Row]:
+    """Every credential in the stores that an agent may use, also those that are no share of it: what must not be
+    replaced. Raises RuntimeDatabaseError when they cannot be read now."""
+    sources = _sources(installation)
+    if sources is None:
+        return
+    if sources.agent.is_file():
+        yield from _read(sources.agent, lambda own: _profiles(profiles.AGENT, stores.of_agent(own), None))
+    if sources.state.is_file():
+        yield from _read(sources.state, lambda state: _all_shared(state, sources))
+
+
+def _all_shared(connection: sqlite3.Connection, sources: _Sources) -> Iterator[Row]:
+    yield from _profiles(profiles.SHARED, _shared_store(connection, sources), None)
+    yield from stores.secrets(connection, None, set())
+
+
+def _shared_store(connection: sqlite3.Connection, sources: _Sources) -> stores.Store | None:
+    found = stores.shared(connection)
+    if found is None and sources.main is not None and sources.main.is_file():
+        (found,) = _read(sources.main, lambda main: iter([stores.of_agent(main)]))
+    return found
+
+
 def _of_agent(sources: _Sources, *, transcripts: bool) -> Iterator[Row]:
     """What the agent has alone: its own database, or the credentials of an agent of 2026.2 that lie elsewhere."""
 
@@ -124,10 +148,7 @@ def _of_state(
 ) -> Iterator[Row]:
     """What all agents have in common, as far as it is this agent's. `own` are its own profiles."""
     yield from _tables(connection, "state", STATE_TABLES, sources.owner)
-    found = stores.shared(connection)
-    if found is None and sources.main is not None and sources.main.is_file():
-        (found,) = _read(sources.main, lambda main: iter([stores.of_agent(main)]))
-    common = list(_profiles(profiles.SHARED, found, share))
+    common = list(_profiles(profiles.SHARED, _shared_store(connection, sources), share))
     yield from common
     yield from stores.secrets(connection, share, stores.referred_by([*own, *common]))
 

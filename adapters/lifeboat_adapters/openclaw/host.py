@@ -52,11 +52,16 @@ class StateFolder:
 
 def state_folders(environment: Mapping[str, str], user_home: Path) -> list[StateFolder]:
     """Every state folder that is there: the one the environment names first, then all `.openclaw*` of the home."""
-    home = _path(environment, "OPENCLAW_HOME", user_home) or user_home
+    home = home_of(environment, user_home)
     active = _active(environment, home, user_home)
     others = [folder for base in dict.fromkeys((home, user_home)) for folder in _named(base)]
     every = [active, *(StateFolder(folder, folder / paths.CONFIG, home) for folder in others)]
     return [found for found in _once(every) if _is_state_folder(found)]
+
+
+def home_of(environment: Mapping[str, str], user_home: Path) -> Path:
+    """What `~` means to OpenClaw."""
+    return _path(environment, "OPENCLAW_HOME", user_home) or user_home
 
 
 def around(workspace: Path, user_home: Path) -> StateFolder | None:

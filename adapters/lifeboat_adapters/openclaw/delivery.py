@@ -1,0 +1,299 @@
+"""Credentials into the databases that later releases of OpenClaw keep them in.
+
+Nothing is ever written into those databases: the program has commands for keys and for tokens, and takes over logins
+from the file of an older release when it repairs itself. Values go through standard input or a file that is taken away
+again, never through arguments or the environment, which others can read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters.contract import Delivery, Installation, Place
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.openclaw import config, databases, paths, profiles
+from lifeboat_adapters.openclaw.documents import rows_of
+from lifeboat_adapters.openclaw.merging import KEPT, is_live, is_usable, merge_profiles, reason_to_keep
+from lifeboat_adapters.openclaw.profiles import AGENT, SHARED, Profile
+from lifeboat_adapters.small_files import read_small
+from lifeboat_alf import times
+
+JsonObject = dict[str, Any]
+
+NO_PROGRAM = "OpenClaw is not on PATH, and only it writes into its store"
+_EXPIRED = "it has expired"
+_EMPTY = "there is nothing in it"
+_NOT_THERE = "OpenClaw did not take it"
+_NOT_REFRESHED = "OpenClaw could not refresh it: sign in again"
+_SECRET_STORE = "OpenClaw's secret store"
+_FILE = "auth-profiles.json"
+_BARE = re.compile(r"[A-Za-z0-9_./+=:@%,-]+")
+_SETUP_TOKEN = "sk-ant-oat01-"
+"""What `paste-token` insists on for Anthropic."""
+_PROVIDERS = {"openai-codex": "openai"}
+"""Providers that were renamed since the file of 2026.2; the program renames them when it takes the file over."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A profile of an archive, and where it stands in it."""
+
+    place: Place
+    profile: Profile
+
+
+def is_store(path: str) -> bool:
+    """Whether a file of an archive is a store of credentials."""
+    return profiles.is_file(path) or path.startswith(f"{paths.DATABASES}auth/")
+
+
+def deliveries(
+    installation: Installation, files: Mapping[str, bytes], left_out: Mapping[Place, str], now: str
+) -> list[Delivery]:
+    """In the order they have to be run: a file of an older release that waits to be taken over blocks its providers."""
+    there = _stored(installation)
+    wanted = [each for path, data in sorted(files.items()) for each in _profiles_of(path, data)]
+    done: list[Delivery] = []
+    legacy: dict[str, list[_Wanted]] = {}
+    for each in _once(wanted):
+        known = there.profiles.get(_id_after(each.profile))
+        reason = left_out.get(each.place) or _reason(installation, each.profile, there, now)
+        if reason or known == each.profile.credential:
+            done.append(Delivery(_named(each), _where(each.profile), reason))
+            continue
+        pasted = None if there.waits else _pasted(installation, each, now)
+        if pasted is not None:
+            done.append(pasted)
+        else:
+            legacy.setdefault(_owner(installation, each.profile), []).append(each)
+    done += _store_imports(installation, files.get(paths.STORED_SECRETS, b""), left_out, there)
+    return [*done, *_taken_over(installation, legacy, now)]
+
+
+def _profiles_of(path: str, data: bytes) -> Iterator[_Wanted]:
+    try:
+        found = profiles.profiles_in(path, data)
+    except ValueError:
+        return
+    for number, profile in enumerate(found):
+        yield _Wanted((path, ("profiles", profile.id) if profiles.is_file(path) else (number,)), profile)
+
+
+def _once(wanted: Iterable[_Wanted]) -> list[_Wanted]:
+    """A file of an older release beside the rows that were made from it: the rows count."""
+    found: dict[tuple[str, str], _Wanted] = {}
+    for each in sorted(wanted, key=lambda each: profiles.is_file(each.place[0]), reverse=True):
+        found[each.profile.store, each.profile.id] = each
+    return sorted(found.values(), key=lambda each: (each.profile.store, each.profile.id))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What the stores hold: profiles by id, an agent's own before those of all, and names of secrets. `waits`: a file
+    of an older release lies there, which no command gets past. `problem` says why the stores cannot be read."""
+
+    profiles: dict[str, JsonObject]
+    secrets: set[str]
+    waits: bool = False
+    problem: str = ""
+
+
+def _stored(installation: Installation) -> _Stored:
+    waiting = list(_waiting(installation))
+    try:
+        rows = list(databases.credentials(installation))
+    except AdapterError:
+        return _Stored({}, set(), bool(waiting), "OpenClaw's store cannot be read now")
+    listed = [row.values for row in rows if row.path == paths.AUTH_PROFILES]
+    found = {profile.id: profile.credential for profile in waiting}
+    for row in sorted(listed, key=lambda row: row.get("store") == AGENT):
+        found[str(row.get("id"))] = row["credential"]
+    names = {str(row.values.get("name")) for row in rows if row.path == paths.STORED_SECRETS}
+    return _Stored(found, names, bool(waiting))
+
+
+def _waiting(installation: Installation) -> Iterator[Profile]:
+    """Profiles in files of an older release that nobody took over yet."""
+    folder = (installation.state_dir or installation.workspace) / "agents"
+    for path in sorted(folder.glob(f"*/agent/{_FILE}")):
+        try:
+            yield from profiles.in_store(json.loads(read_small(path)), AGENT)
+        except (OSError, ValueError):
+            continue
+
+
+def _reason(installation: Installation, profile: Profile, there: _Stored, now: str) -> str:
+    kept = reason_to_keep(there.profiles.get(_id_after(profile)), profile.credential, now)
+    if kept or there.problem:
+        return kept or there.problem
+    if not is_usable(profile.credential, now):
+        return _EXPIRED if profile.expires_at else _EMPTY
+    return "" if installation.program is not None else NO_PROGRAM
+
+
+def _id_after(profile: Profile) -> str:
+    """The id that a profile has once it is taken over."""
+    provider, colon, name = profile.id.partition(":")
+    return f"{_PROVIDERS.get(provider, provider)}{colon}{name}"
+
+
+def _where(profile: Profile) -> str:
+    return "OpenClaw's store of all agents" if profile.store == SHARED else "OpenClaw's store of the agent"
+
+
+def _named(*wanted: _Wanted) -> dict[Place, str]:
+    return {each.place: _id_after(each.profile) for each in wanted}
+
+
+def _owner(installation: Installation, profile: Profile) -> str:
+    """The agent through which a store is written: that of all agents is the default agent's."""
+    if profile.store == AGENT:
+        return installation.native_id
+    try:
+        values = config.read_or_backup(installation.config) if installation.config is not None else {}
+    except AdapterError:
+        return installation.native_id
+    named = config.text(values, "agents", "defaults", "systemAgent", "agentId")
+    known = config.agents(values) if values else []
+    return named or (known[0].id if known else installation.native_id)
+
+
+# Keys and tokens ---------------------------------------------------------------------------------------------------
+
+
+def _pasted(installation: Installation, wanted: _Wanted, now: str) -> Delivery | None:
+    """A key or token that one command stores; None for what no command takes."""
+    profile, credential = wanted.profile, wanted.profile.credential
+    if credential.get("type") == "api_key" and _is_plain(credential, "key"):
+        return _paste(installation, wanted, "paste-api-key", [], str(credential["key"]))
+    if credential.get("type") == "token" and _is_plain(credential, "token"):
+        token = str(credential["token"])
+        if profile.provider != "anthropic" or token.startswith(_SETUP_TOKEN):
+            return _paste(installation, wanted, "paste-token", _expiry(profile, now), token)
+    return None
+
+
+def _is_plain(credential: JsonObject, name: str) -> bool:
+    """Whether there is a value, and nothing but what the commands store."""
+    extra = credential.keys() - {"type", "provider", "expires", name}
+    value = credential.get(name)
+    return isinstance(value, str) and value == value.strip() != "" and "\n" not in value and not extra
+
+
+def _expiry(profile: Profile, now: str) -> list[str]:
+    if profile.expires_at is None:
+        return []
+    left = times.parse(profile.expires_at) - times.parse(now)
+    return ["--expires-in", f"{max(1, left // timedelta(seconds=1))}s"]
+
+
+def _paste(installation: Installation, wanted: _Wanted, command: str, more: list[str], value: str) -> Delivery:
+    profile = wanted.profile
+    words = ["models", "auth", command, "--provider", profile.provider, "--profile-id", profile.id, *more]
+    words += ["--agent", _owner(installation, profile)]
+    return _command(installation, _named(wanted), _where(profile), words, value.encode())
+
+
+def _command(
+    installation: Installation, places: Mapping[Place, str], where: str, words: list[str], given: bytes | None = None
+) -> Delivery:
+    environment = {"OPENCLAW_STATE_DIR": str(installation.state_dir)}
+    if installation.config is not None and installation.config.parent != installation.state_dir:
+        environment["OPENCLAW_CONFIG_PATH"] = str(installation.config)
+    return Delivery(places, where, "", (str(installation.program), *words), environment, given)
+
+
+# Logins and references ---------------------------------------------------------------------------------------------
+
+
+def _taken_over(installation: Installation, legacy: Mapping[str, list[_Wanted]], now: str) -> Iterator[Delivery]:
+    """What only the file of an older release brings in: one file an agent, one repair for all."""
+    if not legacy or installation.state_dir is None:
+        return
+    places = _named(*(each for listed in legacy.values() for each in listed))
+    files = [_legacy_file(installation.state_dir, owner, listed, now) for owner, listed in sorted(legacy.items())]
+    repair = _command(installation, places, "OpenClaw's store", ["doctor", "--fix", "--non-interactive"])
+    yield replace(repair, files=tuple(files), leftovers=(f"{_FILE}.migrated-*",), timeout_seconds=300.0)
+
+
+def _legacy_file(state_dir: Path, owner: str, listed: list[_Wanted], now: str) -> tuple[Path, bytes]:
+    """Merged with a file that waits there already."""
+    path = state_dir / "agents" / owner / "agent" / _FILE
+    try:
+        found: bytes | None = path.read_bytes()
+    except OSError:
+        found = None
+    try:
+        return path, merge_profiles(found, [each.profile for each in listed], now).data
+    except ValueError:
+        return path, merge_profiles(None, [each.profile for each in listed], now).data
+
+
+# The secret store --------------------------------------------------------------------------------------------------
+
+
+def _store_imports(
+    installation: Installation, data: bytes, left_out: Mapping[Place, str], there: _Stored
+) -> Iterator[Delivery]:
+    """Entries of the secret store, one command for each kind."""
+    by_kind: dict[str, dict[Place, tuple[str, bytes]]] = {}
+    for number, row in enumerate(rows_of(data)):
+        place: Place = (paths.STORED_SECRETS, (number,))
+        name = str(row.get("name"))
+        line = _dotenv_line(name, row.get("value"))
+        reason = left_out.get(place, "") or _reason_of_entry(installation, row, there, line)
+        if reason or line is None:
+            yield Delivery({place: name}, _SECRET_STORE, reason)
+        else:
+            by_kind.setdefault("env" if row.get("kind") == "env" else "secret", {})[place] = name, line
+    for kind, entries in sorted(by_kind.items()):
+        words = ["secrets", "store", "import", "--from", "-", "--yes", "--kind", kind]
+        given = b"".join(line for _, line in entries.values())
+        yield _command(installation, {place: name for place, (name, _) in entries.items()}, _SECRET_STORE, words, given)
+
+
+def _reason_of_entry(installation: Installation, row: JsonObject, there: _Stored, line: bytes | None) -> str:
+    if row.get("scope_kind", "team") != "team":
+        return "no command of OpenClaw stores what belongs to one identity"
+    if str(row.get("name")) in there.secrets or there.problem:
+        return there.problem or KEPT
+    if line is None:
+        return "it cannot be spelled for the command that imports it"
+    return "" if installation.program is not None else NO_PROGRAM
+
+
+def _dotenv_line(name: str, value: Any) -> bytes | None:
+    """A line that dotenv readers understand alike; None where they would not."""
+    if not isinstance(value, str) or not value or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        return None
+    if _BARE.fullmatch(value):
+        return f"{name}={value}\n".encode()
+    if "\n" in value or "\r" in value:
+        return None
+    quote = next((quote for quote in ("'", "`") if quote not in value), None)
+    return None if quote is None else f"{name}={quote}{value}{quote}\n".encode()
+
+
+# Afterwards --------------------------------------------------------------------------------------------------------
+
+
+def not_arrived(installation: Installation, delivery: Delivery) -> dict[Place, str]:
+    """What of a delivery is not in the stores now, each with why."""
+    there = _stored(installation)
+    found = {place: there.problem or _missing(place, name, there) for place, name in delivery.places.items()}
+    return {place: reason for place, reason in found.items() if reason}
+
+
+def _missing(place: Place, name: str, there: _Stored) -> str:
+    if place[0] == paths.STORED_SECRETS:
+        return "" if name in there.secrets else _NOT_THERE
+    credential = there.profiles.get(name)
+    if credential is None:
+        return _NOT_THERE
+    return "" if all(is_live(str(credential.get(key, "?"))) for key in ("access", "refresh")) else _NOT_REFRESHED
