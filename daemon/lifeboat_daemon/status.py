@@ -10,7 +10,7 @@ import lifeboat_alf.errors
 from lifeboat_alf import times
 from lifeboat_daemon import clock_trust, room
 from lifeboat_daemon.agent import Agent, everyone
-from lifeboat_daemon.capture import guard
+from lifeboat_daemon.capture import guard, lookalikes
 from lifeboat_daemon.capture.report import FAILED, LAST_CAPTURE, ROOT_MISSING
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
@@ -41,7 +41,8 @@ LAST_VERIFIED, DAMAGED = "last_verified", "damaged"
 class AgentStatus:
     """One agent. `pending` counts files whose present version is not kept; `reasons` says, for people, why the state
     is not `ok`; `no_room` why large files are not taken now, `failed` why the last capture came to nothing, `damaged`
-    what a drill found (see `verification.DAMAGED`). Times are timestamps, None when it never happened; `verified_in`
+    what a drill found (see `verification.DAMAGED`); `lookalikes` counts the places that look like a secret and are kept
+    in clear. Times are timestamps, None when it never happened; `verified_in`
     names the vault."""
 
     id: str
@@ -60,6 +61,7 @@ class AgentStatus:
     no_room: str | None = None
     failed: str | None = None
     damaged: JsonObject | None = None
+    lookalikes: int = 0
 
     def to_json(self) -> JsonObject:
         return {name: getattr(self, name) for name in self.__slots__}
@@ -106,6 +108,7 @@ class Status:
                 "id": self.key.key_id,
                 "store": self.key.store,
                 "note": self.key.note,
+                "proven_at": self.key.proven_at,
             },
             "problems": self.problems,
             "clock_trusted": self.clock_trusted,
@@ -165,9 +168,11 @@ def _with_vault(context: Context, agent: Agent, plain: AgentStatus, vault: Vault
     head = vault.head()
     verified = _credible(vault.get(LAST_VERIFIED), context.clock.now())
     captured: JsonObject = {}
+    alike: lookalikes.Places = {}
     if context.home.state_file(vault.agent_id).exists():
         with StateDb.open(context.home.state_file(vault.agent_id), vault.id) as db:
             captured = db.get(LAST_CAPTURE) or {}
+            alike = lookalikes.read(db)
     return replace(
         plain,
         sequence=None if head is None else head.number,
@@ -181,6 +186,7 @@ def _with_vault(context: Context, agent: Agent, plain: AgentStatus, vault: Vault
         held=vault.get(guard.DECISION),
         missing=captured.get("outcome") == ROOT_MISSING,
         no_room=room.measure(context, agent, vault).shortage() or captured.get("no_room"),
+        lookalikes=sum(len(places) for places in alike.values()),
     )
 
 
@@ -213,6 +219,8 @@ def _judged(context: Context, agent: Agent, seen: AgentStatus, key: KeyStatus) -
     state = found[0][0] if found else OK
     said = [reason for _, reason in found]
     rest = [reason for reason in seen.reasons if not any(reason in each for each in said)]
+    if seen.lookalikes:
+        rest.append(f"{count_text(seen.lookalikes, 'place')} in clear may be a secret; lifeboat doctor names each")
     return replace(seen, state=state, reasons=[*said, *rest], missing=seen.missing or is_gone)
 
 

@@ -65,6 +65,12 @@ def is_known(word: str) -> bool:
     return word in _known()
 
 
+def is_phrase(text: str) -> bool:
+    """Whether words are a key or a wallet's seed: all of the list, and their checksum fits (BIP-39)."""
+    found = text.split()
+    return all(map(is_known, found)) and bool(_language().check(" ".join(found)))
+
+
 def nearest(word: str, count: int = 3) -> list[str]:
     """The words of the list that somebody may have meant, the nearest first. As secret as what was typed."""
     return difflib.get_close_matches(word, _language().wordlist, n=count, cutoff=0.5)

@@ -144,7 +144,7 @@ def test_what_only_looks_like_a_secret_is_named_and_not_altered(ada: Protected) 
     text = "# Note\n\nOnce it was ghp_000000000000000000000000000000000000 there.\n"
     ada.write("memory/note.md", text)
     report = ada.capture()
-    assert report.looks_like_secret == {"raw/openclaw/memory/note.md": "github_token"}
+    assert report.looks_like_secret == {"raw/openclaw/memory/note.md": "github_token (line 3)"}
     assert ada.body("raw/openclaw/memory/note.md") == text.encode()
 
 

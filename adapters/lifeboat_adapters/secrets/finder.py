@@ -1,4 +1,4 @@
-"""Secrets in files: by name in a parsed file, by value anywhere, and by look (for a report only)."""
+"""Secrets in files: by name in a parsed file, by value anywhere."""
 
 from __future__ import annotations
 
@@ -22,14 +22,6 @@ class Known(NamedTuple):
     start: int
     end: int
     value: str
-
-
-class Look(NamedTuple):
-    """Text that looks like a secret; `kind` says which."""
-
-    start: int
-    end: int
-    kind: str
 
 
 def secrets_in_json5(data: bytes, name_of: Callable[[Leaf], str] = rules.service_of) -> list[Secret]:
@@ -107,41 +99,3 @@ def _spellings(value: str) -> set[bytes]:
     texts = {value, plain, ascii_only, plain.replace("/", "\\/"), ascii_only.replace("/", "\\/")}
     encoded = {text.encode("utf-8", "surrogateescape") for text in texts}
     return encoded | {quote(value.encode("utf-8", "surrogateescape"), safe="").encode("ascii")}
-
-
-class _Shape(NamedTuple):
-    """`mark`: a part that every such text holds, and hardly any other text."""
-
-    mark: str
-    pattern: str
-
-
-_LOOKS = {
-    "anthropic_key": _Shape("sk-ant-", r"sk-ant-[A-Za-z0-9_-]{20,256}"),
-    "api_key": _Shape("sk-", r"sk-(?!ant-)[A-Za-z0-9_-]{20,256}"),
-    "github_token": _Shape(r"gh[pousr]_|github_pat_", r"gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255}"),
-    "gitlab_token": _Shape("glpat-", r"glpat-[A-Za-z0-9_-]{20,64}"),
-    "slack_token": _Shape(r"xox[abeprs]-|xapp-", r"xox[abeprs]-[A-Za-z0-9-]{10,256}|xapp-[A-Za-z0-9-]{10,256}"),
-    "slack_webhook": _Shape(r"hooks\.slack\.com", r"https://hooks\.slack\.com/services/[A-Za-z0-9/]{20,128}"),
-    "aws_access_key": _Shape("AKIA|ASIA", r"(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])"),
-    "google_api_key": _Shape("AIza", r"AIza[0-9A-Za-z_-]{35}"),
-    "telegram_bot_token": _Shape(r":[A-Za-z0-9_-]{35}", r"[0-9]{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
-    "discord_bot_token": _Shape(
-        r"\.[A-Za-z0-9_-]{6}\.", r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}"
-    ),
-    "json_web_token": _Shape("eyJ", r"eyJ[A-Za-z0-9_-]{10,2048}\.eyJ[A-Za-z0-9_-]{10,4096}\.[A-Za-z0-9_-]{10,1024}"),
-    "private_key": _Shape(
-        "-----BEGIN",
-        r"-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----"
-        r"(?:(?!-----BEGIN)[A-Za-z0-9+/=\s\\:,.-]){16,16384}?-----END [A-Z ]{0,32}PRIVATE KEY-----",
-    ),
-}
-_MARK = re.compile("|".join(look.mark for look in _LOOKS.values()))
-_LOOK = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(f'(?P<{kind}>{look.pattern})' for kind, look in _LOOKS.items())})")
-
-
-def looks_like_secret(text: str) -> list[Look]:
-    """What looks like a secret, for a report. Nothing is ever cut for its look: a note may speak of keys."""
-    if _MARK.search(text) is None:
-        return []
-    return [Look(hit.start(), hit.end(), str(hit.lastgroup)) for hit in _LOOK.finditer(text)]

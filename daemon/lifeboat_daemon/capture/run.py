@@ -14,7 +14,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import clock_trust, search
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import guard, scan
+from lifeboat_daemon.capture import guard, lookalikes, scan
 from lifeboat_daemon.capture.commit import SEEN_AT, commit
 from lifeboat_daemon.capture.installed import remember, taken_as_it_stands
 from lifeboat_daemon.capture.look import IGNORE, MOUNTS, ROOT, RULES, Look, look
@@ -164,6 +164,7 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
         ROOT: scan.root_identity(seen.workspace.folder),
         IGNORE: seen.ignore,
         MOUNTS: sorted({*seen.scan.mounts, *(session.db.get(MOUNTS) or ())}) or None,
+        lookalikes.FACT: lookalikes.to_json(work.tree.lookalikes),
         **({} if work.databases is None else {DATABASES: work.databases}),
     }
     _write(session, seen, work, {key: value for key, value in facts.items() if session.db.get(key) != value})

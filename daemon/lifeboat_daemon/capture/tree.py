@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.contract import Root, Secret, UnparsableSecrets
-from lifeboat_adapters.secrets.finder import looks_like_secret
 from lifeboat_alf import layout, metas, times
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_daemon.capture import names, read
+from lifeboat_daemon.capture import lookalikes, names, read
+from lifeboat_daemon.capture.lookalikes import Places
 from lifeboat_daemon.capture.media import media_type
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.capture.read import OverLimit, Unstable
@@ -30,8 +30,6 @@ RACY_NS = 2_000_000_000
 LARGEST = 64 << 20
 """Bytes of a file that is no large artifact. A sparse file of terabytes costs its writer nothing, and whoever reads it
 everything."""
-LOOKED_AT = 1 << 20
-"""Bytes at the top of a note in which something that looks like a secret is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ class Large:
 class Tree:
     """The files of one capture. `changed` are archive paths whose entry changed or went; `seen` and `unseen` is what
     the stat cache has to learn; `attachment_id` mints the id of a new artifact by its path; `measure` looks how much
-    room the vault has."""
+    room the vault has; `lookalikes` is what looks like a secret in any file."""
 
     files: FileOperations
     overlay: Overlay
@@ -69,6 +67,7 @@ class Tree:
     started_ns: int
     staging: Path
     measure: Callable[[], Room]
+    lookalikes: Places
     changed: set[str] = field(default_factory=set)
     seen: dict[str, Known] = field(default_factory=dict)
     unseen: set[str] = field(default_factory=set)
@@ -207,15 +206,15 @@ class Tree:
         if cuts:
             meta[metas.CUTS] = cuts
         self._note(found.path, self.overlay.put(found.path, meta, data))
-        self._report_looks(found.path, content.data)
+        self._look_at(found.path, content.data, data)
         self._remember(name, found._replace(key=content.key))
 
-    def _report_looks(self, path: str, data: bytes) -> None:
-        """Name what merely looks like a secret in a note: it may be one, nobody alters it."""
-        if path.endswith(".md"):
-            kinds = {look.kind for look in looks_like_secret(data[:LOOKED_AT].decode("utf-8", "replace"))}
-            if kinds:
-                self.report.looks_like_secret[path] = ", ".join(sorted(kinds))
+    def _look_at(self, path: str, original: bytes, kept: bytes) -> None:
+        """Name what merely looks like a secret: it may be one, nobody alters it."""
+        self.lookalikes.pop(path, None)
+        if found := lookalikes.places(original, kept):
+            self.lookalikes[path] = found
+            self.report.looks_like_secret[path] = lookalikes.text_of(found)
 
     def _with_attachment(self, path: str, meta: JsonObject, size: int) -> JsonObject:
         if not path.startswith(layout.ARTIFACTS) or not metas.is_file(meta):
@@ -281,6 +280,7 @@ class Tree:
         if path in self.overlay.puts and self.overlay.puts[path] is not None:
             return
         self.cutter.release(path)
+        self.lookalikes.pop(path, None)
         self._note(path, self.overlay.remove(path))
 
     def _differs(self, found: Found, known: Known | None) -> bool:

@@ -14,7 +14,7 @@ from lifeboat_alf import codec, layout, metas, partitions, times
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.partitions import Ledger
 from lifeboat_daemon import clock_trust, room
-from lifeboat_daemon.capture import commit, guard, references
+from lifeboat_daemon.capture import commit, guard, lookalikes, references
 from lifeboat_daemon.capture.documents import Documents
 from lifeboat_daemon.capture.installed import taken_as_it_stands
 from lifeboat_daemon.capture.look import Look
@@ -62,6 +62,7 @@ class Work:
             started_ns=seen.started_ns,
             staging=staging_folder(session),
             measure=lambda: room.measured(session.context, session.vault, session.setting),
+            lookalikes=lookalikes.read(session.db),
         )
 
     def _limits(self) -> Limits:

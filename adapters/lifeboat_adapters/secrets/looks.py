@@ -1,0 +1,206 @@
+"""What looks like a secret, for a report: known shapes of keys, and random values under a name that promises one.
+
+Nothing is ever cut for its look alone: a note may speak of keys. A line that says `lifeboat:allow` is left out.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from lifeboat_adapters.secrets import entropy
+from lifeboat_keys import words
+
+ALLOW = b"lifeboat:allow"
+"""On a line, it says that what stands there is no secret."""
+
+
+class Look(NamedTuple):
+    """Bytes that look like a secret; `kind` says which."""
+
+    start: int
+    end: int
+    kind: str
+
+
+class _Shape(NamedTuple):
+    """`marks`: parts of which every such text holds one, and hardly any other text; `sign` says the same where no
+    plain text would. The first group of `pattern`, or all of it, is the secret; `check` looks closer at it."""
+
+    marks: tuple[bytes, ...]
+    pattern: re.Pattern[bytes]
+    check: Callable[[bytes], bool] | None = None
+    sign: re.Pattern[bytes] | None = None
+
+
+def _shape(marks: str, pattern: str, check: Callable[[bytes], bool] | None = None, sign: str = "") -> _Shape:
+    whole = re.compile(rb"(?<![A-Za-z0-9])(?:%b)" % pattern.encode())
+    return _Shape(tuple(marks.encode().split()), whole, check, re.compile(sign.encode()) if sign else None)
+
+
+def _is_random(value: bytes) -> bool:
+    return entropy.is_random(value.decode("utf-8", "replace"))
+
+
+def _is_password(value: bytes) -> bool:
+    """Not one that stands in every manual, nor a placeholder."""
+    said = (b"pass", b"secret", b"change", b"example", b"xxx", b"***", b"your", b"user", b"<", b"$", b"{", b"%s")
+    return len(value) >= 6 and not any(part in value.lower() for part in said)
+
+
+_BEGIN = b"-----BEGIN"
+_SHAPES = {
+    "anthropic_key": _shape("sk-ant-", r"sk-ant-[A-Za-z0-9_-]{20,256}"),
+    "openai_key": _shape("sk-proj- sk-admin- sk-svcacct-", r"sk-(?:proj|admin|svcacct)-[A-Za-z0-9_-]{20,256}"),
+    "api_key": _shape("sk-", r"sk-(?!ant-|proj-|admin-|svcacct-)[A-Za-z0-9_-]{20,256}"),
+    "provider_key": _shape(
+        "gsk_ xai- pplx- r8_ tvly- ntn_ lin_api_ sbp_ figd_ PMAK- hvs.",
+        r"(?:gsk_|xai-|pplx-|r8_|tvly-|ntn_|lin_api_|sbp_|figd_|PMAK-|hvs\.)[A-Za-z0-9_-]{24,256}",
+        _is_random,
+    ),
+    "github_token": _shape(
+        "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", r"gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255}"
+    ),
+    "gitlab_token": _shape("glpat- gldt- glrt- glptt-", r"gl(?:pat|dt|rt|ptt)-[A-Za-z0-9_.-]{20,128}"),
+    "slack_token": _shape("xox xapp-", r"xox[abeprs]-[A-Za-z0-9-]{10,256}|xapp-[A-Za-z0-9-]{10,256}"),
+    "slack_webhook": _shape("hooks.slack.com", r"https://hooks\.slack\.com/services/[A-Za-z0-9/]{20,128}"),
+    "discord_webhook": _shape(
+        "/api/webhooks/", r"https://(?:\w{1,16}\.)?discord(?:app)?\.com/api/webhooks/[0-9]{8,24}/[A-Za-z0-9_-]{40,100}"
+    ),
+    "discord_bot_token": _shape(
+        ".",
+        r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}",
+        sign=r"\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}",
+    ),
+    "telegram_bot_token": _shape(":A", r"[0-9]{8,10}:A[A-Za-z0-9_-]{34}(?![A-Za-z0-9_-])"),
+    "aws_access_key": _shape("AKIA ASIA", r"(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Z])"),
+    "aws_secret_key": _shape(
+        "AKIA ASIA",
+        r"(?:AKIA|ASIA)[0-9A-Z]{16}[\s\S]{1,200}?(?<![A-Za-z0-9/+=])([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+        _is_random,
+    ),
+    "google_api_key": _shape("AIza", r"AIza[0-9A-Za-z_-]{35}"),
+    "google_oauth_secret": _shape("GOCSPX- ya29.", r"GOCSPX-[A-Za-z0-9_-]{28}|ya29\.[A-Za-z0-9_-]{20,512}"),
+    "azure_key": _shape(
+        "AccountKey= 8Q~", r"AccountKey=([A-Za-z0-9+/]{86}==)|[A-Za-z0-9_~.-]{3}8Q~[A-Za-z0-9_~.-]{31,34}"
+    ),
+    "stripe_key": _shape(
+        "_live_ _test_ whsec_", r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,255}|whsec_[A-Za-z0-9+/=]{24,128}"
+    ),
+    "twilio_key": _shape("SK", r"SK[0-9a-f]{32}(?![0-9a-f])"),
+    "sendgrid_key": _shape("SG.", r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}"),
+    "huggingface_token": _shape("hf_", r"hf_[A-Za-z0-9]{34,64}"),
+    "npm_token": _shape("npm_", r"npm_[A-Za-z0-9]{36}"),
+    "pypi_token": _shape("pypi-", r"pypi-AgE[A-Za-z0-9_-]{50,512}"),
+    "digitalocean_token": _shape("dop_v1_ doo_v1_ dor_v1_", r"do[opr]_v1_[0-9a-f]{64}"),
+    "age_secret_key": _shape("AGE-SECRET-KEY-", r"AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Z]{58,128}"),
+    "json_web_token": _shape("eyJ", r"eyJ[A-Za-z0-9_-]{10,2048}\.eyJ[A-Za-z0-9_-]{10,4096}\.[A-Za-z0-9_-]{10,1024}"),
+    "private_key": _shape(
+        "-----BEGIN",
+        r"-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----"
+        r"(?:(?!-----BEGIN)[A-Za-z0-9+/=\s\\:,.-]){16,16384}?-----END [A-Z ]{0,32}PRIVATE KEY-----",
+    ),
+    "url_password": _shape(
+        "://", r"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@\"'`<>]{0,64}:([^\s/@\"'`<>]{1,128})@[A-Za-z0-9\[]", _is_password
+    ),
+}
+_NAMES = (
+    *(b"password passwd passphrase pwd secret token apikey _key -key credential".split()),
+    *(b"api key", b"access key", b"bearer "),
+)
+_ASSIGNED = re.compile(
+    rb"s?[\"'`*_]{0,3}[ \t]{0,3}(?:[:=]{1,2}>?|is\b)[ \t]{0,3}[\"'`*_]{0,3}(?:Bearer |Basic )?"
+    rb"([^\s\"'`<>,;()\[\]{}|]{8,512}+)(?![(\[])",
+    re.IGNORECASE,
+)
+_BEARER = re.compile(rb"([A-Za-z0-9._~+/=-]{16,4096})")
+_ADDRESS = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://|[./~]")
+
+
+class _Stretch(NamedTuple):
+    """Stretches of at least `least` of some bytes, found as fast as memory is searched: most notes have none."""
+
+    table: bytes
+    least: int
+
+    def find(self, data: bytes) -> Iterator[tuple[int, int]]:
+        marked = data.translate(self.table)
+        at = marked.find(b"x" * self.least)
+        while at >= 0:
+            end = marked.find(b" ", at)
+            end = len(data) if end < 0 else end
+            yield at, end
+            at = marked.find(b"x" * self.least, end)
+
+
+def _stretch(alphabet: str, least: int) -> _Stretch:
+    return _Stretch(bytes(ord("x" if chr(byte) in alphabet else " ") for byte in range(256)), least)
+
+
+_KEY_LIKE = _stretch(string.ascii_letters + string.digits + "_+/=.:~@-", 14)
+_WORDS = _stretch(string.ascii_lowercase + " ", 12 * 3 + 11)
+_PHRASES = (12, 24)
+
+
+def find(data: bytes) -> list[Look]:
+    """What looks like a secret, sorted, apart."""
+    found = sorted((*_shapes(data), *_phrases(data), *_assigned(data)), key=lambda look: (look.start, -look.end))
+    kept: list[Look] = []
+    for look in found:
+        if (not kept or look.start >= kept[-1].end) and ALLOW not in _line(data, look.start):
+            kept.append(look)
+    return kept
+
+
+def is_secret(value: str) -> bool:
+    """Whether a value by itself looks like a secret: one of the shapes, or drawn at random."""
+    return entropy.is_random(value) or any(True for _ in _shapes(value.encode("utf-8", "replace")))
+
+
+def line_of(data: bytes, look: Look) -> int:
+    """The line a look begins on, from 1."""
+    return data.count(b"\n", 0, look.start) + 1
+
+
+def _shapes(data: bytes) -> Iterator[Look]:
+    long = b"\n".join(data[start:end] for start, end in _KEY_LIKE.find(data))
+    if _BEGIN in data:
+        long += _BEGIN
+    for kind, shape in _SHAPES.items():
+        if any(mark in long for mark in shape.marks) and (shape.sign is None or shape.sign.search(long)):
+            yield from _looks(data, kind, shape)
+
+
+def _looks(data: bytes, kind: str, shape: _Shape) -> Iterator[Look]:
+    for hit in shape.pattern.finditer(data):
+        group = hit.lastindex or 0
+        if shape.check is None or shape.check(hit[group]):
+            yield Look(hit.start(group), hit.end(group), kind)
+
+
+def _phrases(data: bytes) -> Iterator[Look]:
+    """12 or 24 words on a line that are a wallet's or a key's, by their checksum (BIP-39)."""
+    for start, end in _WORDS.find(data):
+        text = data[start:end].decode("ascii")
+        if len(text.split()) in _PHRASES and words.is_phrase(text):
+            yield Look(start + len(text) - len(text.lstrip()), start + len(text.rstrip()), "recovery_phrase")
+
+
+def _assigned(data: bytes) -> Iterator[Look]:
+    """`password: ...`, `API_KEY = ...`, `Bearer ...` with a random value."""
+    lower = data.lower()
+    for name in _NAMES:
+        pattern = _BEARER if name == b"bearer " else _ASSIGNED
+        at = lower.find(name)
+        while at >= 0:
+            hit = pattern.match(data, at + len(name))
+            if hit is not None and _ADDRESS.match(hit[1]) is None and _is_random(hit[1]):
+                yield Look(*hit.span(1), "secret_value")
+            at = lower.find(name, at + len(name))
+
+
+def _line(data: bytes, at: int) -> bytes:
+    end = data.find(b"\n", at)
+    return data[data.rfind(b"\n", 0, at) + 1 : len(data) if end < 0 else end]

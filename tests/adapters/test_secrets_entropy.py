@@ -1,0 +1,51 @@
+"""Whether a value looks drawn at random."""
+
+from __future__ import annotations
+
+import string
+from random import Random
+
+import pytest
+
+from lifeboat_adapters.secrets import entropy
+
+_ALPHABETS = {
+    "letters and digits": string.ascii_letters + string.digits,
+    "hexadecimal": "0123456789abcdef",
+    "with signs": string.ascii_letters + string.digits + "+/-_",
+}
+
+
+@pytest.mark.parametrize("alphabet", _ALPHABETS.values(), ids=_ALPHABETS)
+def test_nearly_every_key_of_32_characters_looks_random(alphabet: str) -> None:
+    random = Random(5)
+    keys = ["".join(random.choices(alphabet, k=32)) for _ in range(500)]
+    assert sum(map(entropy.is_random, keys)) >= 490
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "hunter2",
+        "correct-horse-battery-2024",
+        "123e4567-e89b-12d3-a456-426614174000",
+        "2026-11-20T22:00:00Z",
+        "claude-opus-4-5",
+        "en_US.UTF-8",
+        "v1.2.3-rc.1",
+        "00000000000000000000a",
+        "12345678901234567890",
+        "X25519PublicKey",
+        "memory/2026-02-10-harbour.md",
+    ],
+)
+def test_what_a_person_writes_does_not(value: str) -> None:
+    assert not entropy.is_random(value)
+
+
+def test_bits_are_those_of_shannon() -> None:
+    assert entropy.bits("") == 0
+    assert entropy.bits("aaaa") == 0
+    assert entropy.bits("abab") == 1
+    assert entropy.bits("abcd") == 2
