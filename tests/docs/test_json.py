@@ -110,6 +110,9 @@ def _file_documents(workspace: Path, folder: Path) -> Iterator[tuple[str, Json]]
     run("sync")
     yield "`lifeboat alf export`", run("alf", "export", "openclaw", workspace, "-o", two)
     run("alf", "export", "openclaw", workspace, "-o", delta, "--since", str(base))
+    sealed = folder / "two.alf.age"
+    yield "`lifeboat alf export`", run("alf", "export", "openclaw", workspace, "-o", sealed, "--encrypt")
+    yield "`lifeboat alf show`", run("alf", "show", sealed)
     yield "`lifeboat alf validate`", run("alf", "validate", two)
     yield "`lifeboat alf show`", run("alf", "show", two)
     yield "`lifeboat alf show`", run("alf", "show", delta)

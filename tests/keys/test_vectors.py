@@ -154,12 +154,6 @@ def test_ed25519_of_rfc_8032() -> None:
         ("a", [], "a12uel5l"),
         ("abcdef", list(range(32)), "abcdef1qpzry9x8gf2tvdw0s3jn54khce6mua7lmqqqxw"),
         ("1", [0] * 82, "11" + "q" * 82 + "c8247j"),
-        (
-            "split",
-            [24, 23, 25, 24, 22, 28, 1, 16, 11, 29, 8, 25, 23, 29, 19, 13, 16, 23, 29, 22, 25, 28, 1, 16, 11, 3, 25]
-            + [29, 27, 25, 3, 3, 29, 19, 11, 25, 3, 3, 25, 13, 24, 29, 1, 25, 3, 3, 25, 13],
-            "split1checkupstagehandshakeupstreamerranterredcaperred2y9e3w",
-        ),
     ],
 )
 def test_bech32_of_bip_173(prefix: str, groups: list[int], text: str) -> None:
@@ -167,13 +161,24 @@ def test_bech32_of_bip_173(prefix: str, groups: list[int], text: str) -> None:
 
 
 def test_an_age_key_of_known_bytes() -> None:
-    """The identity of 32 bytes 0x42 and its recipient, as the tests of age itself use them."""
+    """The example of the age format's own text: an identity of 32 bytes 0x42, and its recipient."""
     identity = bech32.encode("age-secret-key-", b"\x42" * 32).upper()
     assert identity == "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"
     public = nacl.bindings.crypto_scalarmult_base(b"\x42" * 32)
     recipient = bech32.encode("age", public)
     assert recipient == "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj"
     assert str(pyrage.x25519.Identity.from_str(identity).to_public()) == recipient
+
+
+def test_the_age_key_is_derived_from_the_words_as_documented() -> None:
+    """With nothing of this program: docs/format.md says how."""
+    entropy = bytes(range(32))
+    text = b"lifeboat user key 1: x25519, wraps agents' keys"
+    secret = hashlib.blake2b(text, key=entropy, digest_size=32, person=b"lifeboat-user").digest()
+    identity = pyrage.x25519.Identity.from_str(bech32.encode("age-secret-key-", secret).upper())
+    key = UserKey.from_words(words.to_words(entropy))
+    assert str(identity) == age.identity(key)
+    assert str(identity.to_public()) == age.recipient(key.public)
 
 
 def test_the_age_key_of_a_users_key_never_changes() -> None:

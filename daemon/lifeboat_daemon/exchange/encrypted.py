@@ -161,9 +161,11 @@ def _decrypted(context: Context, path: Path, source: BinaryIO, copy: BinaryIO, p
     if not header.wants_key:
         age.decrypt(source, copy, passphrase=passphrase)
         return Archive(path, copy, is_encrypted=True)
-    key = context.keys().user_key()
+    keys = context.keys()
+    key = keys.user_key()
+    former = [one.open(key) for one in keys.former]
     try:
-        age.decrypt(source, copy, [age.identity(key)])
+        age.decrypt(source, copy, [age.identity(one) for one in (key, *former)])
     except NotForYourKey as error:
         raise NotForYourKey(f"{error.message}: this home has the key {key.key_id}") from None
     return Archive(path, copy, True, key.key_id, header.stanzas.count("X25519"))
