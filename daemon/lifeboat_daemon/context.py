@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,9 +15,11 @@ from lifeboat_alf import times
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
 from lifeboat_daemon import config
+from lifeboat_daemon.errors import ConfigError
 from lifeboat_daemon.home import Home
 from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.home_keys import HomeKeys
+from lifeboat_keys.stores.surroundings import Surroundings, is_temporary
 
 if TYPE_CHECKING:
     from lifeboat_daemon.agent import Agent
@@ -52,7 +55,19 @@ class Context:
         return times.to_text(self.clock.now())
 
     def keys(self) -> HomeKeys:
-        return HomeKeys(self.home.keys_folder, self.files, self.clock)
+        """The keys of this home. Nothing is read or started before it is needed."""
+        around = Surroundings(
+            home_id=self.home.read_id(self.files),
+            environment=self.environment,
+            key_command=self._key_command,
+            temporary=is_temporary(self.home.folder),
+        )
+        return HomeKeys(self.home.keys_folder, self.files, self.clock, around)
+
+    def _key_command(self) -> str:
+        with contextlib.suppress(ConfigError):  # `status` says what is wrong with it
+            return str(self.setting("key_command"))
+        return ""
 
     def config(self) -> config.Config:
         """The configuration in force, read afresh. Raises ConfigError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -66,6 +67,17 @@ def parse_count(value: Any) -> int:
     return int(value)
 
 
+def parse_command(value: Any) -> str:
+    """A program with its arguments, spelled as in a shell; "none" is read as "". Raises ValueError."""
+    try:
+        if isinstance(value, str):
+            shlex.split(value)
+            return "" if value == "none" else value
+    except ValueError:
+        pass
+    raise ValueError("a command like 'pass show lifeboat', with every quote closed")
+
+
 def one_of(*words: str) -> Callable[[Any], str]:
     """A parser that takes one of some words."""
 
@@ -114,6 +126,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("retention.daily", parse_duration, "90d", "then one a day for this long; after that one a week"),
         Setting("vault.max_size", parse_size, "10GB", "how much the vault of an agent may take"),
         Setting("vault.min_free", parse_size, "1GB", "how much has to stay free on the disk", per_agent=False),
+        Setting("key_command", parse_command, "none", "a program that prints your key's 24 words", per_agent=False),
     )
 }
 

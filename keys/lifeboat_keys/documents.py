@@ -23,11 +23,11 @@ def of_user_key(key: UserKey) -> JsonObject:
     return {"kind": "lifeboat user key", "version": 1, "key_id": key.key_id, "secret": to_base64(key.secret)}
 
 
-def user_key(document: JsonObject) -> UserKey:
+def user_key(document: JsonObject, name: str = USER_KEY) -> UserKey:
     """Raises KeyDamaged, also when the document names another key than it holds."""
-    key = UserKey(secret(document, USER_KEY))
+    key = UserKey(secret(document, name))
     if document.get("key_id") != key.key_id:
-        raise KeyDamaged(f"{USER_KEY} does not hold the key it names")
+        raise KeyDamaged(f"{name} does not hold the key it names")
     return key
 
 

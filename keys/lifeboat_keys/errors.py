@@ -2,7 +2,19 @@
 
 LifeboatError
 +-- KeysError
-|   +-- NoKey               the user's key is not on this machine
+|   +-- NoKey               the user's key is not on this machine, or cannot be reached now
+|   |   +-- KeyLocked       wrapped with a passphrase that nobody gave
+|   |   +-- KeyPassphraseWrong  another passphrase than the key was wrapped with
+|   |   +-- KeyringLocked   the OS keyring has to be unlocked
+|   |   +-- KeyringAway     there is no OS keyring that can be used, or it died
+|   |   +-- KeyringSlow     the OS keyring did not answer in time
+|   |   +-- CommandFailed   key_command printed no key
+|   +-- NoPassphrase        a key is to be wrapped, and there is no usable passphrase for it
+|   +-- KdfOutOfBounds      a wrapped key that asks for less or more work than is ever right
+|   +-- WrappedChanged      the file of a wrapped key is not what was written
+|   +-- UnknownWrapping     a wrapped key in a form that is not used here
+|   +-- StoreReadOnly       a store that takes no key from this program
+|   +-- CannotHold          this system or this store lets no key be held open for a time
 |   +-- NoAgentKey          this agent (or this pair of it) has no key here
 |   +-- KeyExists           a key would be overwritten
 |   +-- OtherKey            made under another user's key
@@ -51,6 +63,83 @@ class NoKey(KeysError):
     title = "Your key is not on this machine"
 
 
+class KeyLocked(NoKey):
+    code = "key_locked"
+    title = "Your key is locked"
+    fix = "lifeboat keys unlock"
+
+
+class KeyPassphraseWrong(NoKey):
+    code = "key_passphrase"
+    title = "The passphrase does not open your key"
+    fix = "lifeboat keys unlock"
+
+
+class KeyringLocked(NoKey):
+    code = "keyring_locked"
+    title = "The OS keyring is locked"
+    fix = "lifeboat keys unlock"
+
+
+class KeyringAway(NoKey):
+    code = "keyring_away"
+    title = "The OS keyring cannot be used"
+    fix = "lifeboat doctor"
+    retryable = True
+
+
+class KeyringSlow(NoKey):
+    code = "keyring_slow"
+    title = "The OS keyring does not answer"
+    fix = "lifeboat keys unlock"
+    retryable = True
+
+
+class CommandFailed(NoKey):
+    code = "key_command"
+    title = "key_command gives no key"
+    fix = "lifeboat config get key_command"
+
+
+class NoPassphrase(KeysError):
+    code = "no_passphrase"
+    title = "There is no passphrase to wrap the key with"
+    fix = "set LIFEBOAT_PASSPHRASE_FILE to a private file that holds it"
+
+
+class KdfOutOfBounds(KeysError):
+    code = "kdf_out_of_bounds"
+    title = "The wrapped key asks for an unreasonable amount of work"
+    fix = "lifeboat keys recover"
+    exit_status = 3
+
+
+class WrappedChanged(KeysError):
+    code = "wrapped_changed"
+    title = "The file of the wrapped key was changed"
+    fix = "lifeboat keys recover"
+
+
+class UnknownWrapping(KeysError):
+    code = "unknown_wrapping"
+    title = "The key is wrapped in a form that is not used here"
+    fix = "lifeboat keys recover"
+    exit_status = 3
+
+
+class StoreReadOnly(KeysError):
+    code = "store_read_only"
+    title = "This store takes no key"
+    fix = "lifeboat keys init --store passphrase"
+    exit_status = 3
+
+
+class CannotHold(KeysError):
+    code = "cannot_hold"
+    title = "The key cannot be held open here"
+    fix = "set LIFEBOAT_PASSPHRASE_FILE to a private file that holds the passphrase"
+
+
 class NoAgentKey(KeysError):
     code = "no_agent_key"
     title = "The agent's key is not here"
@@ -94,7 +183,7 @@ class NotAKit(KeysError):
 class UnknownMachine(KeysError):
     code = "unknown_machine"
     title = "No single machine is known by this name"
-    fix = "lifeboat keys machines"
+    fix = "lifeboat keys status"
 
 
 class UnsealError(KeysError):

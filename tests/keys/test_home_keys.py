@@ -74,6 +74,7 @@ def test_every_key_file_is_private_and_so_are_the_folders(folder: Path, keys: Ho
     assert modes == {
         ".lock": 0o600,
         "user.key": 0o600,
+        "store.json": 0o600,
         "user.json": 0o600,
         "device.key": 0o600,
         "fingerprint.key": 0o600,
@@ -90,7 +91,7 @@ def test_a_home_without_keys_says_so_and_names_the_command(folder: Path) -> None
     for ask in (lambda: keys.public, lambda: keys.device, keys.user_key, lambda: keys.fingerprint(b"x")):
         with pytest.raises(NoKey) as caught:
             ask()
-        assert caught.value.fix == "lifeboat agents add DIR"
+        assert caught.value.fix == "lifeboat keys init"
     assert not folder.exists()
 
 
@@ -109,7 +110,7 @@ def test_capture_needs_no_secret_of_the_user(folder: Path, keys: HomeKeys) -> No
     assert keys.status().key_id == keys.public.key_id
     with pytest.raises(NoKey) as caught:
         keys.open(record)
-    assert caught.value.fix == f"put {folder / 'user.key'} back from a copy"
+    assert caught.value.fix == "lifeboat keys recover"
 
 
 def test_a_lost_key_is_not_replaced_by_a_new_one(folder: Path, keys: HomeKeys) -> None:

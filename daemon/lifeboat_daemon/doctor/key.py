@@ -1,4 +1,4 @@
-"""The user's key: there, readable by its owner only, and how well it is kept."""
+"""The user's key: which store it is in, whether that can be reached, and how well it is kept there."""
 
 from __future__ import annotations
 
@@ -6,14 +6,61 @@ from collections.abc import Iterator
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_keys.errors import KeysError
+from lifeboat_keys.home_keys import HomeKeys, KeyState
+from lifeboat_keys.stores.kinds import StoreKind
+from lifeboat_keys.stores.surroundings import PASSPHRASE, is_temporary
 
 TITLE = "The key that opens the credentials"
 
 
 def check(context: Context) -> Iterator[Finding]:
-    status = context.keys().status()
-    if status.key_id is None:
-        yield Finding(Level.WARNING, "key", "none yet: the first agent makes it", "lifeboat agents add FOLDER")
+    keys = context.keys()
+    status = keys.status()
+    if status.key_id is None and status.state is not KeyState.ERROR:
+        yield Finding(Level.WARNING, "key", "none yet", "lifeboat keys init")
         return
-    context.keys().user_key()
-    yield Finding(Level.WARNING, f"key {status.key_id}", f"{status.note or status.state}; whoever reads it opens all")
+    subject = f"key {status.key_id or ''}".rstrip()
+    if status.state is KeyState.OK:
+        yield _reached(subject, status.note, status.store)
+    else:
+        yield from _away(keys, subject)
+    yield from _better(context, keys, subject)
+    yield from _exposed(context, keys, subject)
+
+
+def _reached(subject: str, note: str, store: StoreKind) -> Finding:
+    if store is StoreKind.FILE:
+        return Finding(
+            Level.WARNING, subject, f"{note}; whoever reads it opens all", "lifeboat keys init --store passphrase"
+        )
+    return Finding(Level.OK, subject, f"{note}, and it can be reached")
+
+
+def _away(keys: HomeKeys, subject: str) -> Iterator[Finding]:
+    try:
+        keys.user_key()
+    except KeysError as error:
+        yield Finding(Level.ERROR, subject, f"{error.title}: {error.message}", error.fix)
+
+
+def _better(context: Context, keys: HomeKeys, subject: str) -> Iterator[Finding]:
+    """Whether a keyring that was away when the store was chosen is there now."""
+    if keys.store is not StoreKind.FILE or keys.store_is_chosen or is_temporary(context.home.folder):
+        return
+    if keys.store_problem(StoreKind.KEYRING) is None:
+        fix = "lifeboat keys init --store keyring"
+        yield Finding(Level.WARNING, subject, "the OS keyring can be used now, and the key is not in it", fix)
+
+
+def _exposed(context: Context, keys: HomeKeys, subject: str) -> Iterator[Finding]:
+    left = keys.left_open()
+    if left and keys.store is not StoreKind.KEY_FILE:
+        result = f"an unprotected copy is left in {', '.join(left)}"
+        yield Finding(Level.WARNING, subject, result, f"lifeboat keys init --store {keys.store}")
+    if context.environment.get(PASSPHRASE):
+        result = f"{PASSPHRASE} is set: every process of yours can read it"
+        yield Finding(Level.WARNING, subject, result, "put it into a private file and set LIFEBOAT_PASSPHRASE_FILE")
+    if is_temporary(context.home.folder) and keys.store is StoreKind.FILE:
+        result = "the home lies in a temporary folder, so its key is not offered to the OS keyring"
+        yield Finding(Level.OK, subject, result)

@@ -1,0 +1,64 @@
+"""The setting `key_command`: a program of the user's choice that prints the key, like `pass show lifeboat`."""
+
+from __future__ import annotations
+
+import shlex
+
+from lifeboat_keys.errors import BadWords, CommandFailed, KeyDamaged, KeysError, OtherKey, StoreReadOnly
+from lifeboat_keys.stores import running
+from lifeboat_keys.stores.kinds import StoreKind
+from lifeboat_keys.stores.surroundings import PASSPHRASE, PASSPHRASE_FILE, Surroundings
+from lifeboat_keys.stores.texts import key_from
+from lifeboat_keys.user_key import UserKey
+
+SECONDS = 60.0
+"""For the program, which may have to ask somewhere else."""
+
+
+class CommandStore:
+    """One key, which only the user can replace."""
+
+    kind = StoreKind.COMMAND
+    note = "key: key_command"
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+
+    def problem(self) -> KeysError | None:
+        if self._around.key_command():
+            return None
+        return CommandFailed("the setting key_command is empty", fix="lifeboat config set key_command COMMAND")
+
+    def find(self) -> UserKey | None:
+        problem = self.problem()
+        if problem is not None:
+            raise problem
+        return self._printed(shlex.split(self._around.key_command()))
+
+    def read(self, key_id: str) -> UserKey:
+        key = self.find()
+        if key is None or key.key_id != key_id:
+            found = "no key" if key is None else f"the key {key.key_id}"
+            raise OtherKey(f"key_command prints {found}, this home has {key_id}")
+        return key
+
+    def keep(self, key: UserKey) -> None:
+        present = self.find()
+        if present is None or present.key_id != key.key_id:
+            raise StoreReadOnly("key_command prints another key; what it reads is yours to change")
+
+    def _printed(self, command: list[str]) -> UserKey:
+        own = (PASSPHRASE, PASSPHRASE_FILE)
+        around = {name: value for name, value in self._around.environment.items() if name not in own}
+        ran = running.run(command, environment=around, seconds=SECONDS)
+        if ran.timed_out:
+            raise CommandFailed(f"key_command did not end within {SECONDS:.0f} seconds")
+        if ran.exit_status is None:
+            raise CommandFailed(f"key_command could not be started: {ran.problem}")
+        if ran.exit_status != 0:
+            said = f"and printed {ran.error_bytes} bytes of errors, which are not repeated here"
+            raise CommandFailed(f"key_command ended with status {ran.exit_status} {said}")
+        try:
+            return key_from(ran.output, "the output of key_command")
+        except (BadWords, KeyDamaged) as error:
+            raise CommandFailed(f"key_command printed no key: {error.message}") from None

@@ -1,0 +1,66 @@
+"""The unprotected file: 0600 in the keys folder. Whoever reads it has the key."""
+
+from __future__ import annotations
+
+from lifeboat_keys import documents
+from lifeboat_keys.documents import USER_KEY
+from lifeboat_keys.errors import KeysError, NoKey, OtherKey
+from lifeboat_keys.key_files import KeyFiles
+from lifeboat_keys.stores.kinds import StoreKind
+from lifeboat_keys.user_key import UserKey
+
+_FURTHER = "users"
+
+
+class FileStore:
+    """`user.key`, and `users/<key id>.json` for each further key."""
+
+    kind = StoreKind.FILE
+    note = "key: unprotected file"
+
+    def __init__(self, files: KeyFiles) -> None:
+        self._files = files
+
+    def problem(self) -> KeysError | None:
+        return None
+
+    def find(self) -> UserKey | None:
+        return self._read(USER_KEY)
+
+    def read(self, key_id: str) -> UserKey:
+        key = self._read(_further(key_id)) or self.find()
+        if key is None:
+            raise NoKey(f"{self._files.folder / USER_KEY} is not there", fix="lifeboat keys recover")
+        if key.key_id != key_id:
+            raise OtherKey(f"{USER_KEY} holds the key {key.key_id}, this home has {key_id}")
+        return key
+
+    def keep(self, key: UserKey) -> None:
+        first = self.find()
+        if first is None:
+            self._files.write_once(USER_KEY, documents.of_user_key(key))
+        elif first.key_id != key.key_id and self._read(_further(key.key_id)) is None:
+            self._files.write_once(_further(key.key_id), documents.of_user_key(key))
+
+    def all(self) -> list[UserKey]:
+        """Every key that lies open here."""
+        return [key for name in self.names() if (key := self._read(name)) is not None]
+
+    def remove(self) -> list[str]:
+        """Take every key away; the names of the files that are gone. For keys that another store has read back."""
+        names = self.names()
+        for name in names:
+            self._files.remove(name)
+        return names
+
+    def names(self) -> list[str]:
+        """The files of keys that lie open here."""
+        return [*([USER_KEY] if self._files.has(USER_KEY) else []), *self._files.names(_FURTHER)]
+
+    def _read(self, name: str) -> UserKey | None:
+        document = self._files.read(name)
+        return None if document is None else documents.user_key(document, name)
+
+
+def _further(key_id: str) -> str:
+    return f"{_FURTHER}/{key_id}.json"

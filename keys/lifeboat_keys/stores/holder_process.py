@@ -1,0 +1,131 @@
+"""The process that holds a key open (see `holder`). It gets everything on standard input, listens, leaves the process
+that started it, and ends at its time, when it is told to, or when its home or its socket is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import socket
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lifeboat_keys import hardening
+from lifeboat_keys.stores import peer
+from lifeboat_keys.stores.holder import read_line
+
+JsonObject = dict[str, Any]
+
+_LOOK_SECONDS = 2.0
+"""How often it looks whether there is still a reason to hold the key."""
+_REQUEST_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Duty:
+    """What is held, and for how long: by the clock, which goes on while a machine sleeps, and by the time it ran,
+    which nobody can set back."""
+
+    place: Path
+    place_id: tuple[int, int]
+    folder: Path
+    folder_id: tuple[int, int]
+    until: float
+    last_moment: float
+    key_id: str
+    secret: str = field(repr=False)
+
+    def goes_on(self) -> bool:
+        in_time = time.time() < self.until and time.monotonic() < self.last_moment
+        return in_time and _identity(self.folder) == self.folder_id and _identity(self.place) == self.place_id
+
+    def wait_seconds(self) -> float:
+        return max(0.01, min(_LOOK_SECONDS, self.until - time.time(), self.last_moment - time.monotonic()))
+
+
+def main() -> None:
+    hardening.no_core_dumps()
+    request = json.load(sys.stdin)
+    place, folder = Path(request["socket"]), Path(request["folder"])
+    until = math.inf if request["until"] is None else float(request["until"])
+    last_moment = time.monotonic() + until - time.time()
+    server = _listen(place)
+    place_id, folder_id = _identity(place), _identity(folder)
+    if place_id is None or folder_id is None:
+        raise SystemExit(1)
+    _leave()
+    duty = _Duty(place, place_id, folder, folder_id, until, last_moment, request["key_id"], request["secret"])
+    try:
+        _serve(server, duty)
+    finally:
+        _clean(duty)
+
+
+def _listen(place: Path) -> socket.socket:
+    """The folder is private and the caller holds the lock of the keys: what lies there is of nobody who still runs."""
+    os.umask(0o177)
+    with contextlib.suppress(FileNotFoundError):
+        place.unlink()
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    server.bind(str(place))
+    server.listen(8)
+    return server
+
+
+def _leave() -> None:
+    """Go on as a process of nobody, without the standard streams of whoever started it."""
+    if os.fork():
+        os._exit(0)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(nothing, descriptor)
+    os.close(nothing)
+
+
+def _serve(server: socket.socket, duty: _Duty) -> None:
+    while duty.goes_on():
+        server.settimeout(duty.wait_seconds())
+        try:
+            connection, _ = server.accept()
+        except TimeoutError:
+            continue
+        with connection, contextlib.suppress(OSError, ValueError):
+            connection.settimeout(_REQUEST_SECONDS)
+            if peer.is_same_user(connection) and _answer(connection, duty):
+                return
+
+
+def _answer(connection: socket.socket, duty: _Duty) -> bool:
+    """Whether it was told to end; then the socket is gone before the answer is there."""
+    request = json.loads(read_line(connection))
+    answer: JsonObject = {}
+    ends = isinstance(request, dict) and request.get("do") == "lock"
+    if ends:
+        _clean(duty)
+    elif isinstance(request, dict) and request.get("key_id") == duty.key_id and duty.goes_on():
+        answer = {"secret": duty.secret, "until": None if math.isinf(duty.until) else duty.until}
+    connection.sendall(json.dumps(answer).encode() + b"\n")
+    return ends
+
+
+def _clean(duty: _Duty) -> None:
+    with contextlib.suppress(OSError):
+        if _identity(duty.place) == duty.place_id:
+            duty.place.unlink()
+            duty.place.parent.rmdir()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""The file that LIFEBOAT_KEY_FILE names: private, with the 24 words or the document of a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lifeboat_alf import codec
+from lifeboat_alf.seams.files import FileOperations, write_atomic
+from lifeboat_keys import documents
+from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, NoKey, OtherKey
+from lifeboat_keys.key_files import FILE_MODE, read_private
+from lifeboat_keys.stores.kinds import StoreKind
+from lifeboat_keys.stores.surroundings import KEY_FILE
+from lifeboat_keys.stores.texts import key_from
+from lifeboat_keys.user_key import UserKey
+
+_UNSET = f"set {KEY_FILE} to the file with your key"
+
+
+class KeyFileStore:
+    """One key. `path` is None where the variable is not set."""
+
+    kind = StoreKind.KEY_FILE
+    note = f"key: the file that {KEY_FILE} names"
+
+    def __init__(self, path: Path | None, files: FileOperations) -> None:
+        self._path = path
+        self._files = files
+
+    def problem(self) -> KeysError | None:
+        return None if self._path else NoKey(f"{KEY_FILE} is not set", fix=_UNSET)
+
+    def find(self) -> UserKey | None:
+        path = self._named()
+        data = read_private(self._files, path)
+        return None if data is None else key_from(data, str(path))
+
+    def read(self, key_id: str) -> UserKey:
+        key = self.find()
+        if key is None:
+            raise NoKey(f"{self._path}, which {KEY_FILE} names, is not there", fix=_UNSET)
+        if key.key_id != key_id:
+            raise OtherKey(f"{self._path} holds the key {key.key_id}, this home has {key_id}")
+        return key
+
+    def keep(self, key: UserKey) -> None:
+        present = self.find()
+        if present is None:
+            self._write(self._named(), key)
+        elif present.key_id != key.key_id:
+            raise KeyExists(f"{self._path} holds the key {present.key_id}, and a key file holds one key only")
+
+    def _write(self, path: Path, key: UserKey) -> None:
+        try:
+            write_atomic(self._files, path, codec.encode_pretty(documents.of_user_key(key)) + b"\n", mode=FILE_MODE)
+        except OSError as error:
+            raise KeysError(f"{path} could not be written: {error.strerror or error}") from None
+        written = self.find()
+        if written is None or written.key_id != key.key_id:
+            raise KeyDamaged(f"{path} does not read back as it was written")
+
+    def _named(self) -> Path:
+        if self._path is None:
+            raise NoKey(f"{KEY_FILE} is not set", fix=_UNSET)
+        return self._path

@@ -1,0 +1,125 @@
+"""The OS keyring, in a process of its own: `python -m lifeboat_keys.stores.keyring_process`.
+
+One JSON request on standard input, one JSON answer on standard output, nothing else: what a keyring does to its
+process (waits for a window, loads half a desktop, dies with the bus) ends with this one.
+
+    {"do": "probe" | "read" | "keep", "service", "user", "secret", "may_ask": bool}
+    {"backend": title, "secret": text or null, "kept": bool}  or  {"error": "locked" | "away", "detail": class name}
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from lifeboat_keys import hardening
+
+JsonObject = dict[str, Any]
+
+LOCKED, AWAY = "locked", "away"
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """A backend of `keyring` that keeps secrets as they should be kept. `is_locked` never asks the user."""
+
+    keyring: Any
+    title: str
+    is_locked: Callable[[], bool]
+
+
+class _Away(Exception):
+    pass
+
+
+def main(choose: Callable[[], Backend] | None = None) -> None:
+    """Answer one request. `choose` finds the backend."""
+    hardening.no_core_dumps()
+    # A backend that prints must not spoil the answer.
+    answers, sys.stdout = sys.stdout, sys.stderr
+    request = json.load(sys.stdin)
+    try:
+        answer = _answer(request, (choose or allowed)())
+    except Exception as error:
+        # Backends raise whatever their bus or system raises, and the text of an exception may hold a secret.
+        answer = {"error": LOCKED if _says_locked(error) else AWAY, "detail": type(error).__name__}
+    json.dump(answer, answers)
+    answers.flush()
+
+
+def allowed() -> Backend:
+    """The best backend that can be used now, of the known ones only: configuration files and variables of `keyring`,
+    which may name one that keeps everything in clear, are not looked at."""
+    found = []
+    for place, title, is_locked in _KNOWN:
+        module, name = place.rsplit(".", 1)
+        try:
+            kind = getattr(importlib.import_module(module), name)
+            found.append((float(kind.priority), title, kind, is_locked))
+        except Exception:  # a backend of another system says so in many ways
+            continue
+    if not found:
+        raise _Away
+    _, title, kind, is_locked = max(found, key=lambda each: each[0])
+    keyring = kind()
+    if title == _WINDOWS:
+        keyring.persist = "local machine"  # the default roams with the profile to other machines
+    return Backend(keyring, title, lambda: is_locked(keyring))
+
+
+def _answer(request: JsonObject, backend: Backend) -> JsonObject:
+    if not request.get("may_ask") and backend.is_locked():
+        return {"error": LOCKED, "detail": backend.title}
+    answer: JsonObject = {"backend": backend.title, "secret": None, "kept": False}
+    if request["do"] == "probe":
+        return answer
+    service, user = request["service"], request["user"]
+    answer["secret"] = backend.keyring.get_password(service, user)
+    if request["do"] == "keep" and answer["secret"] is None:
+        backend.keyring.set_password(service, user, request["secret"])
+        answer["secret"], answer["kept"] = backend.keyring.get_password(service, user), True
+    return answer
+
+
+def _says_locked(error: Exception) -> bool:
+    return type(error).__name__ in ("KeyringLocked", "LockedException", "PromptDismissedException")
+
+
+def _secret_service_is_locked(keyring: Any) -> bool:
+    import secretstorage
+
+    with closing(secretstorage.dbus_init()) as bus:
+        try:
+            return bool(secretstorage.Collection(bus).is_locked())
+        except secretstorage.ItemNotFoundException:
+            return True  # there is no collection yet, and making one asks for its password
+
+
+def _kwallet_is_locked(keyring: Any) -> bool:
+    import dbus
+
+    wallet = dbus.SessionBus().get_object(keyring.bus_name, keyring.object_path)
+    options = {"dbus_interface": "org.kde.KWallet"}
+    return not wallet.isOpen(wallet.networkWallet(**options), signature="s", **options)
+
+
+def _never_locked(keyring: Any) -> bool:
+    return False
+
+
+_WINDOWS = "Windows Credential Manager"
+_KNOWN: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
+    ("keyring.backends.SecretService.Keyring", "Secret Service", _secret_service_is_locked),
+    ("keyring.backends.kwallet.DBusKeyring", "KWallet", _kwallet_is_locked),
+    ("keyring.backends.macOS.Keyring", "macOS Keychain", _never_locked),
+    ("keyring.backends.Windows.WinVaultKeyring", _WINDOWS, _never_locked),
+)
+
+
+if __name__ == "__main__":
+    main()

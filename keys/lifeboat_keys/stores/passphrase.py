@@ -1,0 +1,70 @@
+"""Keys wrapped with a passphrase, one file each: `wrapped/<key id>.json` in the keys folder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_keys.errors import KeyDamaged, KeyLocked, KeysError, NoKey, NoPassphrase, OtherKey
+from lifeboat_keys.key_files import KeyFiles
+from lifeboat_keys.stores import wrapping
+from lifeboat_keys.stores.kinds import StoreKind
+from lifeboat_keys.stores.surroundings import PASSPHRASE_FILE, Surroundings
+from lifeboat_keys.user_key import UserKey
+
+JsonObject = dict[str, Any]
+
+_NONE = "none was typed and none is in the environment"
+
+
+class PassphraseStore:
+    kind = StoreKind.PASSPHRASE
+    note = "key: passphrase-wrapped file"
+
+    def __init__(self, documents: KeyFiles, around: Surroundings, files: FileOperations) -> None:
+        self._documents = documents
+        self._around = around
+        self._files = files
+
+    def problem(self) -> KeysError | None:
+        return (
+            None if self._around.passphrase_is_given else NoPassphrase("none was typed and none is in the environment")
+        )
+
+    def find(self) -> UserKey | None:
+        return None
+
+    def read(self, key_id: str) -> UserKey:
+        document = self._document(key_id)
+        passphrase = self._around.read_passphrase(self._files)
+        if passphrase is None:
+            raise KeyLocked(f"it is wrapped with a passphrase (or set {PASSPHRASE_FILE})")
+        return _checked(wrapping.unwrap(document, passphrase), key_id)
+
+    def keep(self, key: UserKey) -> None:
+        """Raises KeyPassphraseWrong when it is kept already under another passphrase."""
+        passphrase = self._around.read_passphrase(self._files)
+        if passphrase is None:
+            raise NoPassphrase(_NONE)
+        if not self._documents.has(_name(key.key_id)):
+            self._documents.write_once(_name(key.key_id), wrapping.wrap(key, passphrase))
+        _checked(wrapping.unwrap(self._document(key.key_id), passphrase), key.key_id)
+
+    def _document(self, key_id: str) -> JsonObject:
+        document = self._documents.read(_name(key_id))
+        if document is None:
+            path = self._documents.folder / _name(key_id)
+            raise NoKey(f"{path} is not there", fix="lifeboat keys recover")
+        return document
+
+
+def _checked(key: UserKey, key_id: str) -> UserKey:
+    if key.key_id != key_id:
+        raise OtherKey(f"the wrapped file holds the key {key.key_id}, this home has {key_id}")
+    return key
+
+
+def _name(key_id: str) -> str:
+    if not key_id.isalnum():
+        raise KeyDamaged("the id of a key is hexadecimal")
+    return f"wrapped/{key_id}.json"

@@ -1,0 +1,190 @@
+"""Every way to the user's key of one home: which store it is in, and the process that may hold it open.
+
+    store.json   {"kind": "lifeboat key store", "version": 1, "store": kind, "chosen": whether the user named it}
+
+It is written with the first key. Homes from before it was have their key in the unprotected file.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_keys.errors import KeyDamaged, KeysError, NoKey
+from lifeboat_keys.key_files import KeyFiles
+from lifeboat_keys.stores import holder
+from lifeboat_keys.stores.command import CommandStore
+from lifeboat_keys.stores.contract import KeyStore
+from lifeboat_keys.stores.file import FileStore
+from lifeboat_keys.stores.holder import Held
+from lifeboat_keys.stores.key_file import KeyFileStore
+from lifeboat_keys.stores.keyring import KeyringStore
+from lifeboat_keys.stores.kinds import StoreKind
+from lifeboat_keys.stores.passphrase import PassphraseStore
+from lifeboat_keys.stores.surroundings import Surroundings
+from lifeboat_keys.user_key import UserKey
+
+JsonObject = dict[str, Any]
+
+RECORD = "store.json"
+_HOLDABLE = frozenset({StoreKind.KEYRING, StoreKind.PASSPHRASE, StoreKind.COMMAND})
+_KIND = "lifeboat key store"
+_DAY_SECONDS = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The store in use; `chosen`: by the user, not for want of a better one."""
+
+    store: StoreKind
+    chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The user's key, and for people where it came from."""
+
+    key: UserKey = field(repr=False)
+    note: str
+
+
+class UserKeys:
+    """The stores of one home. Writing needs the lock of the keys."""
+
+    def __init__(self, documents: KeyFiles, files: FileOperations, around: Surroundings) -> None:
+        self._documents = documents
+        self._files = files
+        self._around = around
+        self._file = FileStore(documents)
+
+    @property
+    def choice(self) -> Choice:
+        """The file that the environment names comes first, then the store on record. Raises KeyDamaged."""
+        return self._known_choice() or Choice(StoreKind.FILE)
+
+    def first(self, kind: StoreKind | None) -> UserKey:
+        """The key of a home that has none yet: the one that lies in the store already, else a new one. The store is
+        the one named, on record, or the best there is."""
+        choice = self._choose(kind)
+        store = self._store(choice.store)
+        key = store.find()
+        if key is None:
+            self._refuse_unasked(choice, kind)
+            key = UserKey.generate()
+            store.keep(key)
+        self._record(choice)
+        return key
+
+    def keep(self, key: UserKey, kind: StoreKind | None = None) -> None:
+        """Keep a key in the store named, on record, or the best there is, which then is the store in use."""
+        choice = self._choose(kind)
+        self._store(choice.store).keep(key)
+        self._record(choice)
+
+    def move(self, key: UserKey, kind: StoreKind) -> list[str]:
+        """Bring a key into another store. The names of the unprotected files that are gone, once the new store has
+        given back every key they held."""
+        store = self._store(kind)
+        in_files = [] if kind is StoreKind.FILE else self._file.all()
+        for each in (key, *in_files):
+            store.keep(each)
+            if store.read(each.key_id).key_id != each.key_id:
+                raise KeyDamaged(f"the store {kind} does not give back the key {each.key_id}; it stays where it was")
+        self._record(Choice(kind, chosen=True))
+        return self._file.remove() if in_files else []
+
+    def read(self, key_id: str) -> Opened:
+        """The key with this id, from the process that holds it open or from the store. Raises what stores raise."""
+        kind = self.choice.store
+        held = holder.ask(self._around, key_id) if kind in _HOLDABLE else None
+        if held is not None and held.key.key_id == key_id:
+            return Opened(held.key, _held_text(held.until))
+        store = self._store(kind)
+        return Opened(store.read(key_id), store.note)
+
+    def unlock(self, key_id: str, passphrase: str | None, seconds: float | None) -> Held | None:
+        """Open the key, which may ask the user, and hold it open; None where the store is never locked."""
+        kind = self.choice.store
+        if kind not in _HOLDABLE:
+            return None
+        around = self._around if passphrase is None else replace(self._around, passphrase=passphrase)
+        key = self._store(kind, around, may_ask=True).read(key_id)
+        with self._documents.locked():
+            return holder.hold(around, self._documents.folder, key, seconds)
+
+    def lock(self) -> bool:
+        """Whether the key was held open until now."""
+        return holder.end(self._around)
+
+    def problem(self, kind: StoreKind) -> KeysError | None:
+        """Why a store cannot be used now, None when it can."""
+        return self._store(kind).problem()
+
+    def left_open(self) -> list[str]:
+        """Unprotected files of keys that lie in another store now."""
+        return [] if self.choice.store is StoreKind.FILE else self._file.names()
+
+    def _choose(self, kind: StoreKind | None) -> Choice:
+        if kind is not None:
+            return Choice(kind, chosen=True)
+        return self._known_choice() or Choice(self._best())
+
+    def _known_choice(self) -> Choice | None:
+        if self._around.key_file is not None:
+            return Choice(StoreKind.KEY_FILE, chosen=True)
+        document = self._documents.read(RECORD)
+        if document is not None:
+            return _of_record(document)
+        return Choice(StoreKind.FILE) if self._file.names() else None
+
+    def _best(self) -> StoreKind:
+        if self._around.key_command():
+            return StoreKind.COMMAND
+        if not self._around.temporary and self.problem(StoreKind.KEYRING) is None:
+            return StoreKind.KEYRING
+        return StoreKind.PASSPHRASE if self._around.passphrase_is_given else StoreKind.FILE
+
+    def _refuse_unasked(self, choice: Choice, kind: StoreKind | None) -> None:
+        """A path that is mistyped must not become the place of a new key."""
+        if choice.store is StoreKind.KEY_FILE and kind is None:
+            raise NoKey(
+                f"{self._around.key_file} is not there; a key is made there only on request",
+                fix="lifeboat keys init --store key_file",
+            )
+
+    def _record(self, choice: Choice) -> None:
+        document = {"kind": _KIND, "version": 1, "store": str(choice.store), "chosen": choice.chosen}
+        if self._documents.read(RECORD) != document:
+            self._documents.replace(RECORD, document)
+
+    def _store(self, kind: StoreKind, around: Surroundings | None = None, *, may_ask: bool = False) -> KeyStore:
+        surroundings = around or self._around
+        match kind:
+            case StoreKind.KEYRING:
+                return KeyringStore(surroundings, may_ask=may_ask)
+            case StoreKind.PASSPHRASE:
+                return PassphraseStore(self._documents, surroundings, self._files)
+            case StoreKind.COMMAND:
+                return CommandStore(surroundings)
+            case StoreKind.KEY_FILE:
+                return KeyFileStore(surroundings.key_file, self._files)
+            case StoreKind.FILE:
+                return self._file
+
+
+def _of_record(document: JsonObject) -> Choice:
+    try:
+        return Choice(StoreKind(document["store"]), chosen=document.get("chosen") is True)
+    except (KeyError, ValueError):
+        raise KeyDamaged(f"{RECORD} names no store that is known here") from None
+
+
+def _held_text(until: float | None) -> str:
+    """In local time, with the day when that is not within the next one."""
+    if until is None:
+        return "key: unlocked until you lock it"
+    form = "%H:%M" if until - time.time() < _DAY_SECONDS else "%Y-%m-%d %H:%M"
+    return f"key: unlocked until {datetime.fromtimestamp(until).strftime(form)}"
