@@ -68,7 +68,8 @@ class _Speller:
         self.random = random.Random(seed)
 
     def document(self, value: dict[str, Any]) -> str:
-        plain, tables = {}, {}
+        plain: dict[str, Any] = {}
+        tables: dict[str, dict[str, Any]] = {}
         for key, item in value.items():
             chosen = tables if isinstance(item, dict) and self.random.random() < 0.7 else plain
             chosen[key] = item

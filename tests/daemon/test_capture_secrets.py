@@ -148,6 +148,24 @@ def test_what_only_looks_like_a_secret_is_named_and_not_altered(ada: Protected) 
     assert ada.body("raw/openclaw/memory/note.md") == text.encode()
 
 
+def test_a_key_in_the_settings_of_a_tool_is_cut_and_whole_again(ada: Protected) -> None:
+    settings = b"[tide]\napi_key = \"\"\"%s\"\"\" # it's mine\nplace = 'Lisbon'\n" % OTHER.encode()
+    ada.write("skills/tide/config.toml", settings)
+    ada.write("memory/tide.md", f"# Tide\n\nIt needs {OTHER}.\n")
+    ada.capture()
+    path = next(path for path in ("raw/openclaw/", "artifacts/") if ada.meta(f"{path}skills/tide/config.toml"))
+    assert OTHER.encode() not in ada.body(f"{path}skills/tide/config.toml") + ada.body("raw/openclaw/memory/tide.md")
+    assert _whole(ada, f"{path}skills/tide/config.toml") == settings
+
+
+def test_settings_that_do_not_parse_keep_their_last_version_only_where_a_secret_may_be_in_them(ada: Protected) -> None:
+    ada.write("tide/config.yaml", f"api_key: [\n{OTHER}\n")
+    ada.write("other/config.yaml", "just: [\nhalf\n")
+    ada.write("third/config.yaml", f"api_key: {KEY}\nlist: [\n")
+    report = ada.capture()
+    assert [path.rpartition("artifacts/")[2] for path in report.waiting] == ["third/config.yaml"]
+
+
 def test_text_that_only_looks_like_a_placeholder_is_text(ada: Protected) -> None:
     credential = _credentials(ada)[0]["id"]
     text = f"# Note\n\nSee {{{{lifeboat:credential:{credential}}}}} there.\n"

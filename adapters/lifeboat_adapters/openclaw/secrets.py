@@ -13,7 +13,7 @@ from dataclasses import replace
 from lifeboat_adapters.contract import Secret, UnparsableSecrets
 from lifeboat_adapters.openclaw import paths, profiles
 from lifeboat_adapters.openclaw.profiles import Profile
-from lifeboat_adapters.secrets import finder, json5, rules
+from lifeboat_adapters.secrets import finder, json5, rules, settings_files
 from lifeboat_adapters.secrets.leaves import Leaf
 
 GATEWAY = "openclaw-gateway"
@@ -58,7 +58,8 @@ def find(path: str, data: bytes) -> list[Secret] | None:
         return _in_config(paths.CONFIG, data)
     if _DOTENV.fullmatch(name):
         return [_bound_by_name(_labelled(name, secret)) for secret in finder.secrets_in_dotenv(data)]
-    return None
+    settings = settings_files.find(name, data)
+    return None if settings is None else [_labelled(name, secret) for secret in settings]
 
 
 def _find_in_home(path: str, home: str, data: bytes) -> list[Secret] | None:

@@ -26,15 +26,16 @@ class Known(NamedTuple):
 
 def secrets_in_json5(data: bytes, name_of: Callable[[Leaf], str] = rules.service_of) -> list[Secret]:
     """The secrets of a JSON or JSON5 file by the names of their fields, sorted. Raises UnparsableSecrets."""
-    return _secrets(data, json5.scan(data), name_of)
+    return secrets_of(data, json5.scan(data), name_of)
 
 
 def secrets_in_dotenv(data: bytes, name_of: Callable[[Leaf], str] = rules.service_of) -> list[Secret]:
     """The secrets of a dotenv file by the names of its variables, sorted. Raises UnparsableSecrets."""
-    return _secrets(data, dotenv.scan(data), name_of)
+    return secrets_of(data, dotenv.scan(data), name_of)
 
 
-def _secrets(data: bytes, leaves: Iterable[Leaf], name_of: Callable[[Leaf], str]) -> list[Secret]:
+def secrets_of(data: bytes, leaves: Iterable[Leaf], name_of: Callable[[Leaf], str] = rules.service_of) -> list[Secret]:
+    """Those leaves of a file whose names say that they are secrets."""
     found = []
     for leaf in leaves:
         kind = rules.kind_of(leaf)
