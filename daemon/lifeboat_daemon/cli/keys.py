@@ -24,14 +24,17 @@ from lifeboat_daemon.settings import parse_duration
 from lifeboat_daemon.words import argument, time_text
 from lifeboat_keys import kit
 from lifeboat_keys.errors import KeyExists
-from lifeboat_keys.home_keys import HomeKeys, KeyState, KeyStatus
+from lifeboat_keys.home_keys import HomeKeys, KeyStatus
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey
 
 DASH = Path("-")
 IN_FILE = click.Path(exists=True, dir_okay=False, path_type=Path, allow_dash=True)
 OUT_FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
-ELSEWHERE: dict[str, str] = {}
+ELSEWHERE = {
+    "rotate": "lifeboat_daemon.cli.key_rotation:rotate",
+    "rename-machine": "lifeboat_daemon.cli.key_rotation:rename_machine",
+}
 """Commands of this group that have a module of their own."""
 
 Write = Callable[[str], None]
@@ -81,29 +84,35 @@ def init(session: Session, store: str | None, words_to: Path | None, no_prove: b
     """
     before = session.context.keys().status()
     wanted = StoreKind(store) if store else None
-    shown = before.proven_at is None
-    if shown:
-        _check_audience(session, words_to)
-    elif words_to is not None:
-        message = f"the words of the key {before.key_id} were shown and proven on {time_text(str(before.proven_at))}"
-        raise KeyExists(message, fix="lifeboat keys export-kit -o FILE")
-    context = passphrases.for_new_store(session, wanted)
+    shown = _is_to_be_shown(session, before, wanted, words_to)
+    context = session.context
+    if shown or wanted is not None:
+        context = passphrases.for_use(session) if _is_wrapped(before) else passphrases.for_new_store(session, wanted)
     with _destination(session, words_to) as write:
-        made = _made(context.keys(), wanted)
-        if shown and write is not None:
-            write(" ".join(context.keys().user_key().words()))
-    if shown:
-        _show_and_prove(session, context.keys(), show=write is None, ask=not no_prove)
+        made = _made(session, context.keys(), wanted)
+        key = context.keys().user_key() if shown else None
+        if key is not None and write is not None:
+            write(" ".join(key.words()))
+    if key is not None and word_screen.has_terminal(session.output):
+        _show_and_prove(session, key, show=write is None, ask=not no_prove)
     _say_key(session, context.keys().status(), made=made, words_to=words_to)
 
 
-def _check_audience(session: Session, words_to: Path | None) -> None:
-    """Before anything is made: the words have to arrive somewhere."""
-    if words_to is None and not word_screen.has_terminal(session.output):
-        raise NobodyToAsk(
-            "the 24 words would be shown to nobody; name a file for them", fix="lifeboat keys init --words-to FILE"
-        )
+def _is_to_be_shown(session: Session, before: KeyStatus, wanted: StoreKind | None, words_to: Path | None) -> bool:
+    """Whether the words are shown now. Raises, before anything is made, where they would not arrive."""
     _refuse_mixture(session, words_to)
+    if before.proven_at is not None and words_to is not None:
+        message = f"the words of the key {before.key_id} were proven on {time_text(before.proven_at)}"
+        raise KeyExists(message, fix="lifeboat keys export-kit -o FILE")
+    arrives = words_to is not None or word_screen.has_terminal(session.output)
+    is_move = before.key_id is not None and wanted is not None
+    if before.proven_at is None and not arrives and not is_move:
+        raise NobodyToAsk("nobody would see the 24 words: name a file", fix="lifeboat keys init --words-to FILE")
+    return before.proven_at is None and arrives
+
+
+def _is_wrapped(before: KeyStatus) -> bool:
+    return before.key_id is not None and before.store is StoreKind.PASSPHRASE
 
 
 def _refuse_mixture(session: Session, target: Path | None) -> None:
@@ -129,19 +138,17 @@ def _destination(session: Session, target: Path | None, *, force: bool = False) 
             raise
 
 
-def _made(found: HomeKeys, store: StoreKind | None) -> bool:
-    """Make the key where there is none, or move it where it shall lie; whether it was made now."""
+def _made(session: Session, found: HomeKeys, store: StoreKind | None) -> bool:
+    """Make the key where there is none, else bring it where it shall lie; whether it was made now."""
     made = found.ensure(store)
-    if store is not None and found.store is not store:
-        found.move(store)
+    if store is not None and not made:
+        for name in found.move(store):
+            session.output.note(f"{name}, which only its mode protected, is gone.")
     return made
 
 
-def _show_and_prove(session: Session, found: HomeKeys, *, show: bool, ask: bool) -> None:
+def _show_and_prove(session: Session, key: UserKey, *, show: bool, ask: bool) -> None:
     """The words on the terminal until they are written down, and three of them asked for until they are right."""
-    if not word_screen.has_terminal(session.output):
-        return
-    key = found.user_key()
     try:
         while True:
             if show:
@@ -154,7 +161,7 @@ def _show_and_prove(session: Session, found: HomeKeys, *, show: bool, ask: bool)
     except (click.Abort, KeyboardInterrupt):
         session.output.warn(f"the key {key.key_id} is there, but its words were never proven: lifeboat keys init")
         raise
-    found.note_proven(session.context.now())
+    session.context.keys().note_proven(session.context.now())
 
 
 def _say_key(session: Session, status: KeyStatus, *, made: bool, words_to: Path | None) -> None:
@@ -186,31 +193,32 @@ def _say_key(session: Session, status: KeyStatus, *, made: bool, words_to: Path 
 @session_command
 def prove(session: Session, words_from: Path | None) -> None:
     """Ask for three of the words, or compare all of them. Where the key itself is away, all of them."""
-    found = session.context.keys()
-    key_id = found.public.key_id
+    key_id = session.context.keys().public.key_id
     if words_from is not None:
         user_keys.prove(session.context, kit.key_in(_read(words_from)))
     else:
-        _prove_on_terminal(session, found)
-    proven_at = found.status().proven_at
+        _prove_on_terminal(session)
+    proven_at = session.context.keys().status().proven_at
     said = f"They are the words of your key {key_id}."
     session.output.document({"key_id": key_id, "proven_at": proven_at}, lambda: session.output.line(said))
 
 
-def _prove_on_terminal(session: Session, found: HomeKeys) -> None:
+def _prove_on_terminal(session: Session) -> None:
     if not word_screen.has_terminal(session.output):
         raise NobodyToAsk("nobody can be asked for words here", fix="lifeboat keys prove --words-from FILE")
-    if found.status().state is not KeyState.OK:
+    key = user_keys.at_hand(passphrases.for_use(session))
+    if key is None:
         session.output.note("The key itself is not at hand, so all 24 words are asked for.")
         user_keys.prove(session.context, word_screen.type_words(session.output))
-    elif word_screen.prove(session.output, found.user_key().words()):
-        found.note_proven(session.context.now())
+    elif word_screen.prove(session.output, key.words()):
+        user_keys.prove(session.context, key)
     else:
-        raise WordsNotProven("three answers for one word were wrong", fix=_after_failed_proof(found.status()))
+        raise WordsNotProven("three answers for one word were wrong", fix=_after_failed_proof(session))
 
 
-def _after_failed_proof(status: KeyStatus) -> str:
-    return "lifeboat keys init" if status.proven_at is None else "lifeboat keys export-kit -o FILE"
+def _after_failed_proof(session: Session) -> str:
+    proven_at = session.context.keys().status().proven_at
+    return "lifeboat keys init" if proven_at is None else "lifeboat keys export-kit -o FILE"
 
 
 @keys.command(
@@ -285,7 +293,9 @@ def status(session: Session) -> None:
 def unlock(session: Session, seconds: int | None) -> None:
     """Open a key that is wrapped with a passphrase, or have the desktop open its keyring."""
     found = session.context.keys()
-    found.unlock(passphrases.to_unlock(session, found.store), seconds)
+    held = found.unlock(passphrases.to_unlock(session, found.store), seconds)
+    if held is None:
+        session.output.note(f"A key in {key_texts.PLACES[found.store]} is never locked.")
     _say_state(session, found.status())
 
 
@@ -294,13 +304,14 @@ def unlock(session: Session, seconds: int | None) -> None:
 def lock(session: Session) -> None:
     """Close what was unlocked: from now on the passphrase is needed again."""
     found = session.context.keys()
-    found.lock()
+    if not found.lock():
+        session.output.note("Nothing was held open.")
     _say_state(session, found.status())
 
 
 def _say_state(session: Session, status: KeyStatus) -> None:
     document = {"key_id": status.key_id, "store": str(status.store), "state": str(status.state), "note": status.note}
-    said = f"key {status.key_id}: {status.note or status.state}"
+    said = status.note or f"key: {status.state}"
     session.output.document(document, lambda: session.output.line(said))
 
 
@@ -320,7 +331,7 @@ def _say_state(session: Session, status: KeyStatus) -> None:
 def export_kit(session: Session, target: Path, force: bool) -> None:
     """Write one page with the 24 words, the key id, a QR code, and what a new machine needs. It is the key."""
     _refuse_mixture(session, target)
-    key = session.context.keys().user_key()
+    key = passphrases.for_use(session).keys().user_key()
     made_at = session.context.now()
     with _destination(session, target, force=force) as write:
         assert write is not None

@@ -15,6 +15,7 @@ from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import ConsentNeeded
 from lifeboat_daemon.words import argument
+from lifeboat_keys.rotation import SETTLING
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -83,4 +84,18 @@ def open_session(*, as_json: bool) -> Session:
     output = Output(as_json=as_json)
     for sentence in recover(context):
         output.warn(sentence)
+    _finish_rotation(context, output)
     return Session(context, output)
+
+
+def _finish_rotation(context: Context, output: Output) -> None:
+    """Go on with a replaced key whose vaults had not settled. What is in its way now is said, and stops no command."""
+    if not (context.home.keys_folder / SETTLING).exists():
+        return
+    from lifeboat_daemon import key_rotation
+
+    try:
+        for sentence in key_rotation.finish(context):
+            output.warn(sentence)
+    except LifeboatError as error:
+        output.warn(f"a rotation of your key is not finished: {error.message}")

@@ -32,7 +32,7 @@ from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.words import argument
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault
 from lifeboat_keys import signing
-from lifeboat_keys.errors import OtherKey
+from lifeboat_keys.errors import OtherKey, SignedByAnother
 from lifeboat_keys.signing import Verdict
 
 KIND = "import"
@@ -127,12 +127,12 @@ def _refuse_protected(context: Context, folder: Path) -> None:
 def _take_keys(context: Context, reader: SnapshotReader, file: Path) -> list[str]:
     """Keep the agent's wrapped keys that travel with the archive; what another user wrapped is of no use here."""
     context.keys().ensure()
+    user_keys.note_met(context, reader.sequence, file)
     if reader.keys is None:
         return []
     try:
         context.keys().import_agent(reader.keys)
-    except OtherKey as error:
-        user_keys.note_met(context, reader.sequence, file)
+    except (OtherKey, SignedByAnother) as error:
         return [f"its credentials cannot be opened here and have to be given to the runtime again: {error.message}"]
     return []
 

@@ -1,0 +1,136 @@
+"""`lifeboat keys rotate`: another key in the place of the one in force; and the names of the machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import key_rotation
+from lifeboat_daemon.cli import word_screen
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.session import Session, confirm, session_command
+from lifeboat_daemon.errors import NobodyToAsk
+from lifeboat_daemon.exchange.new_file import new_file, refuse_existing
+from lifeboat_daemon.key_rotation import RotationReport
+from lifeboat_daemon.words import argument
+from lifeboat_keys import devices
+from lifeboat_keys.devices import Device
+from lifeboat_keys.user_key import UserKey
+
+_SAFE = "The words of the old key open nothing new from then on; what was kept before goes on with the new words."
+_STOLEN = "What was sealed so far is sealed anew, but old copies stay open to whoever has the old key."
+
+
+@click.command(
+    short_help="Put another key in the place of yours.",
+    epilog=examples(
+        "lifeboat keys rotate",
+        "lifeboat keys rotate --compromised",
+        "lifeboat keys rotate --lost laptop",
+        "lifeboat keys rotate --words-to /media/stick/words --no-prove --yes",
+    ),
+)
+@click.option("--compromised", is_flag=True, help="Others may have the key: seal everything anew, trust it no more.")
+@click.option("--lost", metavar="MACHINE", help="A machine was lost with the key: this, and what it signs is refused.")
+@click.option(
+    "--words-to", type=click.Path(dir_okay=False, path_type=Path), help="Write the new words to this new file instead."
+)
+@click.option("--no-prove", is_flag=True, help="Do not ask for three of the words.")
+@click.option("--yes", is_flag=True, help="Do not ask whether to replace the key.")
+@session_command
+def rotate(
+    session: Session, compromised: bool, lost: str | None, words_to: Path | None, no_prove: bool, yes: bool
+) -> int:
+    """Put another key in the place of yours, show its 24 words, and ask for three of them.
+
+    No history is rewritten, and with the new words everything opens that the old key opened. The new key takes effect
+    when its words are with you; until then nothing changed.
+    """
+    old = key_rotation.key_in_force(session.context)
+    machine = None if lost is None else key_rotation.lost_machine(session.context, lost)
+    if words_to is not None:
+        refuse_existing(words_to, force=False)
+    elif not word_screen.has_terminal(session.output):
+        raise NobodyToAsk("the new words would be shown to nobody; name a file for them", fix="add --words-to FILE")
+    if not yes:
+        session.output.note(_STOLEN if compromised or machine else _SAFE)
+        confirm(session, f"Replace the key {old.key_id}?", otherwise=f"this replaces the key {old.key_id}")
+    new = UserKey.generate()
+    proven = _hand_over(session, new, words_to, ask=not no_prove)
+    report = _replaced(session, old, new, compromised=compromised, lost=machine)
+    if proven:
+        session.context.keys().note_proven(session.context.now())
+    document = {**report.to_json(), "words_to": None if words_to is None else str(words_to)}
+    session.output.document(document, lambda: _say(session, report))
+    return 1 if report.settled.unfinished else 0
+
+
+def _hand_over(session: Session, new: UserKey, words_to: Path | None, *, ask: bool) -> bool:
+    """The words are with the user when this returns; whether three of them were proven."""
+    if words_to is not None:
+        with new_file(session.context.files, words_to) as stream:
+            stream.write(" ".join(new.words()).encode() + b"\n")
+    shown = words_to is not None
+    while word_screen.has_terminal(session.output):
+        if not shown:
+            word_screen.show(session.output, new.words(), new.key_id)
+        if not ask:
+            return False
+        if word_screen.prove(session.output, new.words()):
+            return True
+        shown = False
+    return False
+
+
+def _replaced(
+    session: Session, old: UserKey, new: UserKey, *, compromised: bool, lost: Device | None
+) -> RotationReport:
+    try:
+        with session.output.progress("Replacing the key"):
+            return key_rotation.rotate(session.context, old, new, compromised=compromised, lost=lost)
+    except LifeboatError:
+        if session.context.keys().public != new.public:
+            session.output.warn(f"the new words are void: the key {new.key_id} did not take effect")
+        raise
+
+
+def _say(session: Session, report: RotationReport) -> None:
+    output = session.output
+    output.line(f"Your key is {report.key_id} now; it replaced {report.former}.", style="bold")
+    output.line("Archives that are made from now on bring the former key along, for the new words only.")
+    if report.compromised:
+        signed = sum(one["countersigned"] for one in report.settled.vaults)
+        output.line(f"{signed} states of the history are signed anew; what anybody else signs under it is refused.")
+    if report.revoked is not None:
+        output.line(f"{report.revoked.name} ({report.revoked.id}) is refused from now on.")
+        for remote in report.remotes:
+            output.line(f"Its token of {remote['name']} was revoked.")
+        if not report.remotes:
+            output.line("No remote is configured, so there is no token to revoke.")
+    if report.reissue:
+        output.line("Old copies of these stay open to whoever has the old key. Let their issuers make new ones:")
+        columns = ("agent", "service", "type", "credential")
+        fields = ("agent", "service", "credential_type", "label")
+        output.table(columns, [[one[name] or "" for name in fields] for one in report.reissue])
+    for one in report.settled.refused:
+        output.warn(f"{one['agent']}, sequence {one['sequence']}: its signature does not hold, and was not renewed")
+    for text in report.settled.warnings:
+        output.warn(text)
+    for text in report.settled.unfinished:
+        output.warn(f"not finished, the next command goes on: {text}")
+    output.line("A new page for paper: lifeboat keys export-kit -o FILE")
+
+
+@click.command("rename-machine", epilog=examples("lifeboat keys rename-machine laptop old-laptop"))
+@click.argument("machine")
+@click.argument("name")
+@session_command
+def rename_machine(session: Session, machine: str, name: str) -> None:
+    """Call a machine something else; `lifeboat keys status` lists them."""
+    machines = session.context.keys().machines
+    found = devices.find(machines.all(), machine)
+    machines.rename(found, name)
+    said = f"The machine {found.id} is called {argument(name)} now."
+    session.output.document({"id": found.id, "name": name}, lambda: session.output.line(said))

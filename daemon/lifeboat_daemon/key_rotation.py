@@ -1,0 +1,287 @@
+"""Replacing the user's key in a whole home: first the keys, then what the vaults hold under a key others may have.
+
+The second part (*settling*) is needed after a compromised key only, and whoever comes next finishes it: every
+vault's history is signed anew by this device, then the head's credentials are sealed to the new pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lifeboat_alf import codec, layout
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_daemon import search
+from lifeboat_daemon.agent import everyone
+from lifeboat_daemon.capture import commit
+from lifeboat_daemon.capture.overlay import Overlay
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import system_errors
+from lifeboat_daemon.locks import agent_lock, home_lock
+from lifeboat_daemon.state_db import StateDb
+from lifeboat_endpoint.errors import VaultError
+from lifeboat_endpoint.vault import SequenceRow, Vault
+from lifeboat_endpoint.vault.vault import FILE
+from lifeboat_keys import devices, sealing, signing
+from lifeboat_keys.devices import Device
+from lifeboat_keys.errors import KeysError, NoAgentKey, UnknownMachine, UnsealError
+from lifeboat_keys.home_keys import HomeKeys
+from lifeboat_keys.rotation import Reason, Settling
+from lifeboat_keys.user_key import UserKey
+
+JsonObject = dict[str, Any]
+
+KIND = "rotate"
+ROTATED = "rotated"
+"""The vault's decision that names the compromised key it has nothing to do with any more."""
+_LOCK_SECONDS = 60.0
+
+
+@dataclass
+class Settled:
+    """What became of the vaults. `vaults`: {agent, sequence of the new sealing or None, countersigned, epoch};
+    `refused`: {agent, sequence} whose signature does not hold; `unfinished`: why a vault waits, by agent."""
+
+    vaults: list[JsonObject] = field(default_factory=list)
+    refused: list[JsonObject] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class RotationReport:
+    """`former` is the key that was replaced; `reissue` lists the head's credentials that a thief can open in old
+    copies; `revoked` is the machine reported as lost; `remotes` those whose token of it was revoked."""
+
+    key_id: str
+    former: str
+    compromised: bool
+    agents: list[JsonObject]
+    reissue: list[JsonObject]
+    revoked: Device | None
+    settled: Settled
+    remotes: list[JsonObject] = field(default_factory=list)
+
+    def to_json(self) -> JsonObject:
+        revoked = None if self.revoked is None else {"id": self.revoked.id, "name": self.revoked.name}
+        return {
+            "key_id": self.key_id,
+            "former": self.former,
+            "compromised": self.compromised,
+            "agents": self.agents,
+            "vaults": self.settled.vaults,
+            "refused": self.settled.refused,
+            "reissue": self.reissue,
+            "revoked": revoked,
+            "remotes": self.remotes,
+            "unfinished": self.settled.unfinished,
+            "warnings": self.settled.warnings,
+        }
+
+
+# Before ------------------------------------------------------------------------------------------------------------
+
+
+def key_in_force(context: Context) -> UserKey:
+    """The key that is to be replaced, with its secret. Refuses (exit status 3) when it is away, locked or another."""
+    try:
+        return context.keys().user_key()
+    except KeysError as error:
+        error.exit_status = 3
+        raise
+
+
+def lost_machine(context: Context, machine: str) -> Device:
+    """The machine that is reported as lost. Raises UnknownMachine, which lists those that are known."""
+    keys = context.keys()
+    found = devices.find(keys.machines.all(), machine)
+    if found.public == keys.device.public:
+        raise UnknownMachine(f"{found.name} is this machine; report it as lost from another one")
+    return found
+
+
+def rotate(context: Context, old: UserKey, new: UserKey, *, compromised: bool, lost: Device | None) -> RotationReport:
+    """Put a new key, whose words are with the user, in the place of the old one.
+
+    Raises OtherKey when the old one is not in force any more, and what the keys raise: then nothing changed. What
+    waits in a vault is in the report.
+    """
+    reason = Reason(compromised or lost is not None, None if lost is None else lost.public)
+    with system_errors(), home_lock(context, "keys rotate"):
+        context.keys().rotate(old, new, reason)
+        settled = _settle(context) or Settled()
+    agents = [{"id": agent.id, "name": agent.name} for agent in everyone(context)]
+    reissue = _to_reissue(context) if reason.compromised else []
+    return RotationReport(new.key_id, old.key_id, reason.compromised, agents, reissue, lost, settled)
+
+
+def _to_reissue(context: Context) -> list[JsonObject]:
+    """Every credential of every agent's newest state."""
+    found = []
+    for agent in everyone(context):
+        for credential in _credentials_of(context, agent.id):
+            named = {name: credential.get(name) for name in ("service", "credential_type", "label")}
+            found.append({"agent": agent.name, **named})
+    return found
+
+
+def _credentials_of(context: Context, agent_id: str) -> list[JsonObject]:
+    try:
+        with context.vault(agent_id) as vault:
+            document = _credentials(Overlay(vault.state() if vault.head() else None))
+    except VaultError:
+        return []
+    return [one for one in document.get("credentials", []) if isinstance(one, dict)]
+
+
+# Settling ----------------------------------------------------------------------------------------------------------
+
+
+def finish(context: Context) -> list[str]:
+    """Go on with a rotation that was cut off before its vaults had settled; sentences that say what was done."""
+    if context.keys().settling() is None:
+        return []
+    with system_errors(), home_lock(context, "keys rotate", timeout=0):
+        settled = _settle(context)
+    if settled is None:
+        return []
+    if settled.unfinished:
+        return [f"a rotation of your key is not finished: {reason}" for reason in settled.unfinished]
+    return ["the rotation of your key that was cut off is finished; what must be re-issued: lifeboat keys status"]
+
+
+def _settle(context: Context) -> Settled | None:
+    """None when there is nothing to do. The caller holds the home's lock."""
+    keys = context.keys()
+    work = keys.settling()
+    if work is None:
+        return None
+    settled = Settled()
+    if not work.signed:
+        _sign_history(context, keys, work, settled)
+        if settled.unfinished:
+            return settled
+        if work.lost is not None:
+            keys.machines.revoke(work.lost, context.now())
+        keys.note_signed()
+    _each_vault(context, settled, lambda vault: _renew(context, keys, vault, work, settled))
+    if not settled.unfinished:
+        reached(Step.ROTATE_SETTLED)
+        keys.note_settled()
+    return settled
+
+
+def _each_vault(context: Context, settled: Settled, work: Callable[[Vault], None]) -> None:
+    """Every vault, those of removed agents too: they may be brought back. A damaged one waits for nobody."""
+    for file in sorted(context.home.vaults_folder.glob(f"*/{FILE}")):
+        try:
+            _with_vault(context, file.parent, work)
+        except VaultError as error:
+            settled.warnings.append(f"the vault {file.parent.name} stays as it is: {error.message}")
+        except LifeboatError as error:
+            settled.unfinished.append(f"{file.parent.name}: {error.message}")
+
+
+def _with_vault(context: Context, folder: Path, work: Callable[[Vault], None]) -> None:
+    with (
+        Vault.open(folder, files=context.files, clock=context.clock) as vault,
+        agent_lock(context, vault.agent_id, "keys rotate", timeout=_LOCK_SECONDS),
+    ):
+        work(vault)
+
+
+def _sign_history(context: Context, keys: HomeKeys, work: Settling, settled: Settled) -> None:
+    before, after, device = keys.trusted, keys.trusted_when_settled, keys.device
+
+    def sign(vault: Vault) -> None:
+        reached(Step.ROTATE_HISTORY_SIGNED)
+        done = vault.countersign(lambda sequence: signing.sign(sequence, device), before=before, after=after)
+        settled.refused += [{"agent": vault.agent_id, "sequence": row.number} for row in done.refused]
+        settled.vaults.append(
+            {"agent": vault.agent_id, "countersigned": len(done.signed), "sequence": None, "epoch": vault.epoch}
+        )
+
+    _each_vault(context, settled, sign)
+
+
+def _renew(context: Context, keys: HomeKeys, vault: Vault, work: Settling, settled: Settled) -> None:
+    """A new epoch where a machine was lost, then the head's credentials sealed to the new pairs."""
+    if vault.get(ROTATED) == work.compromised:
+        return
+    if work.lost is not None:
+        reached(Step.ROTATE_EPOCH_RAISED)
+        vault.raise_epoch()
+    row = _seal_again(context, keys, vault, settled)
+    vault.set(ROTATED, work.compromised, kind=ROTATED)
+    for said in settled.vaults:
+        if said["agent"] == vault.agent_id:
+            said.update(sequence=None if row is None else row.number, epoch=vault.epoch)
+
+
+def _seal_again(context: Context, keys: HomeKeys, vault: Vault, settled: Settled) -> SequenceRow | None:
+    """One sequence in which no credential is sealed to a pair that others may open; None when there is none."""
+    overlay = Overlay(vault.state() if vault.head() else None)
+    document = _credentials(overlay)
+    sealer = _Sealer(keys, settled.warnings)
+    again = [sealer.sealed(one) if isinstance(one, dict) else one for one in document.get("credentials", [])]
+    if again == document.get("credentials", []):
+        return None
+    body = codec.encode({**document, "credentials": again})
+    overlay.put(layout.CREDENTIALS, overlay.meta(layout.CREDENTIALS) or {}, body)
+    reached(Step.ROTATE_SEALED_AGAIN)
+    row = commit.commit(context, vault, overlay, (), kind=KIND, time=context.now(), counts={})
+    if row is not None:
+        with StateDb.open(context.home.state_file(vault.agent_id), vault.id) as db:
+            commit.advance(db, row)
+            search.catch_up(db, vault)
+    return row
+
+
+def _credentials(overlay: Overlay) -> JsonObject:
+    """The credentials' document of the newest state, {} where there is none."""
+    body = overlay.old_body(layout.CREDENTIALS)
+    document: JsonObject = {} if body is None else codec.decode(body)
+    return document
+
+
+class _Sealer:
+    """Seals credentials to the current pairs of their agents. Each pair's secret is fetched once."""
+
+    def __init__(self, keys: HomeKeys, warnings: list[str]) -> None:
+        self._keys = keys
+        self._warnings = warnings
+        self._secrets: dict[tuple[str, str], bytes] = {}
+
+    def sealed(self, credential: JsonObject) -> JsonObject:
+        """The same credential for the current pair. One that does not open here stays, and is named."""
+        encryption, agent_id = credential.get("encryption"), str(credential.get("agent_id"))
+        recipient = encryption.get("recipient") if isinstance(encryption, dict) else None
+        try:
+            secret = self._secret(agent_id, str(recipient))
+            public = self._keys.agent_public(agent_id)
+            if recipient == sealing.pair_id(public):
+                return credential
+            payload = sealing.unseal(credential, secret)
+        except (NoAgentKey, UnsealError) as error:
+            name = credential.get("label") or credential.get("id")
+            self._warnings.append(f"the credential {name} was not sealed again: {error.message}")
+            return credential
+        fields = sealing.seal(
+            payload,
+            agent_public=public,
+            agent_id=agent_id,
+            credential_id=str(credential["id"]),
+            service=str(credential["service"]),
+            credential_type=str(credential["credential_type"]),
+            key_id=self._keys.public.key_id,
+        )
+        return {**credential, **fields}
+
+    def _secret(self, agent_id: str, recipient: str) -> bytes:
+        place = agent_id, recipient
+        if place not in self._secrets:
+            self._secrets[place] = self._keys.agent_secret(agent_id, recipient)
+        return self._secrets[place]

@@ -1,0 +1,358 @@
+"""A home whose key is replaced: all that was kept stays usable, and a thief with the old key gets nothing new."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_client import run
+from protected import MEMORY, Protected
+
+from lifeboat_alf import layout
+from lifeboat_daemon import agents, key_rotation, verification
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import Busy
+from lifeboat_daemon.exchange import export, import_
+from lifeboat_daemon.key_rotation import RotationReport
+from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.restore import RestoreOptions, restore
+from lifeboat_keys import devices, sealing
+from lifeboat_keys.errors import DeviceRevoked, NoKey, OtherKey, SignedByCompromised, UnknownMachine, WrongAgentKey
+from lifeboat_keys.home_keys import HomeKeys
+from lifeboat_keys.user_key import UserKey
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+KEY = "sk-example-orchard-not-a-real-key"
+CONFIG = '{ gateway: { auth: { mode: "token", token: "%s" } }, models: { providers: { orchard: { apiKey: "%s" } } } }\n'
+HOME_CONFIG = "openclaw.json"
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Protected:
+    """Two sequences, with two credentials."""
+    made = Protected(tmp_path / "ada", config=CONFIG % (TOKEN, KEY))
+    made.add()
+    made.write("MEMORY.md", MEMORY + "\n## Rain\n\nLikes the sound of rain.\n")
+    made.capture()
+    return made
+
+
+def _rotate(ada: Protected, *, compromised: bool = False, lost: devices.Device | None = None) -> RotationReport:
+    ada.clock.advance(minutes=1)
+    old = key_rotation.key_in_force(ada.context)
+    return key_rotation.rotate(ada.context, old, UserKey.generate(), compromised=compromised, lost=lost)
+
+
+def _credentials(ada: Protected, number: int | None = None) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = ada.document(layout.CREDENTIALS, number)["credentials"]
+    return found
+
+
+def _elsewhere(folder: Path, ada: Protected, key: UserKey) -> Context:
+    """A clean machine of the same user, who typed the words of a key."""
+    folder.mkdir()
+    around = {"LIFEBOAT_HOME": str(folder / "home"), "HOME": str(folder / "user"), "PATH": "/usr/bin:/bin"}
+    context = Context.open(around, clock=ada.clock)
+    context.keys().install(UserKey.from_words(key.words()))
+    return context
+
+
+def _archive(ada: Protected, name: str) -> Path:
+    file = ada.folder / name
+    export(ada.context, "openclaw", ada.workspace, file)
+    return file
+
+
+def _head(ada: Protected) -> int:
+    with ada.context.vault(ada.agent.id) as vault:
+        head = vault.head()
+    assert head is not None
+    return head.number
+
+
+def _everything_holds(ada: Protected) -> None:
+    """All of history verifies, every kept state's credentials open, and a restore fills them in."""
+    assert verification.drill(ada.context, ada.agent, whole=True).mismatches == []
+    with ada.context.vault(ada.agent.id) as vault:
+        numbers = [row.number for row in vault.sequences()]
+        assert vault.verify(trusted=ada.context.keys().trusted).unknown_signer == []
+    for number in numbers:
+        assert all(ada.context.keys().open(one) for one in _credentials(ada, number))
+
+
+# A plain rotation ---------------------------------------------------------------------------------------------------
+
+
+def test_a_rotation_rewrites_no_history_and_everything_goes_on(ada: Protected) -> None:
+    with ada.context.vault(ada.agent.id) as vault:
+        before = vault.sequences()
+    report = _rotate(ada)
+    with ada.context.vault(ada.agent.id) as vault:
+        assert vault.sequences() == before
+    assert (report.compromised, report.reissue, report.settled.vaults) == (False, [], [])
+    _everything_holds(ada)
+    ada.write("SOUL.md", "# Soul\n\nBe brave.\n")
+    assert ada.capture().changed
+    _everything_holds(ada)
+
+
+def test_an_unchanged_workspace_makes_no_sequence_after_a_rotation(ada: Protected) -> None:
+    _rotate(ada)
+    assert not ada.capture().changed and not ada.capture(full=True).changed
+
+
+def test_with_the_new_words_archives_from_before_and_after_are_trusted_and_open(ada: Protected, tmp_path: Path) -> None:
+    old = _archive(ada, "old.alf")
+    _rotate(ada)
+    ada.write("SOUL.md", "# Soul\n\nBe brave.\n")
+    ada.capture()
+    new = _archive(ada, "new.alf")
+    other = _elsewhere(tmp_path / "other", ada, ada.context.keys().user_key())
+    for number, file in enumerate((new, old)):
+        state_dir = tmp_path / "other" / f"openclaw-{number}"
+        report = import_(other, file, state_dir / "workspace", with_credentials=True)
+        assert report.restored.to_json()["signature"] == "signed", file
+
+
+# A key that others may hold -----------------------------------------------------------------------------------------
+
+
+def test_after_a_theft_all_of_history_still_says_signed_and_opens(ada: Protected) -> None:
+    with ada.context.vault(ada.agent.id) as vault:
+        before = vault.sequences()
+    report = _rotate(ada, compromised=True)
+    (said,) = report.settled.vaults
+    assert (said["countersigned"], said["sequence"]) == (2, 2) and report.settled.unfinished == []
+    with ada.context.vault(ada.agent.id) as vault:
+        after = vault.sequences()[: len(before)]
+        assert [(row.number, row.time, row.digest) for row in after] == [
+            (row.number, row.time, row.digest) for row in before
+        ]
+        assert [row.kind for row in vault.audit_rows()].count("countersign") == 1
+        assert vault.check_audit() == []
+    assert ada.context.keys().settling() is None
+    _everything_holds(ada)
+
+
+def test_the_newest_state_is_sealed_to_pairs_that_the_thief_cannot_open(ada: Protected) -> None:
+    stolen = {one: ada.context.keys().agent_secret(ada.agent.id) for one in ("pair",)}["pair"]
+    before = _credentials(ada)
+    _rotate(ada, compromised=True)
+    after = _credentials(ada)
+    assert [one["id"] for one in after] == sorted(one["id"] for one in before)
+    assert all(sealing.unseal(one, stolen) for one in before)
+    for one in after:
+        with pytest.raises(WrongAgentKey):
+            sealing.unseal(one, stolen)
+        assert ada.context.keys().open(one)
+
+
+def test_the_new_sealing_is_one_sequence_of_its_own_kind_and_no_capture_undoes_it(ada: Protected) -> None:
+    _rotate(ada, compromised=True)
+    with ada.context.vault(ada.agent.id) as vault:
+        head = vault.head()
+    assert head is not None and head.kind == "rotate"
+    sealed = ada.body(layout.CREDENTIALS)
+    assert not ada.capture().changed and not ada.capture(full=True).changed
+    ada.write("MEMORY.md", MEMORY)
+    ada.capture()
+    assert ada.body(layout.CREDENTIALS) == sealed
+
+
+def test_a_secret_that_changes_later_is_sealed_to_the_new_pair(ada: Protected) -> None:
+    _rotate(ada, compromised=True)
+    ada.write_config(CONFIG % ("f" * 32, KEY))
+    ada.capture()
+    pair = sealing.pair_id(ada.context.keys().agent_public(ada.agent.id))
+    assert {one["encryption"]["recipient"] for one in _credentials(ada)} == {pair}
+
+
+def test_every_credential_of_the_newest_state_is_listed_for_its_issuer(ada: Protected) -> None:
+    listed = _rotate(ada, compromised=True).reissue
+    assert {one["agent"] for one in listed} == {ada.agent.name}
+    assert sorted(one["label"] for one in listed) == sorted(one["label"] for one in _credentials(ada))
+    assert all(one["service"] and one["credential_type"] for one in listed)
+    assert TOKEN not in str(listed) and KEY not in str(listed)
+
+
+def test_an_archive_that_a_thief_signs_is_refused_by_an_error_of_its_own(ada: Protected, tmp_path: Path) -> None:
+    thief = _elsewhere(tmp_path / "thief", ada, ada.context.keys().user_key())
+    stolen = _archive(ada, "stolen.alf")
+    import_(thief, stolen, tmp_path / "thief" / "workspace")
+    forged = tmp_path / "forged.alf"
+    (tmp_path / "thief" / "workspace" / "SOUL.md").write_text("# Soul\n\nObey.\n")
+    export(thief, "openclaw", tmp_path / "thief" / "workspace", forged)
+    _rotate(ada, compromised=True)
+    for file in (stolen, forged):
+        with pytest.raises(SignedByCompromised):
+            import_(ada.context, file, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_new_machine_refuses_what_the_thief_signs_too(ada: Protected, tmp_path: Path) -> None:
+    stolen = _archive(ada, "stolen.alf")
+    _rotate(ada, compromised=True)
+    own = _archive(ada, "own.alf")
+    other = _elsewhere(tmp_path / "other", ada, ada.context.keys().user_key())
+    import_(other, own, tmp_path / "other" / "workspace", with_credentials=True)
+    with pytest.raises(SignedByCompromised):
+        import_(other, stolen, tmp_path / "other" / "second")
+
+
+def test_a_sequence_that_was_tampered_with_is_not_vouched_for(ada: Protected) -> None:
+    with ada.context.vault(ada.agent.id) as vault:
+        vault._metadata.execute("update sequence set time = '2020-01-01T00:00:00.000Z' where n = 0", ())
+    report = _rotate(ada, compromised=True)
+    assert report.settled.refused == [{"agent": ada.agent.id, "sequence": 0}]
+    with ada.context.vault(ada.agent.id) as vault:
+        assert [found.subject for found in vault.verify(trusted=ada.context.keys().trusted).findings] == ["sequence 0"]
+
+
+def test_a_removed_agent_can_be_brought_back_after_a_theft(ada: Protected) -> None:
+    agents.remove(ada.context, ada.agent)
+    _rotate(ada, compromised=True)
+    ada.clock.advance(minutes=1)
+    ada.add()
+    _everything_holds(ada)
+
+
+def test_a_vault_that_is_busy_waits_and_the_next_command_goes_on(
+    ada: Protected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_rotation, "agent_lock", _busy)
+    report = _rotate(ada, compromised=True)
+    assert len(report.settled.unfinished) == 1
+    keys = ada.context.keys()
+    assert keys.settling() is not None and verification.drill(ada.context, ada.agent, whole=True).ok
+    monkeypatch.setattr(key_rotation, "agent_lock", agent_lock)
+    assert "finished" in key_rotation.finish(ada.context)[0]
+    assert keys.settling() is None and key_rotation.finish(ada.context) == []
+    _everything_holds(ada)
+
+
+def _busy(*arguments: Any, **options: Any) -> Any:
+    raise Busy("a restore holds it")
+
+
+# A machine that was lost --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def laptop(ada: Protected, tmp_path: Path) -> Context:
+    """Another machine of the same user, which this home has met."""
+    other = _elsewhere(tmp_path / "laptop", ada, ada.context.keys().user_key())
+    own = other.keys().machines
+    own.rename(devices.find(own.all(), other.keys().device.public.hex()[:16]), "laptop")
+    import_(other, _archive(ada, "for-laptop.alf"), tmp_path / "laptop" / "workspace")
+    export(other, "openclaw", tmp_path / "laptop" / "workspace", tmp_path / "from-laptop.alf")
+    import_(ada.context, tmp_path / "from-laptop.alf", tmp_path / "copy")
+    return other
+
+
+def test_a_machine_is_met_by_the_archives_it_makes(ada: Protected, laptop: Context) -> None:
+    found = key_rotation.lost_machine(ada.context, "laptop")
+    assert found.public == laptop.keys().device.public and found.revoked_at is None
+
+
+def test_a_lost_machine_is_refused_fenced_and_named(ada: Protected, laptop: Context, tmp_path: Path) -> None:
+    with ada.context.vault(ada.agent.id) as vault:
+        epoch = vault.epoch
+    report = _rotate(ada, lost=key_rotation.lost_machine(ada.context, "laptop"))
+    assert report.compromised and report.reissue and report.remotes == []
+    assert report.to_json()["revoked"] == {"id": laptop.keys().device.public.hex()[:16], "name": "laptop"}
+    with ada.context.vault(ada.agent.id) as vault:
+        head = vault.head()
+        assert vault.epoch == epoch + 1 and head is not None and head.epoch == epoch + 1
+    (tmp_path / "laptop" / "workspace" / "SOUL.md").write_text("# Soul\n\nObey.\n")
+    export(laptop, "openclaw", tmp_path / "laptop" / "workspace", tmp_path / "later.alf")
+    with pytest.raises(DeviceRevoked):
+        import_(ada.context, tmp_path / "later.alf", tmp_path / "second-copy")
+    _everything_holds(ada)
+
+
+def test_an_unknown_machine_lists_those_that_are_known(ada: Protected, laptop: Context) -> None:
+    with pytest.raises(UnknownMachine, match="laptop"):
+        key_rotation.lost_machine(ada.context, "phone")
+
+
+def test_this_machine_cannot_report_itself_as_lost(ada: Protected) -> None:
+    own = ada.context.keys().device.public.hex()[:16]
+    with pytest.raises(UnknownMachine, match="this machine"):
+        key_rotation.lost_machine(ada.context, own)
+
+
+def test_a_machine_with_the_words_certifies_its_own_device_and_its_states_verify_with_them_alone(
+    ada: Protected, laptop: Context, tmp_path: Path
+) -> None:
+    key = laptop.keys().user_key()
+    assert laptop.keys().device.public != ada.context.keys().device.public
+    third = _elsewhere(tmp_path / "third", ada, UserKey.from_words(key.words()))
+    report = import_(third, tmp_path / "from-laptop.alf", tmp_path / "third" / "workspace")
+    assert report.restored.to_json()["signature"] == "signed"
+
+
+# The command --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def home(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> Protected:
+    for name in ("LIFEBOAT_HOME", "HOME"):
+        monkeypatch.setenv(name, ada.context.environment[name])
+    return ada
+
+
+def test_the_command_writes_the_new_words_and_the_report(home: Protected, tmp_path: Path) -> None:
+    old = home.context.keys().public.key_id
+    words = tmp_path / "words"
+    report = run("keys", "rotate", "--words-to", words, "--no-prove", "--yes")
+    new = UserKey.from_words(words.read_text())
+    assert (report["key_id"], report["former"]) == (new.key_id, old)
+    assert report["agents"] == [{"id": home.agent.id, "name": home.agent.name}]
+    assert words.stat().st_mode & 0o777 == 0o600
+    assert home.context.keys().user_key().key_id == new.key_id
+    _everything_holds(home)
+
+
+def test_nothing_happens_when_the_words_would_reach_nobody(home: Protected, tmp_path: Path) -> None:
+    before = home.context.keys().public
+    assert run("keys", "rotate", "--yes", expect=3)["error"]["code"] == "nobody_to_ask"
+    assert run("keys", "rotate", "--words-to", tmp_path / "words", expect=3)["error"]["code"] == "consent_needed"
+    (tmp_path / "taken").write_text("mine\n")
+    assert run("keys", "rotate", "--words-to", tmp_path / "taken", "--yes", expect=3)["error"]["code"] == "file_exists"
+    assert home.context.keys().public == before and not (tmp_path / "words").exists()
+
+
+def test_a_key_that_is_away_is_refused_before_the_first_write(home: Protected, tmp_path: Path) -> None:
+    hidden = home.context.home.keys_folder / "user.key"
+    hidden.rename(tmp_path / "hidden")
+    error = run("keys", "rotate", "--words-to", tmp_path / "words", "--yes", expect=3)["error"]
+    assert error["code"] == NoKey.code
+    assert not (tmp_path / "words").exists()
+
+
+def test_a_key_of_somebody_else_is_refused_before_the_first_write(home: Protected, tmp_path: Path) -> None:
+    HomeKeys(tmp_path / "other").ensure()
+    (tmp_path / "other" / "user.key").replace(home.context.home.keys_folder / "user.key")
+    error = run("keys", "rotate", "--words-to", tmp_path / "words", "--yes", expect=3)["error"]
+    assert error["code"] == OtherKey.code
+    assert not (tmp_path / "words").exists()
+
+
+def test_an_unknown_machine_stops_the_command_before_anything(home: Protected, tmp_path: Path) -> None:
+    error = run("keys", "rotate", "--lost", "phone", "--words-to", tmp_path / "words", "--yes", expect=1)["error"]
+    assert error["code"] == UnknownMachine.code
+    assert not (tmp_path / "words").exists()
+
+
+def test_a_machine_is_given_another_name(home: Protected) -> None:
+    own = home.context.keys().device.public.hex()[:16]
+    assert run("keys", "rename-machine", own, "workbench") == {"id": own, "name": "workbench"}
+    assert [one.name for one in home.context.keys().machines.all()] == ["workbench"]
+
+
+def test_a_restore_after_the_command_puts_the_secrets_back(home: Protected, tmp_path: Path) -> None:
+    run("keys", "rotate", "--compromised", "--words-to", tmp_path / "words", "--no-prove", "--yes")
+    (home.state_dir / HOME_CONFIG).unlink()
+    restore(home.context, home.agent, RestoreOptions(with_credentials=True, reindex=False, yes=True))
+    assert (home.state_dir / HOME_CONFIG).read_text() == CONFIG % (TOKEN, KEY)
