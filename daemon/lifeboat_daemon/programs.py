@@ -1,4 +1,5 @@
-"""Run a runtime's own program: a cleaned environment, a time limit, its output kept. The only place that does."""
+"""Run a runtime's own program: a cleaned environment, a time limit, its output kept without the secrets in it. The only
+place that does."""
 
 from __future__ import annotations
 
@@ -6,9 +7,11 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from lifeboat_adapters.secrets.redaction import redacted
 
 _PASSED_ON = frozenset(
     {
@@ -35,12 +38,14 @@ _PASSED_ON = frozenset(
 )
 _PASSED_ON_BEGINNINGS = ("LC_", "XDG_")
 _KEPT_CHARACTERS = 4000
+_LOOKED_AT = 256 * 1024
+"""Bytes at the end of an output. More than what is kept, so that no half of a secret is taken for something else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
     """How a program ended. `exit_status` is None when it could not be started or ran out of time; `output` is the end
-    of what it printed, standard output and errors together."""
+    of what it printed, standard output and errors together, without what is or looks like a secret."""
 
     command: tuple[str, ...]
     exit_status: int | None
@@ -69,8 +74,12 @@ def run(
     input: bytes | None = None,
     timeout_seconds: float = 120.0,
     folder: Path | None = None,
+    redact: Callable[[str], str] = redacted,
 ) -> Ran:
-    """Run a program to its end or to its time limit, when its whole process group is ended. Never raises for it."""
+    """Run a program to its end or to its time limit, when its whole process group is ended. Never raises for it.
+
+    `redact` takes the secrets out of its output: a runtime may print what it was told, or its whole configuration.
+    """
     try:
         process = subprocess.Popen(
             list(command),
@@ -86,8 +95,8 @@ def run(
     try:
         output, _ = process.communicate(input, timeout=timeout_seconds)
     except subprocess.TimeoutExpired:
-        return Ran(tuple(command), None, _tail(_end(process)), timed_out=True)
-    return Ran(tuple(command), process.returncode, _tail(output))
+        return Ran(tuple(command), None, _tail(_end(process), redact), timed_out=True)
+    return Ran(tuple(command), process.returncode, _tail(output, redact))
 
 
 def _end(process: subprocess.Popen[bytes]) -> bytes:
@@ -102,5 +111,6 @@ def _end(process: subprocess.Popen[bytes]) -> bytes:
         return b""
 
 
-def _tail(output: bytes | None) -> str:
-    return (output or b"").decode("utf-8", "replace")[-_KEPT_CHARACTERS:]
+def _tail(output: bytes | None, redact: Callable[[str], str]) -> str:
+    recent = (output or b"")[-_LOOKED_AT:]
+    return redact(recent.decode("utf-8", "replace"))[-_KEPT_CHARACTERS:]

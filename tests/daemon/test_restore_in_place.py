@@ -22,6 +22,7 @@ from lifeboat_daemon.restore import (
     Action,
     RestoreOptions,
     diff_lines,
+    hiding,
     opened_plan,
     plan_lines,
     recover,
@@ -310,9 +311,19 @@ def test_secrets_come_back_only_with_the_key_and_the_wish(ada: Harbour) -> None:
     assert files_holding(ada.context.home.folder, FAKE_KEY.encode()) == []
 
 
+def test_a_plan_shows_no_secret_of_a_file_that_is_on_the_disk_now(ada: Harbour) -> None:
+    """The sequence to restore holds no secret in that file, and so nothing of it was cut there."""
+    note = ada.workspace / "AGENTS.md"
+    note.write_text(f"{note.read_text()}\nThe key is {FAKE_KEY}.\n")
+    with opened_plan(ada.context, ada.agent, None, RestoreOptions(at=0)) as made:
+        text = "\n".join(diff_lines(made, hiding.in_files(ada.context, made)))
+    assert "--- a/AGENTS.md" in text and "-The key is [secret]." in text
+    assert FAKE_KEY not in text
+
+
 def test_a_plan_says_what_would_happen_line_by_line(ada: Harbour) -> None:
     with opened_plan(ada.context, ada.agent, None, RestoreOptions(at=0)) as made:
-        text = "\n".join((*plan_lines(made), *diff_lines(made)))
+        text = "\n".join((*plan_lines(made), *diff_lines(made, hiding.in_files(ada.context, made))))
         document = made.to_json()
     assert "overwrite" in text
     assert "--- a/MEMORY.md" in text

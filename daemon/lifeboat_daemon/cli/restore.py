@@ -50,10 +50,10 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
     options = RestoreOptions(at=at, path_globs=tuple(flags.pop("paths")), reindex=reindex, **flags)
     with opened_plan(session.context, found, target, options) as plan:
         if options.dry_run:
-            session.output.document(plan.to_json(), lambda: _print_plan(session.output, plan))
+            session.output.document(plan.to_json(), lambda: _print_plan(session, plan))
             return
         if not plan.is_fresh and not options.yes and may_ask(session):
-            _print_plan(session.output, plan)
+            _print_plan(session, plan)
             click.confirm("Write this?", abort=True, err=True)
             plan = dataclasses.replace(plan, options=dataclasses.replace(options, yes=True))
         with session.output.progress(f"Restoring {found.name}"):
@@ -61,13 +61,13 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
     session.output.document(report, lambda: print_report(session.output, report, options.path_globs))
 
 
-def _print_plan(output: Output, plan: Any) -> None:
-    from lifeboat_daemon.restore import diff_lines, plan_lines
+def _print_plan(session: Session, plan: Any) -> None:
+    from lifeboat_daemon.restore import diff_lines, hiding, plan_lines
 
     for line in plan_lines(plan):
-        output.line(line)
-    for line in diff_lines(plan):
-        output.verbatim(line)
+        session.output.line(line)
+    for line in diff_lines(plan, hiding.in_files(session.context, plan)):
+        session.output.verbatim(line)
 
 
 def print_report(

@@ -6,10 +6,12 @@ import difflib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from lifeboat_alf import layout
 from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon.restore.contents import FILE
 from lifeboat_daemon.restore.decide import Action, Item
+from lifeboat_daemon.restore.hiding import HideFile
 from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.staging import Stage
@@ -54,26 +56,34 @@ def _text(data: bytes | None) -> str | None:
         return None
 
 
-def diffs(plan: Plan, files: FileOperations | None = None) -> Iterator[Diff]:
-    """The diffs of every text file that a plan overwrites or removes. Credentials stay cut."""
+def diffs(plan: Plan, hide: HideFile, files: FileOperations | None = None) -> Iterator[Diff]:
+    """The diffs of every text file that a plan overwrites or removes. Credentials stay cut, and `hide` takes those that
+    stand in a file on the disk out of it."""
     files = files or SystemFiles()
     stage = Stage(files, plan.state, None)
     for item in plan.items:
         if item.kind == FILE and item.action in (Action.OVERWRITE, Action.REMOVE):
-            found = _diff(files, plan, stage, item)
+            found = _diff(files, plan, stage, item, hide)
             if found is not None:
                 yield found
 
 
-def _diff(files: FileOperations, plan: Plan, stage: Stage, item: Item) -> Diff | None:
+def _diff(files: FileOperations, plan: Plan, stage: Stage, item: Item, hide: HideFile) -> Diff | None:
     if item.wanted is not None and item.wanted.cuts:
         return None
     try:
-        old = read_all(files, item.root / item.name)
+        old = hide(_archive_path(plan, item), read_all(files, item.root / item.name))
         new = stage.bytes_of(item.wanted) if item.wanted is not None else None
     except (OSError, BodyAbsent):
         return None
-    return unified(item.name, old, new)
+    return None if old is None else unified(item.name, old, new)
+
+
+def _archive_path(plan: Plan, item: Item) -> str:
+    if item.wanted is not None:
+        return item.wanted.path
+    prefix = layout.raw_prefix if item.root == plan.target else layout.home_prefix
+    return prefix(plan.runtime) + item.name
 
 
 def plan_lines(plan: Plan, *, most_names: int = 50) -> Iterator[str]:
@@ -92,9 +102,9 @@ def plan_lines(plan: Plan, *, most_names: int = 50) -> Iterator[str]:
     yield from (f"does not fit there: {printable(each.name)}: {each.reason}" for each in plan.unholdable)
 
 
-def diff_lines(plan: Plan, files: FileOperations | None = None) -> Iterator[str]:
+def diff_lines(plan: Plan, hide: HideFile, files: FileOperations | None = None) -> Iterator[str]:
     """The changed lines of every text file that a plan overwrites or removes."""
-    for diff in diffs(plan, files):
+    for diff in diffs(plan, hide, files):
         yield diff.text
         if diff.cut:
             yield f"(the rest of {printable(diff.name)} is left out)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from lifeboat_adapters.secrets import payload
 from lifeboat_adapters.secrets.payload import Payload
 from lifeboat_alf import codec, layout
@@ -35,12 +37,26 @@ class Filler:
         """The original bytes of a cut file. Raises UnsealError, CutMismatch, WholeFileMismatch."""
         return payload.whole(wanted.path, body, wanted.cuts, self._payload)
 
+    def values(self) -> list[str]:
+        """What was opened so far: each value, and of a login its members."""
+        opened = [found.value for found in self._opened.values()]
+        return opened + [member for value in opened for member in _members(value)]
+
     def _payload(self, credential_id: str) -> Payload:
         found = self._opened.get(credential_id)
         if found is None:
             found = payload.decode(self._keys.open(self._credentials[credential_id]))
             self._opened[credential_id] = found
         return found
+
+
+def _members(value: str) -> list[str]:
+    """The members of a value that is a JSON object; one secret may be JSON of its own."""
+    try:
+        document = json.loads(value)
+    except (ValueError, RecursionError):
+        return []
+    return [member for member in document.values() if isinstance(member, str)] if isinstance(document, dict) else []
 
 
 def credentials_of(state: State) -> dict[str, JsonObject]:
