@@ -32,14 +32,22 @@ def known_public(context: Context) -> UserPublic | None:
         return None
 
 
+def at_hand(context: Context) -> UserKey | None:
+    """The key with its secret, None while it cannot be had."""
+    try:
+        return context.keys().user_key()
+    except KeysError:
+        return None
+
+
 def recover(context: Context, key: UserKey, store: StoreKind | None) -> bool:
     """Take a key from its words into a home that has none, or that lost the secret of just this one.
 
     Says whether the home had its secret all along. Raises KeyExists (see `refuse_other`), and what the store raises.
     """
     refuse_other(context, key)
+    had = at_hand(context) is not None
     keys = context.keys()
-    had = _has_secret(keys)
     keys.install(key, store)
     keys.note_proven(context.now())
     return had
@@ -126,9 +134,9 @@ def refuse_without_key(context: Context, sequence: Sequence) -> None:
 
 
 def note_met(context: Context, sequence: Sequence, file: Path) -> None:
-    """Remember in which file another key than this home's was met: a refusal names it later."""
+    """Remember in which file another key than this home's was met: a refusal names it."""
     signer = _signer(sequence.signature)
-    if signer is not None:
+    if signer not in (None, context.keys().public.key_id):
         context.keys().machines.key_met(signer, f"in {file.name}, sequence {sequence.number}", context.now())
 
 
@@ -170,14 +178,6 @@ def _heads(context: Context) -> Iterator[tuple[str, SequenceRow]]:
 def _signer(signature: JsonObject | None) -> str | None:
     user = (signature or {}).get("user")
     return user.get("key_id") if isinstance(user, dict) else None
-
-
-def _has_secret(keys: HomeKeys) -> bool:
-    try:
-        keys.user_key()
-    except KeysError:
-        return False
-    return True
 
 
 def _two_keys(context: Context, own: str, given: str) -> str:

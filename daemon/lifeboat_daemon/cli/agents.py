@@ -11,6 +11,7 @@ from lifeboat_daemon import agents as registry
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.key_texts import NEVER_PROVEN
 from lifeboat_daemon.cli.naming import AGENT, RUNTIME
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, confirm, session_command
@@ -126,6 +127,8 @@ def _missing(session: Session, first: bool) -> list[str]:
     """What a person should know or do next."""
     keys = session.context.keys().status()
     lines = [f"A key was made for this home ({keys.key_id})."] if first else []
+    if keys.proven_at is None:
+        lines.append(NEVER_PROVEN)
     return [
         *lines,
         f"{keys.note or keys.state}.".capitalize(),

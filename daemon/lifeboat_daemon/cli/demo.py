@@ -55,6 +55,7 @@ def _tell(output: Output, folder: Path) -> int:
         output.line()
         output.line("All of it was true." if not problems else f"{count_text(len(problems), 'thing')} not as promised.")
         if not problems:
+            output.line("Its key went with it. Yours, with its 24 words: lifeboat keys init")
             output.line("Your own agents: lifeboat agents discover")
 
     output.document(document, text)

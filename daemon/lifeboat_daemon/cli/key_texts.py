@@ -15,7 +15,7 @@ PLACES = {
     StoreKind.KEY_FILE: "the file that LIFEBOAT_KEY_FILE names",
     StoreKind.FILE: "a file of this home that only its mode protects",
 }
-NEVER_PROVEN = "Its 24 words were never written down and proven: lifeboat keys init"
+NEVER_PROVEN = "The 24 words of your key were never written down and proven: lifeboat keys init"
 
 
 def print_status(output: Output, document: dict[str, Any]) -> None:
@@ -28,7 +28,7 @@ def print_status(output: Output, document: dict[str, Any]) -> None:
     if document["note"]:
         output.line(document["note"])
     proven_at = document["proven_at"]
-    output.line(f"Its words were last proven on {time_text(proven_at)}." if proven_at else NEVER_PROVEN)
+    output.line(f"Its 24 words were last proven on {time_text(proven_at)}." if proven_at else NEVER_PROVEN)
     _table(output, ("former key", "replaced", "others may hold it"), [_former(one) for one in document["former"]])
     _table(
         output, ("machine", "id", "first seen", "last seen", "standing"), [_machine(m) for m in document["machines"]]

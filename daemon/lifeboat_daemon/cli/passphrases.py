@@ -1,4 +1,7 @@
-"""Passphrases: typed where nobody sees them, or taken from the environment; never from an option."""
+"""Passphrases: typed where nobody sees them, or taken from the environment; never from an option.
+
+One that was typed is in the context that is returned, and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +12,43 @@ import click
 from lifeboat_daemon.cli.session import Session
 from lifeboat_daemon.cli.word_screen import has_terminal
 from lifeboat_daemon.context import Context
+from lifeboat_keys.errors import KeyLocked, KeysError
 from lifeboat_keys.stores.kinds import StoreKind
-
-PASSPHRASE = "LIFEBOAT_PASSPHRASE"
-PASSPHRASE_FILE = "LIFEBOAT_PASSPHRASE_FILE"
+from lifeboat_keys.stores.surroundings import PASSPHRASE, PASSPHRASE_FILE
 
 
 def for_new_store(session: Session, store: StoreKind | None) -> Context:
-    """The context in which a key is put into a store: a passphrase that was typed (twice) is in it, and only in it."""
-    if store is not StoreKind.PASSPHRASE or not _is_to_be_typed(session):
+    """The context in which a key is put into a store; a passphrase for it is typed twice."""
+    if store is not StoreKind.PASSPHRASE or not _may_be_typed(session):
         return session.context
-    typed = click.prompt("New passphrase", hide_input=True, confirmation_prompt=True, err=True)
-    return replace(session.context, environment={**session.context.environment, PASSPHRASE: typed})
+    return _with(session.context, click.prompt("New passphrase", hide_input=True, confirmation_prompt=True, err=True))
+
+
+def for_use(session: Session) -> Context:
+    """The context in which the key is used; the passphrase is typed when it is locked."""
+    if _may_be_typed(session):
+        try:
+            session.context.keys().user_key()
+        except KeyLocked:
+            return _with(session.context, _typed())
+        except KeysError:
+            pass
+    return session.context
 
 
 def to_unlock(session: Session, store: StoreKind) -> str | None:
     """The passphrase that was typed, None where it comes from the environment or none is needed."""
-    if store is not StoreKind.PASSPHRASE or not _is_to_be_typed(session):
-        return None
+    return _typed() if store is StoreKind.PASSPHRASE and _may_be_typed(session) else None
+
+
+def _typed() -> str:
     return str(click.prompt("Passphrase", hide_input=True, err=True))
 
 
-def _is_to_be_typed(session: Session) -> bool:
+def _may_be_typed(session: Session) -> bool:
     given = any(session.context.environment.get(name) for name in (PASSPHRASE, PASSPHRASE_FILE))
     return not given and has_terminal(session.output)
+
+
+def _with(context: Context, passphrase: str) -> Context:
+    return replace(context, environment={**context.environment, PASSPHRASE: passphrase})

@@ -10,6 +10,7 @@ import click
 from lifeboat_alf import times
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.key_texts import NEVER_PROVEN
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.status import AgentStatus, Status, of_agent, verdict
 from lifeboat_daemon.status import status as status_of
@@ -57,6 +58,8 @@ def _print(session: Session, found: Status, shown: list[AgentStatus]) -> None:
     if never is not None and not any(one.fix for one in shown):
         output.verbatim(f"Try the copy out: lifeboat verify {argument(never.name)}")
     output.line(found.key.note or f"key: {found.key.state}")
+    if found.key.key_id is not None and found.key.proven_at is None:
+        output.line(NEVER_PROVEN)
 
 
 def _age(session: Session, moment: str | None) -> str:

@@ -1,0 +1,23 @@
+"""The 24 words of the key: without them a lost machine takes the credentials with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_daemon.words import time_text
+
+TITLE = "The words of the key"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    status = context.keys().status()
+    if status.key_id is None:
+        return
+    subject = f"words of key {status.key_id}"
+    if status.proven_at is None:
+        result = "never written down and proven: if this machine is lost, nothing opens the credentials"
+        yield Finding(Level.WARNING, subject, result, "lifeboat keys init")
+    else:
+        yield Finding(Level.OK, subject, f"proven on {time_text(status.proven_at)}")

@@ -1,0 +1,204 @@
+"""The words of a key as a person meets them, on a real terminal."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from cli_client import run
+
+from lifeboat_daemon.context import Context
+from lifeboat_keys.user_key import UserKey
+
+if sys.platform == "win32":
+    pytest.skip("there are no pseudo-terminals on Windows", allow_module_level=True)
+
+from terminal import Terminal
+
+KEY = UserKey(bytes(range(32)))
+PASSPHRASE = "a boat under the bridge"
+
+
+@pytest.fixture
+def words_file(tmp_path: Path) -> Path:
+    file = tmp_path / "words"
+    file.write_text(" ".join(KEY.words()))
+    return file
+
+
+@pytest.fixture
+def recovered(words_file: Path) -> None:
+    run("keys", "recover", "--words-from", words_file)
+
+
+def _shown(terminal: Terminal) -> list[str]:
+    """The words on the screen, once they are all there."""
+    numbered = re.findall(r"(\d+)\. ([a-z]+)", terminal.until("Press Enter"))
+    terminal.type("")
+    assert [int(number) for number, _ in numbered] == list(range(1, 25))
+    return [word for _, word in numbered]
+
+
+def _answer(terminal: Terminal, words: list[str]) -> None:
+    """The three words that are asked for."""
+    for _ in range(3):
+        place = int(terminal.wait_for(r"Word (\d+): ")[1])
+        terminal.type(words[place - 1])
+
+
+def _proven_at() -> str | None:
+    found: str | None = run("keys", "status")["proven_at"]
+    return found
+
+
+def test_init_shows_the_words_once_has_three_proven_and_leaves_none_on_the_screen() -> None:
+    with Terminal("keys", "init") as terminal:
+        words = _shown(terminal)
+        _answer(terminal, words)
+        assert terminal.ended() == 0
+        left = set(re.findall("[a-z]+", terminal.left))
+    key = Context.open().keys().user_key()
+    assert key.words() == words and _proven_at() is not None
+    assert key.key_id in terminal.left
+    assert len(set(words) & left) <= 4, "only words that any message has"
+
+
+def test_a_wrong_word_is_asked_for_again_and_then_all_are_shown_again() -> None:
+    with Terminal("keys", "init") as terminal:
+        words = _shown(terminal)
+        for _ in range(3):
+            place = terminal.wait_for(r"Word (\d+): ")[1]
+            terminal.type("zoo" if words[int(place) - 1] != "zoo" else "able")
+            terminal.wait_for(f"that is not word {place}")
+        assert _shown(terminal) == words
+        terminal.wait_for(r"Word (\d+): ")
+        terminal.type("wrong")
+        _answer(terminal, words)
+        assert terminal.ended() == 0
+    assert _proven_at() is not None
+
+
+def test_ctrl_c_leaves_the_key_and_says_that_its_words_were_never_proven() -> None:
+    with Terminal("keys", "init") as terminal:
+        terminal.wait_for("Press Enter")
+        terminal.press("c")
+        assert terminal.ended() == 130
+        assert "never proven" in terminal.left
+    assert run("keys", "status")["state"] == "ok" and _proven_at() is None
+
+
+def test_init_shows_the_words_of_a_key_that_an_agent_brought() -> None:
+    Context.open().keys().ensure()
+    with Terminal("keys", "init", "--no-prove") as terminal:
+        assert _shown(terminal) == Context.open().keys().user_key().words()
+        assert terminal.ended() == 0
+    assert _proven_at() is None
+
+
+def test_init_shows_nothing_of_a_key_whose_words_were_proven(recovered: None) -> None:
+    with Terminal("keys", "init") as terminal:
+        assert terminal.ended() == 0
+        assert "keys prove" in terminal.said and "export-kit" in terminal.said
+        assert not re.search(r"24\. [a-z]+", terminal.said)
+
+
+def test_a_terminal_that_cannot_take_words_back_is_said_to() -> None:
+    with Terminal("keys", "init", "--no-prove", term="dumb") as terminal:
+        assert _shown(terminal)
+        assert terminal.ended() == 0
+        assert "clear it yourself" in terminal.said
+
+
+def test_words_in_a_file_are_proven_from_the_file(tmp_path: Path) -> None:
+    with Terminal("keys", "init", "--words-to", tmp_path / "new") as terminal:
+        terminal.wait_for("three of them")
+        words = (tmp_path / "new").read_text().split()
+        _answer(terminal, words)
+        assert terminal.ended() == 0
+        assert not re.search(r"24\. [a-z]+", terminal.said)
+    assert _proven_at() is not None
+
+
+def test_prove_asks_for_three_words(recovered: None) -> None:
+    before = _proven_at()
+    with Terminal("keys", "prove") as terminal:
+        _answer(terminal, KEY.words())
+        assert terminal.ended() == 0
+    assert _proven_at() != before
+
+
+def test_three_wrong_answers_prove_nothing(recovered: None) -> None:
+    before = _proven_at()
+    with Terminal("keys", "prove") as terminal:
+        for _ in range(3):
+            terminal.wait_for(r"Word \d+: ")
+            terminal.type("wrong")
+        assert terminal.ended() == 1
+    assert _proven_at() == before
+
+
+def test_a_key_that_is_away_is_proven_with_all_its_words(recovered: None, isolated_home: Path) -> None:
+    (isolated_home / "lifeboat" / "keys" / "user.key").unlink()
+    before = _proven_at()
+    with Terminal("keys", "prove") as terminal:
+        terminal.wait_for("Word 1: ")
+        terminal.type(" ".join(KEY.words()))
+        assert terminal.ended() == 0
+    assert _proven_at() != before
+
+
+def test_words_are_typed_one_by_one_and_a_misspelt_one_is_offered_what_is_near() -> None:
+    words = KEY.words()
+    with Terminal("keys", "recover") as terminal:
+        terminal.wait_for("Word 1: ")
+        terminal.type(f"1. {words[0].upper()}")
+        terminal.wait_for("Word 2: ")
+        terminal.type(words[1][:-1] + "qq")
+        terminal.wait_for(f"word 2 is not in the list.*{words[1]}")
+        terminal.wait_for("Word 2: ")
+        terminal.type(" ".join(words[1:]))
+        assert terminal.ended() == 0
+        left = set(re.findall("[a-z]+", terminal.left))
+    assert Context.open().keys().user_key().public == KEY.public
+    assert len(set(words) & left) <= 4, "only words that any message has"
+
+
+def test_words_that_are_together_no_key_can_be_corrected_by_number() -> None:
+    words = KEY.words()
+    typed = [*words[:4], "zoo", *words[5:]]
+    with Terminal("keys", "recover") as terminal:
+        terminal.wait_for("Word 1: ")
+        terminal.type(" ".join(typed))
+        terminal.wait_for("together they are no key")
+        terminal.wait_for("Which one is wrong")
+        terminal.type(f"5 {words[4]}")
+        assert terminal.ended() == 0
+    assert Context.open().keys().public == KEY.public
+
+
+def test_another_key_typed_into_a_home_is_refused(recovered: None) -> None:
+    other = UserKey(bytes(32))
+    with Terminal("keys", "recover") as terminal:
+        terminal.wait_for("Word 1: ")
+        terminal.type(" ".join(other.words()))
+        assert terminal.ended() == 3
+        assert KEY.key_id in terminal.left and other.key_id in terminal.left
+
+
+def test_a_new_passphrase_is_typed_twice_and_never_shown() -> None:
+    with Terminal("keys", "init", "--store", "passphrase", "--no-prove") as terminal:
+        for question in ("New passphrase: ", "Repeat for confirmation: "):
+            terminal.wait_for(question)
+            terminal.type(PASSPHRASE)
+        _shown(terminal)
+        assert terminal.ended() == 0
+        assert PASSPHRASE not in terminal.said
+    found = run("keys", "status")
+    assert (found["store"], found["state"]) == ("passphrase", "needs_key")
+    with Terminal("keys", "export-kit", "-o", Path.home() / "kit") as terminal:
+        terminal.wait_for("Passphrase: ")
+        terminal.type(PASSPHRASE)
+        assert terminal.ended() == 0
+        assert PASSPHRASE not in terminal.said

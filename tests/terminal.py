@@ -1,0 +1,98 @@
+"""A command as a person runs it: in a process of its own, on a real terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PROGRAM = (sys.executable, "-c", "from lifeboat_daemon.cli import main; main()")
+PATIENCE = 60.0
+"""Seconds for a command to say what is waited for, on a busy machine."""
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Terminal:
+    """A running command. `said` is everything that it wrote so far, escape sequences included."""
+
+    def __init__(self, *arguments: str | Path, term: str = "xterm", **environment: str) -> None:
+        self._reader, slave = pty.openpty()
+        os.set_blocking(self._reader, False)
+        self._process = subprocess.Popen(
+            [*PROGRAM, *map(str, arguments)],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            preexec_fn=_take_terminal,
+            env={**os.environ, "TERM": term, "COLUMNS": "100", "LINES": "40", **environment},
+        )
+        os.close(slave)
+        self.said = ""
+        self._seen = 0
+
+    def wait_for(self, pattern: str) -> re.Match[str]:
+        """The next place, behind the last one, where the command said something like this."""
+        end = time.monotonic() + PATIENCE
+        while not (found := re.compile(pattern).search(self.said, self._seen)):
+            assert self._read(end), f"{pattern!r} was not said:\n{self.said}"
+        self._seen = found.end()
+        return found
+
+    def until(self, pattern: str) -> str:
+        """What the command says from the last such place up to the next one."""
+        start = self._seen
+        end = self.wait_for(pattern).start()
+        return self.said[start:end]
+
+    def type(self, text: str) -> None:
+        os.write(self._reader, text.encode() + b"\n")
+
+    def press(self, key: str) -> None:
+        """A control key, such as `c`."""
+        os.write(self._reader, bytes([ord(key.upper()) - ord("@")]))
+
+    def ended(self) -> int:
+        """The exit status, once the command is through."""
+        end = time.monotonic() + PATIENCE
+        while self._read(end):
+            pass
+        return self._process.wait(PATIENCE)
+
+    @property
+    def left(self) -> str:
+        """What stands on the terminal at the end: without what was on the alternate screen."""
+        return _ESCAPES.sub("", re.sub(r"\x1b\[\?1049h.*?\x1b\[\?1049l", "", self.said, flags=re.DOTALL))
+
+    def _read(self, end: float) -> bool:
+        """Take what the command wrote; False when it is through, or `end` has come."""
+        ready, _, _ = select.select([self._reader], [], [], max(0.0, end - time.monotonic()))
+        try:
+            data = os.read(self._reader, 65536) if ready else b""
+        except OSError:  # Linux: nobody holds the other end any more
+            return False
+        self.said += data.decode(errors="replace").replace("\r\n", "\n")
+        return bool(data)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        os.close(self._reader)
+
+
+def _take_terminal() -> None:
+    """The terminal on standard input becomes the one that controls this process: Ctrl-C arrives as a signal."""
+    import fcntl
+    import termios
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
