@@ -80,11 +80,17 @@ def test_a_change_in_one_workspace_is_a_sequence_of_that_agent_alone(both: State
     assert (found["Rover"]["changed"], found["Juniper"]["changed"]) == (True, False)
 
 
-def test_a_change_of_the_shared_configuration_is_a_sequence_of_both(both: StateFolder) -> None:
+def test_a_change_of_what_both_use_is_a_sequence_of_both(both: StateFolder) -> None:
+    text = both.config.read_text()
+    both.config.write_text(text.replace(openclaw_workspaces.SEARCH_KEY, "pa-example-another-search-key-2026"))
+    assert [one["changed"] for one in run("sync")["agents"]] == [True, True]
+
+
+def test_a_change_of_the_part_of_one_is_no_sequence_of_the_other(both: StateFolder) -> None:
     text = both.config.read_text()
     assert "llm.example.com" in text
     both.config.write_text(text.replace("llm.example.com", "llm2.example.com"))
-    assert all(one["changed"] for one in run("sync")["agents"])
+    assert {one["name"]: one["changed"] for one in run("sync")["agents"]} == {"Juniper": True, "Rover": False}
 
 
 def test_no_secret_of_the_shared_files_stands_in_either_archive(both: StateFolder, tmp_path: Path) -> None:

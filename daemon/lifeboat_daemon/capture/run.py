@@ -22,7 +22,7 @@ from lifeboat_daemon.capture.report import CAPTURE, CAPTURED, FAILED, LAST_CAPTU
 from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.capture.secrets import EXPOSED
 from lifeboat_daemon.capture.session import Session
-from lifeboat_daemon.capture.work import DATABASES, Work, staging_folder
+from lifeboat_daemon.capture.work import DATABASES, SHARING, Work, staging_folder
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Busy, DiskFull, of_system, system_errors
 from lifeboat_daemon.locks import agent_lock
@@ -163,6 +163,7 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
         RULES: seen.rules,
         ROOT: scan.root_identity(seen.workspace.folder),
         IGNORE: seen.ignore,
+        SHARING: seen.installation.sharing or None,
         MOUNTS: sorted({*seen.scan.mounts, *(session.db.get(MOUNTS) or ())}) or None,
         lookalikes.FACT: lookalikes.to_json(work.tree.lookalikes),
         **({} if work.databases is None else {DATABASES: work.databases}),

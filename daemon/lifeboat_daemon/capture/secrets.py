@@ -7,6 +7,7 @@ other text, and of each sealed payload, to keep the ciphertext while nothing cha
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ JsonObject = dict[str, Any]
 MOST_SECRETS = 2000
 DECISION = "secrets"
 """Where the vault keeps the prints: {"credentials": {id: {"path", "value", "payload"}}, "values": {print: [service,
-credential type, label]}}."""
+credential type, label]}, "matters": {path: [print, SHA-256 of the cut file]}}."""
 
 EXPOSED = "exposed_secrets"
 """Where the vault keeps which files held a secret in clear before it was known to be one: {path: last such sequence}.
@@ -71,6 +72,7 @@ class Cutter:
         self._now = now
         self._credentials: dict[str, JsonObject] = dict((memory or {}).get("credentials", {}))
         self._prints: dict[str, list[Any]] = dict((memory or {}).get("values", {}))
+        self._matters: dict[str, list[str]] = dict((memory or {}).get("matters", {}))
         self._values: dict[str, Kind] = {}
         self._search = KnownValues(())
         self._documents = self._read_documents()
@@ -80,7 +82,8 @@ class Cutter:
 
     def memory(self) -> JsonObject:
         """What the next capture has to know."""
-        return {"credentials": self._credentials, "values": self._prints}
+        known = {"credentials": self._credentials, "values": self._prints}
+        return {**known, "matters": self._matters} if self._matters else known
 
     def changed_memory(self) -> JsonObject | None:
         """`memory`, None when it is what it was."""
@@ -150,7 +153,17 @@ class Cutter:
 
     def release(self, path: str) -> None:
         """The file is gone, or holds no secret any more."""
+        self._matters.pop(path, None)
         self._keep_only(path, set())
+
+    def holds_what_matters(self, path: str, matters: bytes) -> bool:
+        """Whether the head has a version of a file in which everything that matters is the same."""
+        old = self._overlay.old(path)
+        return old is not None and self._matters.get(path) == [self._print.of(matters), old.sha256]
+
+    def note_what_matters(self, path: str, matters: bytes, cut: bytes) -> None:
+        """Remember a version that is captured now, by its bytes after they were cut."""
+        self._matters[path] = [self._print.of(matters), hashlib.sha256(cut).hexdigest()]
 
     def finish(self) -> None:
         """Put the credentials into the overlay."""

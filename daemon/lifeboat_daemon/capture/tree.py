@@ -10,7 +10,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.contract import Root, Secret, UnparsableSecrets
+from lifeboat_adapters.contract import Cap, Root, Secret, UnparsableSecrets
+from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import layout, metas, times
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon.capture import lookalikes, names, read
@@ -54,7 +55,8 @@ class Large:
 class Tree:
     """The files of one capture. `changed` are archive paths whose entry changed or went; `seen` and `unseen` is what
     the stat cache has to learn; `attachment_id` mints the id of a new artifact by its path; `measure` looks how much
-    room the vault has; `lookalikes` is what looks like a secret in any file."""
+    room the vault has; `lookalikes` is what looks like a secret in any file; `share` and `matters` are the
+    adapter's."""
 
     files: FileOperations
     overlay: Overlay
@@ -67,6 +69,8 @@ class Tree:
     started_ns: int
     staging: Path
     measure: Callable[[], Room]
+    share: Callable[[str, bytes], bytes | None]
+    matters: Callable[[str, bytes], bytes | None]
     lookalikes: Places
     changed: set[str] = field(default_factory=set)
     seen: dict[str, Known] = field(default_factory=dict)
@@ -74,16 +78,41 @@ class Tree:
     new_large: dict[str, Large] = field(default_factory=dict)
     _everything: bool = False
     _room: Room | None = None
+    _caps: list[tuple[str, Cap]] = field(default_factory=list)
+    _news: bool = False
 
-    def take(self, scan: Scan, known: dict[str, Known], roots: list[Root], *, everything: bool) -> None:
-        """Read what changed, drop what is gone. With `everything`, every file is read."""
+    def take(
+        self, scan: Scan, known: dict[str, Known], roots: list[Root], *, everything: bool, anew: tuple[str, ...] = ()
+    ) -> None:
+        """Read what changed, drop what is gone. With `everything`, every file is read; those below the prefixes `anew`
+        in any case."""
         self._everything = everything
-        suspects = {name: one for name, one in scan.found.items() if everything or self._differs(one, known.get(name))}
+        self._caps = [(root.prefix + cap.folder, cap) for root in roots for cap in root.caps]
+        suspects = {
+            name: one
+            for name, one in scan.found.items()
+            if everything or name.startswith(anew) or self._differs(one, known.get(name))
+        }
+        over = self._over_caps(suspects, scan, known)
         self._drop_gone(scan, known, roots)
-        if self._read_all(suspects, known):
+        if self._read_all({name: one for name, one in suspects.items() if name not in over}, known):
             self._everything = True
             rest = {name: one for name, one in scan.found.items() if name not in suspects}
             self._read_all(rest, known)
+
+    def _over_caps(self, suspects: dict[str, Found], scan: Scan, known: dict[str, Known]) -> set[str]:
+        """New files of a capped folder for which there is no place. What is held already goes on being kept."""
+        over: set[str] = set()
+        for prefix, cap in self._caps:
+            new = sorted(name for name in suspects if name.startswith(prefix) and name not in known)
+            held = sum(1 for name in known if name.startswith(prefix) and name in scan.found) if new else 0
+            beyond = new[max(cap.count - held, 0) :]
+            self.report.left_out.update({suspects[name].path: f"more than {cap.count} files" for name in beyond})
+            over.update(beyond)
+        return over
+
+    def _cap_of(self, found: Found) -> Cap | None:
+        return next((cap for prefix, cap in self._caps if found.native.startswith(prefix)), None)
 
     @property
     def reads_everything(self) -> bool:
@@ -97,21 +126,24 @@ class Tree:
         """
         contents: list[tuple[str, Found, read.Content, list[Secret]]] = []
         large: list[tuple[str, Found]] = []
-        news = False
+        self._news = False
         for name, found in suspects.items():
             if found.kind != FILE:
                 self._put_unread_kind(name, found)
             elif self._is_large(found):
                 large.append((name, found))
             elif (one := self._read_with_secrets(found)) is not None:
-                news = self.cutter.learn(one[1]) or news
+                self._learn(one[1])
                 contents.append((name, found, *one))
         for name, found, content, secrets in contents:
             self._forget_former_path(name, found, known)
             self._put(name, found, content, secrets)
         for name, found in large:
             self._take_large(name, found, known)
-        return news
+        return self._news
+
+    def _learn(self, secrets: list[Secret]) -> None:
+        self._news = self.cutter.learn(secrets) or self._news
 
     def _take_large(self, name: str, found: Found, known: dict[str, Known]) -> None:
         one = self._read_with_secrets(found) if self._may_take(found) else None
@@ -128,16 +160,48 @@ class Tree:
             self.overlay.stage(found.path, staged)
 
     def _read_with_secrets(self, found: Found) -> tuple[read.Content, list[Secret]] | None:
-        content = self._read(found)
+        content = None if self._is_too_soon(found) else self._read(found)
         secrets = None if content is None else self._secrets(found.path, content.data)
-        return None if content is None or secrets is None else (content, secrets)
+        return None if content is None or secrets is None else self._own_share(found, content, secrets)
+
+    def _own_share(
+        self, found: Found, content: read.Content, secrets: list[Secret]
+    ) -> tuple[read.Content, list[Secret]] | None:
+        """What of a file is this agent's. The secrets of the others are known as well: they may stand in its notes."""
+        try:
+            data = self.share(found.path, content.data)
+        except (UnparsableSecrets, AdapterError) as error:
+            self.report.waiting[found.path] = str(error)
+            return None
+        if data == content.data:
+            return content, secrets
+        self._learn(secrets)
+        if data is None:
+            self._remove(found.path)
+            self._remember(found.native, found._replace(key=content.key))
+            return None
+        own = self._secrets(found.path, data)
+        return None if own is None else (content._replace(data=data), own)
+
+    def _is_too_soon(self, found: Found) -> bool:
+        """Whether a file that a program writes all the time was captured a moment ago."""
+        cap, last = self._cap_of(found), self.large.get(found.path)
+        if cap is None or last is None or self._everything:
+            return False
+        if times.parse(self.now) - times.parse(last[1]) >= timedelta(seconds=cap.seconds):
+            return False
+        reason = f"its version of {time_text(last[1])} is; it changes all the time, and is taken once an hour"
+        self.report.left_out[found.path] = reason
+        return True
 
     def _read(self, found: Found) -> read.Content | None:
         """The bytes of a file; None, with the reason in the report, when its last version has to stay."""
+        cap = self._cap_of(found)
+        limit = LARGEST if cap is None else cap.size
         try:
-            return read.read_file(self.files, found.real, self.limits.max_file if self._is_large(found) else LARGEST)
+            return read.read_file(self.files, found.real, self.limits.max_file if self._is_large(found) else limit)
         except OverLimit:
-            self.report.left_out[found.path] = f"larger than {LARGEST >> 20} MB"
+            self.report.left_out[found.path] = f"larger than {limit >> 20} MB"
         except Unstable:
             self.report.unstable[found.path] = "it changed while it was read"
         except FileNotFoundError:
@@ -198,7 +262,13 @@ class Tree:
         self._remember(name, found)
 
     def _put(self, name: str, found: Found, content: read.Content, secrets: list[Secret]) -> None:
+        matters = self.matters(found.path, content.data)
+        if matters is not None and self.cutter.holds_what_matters(found.path, matters):
+            self._remember(name, found._replace(key=content.key))
+            return
         data, cuts = self.cutter.cut(found.path, content.data, secrets)
+        if matters is not None:
+            self.cutter.note_what_matters(found.path, matters, data)
         meta = self._with_attachment(found.path, read.file_meta(content.key, found.name_hex), len(data))
         old = self.overlay.meta(found.path) or {}
         if metas.RECORDS in old:
@@ -206,6 +276,8 @@ class Tree:
         if cuts:
             meta[metas.CUTS] = cuts
         self._note(found.path, self.overlay.put(found.path, meta, data))
+        if self._cap_of(found) is not None and found.path in self.changed:
+            self.new_large[found.path] = Large(len(data), self.now)
         self._look_at(found.path, content.data, data)
         self._remember(name, found._replace(key=content.key))
 
@@ -292,10 +364,10 @@ class Tree:
             return False
         return known.key != found.key or (known.racy and not self._is_large(found))
 
-    def put_rows(self, tables: dict[str, bytes], former: Iterable[str]) -> None:
-        """The rows of the runtime's databases, a file for each table."""
-        for path, data in tables.items():
-            body, cuts = self.cutter.cut(path, data, [])
+    def put_rows(self, tables: dict[str, tuple[bytes, list[Secret]]], former: Iterable[str]) -> None:
+        """The rows of the runtime's databases, a file for each table, with the secrets that stand in it."""
+        for path, (data, secrets) in tables.items():
+            body, cuts = self.cutter.cut(path, data, secrets)
             self._note(path, self.overlay.put(path, {metas.CUTS: cuts} if cuts else {}, body))
         for path in former:
             if path not in tables:

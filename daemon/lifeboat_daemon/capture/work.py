@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.contract import DerivationContext
+from lifeboat_adapters.contract import DerivationContext, Secret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import codec, layout, metas, partitions, times
 from lifeboat_alf.lifecycle import Scribe, Step
@@ -30,7 +31,18 @@ JsonObject = dict[str, Any]
 FORGOTTEN = "forgotten"
 """The vault's decision that lists memories the user dropped although a file holds them."""
 
-DATABASES = "databases"
+DATABASES, SHARING = "databases", "sharing"
+"""Facts of `state.db`: what the databases looked like when they were read, and whose the rest was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What was read of the runtime's databases: `tables` by path with the secrets in them; `learned` are secrets of
+    files that are not captured; `stats` says which state of them this is."""
+
+    tables: dict[str, tuple[bytes, list[Secret]]]
+    learned: list[Secret]
+    stats: JsonObject
 
 
 class Work:
@@ -62,6 +74,8 @@ class Work:
             started_ns=seen.started_ns,
             staging=staging_folder(session),
             measure=lambda: room.measured(session.context, session.vault, session.setting),
+            share=lambda path, data: seen.adapter.share(seen.installation, path, data),
+            matters=seen.adapter.matters,
             lookalikes=lookalikes.read(session.db),
         )
 
@@ -80,26 +94,52 @@ class Work:
         report.unread.update(found.missing_roots)
         report.skipped = found.skipped
         report.left_out.update({path: why for path, why in found.skipped.items() if why == "not a regular file"})
-        self.tree.take(found, self._seen.known, self._seen.roots, everything=not self._seen.trusted)
-        self._read_databases()
+        everything = not self._seen.trusted
+        # What the stores of the runtime hold is known before the first file is cut.
+        stored = self._read_databases(everything=everything)
+        everything = self._learned(stored) or everything
+        self.tree.take(found, self._seen.known, self._seen.roots, everything=everything, anew=self._shared_anew())
+        if stored is None and self.tree.reads_everything and self._home not in report.unread:
+            stored = self._read_databases(everything=True)
+            self._learned(stored)
+        if stored is not None:
+            former = [entry.path for entry in self._session.state.entries(self._home)] if self._session.state else []
+            self.tree.put_rows(stored.tables, former)
+            self.databases = stored.stats
 
-    def _read_databases(self) -> None:
-        """The durable rows, when a database was written since they were read."""
+    @property
+    def _home(self) -> str:
+        return f"{layout.home_prefix(self._seen.adapter.runtime)}db/"
+
+    def _shared_anew(self) -> tuple[str, ...]:
+        """The prefixes of files that agents have in common, when another part of them is this agent's than before."""
+        if self._seen.installation.sharing == (self._session.db.get(SHARING) or ""):
+            return ()
+        return tuple(root.prefix for root in self._seen.roots[1:])
+
+    def _learned(self, stored: Stored | None) -> bool:
+        """Whether a secret that was not known before turned up in a store: it may stand in any file."""
+        if stored is None:
+            return False
+        secrets = [secret for _, found in stored.tables.values() for secret in found]
+        return self.cutter.learn([*secrets, *stored.learned])
+
+    def _read_databases(self, *, everything: bool) -> Stored | None:
+        """The durable rows, when a database was written since they were read; None when not, or when they cannot be
+        read now: then the last ones stay."""
         transcripts = bool(self._session.setting("transcripts"))
-        home = f"{layout.home_prefix(self._seen.adapter.runtime)}db/"
         if self._stands_alone():
-            return
+            return None
         try:
             stats = self._database_stats(transcripts=transcripts)
-            if not self.tree.reads_everything and stats == self._session.db.get(DATABASES):
-                return
+            if not everything and stats == self._session.db.get(DATABASES):
+                return None
             tables = self._tables(transcripts=transcripts)
-        except (AdapterError, sqlite3.Error, OSError) as error:
-            self._session.report.unread[home] = str(error)
-            return
-        former = [entry.path for entry in self._session.state.entries(home)] if self._session.state else []
-        self.tree.put_rows(tables, former)
-        self.databases = stats
+            found = {path: (data, self.cutter.secrets_in(path, data) or []) for path, data in tables.items()}
+            return Stored(found, list(self._seen.adapter.learned(self._seen.installation)), stats)
+        except (AdapterError, UnparsableSecrets, sqlite3.Error, OSError) as error:
+            self._session.report.unread[self._home] = str(error)
+            return None
 
     def _stands_alone(self) -> bool:
         """Without a runtime around the workspace, what is held of its databases stays as it is."""
@@ -109,6 +149,8 @@ class Work:
 
     def _database_stats(self, *, transcripts: bool) -> JsonObject:
         stats: JsonObject = {"transcripts": transcripts}
+        if self._seen.installation.sharing:
+            stats["sharing"] = self._seen.installation.sharing
         for path in self._seen.adapter.databases(self._seen.installation):
             stats[str(path)] = [self._stat(f"{path}{suffix}") for suffix in ("", "-wal")]
         return stats
