@@ -73,7 +73,7 @@ def encrypting(target: BinaryIO, recipients: Sequence[str]) -> Iterator[BinaryIO
         with open(reading, "rb") as source:
             try:
                 pyrage.encrypt_io(source, watched, known)
-            except Exception as error:
+            except BaseException as error:  # a panic of the library too: half a file must not look like a whole one
                 failed.append(watched.error or AgeError(f"the file was not encrypted: {error}"))
 
     thread = threading.Thread(target=encrypt, name="encrypt")

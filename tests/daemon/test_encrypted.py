@@ -128,8 +128,9 @@ def test_showing_says_for_whom_it_is_sealed(openclaw: StateFolder, sealed: Path,
 
 
 def test_further_keys_open_it_too(openclaw: StateFolder, tmp_path: Path) -> None:
-    friend = pyrage.x25519.Identity.generate()
-    target = exported(openclaw, tmp_path / "a.alf.age", "--encrypt", "--recipient", str(friend.to_public()))
+    friend, own = pyrage.x25519.Identity.generate(), age.recipient(Context.open().keys().public)
+    others = ["--recipient", str(friend.to_public()), "--recipient", own]
+    target = exported(openclaw, tmp_path / "a.alf.age", "--encrypt", *others)
     assert pyrage.decrypt(target.read_bytes(), [friend]).startswith(b"PK")
     assert plain_of(target).startswith(b"PK")
     assert run("alf", "show", target)["encryption"]["recipients"] == 2

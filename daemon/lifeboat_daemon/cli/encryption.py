@@ -48,7 +48,10 @@ def passphrase_from_stdin(wanted: bool) -> str | None:
         raise click.UsageError("--passphrase-stdin needs a standard input")
     if sys.stdin.isatty():
         return str(click.prompt("Passphrase", hide_input=True, err=True))
-    return sys.stdin.readline().rstrip("\r\n")
+    try:
+        return sys.stdin.readline().rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise click.UsageError("the passphrase on standard input is no text") from None
 
 
 def of_export(encrypt: bool, recipients: tuple[str, ...], passphrase: str | None) -> Encryption | None:

@@ -23,6 +23,7 @@ from lifeboat_daemon.errors import ExchangeError, MisleadingName
 from lifeboat_daemon.exchange.new_file import new_file
 from lifeboat_keys import age, age_header
 from lifeboat_keys.errors import AgeError, NotForYourKey
+from lifeboat_keys.user_key import UserPublic
 
 SUFFIX = ".age"
 _ZIP = b"PK"
@@ -36,10 +37,14 @@ class Encryption:
     recipients: tuple[str, ...] = ()
     passphrase: str | None = field(default=None, repr=False)
 
-    def to_json(self, key_id: str) -> JsonObject:
-        """For whom, as reports say it; `key_id` is that of this home."""
-        with_key = self.passphrase is None
-        return {"key_id": key_id if with_key else None, "recipients": len(self.recipients) + 1 if with_key else 0}
+    def keys(self, own: UserPublic) -> list[str]:
+        """The age keys that open it, the user's own first; none where a passphrase does."""
+        return [] if self.passphrase is not None else list(dict.fromkeys([age.recipient(own), *self.recipients]))
+
+    def to_json(self, own: UserPublic) -> JsonObject:
+        """For whom, as reports say it."""
+        keys = self.keys(own)
+        return {"key_id": own.key_id if keys else None, "recipients": len(keys)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,8 @@ def opened(context: Context, path: Path, passphrase: str | None = None, *, priva
     with _reading(path):
         source = path.open("rb")
     with source:
-        is_encrypted = _is_encrypted(path, source)
+        with _reading(path):
+            is_encrypted = _is_encrypted(path, source)
         if not is_encrypted and not private:
             yield Archive(path, source)
             return
@@ -117,8 +123,7 @@ def _encrypting(context: Context, file: BinaryIO, encryption: Encryption | None)
         with age.encrypting_with_passphrase(file, encryption.passphrase) as stream:
             yield stream
     else:
-        own = age.recipient(context.keys().public)
-        with age.encrypting(file, list(dict.fromkeys([own, *encryption.recipients]))) as stream:
+        with age.encrypting(file, encryption.keys(context.keys().public)) as stream:
             yield stream
 
 

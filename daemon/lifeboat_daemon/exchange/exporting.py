@@ -91,7 +91,7 @@ def export(
             bytes=output.stat().st_size,
             artifacts=_artifacts(state),
             base=since,
-            encryption=None if encryption is None else encryption.to_json(context.keys().public.key_id),
+            encryption=None if encryption is None else encryption.to_json(context.keys().public),
             warnings=warnings,
         )
 
