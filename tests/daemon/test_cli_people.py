@@ -14,6 +14,7 @@ import cli_client
 import openclaw_workspaces
 import pytest
 
+from lifeboat_adapters.openclaw import config
 from lifeboat_daemon.cli import program
 
 LIFEBOAT = Path(sysconfig.get_path("scripts")) / "lifeboat"
@@ -268,10 +269,15 @@ def test_every_command_has_a_sentence_that_fits_its_list_and_every_example_is_un
 def test_an_agent_whose_whole_runtime_folder_is_lost_comes_back_with_its_configuration(isolated_home: Path) -> None:
     state = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw")
     cli_client.run("agents", "add", state.workspace, "--name", "ada")
-    before = (state.folder / "openclaw.json").read_bytes()
+    before = config.parse((state.folder / "openclaw.json").read_bytes())
     shutil.rmtree(state.folder)
     report = cli_client.run("restore", "ada", "--with-credentials")
-    assert (state.folder / "openclaw.json").read_bytes() == before
+    back = config.parse((state.folder / "openclaw.json").read_bytes())
+    # The archive holds the share of one agent: everything but what is the other one's.
+    assert list(back["agents"]["entries"]) == ["main"]
+    assert {name: back[name] for name in ("gateway", "channels")} == {
+        name: before[name] for name in ("gateway", "channels")
+    }
     assert "openclaw.json" not in {item["name"] for item in report["skipped"]}
     again = cli_client.run("agents", "show", "ada")["files"]
     assert "raw/openclaw-home/openclaw.json" in {one["path"] for one in again if one["kept"]}

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from lifeboat_adapters.contract import Installation, Row
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.openclaw import config, host, includes, leftovers, paths, profiles, shares, stores
+from lifeboat_adapters.openclaw import config, host, includes, leftovers, paths, profiles, shares, stores, subagents
 from lifeboat_adapters.small_files import read_small
 
 if sys.version_info >= (3, 14):
@@ -99,6 +99,9 @@ def rows(installation: Installation, *, transcripts: bool = False) -> Iterator[R
     for row in _of_agent(sources, transcripts=transcripts):
         own += [row] * (row.path == paths.AUTH_PROFILES)
         yield row
+    if share is not None:
+        helpers = subagents.from_config(sources.values, sources.owner.id)
+        yield from (Row(paths.HELPERS, id, {"id": id, "helper": helper}) for id, helper in helpers)
     if sources.state.is_file():
         yield from _read(sources.state, lambda connection: _of_state(connection, sources, share, own))
     elif sources.legacy_jobs.is_file():

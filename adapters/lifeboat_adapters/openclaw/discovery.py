@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lifeboat_adapters.contract import FoundAgent, Installation
 from lifeboat_adapters.errors import NotAWorkspace, RuntimeConfigError
-from lifeboat_adapters.openclaw import config, host, includes, paths, placement, reading, shares
+from lifeboat_adapters.openclaw import config, host, includes, paths, placement, reading, sharing
 from lifeboat_adapters.small_files import read_small
 
 _CERTAIN = (paths.SOUL, paths.IDENTITY)
@@ -109,7 +109,6 @@ def _installation(
     workspace: Path,
     environment: Mapping[str, str],
 ) -> Installation:
-    share = shares.share_of(whole.values, agent.id)
     return Installation(
         runtime=paths.RUNTIME,
         workspace=workspace,
@@ -121,7 +120,7 @@ def _installation(
         version=config.text(whole.values, "meta", "lastTouchedVersion"),
         program=host.program(environment),
         included=tuple(name for name in whole.inside(state.folder) if placement.may_be_included(name)),
-        sharing="" if share is None else share.mark,
+        sharing=sharing.mark(whole.values, agent.id),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
@@ -19,6 +19,7 @@ _READ = frozenset(
     (
         *(paths.RAW + name for name in (*_PROSE.values(), *paths.CUSTOM_BLOCKS.values())),
         _CONFIG,
+        paths.HELPERS,
         paths.CRON_JOBS,
         paths.CRON_SCRATCH,
     )
@@ -90,7 +91,7 @@ def structured(files: Files, context: DerivationContext, own: Collection[str] = 
         "goals": list(reading.items(reading.under(profile, _GOALS))),
         "linguistics": linguistics_of(said),
         "capabilities": _capabilities(files, profile, instructions),
-        "sub_agents": subagents.roster(values, native_id, instructions),
+        "sub_agents": subagents.roster(values, native_id, instructions, files.read(paths.HELPERS) or b""),
     }
 
 
@@ -129,11 +130,16 @@ def _share(text: str | None) -> float | None:
 
 def _capabilities(files: Files, profile: str, instructions: str) -> list[JsonObject]:
     noted = [*capabilities.from_notes(profile), *capabilities.from_notes(instructions)]
-    skills = [path for prefix in (paths.RAW, paths.HOME) for path in files.paths(f"{prefix}skills/")]
-    found = ((match, path) for path in sorted(skills) if (match := _SKILL.fullmatch(path)))
-    return capabilities.once(
-        [*noted, *(capabilities.from_skill(match[1], text_of(files, path)) for match, path in found)]
-    )
+    return capabilities.once([*noted, *(capabilities.from_skill(*skill) for skill in skills(files))])
+
+
+def skills(files: Files) -> Iterator[tuple[str, str]]:
+    """The skills of the agent, each with the name of its folder and the text of its SKILL.md."""
+    found = (path for prefix in (paths.RAW, paths.HOME) for path in files.paths(f"{prefix}skills/"))
+    for path in sorted(found):
+        match = _SKILL.fullmatch(path)
+        if match is not None:
+            yield match[1], text_of(files, path)
 
 
 def prose(files: Files, own: Collection[str] = ()) -> JsonObject:

@@ -32,6 +32,8 @@ CUSTOM_BLOCKS = {"tools_guidance": TOOLS, "heartbeat_checklist": HEARTBEAT, "boo
 CRON_JOBS = f"{DATABASES}state/cron_jobs.jsonl"
 CRON_SCRATCH = f"{DATABASES}state/cron_job_scratch.jsonl"
 STANDING_INTENTS = f"{DATABASES}agent/standing_intents.jsonl"
+HELPERS = f"{DATABASES}agent/helpers.jsonl"
+"""Of the agents that an agent may hand work to, what its roster says of them: their own part is not in its archive."""
 AUTH_PROFILES = f"{DATABASES}auth/profiles.jsonl"
 AUTH_ORDER = f"{DATABASES}auth/order.jsonl"
 STORED_SECRETS = f"{DATABASES}auth/secrets.jsonl"

@@ -7,7 +7,6 @@ else, and alone the gateway. Pure: from values to values.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ from typing import Any
 
 from lifeboat_adapters.openclaw import config, paths
 from lifeboat_adapters.secrets import dotenv
-from lifeboat_alf import codec
 
 JsonObject = dict[str, Any]
 Place = tuple[str, ...]
@@ -49,6 +47,10 @@ class Uses:
     skills: frozenset[str] | None = None
     references: frozenset[tuple[str, str]] = frozenset()
 
+    def facts(self) -> list[Any]:
+        skills = None if self.skills is None else sorted(self.skills)
+        return [*map(sorted, (self.providers, self.accounts, self.alone, self.references)), skills]
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -61,16 +63,9 @@ class Share:
     mine: Uses
     theirs: Uses
 
-    @property
-    def mark(self) -> str:
-        """Equal for equal shares."""
-        sides = [
-            [sorted(use.providers), sorted(use.accounts), sorted(use.alone), sorted(use.skills or ()),
-             use.skills is None, sorted(use.references)]
-            for use in (self.mine, self.theirs)
-        ]  # fmt: skip
-        facts = [self.agent, self.default_id, sorted(self.others), sides]
-        return hashlib.sha256(codec.canonical(facts)).hexdigest()[:32]
+    def facts(self) -> list[Any]:
+        """Everything that the share is found by, as JSON."""
+        return [self.agent, self.default_id, sorted(self.others), self.mine.facts(), self.theirs.facts()]
 
     def has_provider(self, name: str) -> bool:
         return name in self.mine.providers or (self.default and name not in self.theirs.providers)

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from lifeboat_adapters.contract import Installation, UnparsableSecrets
-from lifeboat_adapters.openclaw import config, includes, paths, shares
+from lifeboat_adapters.openclaw import config, includes, paths, shares, subagents
 from lifeboat_adapters.openclaw.shares import Place, Share
+from lifeboat_alf import codec
+
+
+def mark(values: config.JsonObject, agent_id: str) -> str:
+    """See `contract.Installation.sharing`: what the share of an agent, and who of the others helps it, follows from."""
+    share = shares.share_of(values, agent_id)
+    if share is None:
+        return ""
+    helpers = list(subagents.from_config(values, agent_id))
+    return hashlib.sha256(codec.encode([share.facts(), helpers])).hexdigest()[:32]
 
 
 def share(installation: Installation, path: str, data: bytes) -> bytes | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lifeboat_adapters.openclaw import config, reading
+from lifeboat_alf import codec
 
 JsonObject = dict[str, Any]
 
@@ -23,11 +24,12 @@ _COLUMNS = {
 }
 
 
-def roster(values: JsonObject, native_id: str, agents_md: str) -> list[JsonObject]:
-    """Everyone this agent may hand work to: agents the configuration allows, then those its notes tell of."""
+def roster(values: JsonObject, native_id: str, agents_md: str, others: bytes = b"") -> list[JsonObject]:
+    """Everyone this agent may hand work to: agents the configuration allows, then those its notes tell of. `others` is
+    what was captured of helpers whose own part of the configuration belongs to another archive."""
     found: dict[str, JsonObject] = {}
     told = {helper["name"].casefold(): helper for helper in from_notes(agents_md)}
-    for id, helper in from_config(values, native_id):
+    for id, helper in (*from_config(values, native_id), *_captured(others)):
         known = told.pop(id.casefold(), None) or told.pop(helper["name"].casefold(), None) or {}
         told_too = {field: value for field, value in known.items() if value}
         found[helper["name"].casefold()] = {**helper, **told_too, "name": helper["name"]}
@@ -48,6 +50,12 @@ def from_config(values: JsonObject, native_id: str) -> Iterator[tuple[str, JsonO
             if isinstance(skills, list):
                 helper["capabilities"] = [{"name": skill} for skill in skills if isinstance(skill, str) and skill]
             yield agent.id, helper
+
+
+def _captured(others: bytes) -> Iterator[tuple[str, JsonObject]]:
+    for line in others.splitlines():
+        row = codec.decode(line)
+        yield row["id"], row["helper"]
 
 
 def model_of(values: JsonObject, agent: config.ConfiguredAgent | None) -> str | None:
