@@ -26,6 +26,8 @@ class Step(StrEnum):
     RESTORE_MOVED_IN = "restore.moved_in"
     RESTORE_RENAMED = "restore.renamed"
     RESTORE_JOURNAL_REMOVED = "restore.journal_removed"
+    RESTORE_DELIVERY_NOTED = "restore.delivery_noted"
+    RESTORE_DELIVERED = "restore.delivered"
     THIN_PLANNED = "thin.planned"
     THIN_REENCODED = "thin.reencoded"
     THIN_ROWS_DROPPED = "thin.rows_dropped"

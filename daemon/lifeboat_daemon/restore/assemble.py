@@ -33,7 +33,8 @@ def assemble(files: FileOperations, plan: Plan, time: str, report: JsonObject) -
     """The journal of a plan, in phase `staging`. Looks at the disk, writes nothing but a probe."""
     places = target.places(files, plan.target, plan.id)
     own, others = _by_root(plan)
-    as_whole = plan.is_fresh and places[-1].stage.parent == plan.target.parent
+    merges = any(item.action == Action.OVERWRITE for item in others)  # which an undo takes back file by file
+    as_whole = plan.is_fresh and not merges and places[-1].stage.parent == plan.target.parent
     tree = (
         (places[-1].stage / TREE, [item.wanted for item in own if item.wanted and item.is_write]) if as_whole else None
     )
@@ -134,7 +135,7 @@ def _folders_to_drop(files: FileOperations, plan: Plan, items: list[Item]) -> It
 
 def _fresh_folders(files: FileOperations, items: list[Item]) -> list[str]:
     """Folders that the restore makes, the deepest first."""
-    fresh: set[Path] = set()
+    fresh: set[Path] = {item.root for item in items if item.is_write and not item.root.is_dir()}
     for item in items:
         if item.is_write:
             above = (item.root / parent for parent in names.parents(item.name))

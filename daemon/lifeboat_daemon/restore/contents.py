@@ -77,12 +77,12 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a state wants: in the workspace, in the runtime's home, as rows of its databases (never written as
-    files), and what is only described."""
+    """What a state wants: in the workspace, in the runtime's home, as rows of its databases (never written as they
+    are), and what is only described."""
 
     workspace: dict[str, Wanted]
     home: dict[str, Wanted]
-    rows: list[str]
+    rows: list[Wanted]
     absent: list[Absent]
 
 
@@ -111,7 +111,7 @@ def gather(state: State, inventory: Inventory, adapter: Adapter) -> Contents:
         if entry.path.startswith(prefix):
             _put(workspace, _raw(state, entry, prefix, inventory, adapter))
         elif entry.path.startswith(home_prefix + DATABASES):
-            found.rows.append(entry.path)
+            found.rows.append(Wanted(entry.path.removeprefix(home_prefix), entry.path, RAW, entry.meta, entry))
         elif entry.path.startswith(home_prefix):
             _put(home, _raw(state, entry, home_prefix, inventory, adapter))
         elif entry.path.startswith(layout.ARTIFACTS):

@@ -10,6 +10,7 @@ from lifeboat_alf import layout
 from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon.restore.contents import FILE
+from lifeboat_daemon.restore.credentials import Fate
 from lifeboat_daemon.restore.decide import Action, Item
 from lifeboat_daemon.restore.hiding import HideFile
 from lifeboat_daemon.restore.names import printable
@@ -62,7 +63,8 @@ def diffs(plan: Plan, hide: HideFile, files: FileOperations | None = None) -> It
     files = files or SystemFiles()
     stage = Stage(files, plan.state, None)
     for item in plan.items:
-        if item.kind == FILE and item.action in (Action.OVERWRITE, Action.REMOVE):
+        # What the runtime has in its own folder may hold secrets that no state knows.
+        if item.kind == FILE and item.root == plan.target and item.action in (Action.OVERWRITE, Action.REMOVE):
             found = _diff(files, plan, stage, item, hide)
             if found is not None:
                 yield found
@@ -98,8 +100,15 @@ def plan_lines(plan: Plan, *, most_names: int = 50) -> Iterator[str]:
     if plan.count(Action.SAME):
         yield f"  same      {count_text(plan.count(Action.SAME), 'file')}"
     yield from plan.warnings
+    yield from (_fate_line(fate) for fate in plan.fates)
     yield from (f"could run here: {line}" for line in plan.executable)
     yield from (f"does not fit there: {printable(each.name)}: {each.reason}" for each in plan.unholdable)
+
+
+def _fate_line(fate: Fate) -> str:
+    """A credential in a plan: where it goes, or why it stays out."""
+    label = printable(fate.label)
+    return f"credential {label} -> {fate.where}" if fate.is_injected else f"credential {label} stays out: {fate.reason}"
 
 
 def diff_lines(plan: Plan, hide: HideFile, files: FileOperations | None = None) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from lifeboat_adapters.errors import BadPayload
 from lifeboat_adapters.secrets import payload
 from lifeboat_adapters.secrets.payload import Payload
 from lifeboat_alf import codec, layout
@@ -11,6 +12,7 @@ from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.state import State
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore.contents import Wanted
+from lifeboat_keys.errors import NoAgentKey, UnknownSealing
 from lifeboat_keys.home_keys import HomeKeys
 
 
@@ -32,6 +34,27 @@ class Filler:
     def missing(self, wanted: Wanted) -> list[str]:
         """Credentials that a file needs and the state no longer holds."""
         return [cut["credential_id"] for cut in wanted.cuts if cut.get("credential_id") not in self._credentials]
+
+    def unopenable(self, wanted: Wanted) -> str:
+        """Why a credential that a file needs cannot be opened here, "" when all can. Raises UnsealError for one that
+        was tampered with."""
+        for cut in wanted.cuts:
+            reason = self.problem(str(cut.get("credential_id")))
+            if reason:
+                return reason
+        return ""
+
+    def problem(self, credential_id: str) -> str:
+        """Why a credential of this state cannot be opened here, "" when it can."""
+        try:
+            self._payload(credential_id)
+        except NoAgentKey:
+            return "this home has no key that opens it"
+        except UnknownSealing:
+            return "it was not sealed by this program"
+        except BadPayload:
+            return "what is sealed in it is not for this program"
+        return ""
 
     def fill(self, wanted: Wanted, body: bytes) -> bytes:
         """The original bytes of a cut file. Raises UnsealError, CutMismatch, WholeFileMismatch."""

@@ -21,7 +21,7 @@ def executables(state: State, contents: Contents) -> list[str]:
     found += [
         f"{item.name}: the runtime's configuration (MCP servers, hooks, tools)" for item in contents.home.values()
     ]
-    found += [f"{path}: scheduled work" for path in contents.rows if _runs(path)]
+    found += [f"{row.path}: scheduled work" for row in contents.rows if _runs(row.path)]
     return found
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 class RestoreOptions:
     """`at` is a sequence number or a timestamp, None for the newest state. `to` is the folder to restore into, None
     for the agent's own workspace. `path_globs` limits the restore to matching files, links and folders, by
-    workspace-relative name. `runtime` is the runtime to write for, the state's own by default. `yes` is the consent to
-    write into a folder that is not empty; `accept_unsigned` the consent to a state that nobody signed.
+    workspace-relative name. `runtime` is the runtime to write for, the state's own by default; `state_dir` its own
+    folder, None for the one around the target. `yes` is the consent to write into a folder that is not empty;
+    `accept_unsigned` the consent to a state that nobody signed.
     """
 
     at: int | str | None = None
@@ -26,6 +27,7 @@ class RestoreOptions:
     yes: bool = False
     dry_run: bool = False
     runtime: str | None = None
+    state_dir: Path | None = None
 
     def wants(self, name: str) -> bool:
         """Whether a file of this name is asked for. A glob without a slash also fits the last part of a name, and a

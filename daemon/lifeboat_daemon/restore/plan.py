@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.contract import Adapter, Installation, Placement, Root
+from lifeboat_adapters.contract import Adapter, Delivery, Installation
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import codec, ids, layout
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.state import State
 from lifeboat_daemon import agent as agents
-from lifeboat_daemon import user_keys
+from lifeboat_daemon import programs, user_keys
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.names import archive_name
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, UnknownAgent
 from lifeboat_daemon.restore import contents as contents_module
-from lifeboat_daemon.restore import hazards, names, target
+from lifeboat_daemon.restore import credentials, hazards, names, target
 from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore.contents import MERGED, Contents, Wanted
+from lifeboat_daemon.restore.credentials import Fate, Stands
 from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
 from lifeboat_daemon.restore.filling import Filler
+from lifeboat_daemon.restore.home_files import Around, HomePlan, plan_home
 from lifeboat_daemon.restore.inventory import Inventory, Proven
 from lifeboat_daemon.restore.names import Unholdable, printable
 from lifeboat_daemon.restore.options import RestoreOptions
@@ -42,7 +41,9 @@ class Plan:
     """What a restore would do. `agent` is the registered agent, None for a state of an agent this home does not have.
 
     `in_place` is true for the agent's own workspace; only then files are removed. `is_fresh` is true when the target
-    is missing or empty. `executable` is filled for unsigned states only.
+    is missing or empty. `executable` is filled for unsigned states only. `deliveries` are run after all files are in
+    their places; `fates` say what becomes of each credential, where credentials are asked for, and `stands` where in
+    the state each one stands.
     """
 
     id: str
@@ -61,6 +62,9 @@ class Plan:
     installation: Installation | None
     filler: Filler | None
     items: list[Item]
+    deliveries: list[Delivery]
+    stands: Stands
+    fates: list[Fate]
     unholdable: list[Unholdable]
     executable: list[str]
     capabilities: list[JsonObject]
@@ -94,6 +98,7 @@ class Plan:
             "absent": [{"filename": each.filename, "size": each.size} for each in self.contents.absent],
             "executable": self.executable,
             "capabilities_missing": self.capabilities,
+            "credentials": [fate.to_json() for fate in self.fates],
             "unholdable": [{"name": printable(each.name), "reason": each.reason} for each in self.unholdable],
             "warnings": self.warnings,
         }
@@ -133,16 +138,17 @@ def plan(context: Context, given: State, target_folder: Path | None, options: Re
     contents = contents_module.gather(state, inventory, adapter)
     filler = Filler.open(context, state) if options.with_credentials and verdict is Verdict.SIGNED else None
     is_fresh = target.is_empty(context.files, folder)
-    installation = locate(context, adapter, folder)
-    if in_place and agent is not None and (installation is None or installation.state_dir is None):
-        installation = _remembered(context, agent) or installation
+    installation = _installation(context, adapter, folder, state, agent if in_place else None, options)
     removable = _removable(context, agent, adapter, contents, options) if in_place and not is_fresh else []
     rules = _rules(context, state, folder, filler, is_fresh)
     items = decide({n: w for n, w in contents.workspace.items() if options.wants(n)}, removable, rules)
-    items += _home_items(context, state, contents, filler, installation, adapter, options)
+    home = _home(context, state, contents, adapter, installation, filler, options)
+    items += home.items
     if not any(item.action != Action.SKIP for item in items):
         raise NothingToRestore(_nothing(items, options))
     written = [item.name for item in items if item.root == folder and item.action == Action.CREATE]
+    stands = credentials.stands_of(state, inventory, adapter, home)
+    fates = [] if filler is None else credentials.fates(context, state, stands, filler, items, home)
     return Plan(
         id=f"{context.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}",
         state=state,
@@ -160,11 +166,55 @@ def plan(context: Context, given: State, target_folder: Path | None, options: Re
         installation=installation,
         filler=filler,
         items=items,
+        deliveries=home.deliveries,
+        stands=stands,
+        fates=fates,
         unholdable=names.unholdable(context.files, folder, written),
         executable=[] if verdict is Verdict.SIGNED else hazards.executables(state, contents),
         capabilities=missing_capabilities(state, adapter),
-        warnings=_warnings(items, contents),
+        warnings=[*_warnings(items, contents), *home.warnings],
     )
+
+
+def _installation(
+    context: Context, adapter: Adapter, folder: Path, state: State, own: Agent | None, options: RestoreOptions
+) -> Installation | None:
+    """The runtime that a restore is for: the one that was asked for, the one around the target, or the one that was
+    last found around the agent (`own`) that is restored in place."""
+    if options.state_dir is not None:
+        return into(context, adapter, folder, state, target.check_state_dir(context, options.state_dir, folder))
+    found = locate(context, adapter, folder)
+    if own is not None and (found is None or found.state_dir is None):
+        return _remembered(context, own) or found
+    return found
+
+
+def into(context: Context, adapter: Adapter, folder: Path, state: State, state_dir: Path) -> Installation:
+    """The installation that a state folder is, or will be, for an agent in a workspace. A folder that is new gets the
+    layout of the program that is here."""
+    around = (state_dir, folder, state, context.environment, context.user_home)
+    found = adapter.install_into(*around, "")
+    if found.program is None:
+        return found
+    said = programs.run((str(found.program), "--version"), environment=context.environment, timeout_seconds=20)
+    return adapter.install_into(*around, said.output if said.ok else "")
+
+
+def _home(
+    context: Context,
+    state: State,
+    contents: Contents,
+    adapter: Adapter,
+    installation: Installation | None,
+    filler: Filler | None,
+    options: RestoreOptions,
+) -> HomePlan:
+    bound = {} if filler is None else credentials.bound_elsewhere(context, state)
+
+    def rules(home: Path) -> Rules:
+        return Rules(home, DiskTree(context.files, home), _equal(state, filler), _barred(filler), keep=True)
+
+    return plan_home(Around(context, state, contents, adapter, installation, filler, options, bound, rules))
 
 
 def _verdict(context: Context, given: State, inventory: Inventory, options: RestoreOptions) -> Verdict:
@@ -258,7 +308,7 @@ def _equal(state: State, filler: Filler | None) -> Callable[[Wanted, bytes], boo
             return False
         if not wanted.cuts:
             return inventories.same_bytes(wanted.entry, data)
-        if filler is None or filler.missing(wanted):
+        if filler is None or filler.missing(wanted) or filler.unopenable(wanted):
             return False
         return filler.fill(wanted, state.body(wanted.entry.path)) == data
 
@@ -274,54 +324,9 @@ def _barred(filler: Filler | None) -> Callable[[Wanted], str]:
         if filler is None:
             return "credentials were cut out of it; --with-credentials puts them back"
         missing = filler.missing(wanted)
-        return f"the state no longer holds its credential {missing[0]}" if missing else ""
+        return f"the state no longer holds its credential {missing[0]}" if missing else filler.unopenable(wanted)
 
     return barred
-
-
-def _home_items(
-    context: Context,
-    state: State,
-    contents: Contents,
-    filler: Filler | None,
-    installation: Installation | None,
-    adapter: Adapter,
-    options: RestoreOptions,
-) -> list[Item]:
-    """Files of the runtime's own folder: only where there is or was one around the target, only where they are
-    missing."""
-    wanted = {name: item for name, item in contents.home.items() if options.wants(name)}
-    root = _home_root(adapter, installation)
-    if root is None:
-        reason = "it belongs into the runtime's own folder, and there is none around this workspace"
-        return [_left_out(item, reason) for _, item in sorted(wanted.items())]
-    foreign = {name: item for name, item in wanted.items() if not _belongs_to_home(name, root, adapter)}
-    reason = "it is none of the files that are kept of the runtime's own folder"
-    own = {name: item for name, item in wanted.items() if name not in foreign}
-    folder = target.resolve(root.folder)
-    rules = Rules(folder, DiskTree(context.files, folder), _equal(state, filler), _barred(filler), keep=True)
-    return decide(own, [], rules) + [_left_out(item, reason) for _, item in sorted(foreign.items())]
-
-
-def _home_root(adapter: Adapter, installation: Installation | None) -> Root | None:
-    """The runtime's own folder, by its root under `raw/<runtime>-home/`."""
-    if installation is None or installation.state_dir is None:
-        return None
-    prefix = layout.home_prefix(adapter.runtime)
-    found = (root for root in adapter.roots(installation) if root.prefix == prefix)
-    return next((root for root in found if root.folder.is_dir() or not os.path.lexists(root.folder)), None)
-
-
-def _belongs_to_home(name: str, root: Root, adapter: Adapter) -> bool:
-    """Whether a capture would take such a file: an archive must not put others beside the runtime's own, where the
-    workspaces and credentials of other agents lie."""
-    if root.only is not None and not any(fnmatchcase(name, glob) for glob in root.only):
-        return False
-    return adapter.place(root.prefix + archive_name(name)[0], is_folder=False) is not Placement.EXCLUDED
-
-
-def _left_out(item: Wanted, reason: str) -> Item:
-    return Item(item.name, Action.SKIP, Path(), item, kind=item.kind, reason=reason)
 
 
 def _nothing(items: list[Item], options: RestoreOptions) -> str:

@@ -14,8 +14,8 @@ from lifeboat_daemon import clock_trust
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Busy
 from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.restore import delivering, moves
 from lifeboat_daemon.restore import journal as journals
-from lifeboat_daemon.restore import moves
 from lifeboat_daemon.restore.capturing import KEPT_DAYS
 from lifeboat_daemon.restore.finish import finish, put_away
 from lifeboat_daemon.restore.journal import MOVING, Journal, to_path
@@ -25,7 +25,7 @@ def recover(context: Context) -> list[str]:
     """Roll every interrupted restore forward, or drop it when nothing had been moved. Says what was done, a sentence
     each; a restore that another process is at is left alone. Costs one listing of a folder when there is nothing."""
     said = [sentence for path in _journal_files(context) for sentence in _recover_one(context, path)]
-    return [*said, *sweep(context)]
+    return [*said, *delivering.sweep(context), *sweep(context)]
 
 
 def _journal_files(context: Context) -> list[Path]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import msgspec
 
-from lifeboat_alf import metas
 from lifeboat_alf.codec import JsonObject
-from lifeboat_daemon.restore.decide import Action
+from lifeboat_daemon.restore.credentials import Fate, capabilities_without
 from lifeboat_daemon.restore.filling import credentials_of
 from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import Plan
@@ -19,7 +19,9 @@ from lifeboat_daemon.restore.plan import Plan
 class RestoreReport:
     """The receipt. `files` counts created, overwritten, same, removed and skipped names; `steps` are the runtime's own
     commands that ran with how they ended, `next` those left to run. `safety` is the sequence captured before an
-    in-place restore, `captured` the one after it; `undo` says whether `lifeboat undo` can take it back."""
+    in-place restore, `captured` the one after it; `undo` says whether `lifeboat undo` can take it back.
+    `credential_details` say what became of each credential, where they were asked for, and `capabilities_without` which
+    capabilities stay without one."""
 
     agent: str
     name: str
@@ -43,6 +45,8 @@ class RestoreReport:
     skipped: list[dict[str, str]] = field(default_factory=list)
     absent: list[JsonObject] = field(default_factory=list)
     capabilities_missing: list[JsonObject] = field(default_factory=list)
+    credential_details: list[JsonObject] = field(default_factory=list)
+    capabilities_without: list[JsonObject] = field(default_factory=list)
     steps: list[JsonObject] = field(default_factory=list)
     next: list[JsonObject] = field(default_factory=list)
 
@@ -56,7 +60,6 @@ class RestoreReport:
 
 def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
     """The report of a plan before it is carried out."""
-    injected = _injected(plan)
     return RestoreReport(
         agent=plan.agent_id,
         name=plan.agent_name,
@@ -65,7 +68,7 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         runtime=plan.runtime,
         files=plan.file_counts(),
         records={"restored": plan.inventory.memories.in_force()},
-        credentials={"injected": len(injected), "skipped": len(credentials_of(plan.state).keys() - injected)},
+        credentials=counted(plan, plan.fates),
         receipt=plan.id,
         warnings=list(plan.warnings),
         time=time,
@@ -74,13 +77,23 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         skipped=[{"name": printable(item.name), "reason": item.reason} for item in plan.skipped()],
         absent=[{"filename": printable(each.filename), "size": each.size} for each in plan.contents.absent],
         capabilities_missing=plan.capabilities,
+        credential_details=[fate.to_json() for fate in plan.fates],
+        capabilities_without=capabilities_without(plan.state, plan.fates) if plan.options.with_credentials else [],
         **fields,
     )
 
 
-def _injected(plan: Plan) -> set[str]:
-    """Ids of the credentials that stand in files which are written or already right."""
-    if plan.filler is None:
-        return set()
-    filled = (item.wanted for item in plan.items if item.wanted is not None and item.action != Action.SKIP)
-    return {str(cut["credential_id"]) for wanted in filled for cut in wanted.meta.get(metas.CUTS, [])}
+def with_fates(report: RestoreReport, plan: Plan, fates: Sequence[Fate]) -> RestoreReport:
+    """A report after credentials were given to the runtime."""
+    return replace(
+        report,
+        credentials=counted(plan, fates),
+        credential_details=[fate.to_json() for fate in fates],
+        capabilities_without=capabilities_without(plan.state, fates),
+    )
+
+
+def counted(plan: Plan, fates: Sequence[Fate]) -> dict[str, int]:
+    """How many credentials stand where they belong, and how many do not."""
+    injected = sum(fate.is_injected for fate in fates)
+    return {"injected": injected, "skipped": len(credentials_of(plan.state)) - injected}

@@ -42,6 +42,7 @@ def run(context: Context, plan: Plan) -> RestoreReport:
         journal = _stage(context, plan, assembled)
         carry_out(context, journal)
         done = finish(context, journal)
+        done = runtime_steps.give_credentials(context, plan, done)
         return runtime_steps.after(context, plan, done)
 
 
@@ -109,6 +110,8 @@ def _stage(context: Context, plan: Plan, assembled: Assembled) -> Journal:
 def _write_stage(context: Context, plan: Plan, assembled: Assembled) -> None:
     files, journal = context.files, assembled.journal
     stage = Stage(files, plan.state, plan.filler)
+    if plan.options.state_dir is not None and plan.installation is not None and plan.installation.state_dir:
+        files.make_folders(plan.installation.state_dir, 0o700)
     for folder in journal.work:
         files.make_folders(to_path(folder).parent)
         files.make_folders(to_path(folder), 0o700)

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from lifeboat_adapters.contract import NextStep
+from lifeboat_adapters.contract import Delivery, Installation, NextStep, Place
 from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon import programs
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore import hiding
+from lifeboat_daemon.restore import delivering, hiding
+from lifeboat_daemon.restore.credentials import failed
 from lifeboat_daemon.restore.finish import write_receipt
-from lifeboat_daemon.restore.plan import Plan, locate
-from lifeboat_daemon.restore.report import RestoreReport
+from lifeboat_daemon.restore.plan import Plan, into, locate
+from lifeboat_daemon.restore.report import RestoreReport, with_fates
 
 Run = Callable[..., programs.Ran]
 
 
 def after(context: Context, plan: Plan, report: RestoreReport, run: Run = programs.run) -> RestoreReport:
     """Run what runs by itself (all of it with `finish`), list the rest, and add both to the receipt."""
-    installation = locate(context, plan.adapter, plan.target)
+    installation = _installation(context, plan)
     if installation is None:
         return report
     steps = plan.adapter.next_steps(installation, plan.state)
@@ -33,6 +34,38 @@ def after(context: Context, plan: Plan, report: RestoreReport, run: Run = progra
     if steps:
         write_receipt(context, done)
     return done
+
+
+def give_credentials(context: Context, plan: Plan, report: RestoreReport, run: Run = programs.run) -> RestoreReport:
+    """Run the deliveries of a plan, one after the other, and look whether they arrived."""
+    if not plan.deliveries:
+        return report
+    ran = [each for each in plan.deliveries if each.command]
+    failures: dict[Place, str] = {}
+    for number, delivery in enumerate(ran):
+        failures |= delivering.deliver(context, plan.agent_id, f"{plan.id}-{number}", delivery, run)
+    missing = _not_arrived(_installation(context, plan) or plan.installation, plan, ran, failures)
+    done = with_fates(report, plan, failed(plan.fates, plan.stands, missing))
+    write_receipt(context, done)
+    return done
+
+
+def _not_arrived(
+    installation: Installation | None, plan: Plan, ran: list[Delivery], failures: Mapping[Place, str]
+) -> Mapping[Place, str]:
+    """What is not in the runtime's store now, whatever its commands said."""
+    if installation is None:
+        return failures
+    found = [plan.adapter.not_arrived(installation, delivery) for delivery in ran]
+    return {place: failures.get(place, reason) for each in found for place, reason in each.items()}
+
+
+def _installation(context: Context, plan: Plan) -> Installation | None:
+    """The runtime around what was restored, as it is now."""
+    state_dir = plan.installation.state_dir if plan.installation is not None else None
+    if plan.options.state_dir is None or state_dir is None:
+        return locate(context, plan.adapter, plan.target)
+    return into(context, plan.adapter, plan.target, plan.state, state_dir)
 
 
 def _is_wanted(step: NextStep, plan: Plan) -> bool:

@@ -81,6 +81,19 @@ def check(context: Context, target: Path, agent: Agent | None) -> None:
     _check_owner(target)
 
 
+def check_state_dir(context: Context, folder: Path, workspace: Path) -> Path:
+    """The real place of a runtime's own folder, which may not exist yet. Raises TargetRefused where none must be."""
+    place = resolve(folder.expanduser())
+    _check_place(place, resolve(context.user_home))
+    home = resolve(context.home.folder)
+    if is_inside(place, home) or is_inside(home, place):
+        raise TargetRefused(f"{place} holds, or lies in, the home of Lifeboat")
+    if is_inside(place, workspace):
+        raise TargetRefused(f"{place} lies in the workspace {workspace}")
+    _check_owner(place)
+    return place
+
+
 def _check_place(target: Path, user_home: Path) -> None:
     if target == target.parent or target in map(Path, _NOT_THEMSELVES):
         raise TargetRefused(f"{target} is a folder of the system")

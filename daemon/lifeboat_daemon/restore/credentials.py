@@ -1,0 +1,200 @@
+"""What becomes of each credential of a state: where it goes by which route, or why it stays out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+from lifeboat_adapters.contract import Adapter, Delivery, Place
+from lifeboat_alf import codec, layout, metas
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.state import State
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.restore.decide import Action, Item
+from lifeboat_daemon.restore.filling import Filler, credentials_of
+from lifeboat_daemon.restore.home_files import HomePlan, Keys
+from lifeboat_daemon.restore.inventory import Inventory
+from lifeboat_daemon.restore.names import printable
+from lifeboat_keys.encodings import to_base64
+
+INJECTED, SKIPPED = "injected", "skipped"
+BOUND = "bound to the machine it was captured on"
+NOT_ASKED = "the file that it stands in was not asked for"
+NOWHERE = "no file of the state holds it"
+ROTATES = "its tokens change with use: the machine it was captured on may be signed out, sign in there again"
+SIGN_IN = "sign in again"
+LINK = "link the channel again"
+MADE = "the runtime makes a new one"
+ISSUE = "have it issued again and give it to the runtime"
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """One credential. `outcome` is injected or skipped; `where` says in what, `reason` why not. `reissue` is what a
+    person has to do about it, None for nothing."""
+
+    id: str
+    label: str
+    service: str
+    type: str
+    outcome: str
+    where: str | None = None
+    reason: str | None = None
+    reissue: str | None = None
+
+    @property
+    def is_injected(self) -> bool:
+        return self.outcome == INJECTED
+
+    def to_json(self) -> JsonObject:
+        return asdict(self)
+
+
+class Stand(NamedTuple):
+    """Where a credential stands in a state: a file, and the keys to it there (() where nobody can tell)."""
+
+    path: str
+    keys: Keys
+
+
+def bound_elsewhere(context: Context, state: State) -> dict[str, str]:
+    """Credentials that must not leave the machine they were captured on, which is not this one: why, by id."""
+    here = context.keys().device.public.hex()[:16]
+    found: dict[str, str] = {}
+    for id, record in credentials_of(state).items():
+        about = record.get("x_lifeboat")
+        bound_to = about.get("bound_to") if isinstance(about, dict) else None
+        if bound_to is not None and bound_to != here:
+            what = MADE if str(record.get("service", "")).endswith("gateway") else LINK
+            found[id] = f"{BOUND}; {what}"
+    return found
+
+
+Stands = Mapping[str, Sequence[Stand]]
+
+
+def stands_of(state: State, inventory: Inventory, adapter: Adapter, home: HomePlan) -> Stands:
+    """Where every credential stands; to the key in files of which parts go different ways."""
+    parted = {*home.merged, *(path for each in home.deliveries for path, _ in each.places)}
+    found: dict[str, list[Stand]] = {}
+    for entry in inventory.entries.values():
+        cuts = entry.meta.get(metas.CUTS) or []
+        offsets = [int(cut["offset"]) for cut in cuts]
+        keys: Sequence[Keys] = [()] * len(cuts)
+        if cuts and entry.path in parted:
+            keys = adapter.secret_places(entry.path, state.body(entry.path), offsets)
+        for cut, place in zip(cuts, keys, strict=True):
+            found.setdefault(str(cut["credential_id"]), []).append(Stand(entry.path, place))
+    return found
+
+
+def fates(
+    context: Context, state: State, stands: Stands, filler: Filler, items: Sequence[Item], home: HomePlan
+) -> list[Fate]:
+    """Every credential of a state, in the order of its document."""
+    by_path = {item.wanted.path: item for item in items if item.wanted is not None}
+    travelled = not _is_of_this_device(context, state)
+    found: list[Fate] = []
+    for id, record in credentials_of(state).items():
+        ends = [_end(stand, by_path, home) for stand in stands.get(id, [])]
+        if not ends:
+            problem = filler.problem(id)
+            ends = [_End(None, problem or NOWHERE)]
+        found.append(_fate(id, record, next((end for end in ends if not end.reason), ends[0]), travelled=travelled))
+    return found
+
+
+class _End(NamedTuple):
+    where: str | None
+    reason: str
+
+
+def _end(stand: Stand, by_path: Mapping[str, Item], home: HomePlan) -> _End:
+    """What becomes of a credential in one of the files that it stands in."""
+    item = by_path.get(stand.path)
+    if stand.path in home.merged and item is not None:
+        reason = home.merged[stand.path].reason(stand.keys)
+        return _End(_name(item), reason or (item.reason if item.action is Action.SKIP and not item.seen else ""))
+    delivery = _delivery_of((stand.path, stand.keys), home.deliveries)
+    if delivery is not None:
+        return _End(delivery[0], delivery[1].reason)
+    if item is not None:
+        return _End(_name(item), item.reason if item.action is Action.SKIP else "")
+    return _End(None, NOT_ASKED)
+
+
+def _name(item: Item) -> str:
+    return printable(str(item.root / item.name))
+
+
+def _delivery_of(place: Place, deliveries: Sequence[Delivery]) -> tuple[str, Delivery] | None:
+    for each in deliveries:
+        for (path, keys), name in each.places.items():
+            if path == place[0] and place[1][: len(keys)] == keys:
+                return f"{each.where}: {name}", each
+    return None
+
+
+def _fate(id: str, record: JsonObject, end: _End, *, travelled: bool) -> Fate:
+    fate = Fate(
+        id=id,
+        label=str(record.get("label") or record.get("service") or id),
+        service=str(record.get("service", "")),
+        type=str(record.get("credential_type", "")),
+        outcome=SKIPPED if end.reason else INJECTED,
+        where=None if end.reason else end.where,
+        reason=end.reason or None,
+    )
+    return replace(fate, reissue=_reissue(fate, travelled=travelled))
+
+
+def _reissue(fate: Fate, *, travelled: bool) -> str | None:
+    if fate.is_injected:
+        return ROTATES if fate.type == "oauth_token" and travelled else None
+    reason = fate.reason or ""
+    if reason.startswith(BOUND):
+        return reason.partition("; ")[2]
+    if fate.type in ("oauth_token", "session_token") and "expired" in reason:
+        return SIGN_IN
+    return ISSUE if "no key" in reason or "sealed" in reason or "no longer holds" in reason else None
+
+
+def _is_of_this_device(context: Context, state: State) -> bool:
+    """Whether this machine captured a state."""
+    signature = state.sequence.signature or {}
+    return signature.get("device") == to_base64(context.keys().device.public)
+
+
+def failed(found: Sequence[Fate], stands: Stands, missing: Mapping[Place, str]) -> list[Fate]:
+    """Fates after deliveries were run: `missing` says what did not arrive."""
+    return [_after(fate, stands.get(fate.id, []), missing) for fate in found]
+
+
+def _after(fate: Fate, stands: Sequence[Stand], missing: Mapping[Place, str]) -> Fate:
+    for stand in stands:
+        for (path, keys), reason in missing.items():
+            if fate.is_injected and path == stand.path and stand.keys[: len(keys)] == keys:
+                needed = SIGN_IN if fate.type == "oauth_token" else None
+                return replace(fate, outcome=SKIPPED, where=None, reason=reason, reissue=needed)
+    return fate
+
+
+def capabilities_without(state: State, found: Sequence[Fate]) -> list[JsonObject]:
+    """Capabilities whose credentials stay out or are not in the state (ALF §3.4.2): [{name, credentials: [label]}]."""
+    if state.entry(layout.IDENTITY) is None:
+        return []
+    identity: Any = codec.decode(state.body(layout.IDENTITY))
+    there = {fate.id: fate for fate in found}
+    return list(_without(identity, there))
+
+
+def _without(identity: Any, there: Mapping[str, Fate]) -> Iterator[JsonObject]:
+    structured = identity.get("structured") if isinstance(identity, dict) else None
+    listed = structured.get("capabilities") if isinstance(structured, dict) else None
+    for capability in listed if isinstance(listed, list) else []:
+        ids = capability.get("credential_ids") if isinstance(capability, dict) else None
+        lacking = [id for id in ids or [] if id not in there or not there[id].is_injected]
+        if lacking:
+            labels = [there[id].label if id in there else str(id) for id in lacking]
+            yield {"name": str(capability.get("name", "")), "credentials": labels}

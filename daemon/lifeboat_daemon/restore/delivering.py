@@ -1,0 +1,167 @@
+"""Give credentials to the runtime itself, where only it may write: one command each, or a file that it takes over.
+
+Such a file holds secrets in clear for as long as the command runs. A note in the home says so before it is written;
+whoever starts next takes away what a process that was ended left behind. The runtime's own file of that name is set
+aside, never replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import msgspec
+
+from lifeboat_adapters.contract import Delivery, Place
+from lifeboat_alf import codec, times
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.files import FileOperations, read_all
+from lifeboat_alf.seams.steps import Step
+from lifeboat_daemon import programs
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import Busy
+from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.restore import journal as journals
+from lifeboat_daemon.restore.journal import look
+
+Run = Callable[..., programs.Ran]
+
+FOLDER = "deliveries"
+_STILL_RUNNING = timedelta(minutes=10)
+"""A command that was started by a process which was ended may go on for so long, and leave more behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file in clear: where it is, where the runtime's own one waits meanwhile (None when there was none), and the
+    names of what lay beside it before."""
+
+    path: str
+    kept: str | None
+    before: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What has to be taken away again."""
+
+    agent_id: str
+    time: str
+    written: tuple[Written, ...]
+    leftovers: tuple[str, ...]
+
+
+def deliver(
+    context: Context, agent_id: str, name: str, delivery: Delivery, run: Run = programs.run
+) -> dict[Place, str]:
+    """Run one delivery; what did not work, with why. `name` names its note. Raises OSError."""
+    note = _note(context, agent_id, name, delivery)
+    path = context.home.restore_folder / FOLDER / f"{name}.json"
+    if note is not None:
+        journals.write(context.files, path, note)
+    try:
+        steps.reached(Step.RESTORE_DELIVERY_NOTED)
+        _write(context.files, note, delivery)
+        ran = run(
+            delivery.command,
+            environment=context.environment,
+            extra=delivery.environment,
+            input=delivery.input,
+            timeout_seconds=delivery.timeout_seconds,
+        )
+        steps.reached(Step.RESTORE_DELIVERED)
+    finally:
+        if note is not None:
+            _take_away(context.files, note)
+            context.files.remove(path)
+    return {} if ran.ok else dict.fromkeys(delivery.places, _failure(ran))
+
+
+def _failure(ran: programs.Ran) -> str:
+    """Never the output: a program may print what it was given."""
+    words = [word for word in ran.command[1:5] if not word.startswith("-")]
+    how = "did not end in time" if ran.timed_out else f"ended with {ran.exit_status}"
+    return f"{Path(ran.command[0]).name} {' '.join(words)} {how}"
+
+
+def _note(context: Context, agent_id: str, name: str, delivery: Delivery) -> Note | None:
+    if not delivery.files:
+        return None
+    written = tuple(_written(context.files, path, name) for path, _ in delivery.files)
+    return Note(agent_id, context.now(), written, delivery.leftovers)
+
+
+def _written(files: FileOperations, path: Path, name: str) -> Written:
+    there = look(files, path) is not None
+    kept = path.with_name(f".{path.name}.lifeboat-kept-{name}") if there else None
+    before = tuple(sorted(entry.name for entry in files.scan(path.parent))) if path.parent.is_dir() else ()
+    return Written(str(path), str(kept) if kept else None, before)
+
+
+def _write(files: FileOperations, note: Note | None, delivery: Delivery) -> None:
+    for written, (path, data) in zip(note.written if note else (), delivery.files, strict=True):
+        files.make_folders(path.parent, 0o700)
+        if written.kept is not None:
+            files.replace(path, written.kept)
+        files.write_new(path, data, mode=0o600)
+
+
+def _take_away(files: FileOperations, note: Note) -> None:
+    """May be repeated. The runtime's own file comes back, under the name that the runtime gives to what it took over
+    if it did that."""
+    for written in note.written:
+        path = Path(written.path)
+        if not path.parent.is_dir():
+            continue
+        taken_over = sorted(
+            entry.name
+            for entry in files.scan(path.parent)
+            if entry.name not in written.before and any(fnmatchcase(entry.name, glob) for glob in note.leftovers)
+        )
+        kept = None if written.kept is None else Path(written.kept)
+        if kept is None or look(files, kept) is not None:
+            _remove(files, path)
+        for name in taken_over:
+            _remove(files, path.with_name(name))
+        if kept is not None and look(files, kept) is not None:
+            files.replace(kept, path.with_name(taken_over[0]) if taken_over else path)
+        files.sync_folder(path.parent)
+
+
+def _remove(files: FileOperations, path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        files.remove(path)
+
+
+def sweep(context: Context) -> Iterator[str]:
+    """Take away what processes that were ended left in clear. Says what was done, a sentence each."""
+    folder = context.home.restore_folder / FOLDER
+    if not folder.is_dir():
+        return
+    for entry in context.files.scan(folder):
+        if entry.name.endswith(".json") and not entry.name.startswith("."):
+            yield from _sweep_one(context, Path(entry.path))
+
+
+def _sweep_one(context: Context, path: Path) -> Iterator[str]:
+    try:
+        note = msgspec.convert(codec.decode(read_all(context.files, path)), Note)
+        with agent_lock(context, note.agent_id, "restore"):
+            lay = any(os.path.lexists(written.path) for written in note.written)
+            _take_away(context.files, note)
+            if times.parse(note.time) < context.clock.now() - _STILL_RUNNING:
+                context.files.remove(path)
+            if lay:
+                yield "Credentials that were being given to the runtime lay in clear; the file was taken away."
+    except (Busy, FileNotFoundError):
+        return
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        yield f"The note {path.name} of an interrupted restore is damaged; nothing was done about it."
+    except (OSError, LifeboatError) as error:
+        yield f"Credentials may lie in clear, and could not be taken away yet: {error}"

@@ -1,0 +1,251 @@
+"""What a restore does in the runtime's own folder: files that are missing, files that are merged, and stores that only
+the runtime itself writes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
+
+from lifeboat_adapters.contract import Adapter, Delivery, Installation, Merged, Place, Placement, Root
+from lifeboat_alf import layout, metas
+from lifeboat_alf.state import State
+from lifeboat_daemon.capture.names import archive_name
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.restore import target
+from lifeboat_daemon.restore.contents import FILE, MERGED, Contents, Wanted
+from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
+from lifeboat_daemon.restore.filling import Filler
+from lifeboat_daemon.restore.options import RestoreOptions
+from lifeboat_daemon.restore.tree import DiskTree, Found
+
+Keys = tuple[str | int, ...]
+
+NO_FOLDER = "it belongs into the runtime's own folder, and there is none around this workspace"
+NOT_KEPT = "it is none of the files that are kept of the runtime's own folder"
+CUT_OUT = "credentials were cut out of it; --with-credentials puts them back"
+UNREADABLE = "it cannot be read, so nothing is merged into it"
+REWRITTEN = "its comments are lost: it had to be written anew to be merged"
+
+
+@dataclass(frozen=True, slots=True)
+class HomePlan:
+    """`merged` says by archive path what was decided about files that are merged; `deliveries` are what is run once all
+    files are in their places."""
+
+    items: list[Item] = field(default_factory=list)
+    merged: dict[str, Merged] = field(default_factory=dict)
+    deliveries: list[Delivery] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What the decisions about the runtime's own folder depend on. `bound` says of credentials, by id, why they stay
+    away from this machine; `rules` makes the rules for a folder that nothing is replaced in."""
+
+    context: Context
+    state: State
+    contents: Contents
+    adapter: Adapter
+    installation: Installation | None
+    filler: Filler | None
+    options: RestoreOptions
+    bound: Mapping[str, str]
+    rules: Callable[[Path], Rules]
+
+    def body(self, wanted: Wanted) -> bytes:
+        return self.state.body(wanted.path)
+
+    def whole(self, wanted: Wanted) -> bytes:
+        """A file with its credentials in it."""
+        body = self.body(wanted)
+        return self.filler.fill(wanted, body) if wanted.cuts and self.filler is not None else body
+
+
+class _Put(NamedTuple):
+    """A file of the archive and the name that it gets."""
+
+    name: str
+    wanted: Wanted
+
+
+def plan_home(around: Around) -> HomePlan:
+    """Only where there is or was such a folder around the target, or one is named."""
+    home = {name: item for name, item in around.contents.home.items() if around.options.wants(name)}
+    root = home_root(around.adapter, around.installation)
+    if root is None or around.installation is None:
+        return HomePlan([_left_out(item, NO_FOLDER) for _, item in sorted(home.items())])
+    return _Planner(around, around.installation, root).plan(home)
+
+
+class _Planner:
+    """Decides file by file."""
+
+    def __init__(self, around: Around, installation: Installation, root: Root) -> None:
+        self._around = around
+        self._installation = installation
+        self._root = root
+        self._folder = target.resolve(root.folder)
+        self._rules = around.rules(self._folder)
+        self._tree = DiskTree(around.context.files, self._folder)
+        self._merged: dict[str, Merged] = {}
+        self._done: dict[str, Item] = {}
+        self._warnings: list[str] = []
+
+    def plan(self, home: Mapping[str, Wanted]) -> HomePlan:
+        adapter = self._around.adapter
+        stores = {item.path: item for item in home.values() if adapter.is_store(item.path)}
+        rows = {row.path: row for row in self._around.contents.rows if adapter.is_store(row.path)}
+        plain = {name: item for name, item in home.items() if item.path not in stores}
+        foreign = {name: item for name, item in plain.items() if not _belongs_to_home(name, self._root, adapter)}
+        items = [_left_out(item, NOT_KEPT) for _, item in sorted(foreign.items())]
+        own = {name: _private(item) for name, item in plain.items() if name not in foreign}
+        items += self._plain(own)
+        deliveries, left = self._stores(stores, rows)
+        return HomePlan([*self._done.values(), *items, *left], self._merged, deliveries, self._warnings)
+
+    # Files ----------------------------------------------------------------------------------------------------------
+
+    def _plain(self, own: Mapping[str, Wanted]) -> list[Item]:
+        taken: dict[str, Wanted] = {}
+        items: list[Item] = []
+        for name, wanted in sorted(own.items()):
+            reason = self._rules.barred(wanted) if wanted.kind == FILE else ""
+            if wanted.kind != FILE or reason or not self._merge(_Put(name, wanted)):
+                bound = next((self._around.bound[id] for id in _ids(wanted) if id in self._around.bound), "")
+                if bound and not reason:
+                    items.append(replace(_left_out(wanted, bound), name=name))
+                else:
+                    taken[name] = wanted
+        return decide(taken, [], self._rules) + items
+
+    def _merge(self, put: _Put) -> bool:
+        """Merge a file; False for one that is not merged."""
+        found = self._tree.find(put.name)
+        if not self._may_merge(found):
+            return False
+        there = self._there(put.name)
+        if found is not None and there is None:
+            self._done[put.name] = Item(put.name, Action.SKIP, self._folder, put.wanted, found.seen, reason=UNREADABLE)
+            return True
+        whole = self._around.whole(put.wanted)
+        try:
+            merged = self._call(put, there, whole)
+        except ValueError as error:
+            reason = f"it does not parse ({error}), so nothing is merged into it"
+            self._done[put.name] = Item(put.name, Action.SKIP, self._folder, put.wanted, None, reason=reason)
+            return True
+        if merged is None:
+            return False
+        self._merged[put.wanted.path] = merged
+        self._done[put.name] = self._item(put, found, there, whole, merged)
+        if merged.rewritten:
+            self._warnings.append(f"{put.name}: {REWRITTEN}")
+        return True
+
+    def _there(self, name: str) -> bytes | None:
+        """What stands in the folder, with what was merged into it so far."""
+        before = self._done.get(name)
+        if before is not None and before.wanted is not None:
+            return before.wanted.data
+        return self._tree.read(name)
+
+    def _may_merge(self, found: Found | None) -> bool:
+        """Without credentials nothing that is there is touched."""
+        if found is None:
+            return self._around.filler is not None or self._around.options.state_dir is not None
+        return self._around.filler is not None and found.kind == FILE
+
+    def _call(self, put: _Put, there: bytes | None, whole: bytes) -> Merged | None:
+        around = self._around
+        left_out = {place: reason for place, reason in self._bound_places(put.wanted).items() if place}
+        return around.adapter.merge_home(
+            self._installation,
+            put.wanted.path,
+            there,
+            whole,
+            left_out,
+            around.state,
+            around.context.user_home,
+            around.context.now(),
+        )
+
+    def _item(self, put: _Put, found: Found | None, there: bytes | None, whole: bytes, merged: Merged) -> Item:
+        if found is not None and merged.data == there:
+            kept = next((reason for reason in merged.decided.values() if reason), "")
+            action = Action.SKIP if kept else Action.SAME
+            wanted = replace(_private(put.wanted), data=merged.data)
+            return Item(put.name, action, self._folder, wanted, found.seen, reason=kept)
+        if found is None and merged.data == whole:
+            return Item(put.name, Action.CREATE, self._folder, replace(_private(put.wanted), name=put.name))
+        kept_meta = {key: value for key, value in put.wanted.meta.items() if key != "mtime_ns"}
+        wanted = Wanted(put.name, put.wanted.path, MERGED, kept_meta | {"private": True}, put.wanted.entry, merged.data)
+        action = Action.CREATE if found is None else Action.OVERWRITE
+        return Item(put.name, action, self._folder, wanted, None if found is None else found.seen)
+
+    def _bound_places(self, wanted: Wanted) -> dict[Keys, str]:
+        """Where credentials of another machine stand in a file."""
+        bound = self._around.bound
+        cuts = [cut for cut in wanted.cuts if cut.get("credential_id") in bound]
+        if not cuts:
+            return {}
+        offsets = [int(cut["offset"]) for cut in cuts]
+        places = self._around.adapter.secret_places(wanted.path, self._around.body(wanted), offsets)
+        return {place: bound[cut["credential_id"]] for place, cut in zip(places, cuts, strict=True)}
+
+    # Stores ---------------------------------------------------------------------------------------------------------
+
+    def _stores(self, stores: Mapping[str, Wanted], rows: Mapping[str, Wanted]) -> tuple[list[Delivery], list[Item]]:
+        """Stores that are files become files, those that are databases are delivered; rows count before files."""
+        if self._around.filler is None:
+            return [], [_left_out(wanted, CUT_OUT) for wanted in stores.values()]
+        left: list[Item] = []
+        files: dict[str, bytes] = {}
+        left_out: dict[Place, str] = {}
+        for wanted in [*rows.values(), *stores.values()]:
+            reason = self._rules.barred(wanted)
+            name = self._around.adapter.home_name(self._installation, wanted.path)
+            if reason:
+                left.append(_left_out(wanted, reason))
+            elif name is None:
+                files[wanted.path] = self._around.whole(wanted)
+                bound = self._bound_places(wanted).items()
+                left_out |= {(wanted.path, place[:length]): why for place, why in bound for length in (1, 2)}
+            else:
+                self._merge(_Put(name, wanted))
+        context = self._around.context
+        return self._around.adapter.deliveries(self._installation, files, left_out, context.now()), left
+
+
+def home_root(adapter: Adapter, installation: Installation | None) -> Root | None:
+    """The runtime's own folder, by its root under `raw/<runtime>-home/`."""
+    if installation is None or installation.state_dir is None:
+        return None
+    prefix = layout.home_prefix(adapter.runtime)
+    found = (root for root in adapter.roots(installation) if root.prefix == prefix)
+    return next((root for root in found if root.folder.is_dir() or not os.path.lexists(root.folder)), None)
+
+
+def _belongs_to_home(name: str, root: Root, adapter: Adapter) -> bool:
+    """Whether a capture would take such a file: an archive must not put others beside the runtime's own, where the
+    workspaces and credentials of other agents lie."""
+    if root.only is not None and not any(fnmatchcase(name, glob) for glob in root.only):
+        return False
+    return adapter.place(root.prefix + archive_name(name)[0], is_folder=False) is not Placement.EXCLUDED
+
+
+def _ids(wanted: Wanted) -> Iterator[str]:
+    return (str(cut.get("credential_id")) for cut in wanted.cuts)
+
+
+def _private(wanted: Wanted) -> Wanted:
+    """What held a credential is for its owner only, whatever rights it had."""
+    return replace(wanted, meta={**wanted.meta, "private": True}) if wanted.meta.get(metas.CUTS) else wanted
+
+
+def _left_out(item: Wanted, reason: str) -> Item:
+    return Item(item.name, Action.SKIP, Path(), item, kind=item.kind, reason=reason)
