@@ -26,6 +26,7 @@ from lifeboat_endpoint.errors import VaultError
 from lifeboat_endpoint.vault import SequenceRow, Vault
 from lifeboat_endpoint.vault.vault import FILE
 from lifeboat_keys import devices, sealing, signing
+from lifeboat_keys.agent_pair import pair_id
 from lifeboat_keys.devices import Device
 from lifeboat_keys.errors import KeysError, NoAgentKey, UnknownMachine, UnsealError
 from lifeboat_keys.home_keys import HomeKeys
@@ -262,7 +263,7 @@ class _Sealer:
         try:
             secret = self._secret(agent_id, str(recipient))
             public = self._keys.agent_public(agent_id)
-            if recipient == sealing.pair_id(public):
+            if recipient == pair_id(public):
                 return credential
             payload = sealing.unseal(credential, secret)
         except (NoAgentKey, UnsealError) as error:

@@ -115,7 +115,7 @@ class HomeKeys:
         try:
             opened = self._open()
         except NoKey as error:
-            return self._status(KeyState.NEEDS_KEY, f"{error.title.lower()}: {error.message} ({error.fix})")
+            return self._status(KeyState.NEEDS_KEY, f"{_uncapitalised(error.title)}: {error.message} ({error.fix})")
         except KeysError as error:
             return self._status(KeyState.ERROR, error.message)
         return self._status(KeyState.OK, opened.note)
@@ -186,22 +186,27 @@ class HomeKeys:
     @property
     def trusted(self) -> Trusted:
         """Whose signatures count here. Raises NoKey."""
-        return self._trusted(self.former, self.settling())
+        return rotation.trusted(*self._key_and_former(), self.machines.revoked(), self.settling())
 
     @property
     def trusted_when_settled(self) -> Trusted:
         """Whose signatures count once the history no longer carries any of a compromised key."""
+        user, keys = self._key_and_former()
         settling = self.settling()
-        return self._trusted(self.former, settling and replace(settling, signed=True))
-
-    def _trusted(self, keys: list[FormerKey], settling: Settling | None) -> Trusted:
-        return rotation.trusted(self.public, keys, self.machines.revoked(), settling)
+        return rotation.trusted(user, keys, self.machines.revoked(), settling and replace(settling, signed=True))
 
     @property
     def former(self) -> list[FormerKey]:
         """The keys that the user's key replaced. Raises NoKey, KeyDamaged, SignatureError."""
+        return self._key_and_former()[1]
+
+    def _key_and_former(self) -> tuple[UserPublic, list[FormerKey]]:
+        """Both as one moment saw them. What else counts is read after this: a rotation writes it before."""
         document = self._store.read(USER_PUBLIC)
-        return former.read(None if document is None else document.get(former.FIELD), self.public)
+        if document is None:
+            return self.public, []
+        user = documents.user_public(document)
+        return user, former.read(document.get(former.FIELD), user)
 
     @property
     def machines(self) -> Devices:
@@ -229,11 +234,12 @@ class HomeKeys:
         device = self._read_device()
         if device is None:
             raise NoKey("this machine has no device key", fix=_MAKE)
-        if device.user != self.public:  # a rotation may have ended between the two
+        public = self.public
+        if device.user != public:  # a rotation may have ended between the two
             with self._store.locked():
-                device = self._read_device() or device
+                device, public = self._read_device() or device, self.public
         try:
-            device_key.check(device.testify("self test", {}), "self test", {}, Trusted(self.public))
+            device_key.check(device.testify("self test", {}), "self test", {}, Trusted(public))
         except SignatureError as error:
             raise KeyDamaged(f"{DEVICE_KEY} is not certified by your key: {error.message}") from None
         return device
@@ -259,8 +265,9 @@ class HomeKeys:
         key = self.user_key()
         if key.public == user:
             return key
-        found = [one for one in self.former if one.public == user]
-        return found[0].open(key) if found else key
+        with self._store.locked():  # so that both are of one moment
+            key, found = self.user_key(), [one for one in self.former if one.public == user]
+            return found[0].open(key) if found else key
 
     def open(self, credential: JsonObject) -> bytes:
         """The payload of a credential record, whichever pair of its agent it was sealed to.
@@ -320,7 +327,7 @@ class HomeKeys:
         with self._store.locked():
             known = self.former
             keys = former.merged(known, self._came_former(document))
-            trusted = self._trusted(keys, self.settling())
+            trusted = rotation.trusted(self.public, keys, self.machines.revoked(), self.settling())
             came = self._checked_pairs(agent_id, document, trusted)
             own = self._pairs(agent_id)
             new = [pair for pair in came if pair.id not in {one.id for one in own}]
@@ -452,6 +459,10 @@ class HomeKeys:
 
     def _document(self, agent_id: str, pairs: list[AgentPair]) -> JsonObject:
         return rotation.agent_document(agent_id, self.public, pairs)
+
+
+def _uncapitalised(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
 
 
 def _agent_id(agent_id: Any) -> str:

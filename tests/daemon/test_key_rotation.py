@@ -18,6 +18,7 @@ from lifeboat_daemon.key_rotation import RotationReport
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import RestoreOptions, restore
 from lifeboat_keys import devices, sealing
+from lifeboat_keys.agent_pair import pair_id
 from lifeboat_keys.errors import DeviceRevoked, NoKey, OtherKey, SignedByCompromised, UnknownMachine, WrongAgentKey
 from lifeboat_keys.home_keys import HomeKeys
 from lifeboat_keys.user_key import UserKey
@@ -164,7 +165,7 @@ def test_a_secret_that_changes_later_is_sealed_to_the_new_pair(ada: Protected) -
     _rotate(ada, compromised=True)
     ada.write_config(CONFIG % ("f" * 32, KEY))
     ada.capture()
-    pair = sealing.pair_id(ada.context.keys().agent_public(ada.agent.id))
+    pair = pair_id(ada.context.keys().agent_public(ada.agent.id))
     assert {one["encryption"]["recipient"] for one in _credentials(ada)} == {pair}
 
 

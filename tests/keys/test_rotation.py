@@ -14,7 +14,8 @@ from killing import killed_at, steps_of
 
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.steps import Step
-from lifeboat_keys import former, sealing
+from lifeboat_keys import sealing
+from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.errors import KeyDamaged, KeysError, NoAgentKey, OtherKey, SignedByCompromised
 from lifeboat_keys.home_keys import HomeKeys, KeyState
 from lifeboat_keys.rotation import JOURNAL, Reason
@@ -108,7 +109,7 @@ def test_no_secret_stands_open_in_any_file_but_the_store_of_the_key(folder: Path
     written = b"".join(_files(folder).values())
     for hidden in (old.secret, new.secret, secret):
         assert hidden not in written and hidden.hex().encode() not in written
-        assert sealing.to_base64(hidden).encode() not in written
+        assert to_base64(hidden).encode() not in written
 
 
 def test_after_three_rotations_the_last_words_open_everything_and_trust_every_signer(
@@ -156,7 +157,7 @@ def test_a_thief_with_the_old_key_opens_no_new_pair(tmp_path: Path, keys: HomeKe
     _rotate(keys, STOLEN)
     for pair in _travelling(keys)["pairs"]:
         with pytest.raises(Exception, match="decrypt"):
-            old.open_box(former.from_base64(pair["wrapped"]))
+            old.open_box(from_base64(pair["wrapped"]))
 
 
 def test_a_compromised_key_counts_until_the_history_is_signed_and_never_after(keys: HomeKeys) -> None:
