@@ -30,7 +30,9 @@ class FileOperations(Protocol):
 
     def read_link(self, path: StrPath) -> str: ...
 
-    def make_folders(self, path: StrPath, mode: int = 0o777) -> None: ...
+    def make_folders(self, path: StrPath, mode: int = 0o777) -> None:
+        """Make a folder and those above it that are missing, all with the same rights; one that is there stays."""
+        ...
 
     def write_new(self, path: StrPath, data: bytes, *, mode: int = 0o666, sync: bool = True) -> None: ...
 
@@ -57,6 +59,20 @@ class NotRegular(OSError):
     """The path is a FIFO, a device, a socket or a link where a regular file was expected."""
 
 
+def _make_folders(path: str, mode: int) -> None:
+    """Unlike `os.makedirs`, which gives the folders above to whoever the umask lets in."""
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(path)
+    if parent:
+        _make_folders(parent, mode)
+    try:
+        os.mkdir(path, mode)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+
+
 class SystemFiles:
     """The real file system."""
 
@@ -80,7 +96,7 @@ class SystemFiles:
         return os.readlink(path)
 
     def make_folders(self, path: StrPath, mode: int = 0o777) -> None:
-        os.makedirs(path, mode=mode, exist_ok=True)
+        _make_folders(os.fspath(path), mode)
 
     def write_new(self, path: StrPath, data: bytes, *, mode: int = 0o666, sync: bool = True) -> None:
         """Make a file that must not exist yet."""
