@@ -84,7 +84,7 @@ class KeyringLocked(NoKey):
 class KeyringAway(NoKey):
     code = "keyring_away"
     title = "The OS keyring cannot be used"
-    fix = "lifeboat doctor"
+    fix = "lifeboat keys recover --store passphrase"
     retryable = True
 
 

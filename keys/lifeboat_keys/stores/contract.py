@@ -10,7 +10,7 @@ from lifeboat_keys.user_key import UserKey
 
 
 class KeyStore(Protocol):
-    """One place for keys. A key that was kept is never overwritten and never deleted."""
+    """One place for keys. A key that was kept is never deleted, and no other takes its place."""
 
     @property
     def kind(self) -> StoreKind: ...

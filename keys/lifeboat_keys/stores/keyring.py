@@ -62,7 +62,7 @@ class KeyringStore:
 
     def problem(self) -> KeysError | None:
         try:
-            self._ask({"do": "probe"})
+            self._ask({"do": "read", **self._item("no key")})
         except KeysError as error:
             return error
         return None
@@ -84,7 +84,8 @@ class KeyringStore:
         if answer["secret"] == to_base64(key.secret):
             return
         if not answer["kept"]:
-            raise KeyExists(f"the OS keyring holds something else under the name of the key {key.key_id}")
+            message = f"the OS keyring holds something else under the name of the key {key.key_id}; it stays"
+            raise KeyExists(message, fix="lifeboat keys recover --store passphrase")
         if answer["secret"] is None:
             raise KeyringAway("the OS keyring took the key and does not hold it")
         found = _key(answer["secret"]).key_id

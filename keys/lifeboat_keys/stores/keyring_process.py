@@ -3,7 +3,7 @@
 One JSON request on standard input, one JSON answer on standard output, nothing else: what a keyring does to its
 process (waits for a window, loads half a desktop, dies with the bus) ends with this one.
 
-    {"do": "probe" | "read" | "keep", "service", "user", "secret", "may_ask": bool}
+    {"do": "read" | "keep", "service", "user", "secret", "may_ask": bool}
     {"backend": title, "secret": text or null, "kept": bool}  or  {"error": "locked" | "away", "detail": class name}
 """
 
@@ -33,8 +33,8 @@ class Backend:
     is_locked: Callable[[], bool]
 
 
-class _Away(Exception):
-    pass
+class NoBackend(Exception):
+    """None of the known keyrings is there."""
 
 
 def main(choose: Callable[[], Backend] | None = None) -> None:
@@ -64,7 +64,7 @@ def allowed() -> Backend:
         except Exception:  # a backend of another system says so in many ways
             continue
     if not found:
-        raise _Away
+        raise NoBackend
     _, title, kind, is_locked = max(found, key=lambda each: each[0])
     keyring = kind()
     if title == _WINDOWS:
@@ -76,8 +76,6 @@ def _answer(request: JsonObject, backend: Backend) -> JsonObject:
     if not request.get("may_ask") and backend.is_locked():
         return {"error": LOCKED, "detail": backend.title}
     answer: JsonObject = {"backend": backend.title, "secret": None, "kept": False}
-    if request["do"] == "probe":
-        return answer
     service, user = request["service"], request["user"]
     answer["secret"] = backend.keyring.get_password(service, user)
     if request["do"] == "keep" and answer["secret"] is None:

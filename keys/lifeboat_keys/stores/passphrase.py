@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_keys.errors import KeyDamaged, KeyLocked, KeysError, NoKey, NoPassphrase, OtherKey
+from lifeboat_keys.errors import (
+    KdfOutOfBounds,
+    KeyDamaged,
+    KeyLocked,
+    KeysError,
+    NoKey,
+    NoPassphrase,
+    OtherKey,
+    UnknownWrapping,
+    WrappedChanged,
+)
 from lifeboat_keys.key_files import KeyFiles
 from lifeboat_keys.stores import wrapping
 from lifeboat_keys.stores.kinds import StoreKind
@@ -42,13 +52,19 @@ class PassphraseStore:
         return _checked(wrapping.unwrap(document, passphrase), key_id)
 
     def keep(self, key: UserKey) -> None:
-        """Raises KeyPassphraseWrong when it is kept already under another passphrase."""
+        """The same key wrapped with another passphrase, or damaged, is wrapped anew: nothing is lost by it."""
         passphrase = self._around.read_passphrase(self._files)
         if passphrase is None:
             raise NoPassphrase(_NONE)
-        if not self._documents.has(_name(key.key_id)):
-            self._documents.write_once(_name(key.key_id), wrapping.wrap(key, passphrase))
-        _checked(wrapping.unwrap(self._document(key.key_id), passphrase), key.key_id)
+        if not self._opens(key, passphrase):
+            self._documents.replace(_name(key.key_id), wrapping.wrap(key, passphrase))
+            _checked(wrapping.unwrap(self._document(key.key_id), passphrase), key.key_id)
+
+    def _opens(self, key: UserKey, passphrase: str) -> bool:
+        try:
+            return wrapping.unwrap(self._document(key.key_id), passphrase).key_id == key.key_id
+        except (NoKey, WrappedChanged, UnknownWrapping, KdfOutOfBounds, KeyDamaged):
+            return False
 
     def _document(self, key_id: str) -> JsonObject:
         document = self._documents.read(_name(key_id))

@@ -68,11 +68,24 @@ class UserKeys:
     def first(self, kind: StoreKind | None) -> UserKey:
         """The key of a home that has none yet: the one that lies in the store already, else a new one. The store is
         the one named, on record, or the best there is."""
-        choice = self._choose(kind)
+        if kind is not None or self._known_choice() is not None:
+            return self._first_in(self._choose(kind), asked=kind is not None)
+        best = Choice(self._best())
+        try:
+            return self._first_in(best)
+        except KeysError:
+            if best.store is not StoreKind.KEYRING:
+                raise
+            return self._first_in(Choice(self._best_file()))  # a keyring that answers, but keeps nothing
+
+    def _first_in(self, choice: Choice, *, asked: bool = False) -> UserKey:
         store = self._store(choice.store)
         key = store.find()
         if key is None:
-            self._refuse_unasked(choice, kind)
+            if choice.store is StoreKind.KEY_FILE and not asked:
+                # A path that is mistyped must not become the place of a new key.
+                message = f"{self._around.key_file} is not there; a key is made there only on request"
+                raise NoKey(message, fix="lifeboat keys init --store key_file")
             key = UserKey.generate()
             store.keep(key)
         self._record(choice)
@@ -145,15 +158,10 @@ class UserKeys:
             return StoreKind.COMMAND
         if not self._around.temporary and self.problem(StoreKind.KEYRING) is None:
             return StoreKind.KEYRING
-        return StoreKind.PASSPHRASE if self._around.passphrase_is_given else StoreKind.FILE
+        return self._best_file()
 
-    def _refuse_unasked(self, choice: Choice, kind: StoreKind | None) -> None:
-        """A path that is mistyped must not become the place of a new key."""
-        if choice.store is StoreKind.KEY_FILE and kind is None:
-            raise NoKey(
-                f"{self._around.key_file} is not there; a key is made there only on request",
-                fix="lifeboat keys init --store key_file",
-            )
+    def _best_file(self) -> StoreKind:
+        return StoreKind.PASSPHRASE if self._around.passphrase_is_given else StoreKind.FILE
 
     def _record(self, choice: Choice) -> None:
         document = {"kind": _KIND, "version": 1, "store": str(choice.store), "chosen": choice.chosen}

@@ -1,0 +1,51 @@
+"""Keyrings that misbehave, in the process of the keyring, where they belong: programs for `keyring.PROGRAM`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+_PROGRAM = """
+import json, os, pathlib, sys, time
+from lifeboat_keys.stores import keyring_process
+
+BEHAVIOUR, ITEMS = {behaviour!r}, pathlib.Path({items!r})
+
+class Fake:
+    def items(self):
+        return json.loads(ITEMS.read_text()) if ITEMS.exists() else {{}}
+
+    def get_password(self, service, user):
+        if BEHAVIOUR == "slow":
+            time.sleep(600)
+        if BEHAVIOUR == "dying":
+            raise FileNotFoundError("/run/user/0/bus")
+        if BEHAVIOUR == "gone":
+            os._exit(139)
+        if BEHAVIOUR == "lying":
+            return {another!r}
+        if BEHAVIOUR == "garbled":
+            return "not a key"
+        if BEHAVIOUR == "talking":
+            print("a keyring that greets")
+        return self.items().get(service + " " + user)
+
+    def set_password(self, service, user, secret):
+        if BEHAVIOUR != "forgetful":
+            ITEMS.write_text(json.dumps({{**self.items(), service + " " + user: secret}}))
+
+def choose():
+    if BEHAVIOUR == "absent":
+        raise keyring_process.NoBackend
+    return keyring_process.Backend(Fake(), "Fake", lambda: BEHAVIOUR == "locked")
+
+keyring_process.main(choose)
+"""
+ANOTHER = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+"""The key that a lying keyring gives, as it is kept."""
+
+
+def program(behaviour: str, items: Path) -> tuple[str, ...]:
+    """A keyring that keeps its items in a file: `good`, `talking`, `forgetful`, `locked`, `absent`, `dying`, `gone`,
+    `slow`, `lying`, `garbled`."""
+    return (sys.executable, "-c", _PROGRAM.format(behaviour=behaviour, items=str(items), another=ANOTHER))

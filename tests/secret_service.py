@@ -1,0 +1,122 @@
+"""A real Secret Service of a test's own: a bus and a gnome-keyring in a private home and runtime folder.
+
+Import the fixture where it is needed. Each has its own bus, so that tests run side by side.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = ("dbus-daemon", "gnome-keyring-daemon", "dbus-send")
+PASSWORD = "of the keyring"
+_UP_SECONDS = 30.0
+
+
+class SecretService:
+    """`environment` leads to it. It can be locked, die, and come again with what it kept."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.runtime = folder / "home", folder / "run"
+        for each in (self.home, self.runtime):
+            each.mkdir(mode=0o700)
+        self.address = f"unix:path={self.runtime / 'bus'}"
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """No display: a prompt would have nowhere to appear."""
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "XDG_RUNTIME_DIR": str(self.runtime),
+            "XDG_DATA_HOME": str(self.home / ".local" / "share"),
+            "DBUS_SESSION_BUS_ADDRESS": self.address,
+        }
+
+    def start(self, password: str = PASSWORD) -> None:
+        """The bus and the keyring, unlocked. Returns when it can be used."""
+        self._run(["dbus-daemon", "--session", "--nofork", "--nopidfile", f"--address={self.address}"])
+        self._wait(lambda: (self.runtime / "bus").exists(), "the bus")
+        keyring = self._run(
+            ["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"], stdin=subprocess.PIPE
+        )
+        assert keyring.stdin is not None
+        keyring.stdin.write(password.encode())
+        keyring.stdin.close()
+        self._wait(self._is_owned, "gnome-keyring")
+
+    def stop(self) -> None:
+        """Bus and keyring die; what was kept stays on the disk."""
+        for process in reversed(self._processes):
+            with suppress(ProcessLookupError):
+                process.kill()
+            process.wait()
+        self._processes.clear()
+        (self.runtime / "bus").unlink(missing_ok=True)
+
+    def lock(self) -> None:
+        collection = "array:objpath:/org/freedesktop/secrets/collection/login"
+        self._call(
+            "org.freedesktop.secrets", "/org/freedesktop/secrets", "org.freedesktop.Secret.Service.Lock", collection
+        )
+
+    def _is_owned(self) -> bool:
+        name = "string:org.freedesktop.secrets"
+        bus = ("org.freedesktop.DBus", "/", "org.freedesktop.DBus.NameHasOwner")
+        return "boolean true" in self._call(*bus, name)
+
+    def _call(self, destination: str, path: str, method: str, *arguments: str) -> str:
+        command = ["dbus-send", "--session", "--print-reply", f"--dest={destination}", path, method, *arguments]
+        ended = subprocess.run(command, env=self.environment, capture_output=True, timeout=60, check=False)
+        return ended.stdout.decode()
+
+    def _run(self, command: list[str], stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            command, env=self.environment, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        self._processes.append(process)
+        return process
+
+    def _wait(self, is_up: Callable[[], bool], what: str) -> None:
+        end = time.monotonic() + _UP_SECONDS
+        while not is_up():
+            assert time.monotonic() < end, f"{what} did not come up"
+            time.sleep(0.02)
+
+
+@pytest.fixture
+def secret_service() -> Iterator[SecretService]:
+    """Running and unlocked. Skips where its programs are missing."""
+    with _service() as service:
+        service.start()
+        yield service
+
+
+@pytest.fixture
+def secret_service_to_come() -> Iterator[SecretService]:
+    """The same, not started yet."""
+    with _service() as service:
+        yield service
+
+
+@contextmanager
+def _service() -> Iterator[SecretService]:
+    missing = [name for name in PROGRAMS if shutil.which(name) is None]
+    if missing:
+        pytest.skip(f"a Secret Service needs {', '.join(missing)} (apt-get install gnome-keyring dbus-daemon)")
+    # Not pytest's folder: the path of a socket has a limit.
+    with tempfile.TemporaryDirectory(prefix="bus-", ignore_cleanup_errors=True) as folder:
+        service = SecretService(Path(folder))
+        try:
+            yield service
+        finally:
+            service.stop()
