@@ -23,7 +23,7 @@ def _sections() -> dict[str, list[str]]:
     for part in re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:]:
         heading, _, text = part.partition("\n")
         cells = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
-        fields = [cell for row in cells for cell in row[:-1] if not cell.startswith("| `agents ")]
+        fields = [cell for row in cells for cell in row[:-1] if not cell.startswith(("| `agents ", "| `keys "))]
         found[heading] = [name for cell in fields for name in re.findall(r"`([^`]+)`", cell)]
     return found
 
@@ -79,6 +79,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield "`lifeboat config list`, `get`, `set`", run("config", "get", "cadence")
     yield "`lifeboat config list`, `get`, `set`", run("config", "set", "cadence", "10m")
     yield "`lifeboat status`", run("status")
+    yield from _key_documents(folder)
     yield "`lifeboat doctor`", run("doctor")
     yield "`lifeboat doctor`", run("doctor", "--bundle", folder / "report.zip")
     (workspace / "BOOT.md").write_text("# BOOT\n\n- Nothing.\n")
@@ -93,6 +94,16 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield "`lifeboat restore`, `undo`, `alf import`", run("restore", name, "--at", "0", "--yes")
     yield "`lifeboat restore`, `undo`, `alf import`", run("undo", name)
     yield from _file_documents(workspace, folder)
+
+
+def _key_documents(folder: Path) -> Iterator[tuple[str, Json]]:
+    yield "`lifeboat keys`", run("keys", "init", "--words-to", folder / "words")
+    yield "`lifeboat keys`", run("keys", "prove", "--words-from", folder / "words")
+    yield "`lifeboat keys`", run("keys", "recover", "--words-from", folder / "words")
+    yield "`lifeboat keys`", run("keys", "export-kit", "-o", folder / "kit")
+    yield "`lifeboat keys`", run("keys", "status")
+    yield "`lifeboat keys`", run("keys", "unlock")
+    yield "`lifeboat keys`", run("keys", "lock")
 
 
 def _cloned(workspace: Path, copy: Path) -> Json:
