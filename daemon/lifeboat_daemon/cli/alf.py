@@ -374,6 +374,7 @@ def export(
 @click.option("--to", "target", type=click.Path(file_okay=False, path_type=Path), required=True, help="The workspace.")
 @click.option("--delta", "deltas", type=FILE, multiple=True, help="A delta on top of it; may be given often, in order.")
 @click.option("--runtime", type=RUNTIME, default="openclaw", show_default=True, help="The runtime to write for.")
+@click.option("--state-dir", type=click.Path(file_okay=False, path_type=Path), help="The runtime's own folder.")
 @click.option("--with-credentials", is_flag=True, help="Put secrets back where they were cut out.")
 @click.option("--accept-unsigned", is_flag=True, help="Write it although the key of this home did not sign it.")
 @click.option("--dry-run", is_flag=True, help="Say what would be written.")
@@ -388,6 +389,7 @@ def import_file(
     deltas: tuple[Path, ...],
     runtime: str,
     passphrase_stdin: bool,
+    state_dir: Path | None,
     **flags: bool,
 ) -> None:
     """Write an archive's agent into a workspace; what the runtime cannot hold is kept and exported again."""
@@ -397,7 +399,14 @@ def import_file(
     passphrase = encryption.passphrase_from_stdin(passphrase_stdin)
     with session.output.progress("Importing"):
         report = exchange.import_(
-            session.context, file, target, runtime, deltas=deltas, passphrase=passphrase, **flags
+            session.context,
+            file,
+            target,
+            runtime,
+            deltas=deltas,
+            passphrase=passphrase,
+            state_dir=state_dir,
+            **flags,
         ).to_json()
 
     def text() -> None:

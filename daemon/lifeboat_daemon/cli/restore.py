@@ -24,6 +24,7 @@ from lifeboat_daemon.words import argument, count_text
         "lifeboat restore Juniper --at 3 --path MEMORY.md",
         "lifeboat restore Juniper --at 2026-11-20T18:00 --to ~/juniper-as-it-was",
         "lifeboat restore Juniper --with-credentials",
+        "lifeboat restore Juniper --to ~/.openclaw/workspace --state-dir ~/.openclaw --with-credentials",
     ),
 )
 @click.argument("agent", type=AGENT)
@@ -32,6 +33,7 @@ from lifeboat_daemon.words import argument, count_text
 @click.option("--runtime", type=RUNTIME, help="Write for this runtime instead of the agent's own.")
 @click.option("--path", "paths", metavar="GLOB", multiple=True, help="Only these files; may be given often.")
 @click.option("--with-credentials", is_flag=True, help="Put secrets back where they were cut out.")
+@click.option("--state-dir", type=click.Path(file_okay=False, path_type=Path), help="The runtime's own folder.")
 @click.option("--adopt", is_flag=True, help="With --to: the agent lives there from now on.")
 @click.option("--finish", is_flag=True, help="Run the runtime's own further steps too.")
 @click.option("--no-reindex", is_flag=True, help="Leave the runtime's search index alone.")
@@ -81,10 +83,15 @@ def print_report(
     is_whole = report["kind"] != "undo" and not globs
     if is_whole:
         output.line(f"Memories: {report['records']['restored']}.")
-    if report["kind"] != "undo" and report["credentials"]["injected"]:
-        output.line(f"Credentials: {report['credentials']['injected']} in their places.")
+    if report["kind"] != "undo" and (report["credentials"]["injected"] or report.get("credential_details")):
+        output.line(_credentials(report))
     for warning in report["warnings"]:
         output.warn(warning)
+    for each in report.get("credential_details", []) if is_dry_run else []:
+        if each["where"]:
+            output.line(f"  {each['label']} -> {each['where']}")
+    for line in _left_out(report):
+        output.warn(line)
     for missing in report.get("capabilities_missing", []):
         output.warn(f"this machine lacks what {missing['name']} needs: {missing.get('host_requirements', '')}")
     for title, command in _next(report):
@@ -99,12 +106,32 @@ def _headline(report: dict[str, Any], globs: tuple[str, ...], *, is_dry_run: boo
     return f"{what} {report['sequence']} of {report['name']} {'would be' if is_dry_run else 'is'} in {report['to']}."
 
 
+def _credentials(report: dict[str, Any]) -> str:
+    counts = report["credentials"]
+    left = f", {counts['skipped']} left out" if counts["skipped"] else ""
+    return f"Credentials: {counts['injected']} in their places{left}."
+
+
+def _left_out(report: dict[str, Any]) -> Iterator[str]:
+    """Credentials that stay out with why, those a person has to do something about, and what lacks them."""
+    if report["kind"] == "undo":
+        return
+    for each in report.get("credential_details", []):
+        needed = f"; {each['reissue']}" if each["reissue"] and each["reissue"] not in (each["reason"] or "") else ""
+        if each["reason"] or needed:
+            yield f"{each['label']}: {each['reason'] or 'it is in its place'}{needed}"
+    for each in report.get("capabilities_without", []):
+        yield f"{each['name']} stays without {', '.join(each['credentials'])}"
+
+
 def _next(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What is left to do, each with its command."""
     name = argument(report["name"])
     left = [item["name"] for item in report["skipped"] if "--with-credentials" in item["reason"]]
-    if left:
+    later = [each for each in report.get("credential_details", []) if "not on PATH" in (each["reason"] or "")]
+    if left or later:
         where = "" if report["in_place"] else f" --to {argument(report['to'])}"
+        where += f" --state-dir {argument(report['state_dir'])}" if report.get("state_dir") else ""
         yield (
             "Put the credentials back",
             f"lifeboat restore {name} --at {report['sequence']}{where} --with-credentials",

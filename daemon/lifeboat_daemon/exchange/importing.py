@@ -73,6 +73,7 @@ def import_(
     dry_run: bool = False,
     yes: bool = False,
     passphrase: str | None = None,
+    state_dir: Path | None = None,
 ) -> ImportReport:
     """Write an archive (with deltas on top, in order) into a workspace and register its agent, not yet watched.
 
@@ -80,7 +81,12 @@ def import_(
     UnsignedState, TargetRefused, ConsentNeeded, AlreadyProtected, and what `encrypted.opened` raises.
     """
     options = RestoreOptions(
-        with_credentials=with_credentials, accept_unsigned=accept_unsigned, dry_run=dry_run, runtime=runtime, yes=yes
+        with_credentials=with_credentials,
+        accept_unsigned=accept_unsigned,
+        dry_run=dry_run,
+        runtime=runtime,
+        yes=yes,
+        state_dir=state_dir,
     )
     with _opened(context, file, deltas, passphrase) as (reader, state), home_lock(context, "import"):
         folder = target.resolve(to)
@@ -213,6 +219,8 @@ def _records(state: State) -> Iterator[RecordPut]:
 
 def _register(context: Context, made: Plan, agent_id: str) -> Agent:
     installation = locate(context, context.adapter(made.runtime), made.target)
+    if made.options.state_dir is not None:
+        installation = made.installation
     return registry.register(
         context,
         Agent(

@@ -20,8 +20,8 @@ class RestoreReport:
     """The receipt. `files` counts created, overwritten, same, removed and skipped names; `steps` are the runtime's own
     commands that ran with how they ended, `next` those left to run. `safety` is the sequence captured before an
     in-place restore, `captured` the one after it; `undo` says whether `lifeboat undo` can take it back.
-    `credential_details` say what became of each credential, where they were asked for, and `capabilities_without` which
-    capabilities stay without one."""
+    `state_dir` is the runtime's own folder where one was named; `credential_details` say what became of each
+    credential, where they were asked for, and `capabilities_without` which capabilities stay without one."""
 
     agent: str
     name: str
@@ -45,6 +45,7 @@ class RestoreReport:
     skipped: list[dict[str, str]] = field(default_factory=list)
     absent: list[JsonObject] = field(default_factory=list)
     capabilities_missing: list[JsonObject] = field(default_factory=list)
+    state_dir: str | None = None
     credential_details: list[JsonObject] = field(default_factory=list)
     capabilities_without: list[JsonObject] = field(default_factory=list)
     steps: list[JsonObject] = field(default_factory=list)
@@ -77,10 +78,17 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         skipped=[{"name": printable(item.name), "reason": item.reason} for item in plan.skipped()],
         absent=[{"filename": printable(each.filename), "size": each.size} for each in plan.contents.absent],
         capabilities_missing=plan.capabilities,
+        state_dir=_state_dir(plan),
         credential_details=[fate.to_json() for fate in plan.fates],
         capabilities_without=capabilities_without(plan.state, plan.fates) if plan.options.with_credentials else [],
         **fields,
     )
+
+
+def _state_dir(plan: Plan) -> str | None:
+    if plan.options.state_dir is None or plan.installation is None:
+        return None
+    return printable(str(plan.installation.state_dir))
 
 
 def with_fates(report: RestoreReport, plan: Plan, fates: Sequence[Fate]) -> RestoreReport:
