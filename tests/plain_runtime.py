@@ -13,9 +13,11 @@ from lifeboat_adapters.contract import (
     Adapter,
     Delivery,
     Derivation,
+    Files,
     FoundAgent,
     Installation,
     Merged,
+    Need,
     NextStep,
     Place,
     Placement,
@@ -152,6 +154,9 @@ class PlainAdapter:
 
     def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, str]:
         return {}
+
+    def needs(self, files: Files, identity: dict[str, Any]) -> list[Need]:
+        return []
 
     def missing_on_host(self, identity: dict[str, Any]) -> list[dict[str, Any]]:
         found = identity.get("structured", {}).get("capabilities", [])

@@ -143,6 +143,16 @@ class Merged:
         return next((self.decided[each] for each in above if each in self.decided), "")
 
 
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The credentials that a capability needs, by what they are called: a label is `file: place in it`. `variables` are
+    such places whatever the file, `places` are beginnings of whole labels."""
+
+    capability: str
+    variables: frozenset[str] = frozenset()
+    places: tuple[str, ...] = ()
+
+
 class UnparsableSecrets(ValueError):
     """A file that may hold secrets does not parse: its last version stays, and it is named."""
 
@@ -361,6 +371,10 @@ class Adapter(Protocol):
 
     def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, str]:
         """What of a delivery that was run the runtime's store does not hold, each with why."""
+        ...
+
+    def needs(self, files: Files, identity: JsonObject) -> list[Need]:
+        """Which credentials the capabilities of an identity document need (ALF §3.2.6)."""
         ...
 
     def missing_on_host(self, identity: JsonObject) -> list[JsonObject]:

@@ -9,9 +9,11 @@ from typing import Any
 from lifeboat_adapters.contract import (
     Delivery,
     Derivation,
+    Files,
     FoundAgent,
     Installation,
     Merged,
+    Need,
     NextStep,
     Place,
     Placement,
@@ -31,6 +33,7 @@ from lifeboat_adapters.openclaw import (
     identity,
     joining,
     leftovers,
+    needs,
     next_steps,
     paths,
     placement,
@@ -150,6 +153,9 @@ class OpenClaw:
 
     def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, str]:
         return delivery.not_arrived(installation, delivered)
+
+    def needs(self, files: Files, identity: JsonObject) -> list[Need]:
+        return needs.needs(files, identity)
 
     def missing_on_host(self, identity: JsonObject) -> list[JsonObject]:
         return capabilities.missing(identity)

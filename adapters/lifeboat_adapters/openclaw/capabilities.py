@@ -62,10 +62,15 @@ def _from_item(item: str) -> JsonObject:
 
 def from_skill(folder_name: str, text: str) -> JsonObject:
     """A skill from the front matter of its SKILL.md: name, description, required programs and systems."""
-    front = _FRONT_MATTER.match(text)
-    matter = front[1] if front else ""
+    matter = front_matter(text)
     needs = [*_quoted_words(_BINS.findall(matter)), *_systems(matter)]
     return _capability(_field(matter, "name") or folder_name, _field(matter, "description"), ", ".join(needs))
+
+
+def front_matter(text: str) -> str:
+    """What stands between the first two `---` of a file, "" where nothing does."""
+    front = _FRONT_MATTER.match(text)
+    return front[1] if front else ""
 
 
 def _capability(name: str, description: str, needs: str) -> JsonObject:

@@ -14,7 +14,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import clock_trust, search
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import guard, lookalikes, scan
+from lifeboat_daemon.capture import guard, linkage, lookalikes, scan
 from lifeboat_daemon.capture.commit import SEEN_AT, commit
 from lifeboat_daemon.capture.installed import remember, taken_as_it_stands
 from lifeboat_daemon.capture.look import IGNORE, MOUNTS, ROOT, RULES, Look, look
@@ -152,6 +152,8 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
     memory = work.cutter.changed_memory()
     if memory is not None:
         session.vault.set(SECRETS, memory, kind="secrets")
+    if work.links is not None:
+        session.vault.set(linkage.DECISION, work.links, kind="links")
     remember(session.vault, seen.installed)
     if row is not None and seen.is_empty and taken_as_it_stands(session):
         session.vault.set(guard.ACCEPTED, {"sequence": row.number, "time": session.now}, kind="accepted")

@@ -165,6 +165,10 @@ class Cutter:
         """Remember a version that is captured now, by its bytes after they were cut."""
         self._matters[path] = [self._print.of(matters), hashlib.sha256(cut).hexdigest()]
 
+    def places(self) -> dict[str, str]:
+        """The archive path of each credential that was cut, by id."""
+        return {key: known["path"] for key, known in self._credentials.items()}
+
     def finish(self) -> None:
         """Put the credentials into the overlay."""
         data = self._overlay.old_body(layout.CREDENTIALS)

@@ -15,8 +15,8 @@ from lifeboat_alf import codec, layout, metas, partitions, times
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.partitions import Ledger
 from lifeboat_daemon import clock_trust, room
-from lifeboat_daemon.capture import commit, guard, lookalikes, references
-from lifeboat_daemon.capture.documents import Documents
+from lifeboat_daemon.capture import commit, guard, linkage, lookalikes, references
+from lifeboat_daemon.capture.documents import IDENTITY, Documents
 from lifeboat_daemon.capture.installed import taken_as_it_stands
 from lifeboat_daemon.capture.look import Look
 from lifeboat_daemon.capture.records import Lookup, Memories, Origin, Outcome
@@ -47,13 +47,14 @@ class Stored:
 
 class Work:
     """One capture's work. What it finds out is in the session's overlay and report; `counts` is that in numbers;
-    `tree` and `databases` say what the caches have to learn."""
+    `tree` and `databases` say what the caches have to learn, `links` what the vault has to."""
 
     def __init__(self, session: Session, seen: Look) -> None:
         self._session, self._seen = session, seen
         self.outcome = Outcome()
         self.counts: JsonObject = {}
         self.databases: JsonObject | None = None
+        self.links: list[list[str]] | None = None
         self.cutter = Cutter(
             seen.adapter,
             session.context.keys(),
@@ -187,8 +188,20 @@ class Work:
         if first:
             self._seal(ledger)
         self.cutter.finish()
+        self._link(first=first)
         commit.write_head(session.overlay, self._described(head), ledger)
         self._count()
+
+    def _link(self, *, first: bool) -> None:
+        """Say which capability needs which credential, when anything that this follows from has changed."""
+        session, adapter = self._session, self._seen.adapter
+        said = {layout.IDENTITY, layout.CREDENTIALS} & session.overlay.puts.keys()
+        reads = [one.reads for one in adapter.derivations() if one.document == IDENTITY]
+        if not (first or said or any(read(path) for read in reads for path in self.tree.changed)):
+            return
+        identity = session.overlay.read(layout.IDENTITY)
+        needs = adapter.needs(session.overlay, codec.decode(identity)) if identity else []
+        self.links = linkage.update(session.overlay, needs, self.cutter.places(), session.vault.get(linkage.DECISION))
 
     def _taken_over(self, head: JsonObject) -> JsonObject:
         """An agent that comes from another runtime is one of this runtime from now on."""
