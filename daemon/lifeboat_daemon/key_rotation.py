@@ -28,9 +28,10 @@ from lifeboat_endpoint.vault.vault import FILE
 from lifeboat_keys import devices, sealing, signing
 from lifeboat_keys.agent_pair import pair_id
 from lifeboat_keys.devices import Device
-from lifeboat_keys.errors import KeysError, NoAgentKey, UnknownMachine, UnsealError
+from lifeboat_keys.errors import KeysError, NoAgentKey, StoreReadOnly, UnknownMachine, UnsealError
 from lifeboat_keys.home_keys import HomeKeys
 from lifeboat_keys.rotation import Reason, Settling
+from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey
 
 JsonObject = dict[str, Any]
@@ -39,6 +40,7 @@ KIND = "rotate"
 ROTATED = "rotated"
 """The vault's decision that names the compromised key it has nothing to do with any more."""
 _LOCK_SECONDS = 60.0
+_ONE_KEY = {StoreKind.COMMAND: "key_command", StoreKind.KEY_FILE: "the file that LIFEBOAT_KEY_FILE names"}
 
 
 @dataclass
@@ -87,12 +89,24 @@ class RotationReport:
 
 
 def key_in_force(context: Context) -> UserKey:
-    """The key that is to be replaced, with its secret. Refuses (exit status 3) when it is away, locked or another."""
+    """The key that is to be replaced, with its secret. Refuses (exit status 3) when it is away, locked or another, or
+    when its store cannot take a further one."""
+    keys = context.keys()
     try:
-        return context.keys().user_key()
+        key = keys.user_key()
+        _check_store(keys)
     except KeysError as error:
         error.exit_status = 3
         raise
+    return key
+
+
+def _check_store(keys: HomeKeys) -> None:
+    if keys.store in _ONE_KEY:
+        raise StoreReadOnly(f"{_ONE_KEY[keys.store]} gives one key, and it is yours to change")
+    problem = keys.store_problem(keys.store)
+    if problem is not None:
+        raise problem
 
 
 def lost_machine(context: Context, machine: str) -> Device:

@@ -94,6 +94,14 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield "`lifeboat restore`, `undo`, `alf import`", run("restore", name, "--at", "0", "--yes")
     yield "`lifeboat restore`, `undo`, `alf import`", run("undo", name)
     yield from _file_documents(workspace, folder)
+    yield from _rotation_documents(folder)
+
+
+def _rotation_documents(folder: Path) -> Iterator[tuple[str, Json]]:
+    words = ("--words-to", folder / "new-words", "--no-prove", "--yes")
+    yield "`lifeboat keys rotate`", run("keys", "rotate", "--compromised", *words)
+    own = run("keys", "status")["machines"][0]["id"]
+    yield "`lifeboat keys rename-machine`", run("keys", "rename-machine", own, "workbench")
 
 
 def _key_documents(folder: Path) -> Iterator[tuple[str, Json]]:

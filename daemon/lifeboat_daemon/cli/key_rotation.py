@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import key_rotation
-from lifeboat_daemon.cli import word_screen
+from lifeboat_daemon.cli import passphrases, word_screen
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.session import Session, confirm, session_command
+from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NobodyToAsk
 from lifeboat_daemon.exchange.new_file import new_file, refuse_existing
 from lifeboat_daemon.key_rotation import RotationReport
 from lifeboat_daemon.words import argument
 from lifeboat_keys import devices
 from lifeboat_keys.devices import Device
+from lifeboat_keys.errors import NoPassphrase
 from lifeboat_keys.user_key import UserKey
 
 _SAFE = "The words of the old key open nothing new from then on; what was kept before goes on with the new words."
@@ -48,6 +51,7 @@ def rotate(
     No history is rewritten, and with the new words everything opens that the old key opened. The new key takes effect
     when its words are with you; until then nothing changed.
     """
+    session = replace(session, context=_with_passphrase(session))
     old = key_rotation.key_in_force(session.context)
     machine = None if lost is None else key_rotation.lost_machine(session.context, lost)
     if words_to is not None:
@@ -60,11 +64,24 @@ def rotate(
     new = UserKey.generate()
     proven = _hand_over(session, new, words_to, ask=not no_prove)
     report = _replaced(session, old, new, compromised=compromised, lost=machine)
+    keys = session.context.keys()
     if proven:
-        session.context.keys().note_proven(session.context.now())
+        keys.note_proven(session.context.now())
+    if keys.lock():
+        session.output.note("The old key was unlocked; the new one is not: lifeboat keys unlock")
     document = {**report.to_json(), "words_to": None if words_to is None else str(words_to)}
     session.output.document(document, lambda: _say(session, report))
     return 1 if report.settled.unfinished else 0
+
+
+def _with_passphrase(session: Session) -> Context:
+    """A key wrapped with a passphrase is opened with it, and the new one wrapped; one that is only held open is not
+    enough."""
+    context = passphrases.for_use(session)
+    keys = context.keys()
+    if isinstance(keys.store_problem(keys.store), NoPassphrase):
+        return passphrases.for_new_store(session, keys.store)
+    return context
 
 
 def _hand_over(session: Session, new: UserKey, words_to: Path | None, *, ask: bool) -> bool:
