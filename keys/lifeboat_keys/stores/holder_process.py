@@ -10,6 +10,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,11 +54,12 @@ def main() -> None:
     place, folder = Path(request["socket"]), Path(request["folder"])
     until = math.inf if request["until"] is None else float(request["until"])
     last_moment = time.monotonic() + until - time.time()
+    is_ready = _leave()
     server = _listen(place)
     place_id, folder_id = _identity(place), _identity(folder)
     if place_id is None or folder_id is None:
         raise SystemExit(1)
-    _leave()
+    is_ready()
     duty = _Duty(place, place_id, folder, folder_id, until, last_moment, request["key_id"], request["secret"])
     try:
         _serve(server, duty)
@@ -76,14 +78,24 @@ def _listen(place: Path) -> socket.socket:
     return server
 
 
-def _leave() -> None:
-    """Go on as a process of nobody, without the standard streams of whoever started it."""
+def _leave() -> Callable[[], None]:
+    """Go on as a process of nobody, without the standard streams of whoever started it. The first process ends when
+    this one calls what is returned, or has failed."""
+    reading, writing = os.pipe()
     if os.fork():
-        os._exit(0)
+        os.close(writing)
+        os._exit(0 if os.read(reading, 1) else 1)
+    os.close(reading)
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nothing, descriptor)
     os.close(nothing)
+
+    def is_ready() -> None:
+        os.write(writing, b"!")
+        os.close(writing)
+
+    return is_ready
 
 
 def _serve(server: socket.socket, duty: _Duty) -> None:

@@ -1,0 +1,403 @@
+"""The key in files and from programs: wrapped with a passphrase, named by the environment, printed by a command."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lifeboat_keys.errors import (
+    CommandFailed,
+    KdfOutOfBounds,
+    KeyDamaged,
+    KeyExists,
+    KeyLocked,
+    KeyPassphraseWrong,
+    KeysError,
+    KeyUnsafe,
+    NoKey,
+    NoPassphrase,
+    OtherKey,
+    StoreReadOnly,
+    UnknownWrapping,
+    WrappedChanged,
+)
+from lifeboat_keys.home_keys import HomeKeys, KeyState
+from lifeboat_keys.stores import command, wrapping
+from lifeboat_keys.stores.kinds import StoreKind
+from lifeboat_keys.stores.surroundings import Surroundings
+from lifeboat_keys.user_key import UserKey
+
+PHRASE = "a long walk by the sea"
+posix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has no mode bits")
+
+
+@pytest.fixture(autouse=True)
+def light_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wrapping, "OPERATIONS", wrapping.MIN_OPERATIONS)
+    monkeypatch.setattr(wrapping, "MEMORY", wrapping.MIN_MEMORY)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Callable[..., HomeKeys]:
+    """The keys of one folder, with an environment around them."""
+
+    def make(key_command: str = "", **environment: str) -> HomeKeys:
+        around = Surroundings("home", environment, lambda: key_command)
+        return HomeKeys(tmp_path / "keys", around=around)
+
+    return make
+
+
+def _private(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o600)
+    return path
+
+
+def _prints(text: str, status: int = 0) -> str:
+    program = f"import sys; print({text!r}); print('its errors', file=sys.stderr); sys.exit({status})"
+    return f"{shlex.quote(sys.executable)} -c {shlex.quote(program)}"
+
+
+# A passphrase ----------------------------------------------------------------------------------------------------
+
+
+def test_a_passphrase_in_the_environment_makes_and_opens_a_wrapped_key_unasked(home: Callable[..., HomeKeys]) -> None:
+    keys = home(LIFEBOAT_PASSPHRASE=PHRASE)
+    assert keys.ensure()
+    assert (keys.store, keys.status().note) == (StoreKind.PASSPHRASE, "key: passphrase-wrapped file")
+    assert home(LIFEBOAT_PASSPHRASE=PHRASE).user_key().key_id == keys.public.key_id
+
+
+def test_nothing_of_a_wrapped_key_lies_open(tmp_path: Path, home: Callable[..., HomeKeys]) -> None:
+    keys = home(LIFEBOAT_PASSPHRASE=PHRASE)
+    keys.ensure()
+    secret = keys.user_key().secret
+    files = [file.read_bytes() for file in (tmp_path / "keys").rglob("*") if file.is_file()]
+    assert not [data for data in files if secret in data or secret.hex().encode() in data or PHRASE.encode() in data]
+
+
+def test_a_passphrase_file_opens_it_as_well_and_has_to_be_private(
+    tmp_path: Path, home: Callable[..., HomeKeys]
+) -> None:
+    home(LIFEBOAT_PASSPHRASE=PHRASE).ensure()
+    file = _private(tmp_path / "phrase", f"{PHRASE}\n")
+    keys = home(LIFEBOAT_PASSPHRASE_FILE=str(file))
+    assert keys.status().state is KeyState.OK
+    if os.name == "posix":
+        file.chmod(0o644)
+        with pytest.raises(KeyUnsafe) as caught:
+            keys.user_key()
+        assert caught.value.fix == f"chmod 600 {file}"
+        file.chmod(0o600)
+    file.write_text("\n")
+    with pytest.raises(NoPassphrase, match="is empty"):
+        keys.user_key()
+    file.unlink()
+    with pytest.raises(NoPassphrase, match="is not there"):
+        keys.user_key()
+
+
+def test_without_a_passphrase_the_key_is_locked_and_the_command_named(home: Callable[..., HomeKeys]) -> None:
+    home(LIFEBOAT_PASSPHRASE=PHRASE).ensure()
+    with pytest.raises(KeyLocked) as caught:
+        home().user_key()
+    assert caught.value.fix == "lifeboat keys unlock"
+    status = home().status()
+    assert status.state is KeyState.NEEDS_KEY
+    assert "lifeboat keys unlock" in status.note
+    assert home().device.public
+
+
+def test_a_wrong_passphrase_is_an_error_of_its_own(home: Callable[..., HomeKeys]) -> None:
+    home(LIFEBOAT_PASSPHRASE=PHRASE).ensure()
+    keys = home(LIFEBOAT_PASSPHRASE="another one")
+    with pytest.raises(KeyPassphraseWrong):
+        keys.user_key()
+    assert keys.status().state is KeyState.NEEDS_KEY
+
+
+def test_a_passphrase_in_another_spelling_of_the_same_characters_opens_it() -> None:
+    key = UserKey.generate()
+    document = wrapping.wrap(key, "caf\u00e9 au lait")
+    assert wrapping.unwrap(document, "cafe\u0301 au lait").key_id == key.key_id
+
+
+def test_a_key_is_not_wrapped_with_nothing_or_with_little(home: Callable[..., HomeKeys]) -> None:
+    with pytest.raises(NoPassphrase):
+        home().ensure(StoreKind.PASSPHRASE)
+    with pytest.raises(NoPassphrase, match="8 characters"):
+        home(LIFEBOAT_PASSPHRASE="short").ensure()
+
+
+def test_the_words_wrap_the_key_anew_when_the_passphrase_is_forgotten(home: Callable[..., HomeKeys]) -> None:
+    home(LIFEBOAT_PASSPHRASE="what was it again").ensure()
+    words = home(LIFEBOAT_PASSPHRASE="what was it again").user_key().words()
+    home(LIFEBOAT_PASSPHRASE=PHRASE).install(UserKey.from_words(words))
+    assert home(LIFEBOAT_PASSPHRASE=PHRASE).status().state is KeyState.OK
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("operations", 0),
+        ("operations", 11),
+        ("operations", True),
+        ("operations", "3"),
+        ("memory", (64 << 20) - 1),
+        ("memory", (1 << 30) + 1),
+        ("memory", 1 << 60),
+        ("memory", None),
+    ],
+)
+def test_absurd_parameters_are_refused_before_anything_is_derived(
+    field: str, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = wrapping.wrap(UserKey.generate(), PHRASE)
+
+    def never(*arguments: object) -> bytes:
+        raise AssertionError("it was derived")
+
+    monkeypatch.setattr(wrapping, "_derive", never)
+    with pytest.raises(KdfOutOfBounds):
+        wrapping.unwrap({**document, field: value}, PHRASE)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("kdf", "scrypt"), ("kdf", "argon2i"), ("cipher", "aes-256-gcm"), ("version", 2), ("kind", "x")],
+)
+def test_another_algorithm_is_refused_by_name(field: str, value: Any) -> None:
+    with pytest.raises(UnknownWrapping):
+        wrapping.unwrap({**wrapping.wrap(UserKey.generate(), PHRASE), field: value}, PHRASE)
+
+
+@pytest.mark.parametrize("field", ["salt", "nonce", "sealed", "key_id", "digest"])
+def test_a_changed_file_is_told_from_a_wrong_passphrase(field: str) -> None:
+    document = wrapping.wrap(UserKey.generate(), PHRASE)
+    other = wrapping.wrap(UserKey.generate(), PHRASE)
+    with pytest.raises(WrappedChanged):
+        wrapping.unwrap({**document, field: other[field]}, PHRASE)
+    with pytest.raises(WrappedChanged):
+        wrapping.unwrap({**document, field: "%%"}, PHRASE)
+
+
+@pytest.mark.parametrize("field", ["salt", "nonce", "sealed", "key_id"])
+def test_a_changed_file_with_a_right_digest_still_does_not_open(field: str) -> None:
+    document = wrapping.wrap(UserKey.generate(), PHRASE)
+    changed = {**document, field: wrapping.wrap(UserKey.generate(), PHRASE)[field]}
+    changed["digest"] = wrapping._digest({name: value for name, value in changed.items() if name != "digest"})
+    with pytest.raises((KeyPassphraseWrong, WrappedChanged)):
+        wrapping.unwrap(changed, PHRASE)
+
+
+# A file that the environment names -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["words", "document"])
+def test_a_key_file_holds_words_or_the_document(tmp_path: Path, home: Callable[..., HomeKeys], form: str) -> None:
+    key = UserKey.generate()
+    text = " ".join(key.words())
+    if form == "document":
+        HomeKeys(tmp_path / "other").install(key)
+        text = (tmp_path / "other" / "user.key").read_text()
+    keys = home(LIFEBOAT_KEY_FILE=str(_private(tmp_path / "key", text)))
+    keys.ensure()
+    assert (keys.user_key().key_id, keys.store) == (key.key_id, StoreKind.KEY_FILE)
+    assert keys.status().note == "key: the file that LIFEBOAT_KEY_FILE names"
+    assert not (tmp_path / "keys" / "user.key").exists()
+
+
+@posix_only
+def test_a_key_file_that_others_can_read_is_refused(tmp_path: Path, home: Callable[..., HomeKeys]) -> None:
+    file = _private(tmp_path / "key", " ".join(UserKey.generate().words()))
+    file.chmod(0o640)
+    with pytest.raises(KeyUnsafe) as caught:
+        home(LIFEBOAT_KEY_FILE=str(file)).ensure()
+    assert caught.value.fix == f"chmod 600 {file}"
+
+
+def test_a_mistyped_key_file_is_not_made(tmp_path: Path, home: Callable[..., HomeKeys]) -> None:
+    keys = home(LIFEBOAT_KEY_FILE=str(tmp_path / "mistyped"))
+    with pytest.raises(NoKey) as caught:
+        keys.ensure()
+    assert caught.value.fix == "lifeboat keys init --store key_file"
+    assert not (tmp_path / "mistyped").exists()
+    assert keys.ensure(StoreKind.KEY_FILE)
+    assert keys.status().state is KeyState.OK
+
+
+def test_a_key_file_of_another_key_is_told_by_both_ids(tmp_path: Path, home: Callable[..., HomeKeys]) -> None:
+    home().ensure()
+    other = UserKey.generate()
+    file = _private(tmp_path / "key", " ".join(other.words()))
+    keys = home(LIFEBOAT_KEY_FILE=str(file))
+    with pytest.raises(OtherKey) as caught:
+        keys.user_key()
+    assert other.key_id in caught.value.message and keys.public.key_id in caught.value.message
+    with pytest.raises(KeyExists):
+        keys.keep(UserKey.generate())
+    assert file.read_text() == " ".join(other.words())
+
+
+@pytest.mark.parametrize("text", ["", "abandon " * 24, "{", '{"secret": 5}', "\udcff"])
+def test_a_key_file_without_a_key_says_so_and_repeats_nothing(
+    tmp_path: Path, home: Callable[..., HomeKeys], text: str
+) -> None:
+    file = tmp_path / "key"
+    file.write_bytes(text.encode(errors="surrogateescape"))
+    file.chmod(0o600)
+    with pytest.raises(KeysError) as caught:
+        home(LIFEBOAT_KEY_FILE=str(file)).ensure()
+    assert "abandon" not in caught.value.message
+
+
+# A command -------------------------------------------------------------------------------------------------------
+
+
+def test_a_command_prints_the_key(tmp_path: Path, home: Callable[..., HomeKeys]) -> None:
+    key = UserKey.generate()
+    keys = home(_prints(" ".join(key.words())))
+    keys.ensure()
+    assert (keys.user_key().key_id, keys.store) == (key.key_id, StoreKind.COMMAND)
+    assert keys.status().note == "key: key_command"
+    assert not (tmp_path / "keys" / "user.key").exists()
+
+
+def test_a_command_that_fails_is_told_without_a_word_of_what_it_printed(home: Callable[..., HomeKeys]) -> None:
+    words = " ".join(UserKey.generate().words())
+    with pytest.raises(CommandFailed) as caught:
+        home(_prints(words, status=3)).ensure()
+    said = f"{caught.value.message} {caught.value!r}"
+    assert "status 3" in said and "11 bytes" in said
+    assert "its errors" not in said and not set(words.split()) & set(said.split())
+
+
+def test_a_command_that_prints_no_key_is_told_without_it(home: Callable[..., HomeKeys]) -> None:
+    with pytest.raises(CommandFailed, match="printed no key") as caught:
+        home(_prints("correct horse battery staple")).ensure()
+    assert "horse" not in caught.value.message
+
+
+def test_a_command_that_is_not_there_or_does_not_end_is_told(
+    home: Callable[..., HomeKeys], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(CommandFailed, match="could not be started"):
+        home("/does/not/exist").ensure()
+    monkeypatch.setattr(command, "SECONDS", 0.5)
+    with pytest.raises(CommandFailed, match="did not end"):
+        home(f"{sys.executable} -c 'import time; time.sleep(600)'").ensure()
+
+
+def test_no_shell_sees_the_command(tmp_path: Path, home: Callable[..., HomeKeys]) -> None:
+    with pytest.raises(CommandFailed):
+        home(f"true; touch {tmp_path / 'touched'}").ensure()
+    assert not (tmp_path / "touched").exists()
+
+
+def test_the_command_is_not_given_the_passphrase(home: Callable[..., HomeKeys]) -> None:
+    key = UserKey.generate()
+    program = f"import os; assert 'LIFEBOAT_PASSPHRASE' not in os.environ; print({' '.join(key.words())!r})"
+    around = {"LIFEBOAT_PASSPHRASE": PHRASE, "PATH": os.environ["PATH"]}
+    keys = home(f"{sys.executable} -c {shlex.quote(program)}", **around)
+    keys.ensure()
+    assert keys.store is StoreKind.COMMAND
+
+
+def test_a_store_that_only_the_user_fills_takes_no_further_key(home: Callable[..., HomeKeys]) -> None:
+    keys = home(_prints(" ".join(UserKey.generate().words())))
+    keys.ensure()
+    with pytest.raises(StoreReadOnly):
+        keys.keep(UserKey.generate())
+
+
+def test_a_command_that_is_no_longer_set_needs_the_key(home: Callable[..., HomeKeys]) -> None:
+    home(_prints(" ".join(UserKey.generate().words()))).ensure()
+    assert home().status().state is KeyState.NEEDS_KEY
+
+
+# From one store to another ---------------------------------------------------------------------------------------
+
+
+def test_a_key_moves_and_the_unprotected_file_goes(tmp_path: Path, home: Callable[..., HomeKeys]) -> None:
+    home().ensure()
+    keys = home(LIFEBOAT_PASSPHRASE=PHRASE)
+    key_id = keys.user_key().key_id
+    assert keys.move(StoreKind.PASSPHRASE) == ["user.key"]
+    assert not (tmp_path / "keys" / "user.key").exists()
+    assert (keys.user_key().key_id, keys.store) == (key_id, StoreKind.PASSPHRASE)
+    assert not keys.left_open()
+
+
+def test_a_move_that_was_interrupted_is_seen_and_finished(tmp_path: Path, home: Callable[..., HomeKeys]) -> None:
+    home().ensure()
+    file = tmp_path / "keys" / "user.key"
+    data = file.read_bytes()
+    keys = home(LIFEBOAT_PASSPHRASE=PHRASE)
+    keys.move(StoreKind.PASSPHRASE)
+    _private(file, data.decode())
+    assert keys.left_open() == ["user.key"]
+    assert keys.move(StoreKind.PASSPHRASE) == ["user.key"]
+    assert not file.exists()
+
+
+def test_a_key_that_cannot_move_stays_where_it_was(tmp_path: Path, home: Callable[..., HomeKeys]) -> None:
+    keys = home()
+    keys.ensure()
+    for store, error in ((StoreKind.PASSPHRASE, NoPassphrase), (StoreKind.COMMAND, CommandFailed)):
+        with pytest.raises(error):
+            keys.move(store)
+        assert (keys.store, keys.status().state) == (StoreKind.FILE, KeyState.OK)
+    assert (tmp_path / "keys" / "user.key").exists()
+
+
+def test_further_keys_move_with_the_first(home: Callable[..., HomeKeys], tmp_path: Path) -> None:
+    keys = home(LIFEBOAT_PASSPHRASE=PHRASE)
+    keys.ensure(StoreKind.FILE)
+    further = UserKey.generate()
+    keys.keep(further)
+    assert (tmp_path / "keys" / "users" / f"{further.key_id}.json").exists()
+    assert len(keys.move(StoreKind.PASSPHRASE)) == 2
+    assert (tmp_path / "keys" / "wrapped" / f"{further.key_id}.json").exists()
+    assert not list((tmp_path / "keys" / "users").iterdir())
+
+
+def test_a_home_from_before_there_were_stores_has_its_key_in_the_file(
+    tmp_path: Path, home: Callable[..., HomeKeys]
+) -> None:
+    HomeKeys(tmp_path / "keys").ensure()
+    (tmp_path / "keys" / "store.json").unlink()
+    keys = home(LIFEBOAT_PASSPHRASE=PHRASE)
+    assert not keys.ensure()
+    assert (keys.store, keys.status().state) == (StoreKind.FILE, KeyState.OK)
+
+
+@pytest.mark.parametrize("content", ["{}", '{"store": "cloud"}', '{"store": 5}', "["])
+def test_a_damaged_record_of_the_store_is_named_and_nothing_raises_in_status(
+    tmp_path: Path, home: Callable[..., HomeKeys], content: str
+) -> None:
+    keys = home()
+    keys.ensure()
+    (tmp_path / "keys" / "store.json").write_text(content)
+    with pytest.raises(KeyDamaged, match=r"store\.json"):
+        keys.user_key()
+    assert keys.status().state is KeyState.ERROR
+    assert keys.device.public
+
+
+def test_the_time_of_a_proof_is_kept_for_this_key_only(tmp_path: Path, home: Callable[..., HomeKeys]) -> None:
+    keys = home()
+    keys.ensure()
+    assert keys.status().proven_at is None
+    keys.note_proven("2026-11-20T12:00:00.000Z")
+    assert home().status().proven_at == "2026-11-20T12:00:00.000Z"
+    file = tmp_path / "keys" / "proven.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "key_id": "0" * 32}))
+    assert keys.status().proven_at is None

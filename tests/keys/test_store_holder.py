@@ -1,0 +1,260 @@
+"""A key that is held open for a time: by a process that nobody waits for, and that ends when it has no more reason."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from commands import PROGRAM
+
+from lifeboat_keys.errors import CannotHold, KeyLocked, KeyPassphraseWrong, KeyUnsafe
+from lifeboat_keys.home_keys import HomeKeys, KeyState
+from lifeboat_keys.stores import holder, wrapping
+from lifeboat_keys.stores.kinds import StoreKind
+from lifeboat_keys.stores.surroundings import Surroundings
+from lifeboat_keys.user_key import UserKey
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no sockets that only their user can reach")
+
+PHRASE = "a long walk by the sea"
+_SECONDS = 60.0
+
+
+@pytest.fixture(autouse=True)
+def light_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wrapping, "OPERATIONS", wrapping.MIN_OPERATIONS)
+    monkeypatch.setattr(wrapping, "MEMORY", wrapping.MIN_MEMORY)
+
+
+@pytest.fixture
+def runtime() -> Iterator[Path]:
+    """A runtime folder with a short name: a socket's path has a limit."""
+    folder = Path(tempfile.mkdtemp(prefix="run-"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def around(runtime: Path) -> Surroundings:
+    return Surroundings("home", {"PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": str(runtime)})
+
+
+@pytest.fixture
+def keys(tmp_path: Path, around: Surroundings) -> Iterator[HomeKeys]:
+    """A key that is wrapped with a passphrase which nobody gives."""
+    given = Surroundings("home", {**around.environment, "LIFEBOAT_PASSPHRASE": PHRASE})
+    HomeKeys(tmp_path / "keys", around=given).ensure()
+    made = HomeKeys(tmp_path / "keys", around=around)
+    yield made
+    made.lock()
+
+
+def _waited(is_so: Callable[[], bool]) -> bool:
+    end = time.monotonic() + _SECONDS
+    while not is_so():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _process(path: Path) -> int:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(path))
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return int(struct.unpack("3i", credentials)[0])
+
+
+def test_an_unlocked_key_is_there_until_it_is_locked(keys: HomeKeys) -> None:
+    with pytest.raises(KeyLocked):
+        keys.user_key()
+    held = keys.unlock(PHRASE, 3600)
+    assert held is not None
+    assert keys.user_key().key_id == held.key.key_id
+    assert keys.status().note.startswith("key: unlocked until ")
+    assert keys.lock()
+    with pytest.raises(KeyLocked):
+        keys.user_key()
+    assert not keys.lock()
+
+
+def test_without_a_time_it_is_held_until_it_is_locked(keys: HomeKeys) -> None:
+    keys.unlock(PHRASE)
+    assert keys.status().note == "key: unlocked until you lock it"
+
+
+def test_a_wrong_passphrase_holds_nothing(keys: HomeKeys, around: Surroundings) -> None:
+    with pytest.raises(KeyPassphraseWrong):
+        keys.unlock("another one", 3600)
+    assert not holder.socket_path(around).exists()
+
+
+def test_it_ends_at_its_time(keys: HomeKeys, around: Surroundings) -> None:
+    keys.unlock(PHRASE, 0.5)
+    assert _waited(lambda: not holder.socket_path(around).parent.exists())
+    assert keys.status().state is KeyState.NEEDS_KEY
+
+
+def test_it_ends_with_its_home(keys: HomeKeys, around: Surroundings, tmp_path: Path) -> None:
+    keys.unlock(PHRASE, 3600)
+    shutil.rmtree(tmp_path / "keys")
+    assert _waited(lambda: not holder.socket_path(around).exists())
+
+
+def test_it_ends_when_its_socket_is_gone(keys: HomeKeys, around: Surroundings) -> None:
+    keys.unlock(PHRASE, 3600)
+    path = holder.socket_path(around)
+    if sys.platform != "linux":
+        pytest.skip("which process it is, is known on Linux")
+    process = _process(path)
+    path.unlink()
+    assert _waited(lambda: not Path(f"/proc/{process}").exists())
+
+
+def test_only_the_user_can_reach_it(keys: HomeKeys, around: Surroundings) -> None:
+    keys.unlock(PHRASE, 3600)
+    path = holder.socket_path(around)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what a process may do is shown in /proc")
+def test_it_leaves_no_core_dump_and_holds_nothing_of_its_caller(keys: HomeKeys, around: Surroundings) -> None:
+    keys.unlock(PHRASE, 3600)
+    process = Path(f"/proc/{_process(holder.socket_path(around))}")
+    limits = [line.split() for line in (process / "limits").read_text().splitlines()]
+    assert ["Max", "core", "file", "size", "0", "0", "bytes"] in limits
+    assert (process / "cmdline").read_bytes().split(b"\0")[1:4] == [
+        b"-P",
+        b"-m",
+        b"lifeboat_keys.stores.holder_process",
+    ]
+    if os.geteuid() == 0:
+        streams = {os.readlink(process / "fd" / str(number)) for number in range(3)}
+        assert streams == {"/dev/null"}
+        assert PHRASE.encode() not in (process / "environ").read_bytes()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become somebody else")
+def test_another_user_gets_no_answer_even_through_open_doors(
+    keys: HomeKeys, around: Surroundings, runtime: Path
+) -> None:
+    held = keys.unlock(PHRASE, 3600)
+    assert held is not None
+    path = holder.socket_path(around)
+    for each, mode in ((runtime, 0o755), (path.parent, 0o755), (path, 0o666)):
+        each.chmod(mode)
+    program = """
+import os, socket, sys
+os.setgid(65534)
+os.setuid(65534)
+with socket.socket(socket.AF_UNIX) as connection:
+    connection.connect(sys.argv[1])
+    try:
+        connection.sendall(sys.argv[2].encode())
+        print(len(connection.recv(4096)))
+    except (BrokenPipeError, ConnectionResetError):
+        print(0)
+"""
+    request = json.dumps({"do": "key", "key_id": held.key.key_id}) + "\n"
+    command = [sys.executable, "-c", program, str(path), request]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.stdout == "0\n", ended.stderr
+    path.parent.chmod(0o700)
+    assert keys.user_key().key_id == held.key.key_id
+
+
+def test_a_socket_that_nobody_serves_is_no_hindrance(keys: HomeKeys, around: Surroundings) -> None:
+    path = holder.socket_path(around)
+    path.parent.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(path))
+    assert keys.status().state is KeyState.NEEDS_KEY
+    keys.unlock(PHRASE, 3600)
+    assert keys.status().state is KeyState.OK
+
+
+def test_somebody_who_connects_and_says_nothing_or_nonsense_stops_nothing(keys: HomeKeys, around: Surroundings) -> None:
+    keys.unlock(PHRASE, 3600)
+    path = str(holder.socket_path(around))
+    for said in (b"", b"\n", b"nonsense\n", b"[]\n", b"x" * 10_000):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            with contextlib.suppress(BrokenPipeError):
+                connection.sendall(said)
+    assert keys.status().state is KeyState.OK
+
+
+def test_a_folder_that_others_can_enter_is_refused(keys: HomeKeys, around: Surroundings) -> None:
+    folder = holder.socket_path(around).parent
+    folder.mkdir(mode=0o755)
+    folder.chmod(0o755)
+    with pytest.raises(KeyUnsafe) as caught:
+        keys.unlock(PHRASE, 3600)
+    assert caught.value.fix == f"chmod 700 {folder}"
+    assert keys.status().state is KeyState.NEEDS_KEY
+
+
+def test_unlocking_twice_at_once_leaves_one_holder_that_answers(keys: HomeKeys, around: Surroundings) -> None:
+    threads = [threading.Thread(target=keys.unlock, args=(PHRASE, 3600)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert keys.status().state is KeyState.OK
+    assert [entry.name for entry in holder.socket_path(around).parent.iterdir()] == ["key"]
+    keys.lock()
+    assert keys.status().state is KeyState.NEEDS_KEY
+
+
+def test_a_key_that_was_replaced_meanwhile_is_not_given_for_the_new_one(keys: HomeKeys, around: Surroundings) -> None:
+    keys.unlock(PHRASE, 3600)
+    assert holder.ask(around, UserKey.generate().key_id) is None
+
+
+def test_a_store_that_is_never_locked_needs_no_holder(tmp_path: Path, around: Surroundings) -> None:
+    keys = HomeKeys(tmp_path / "open", around=around)
+    keys.ensure(StoreKind.FILE)
+    assert keys.unlock() is None
+    assert not holder.socket_path(around).exists()
+
+
+def test_a_home_without_an_id_cannot_have_its_key_held(tmp_path: Path) -> None:
+    keys = HomeKeys(tmp_path / "keys", around=Surroundings(None, {"LIFEBOAT_PASSPHRASE": PHRASE}))
+    keys.ensure()
+    with pytest.raises(CannotHold):
+        keys.unlock()
+
+
+def test_a_runtime_folder_with_too_long_a_name_is_not_used(around: Surroundings) -> None:
+    long = Surroundings("home", {"XDG_RUNTIME_DIR": "/run/" + "x" * 100})
+    assert holder.socket_path(long) == Path(tempfile.gettempdir()) / f"lifeboat-{os.geteuid()}" / "home" / "key"
+    assert holder.socket_path(around).parent.name == "lifeboat-home"
+
+
+def test_the_command_ends_although_the_holder_lives_on(isolated_home: Path, runtime: Path) -> None:
+    environment = {**os.environ, "LIFEBOAT_PASSPHRASE": PHRASE, "XDG_RUNTIME_DIR": str(runtime)}
+
+    def say(*arguments: str, **extra: str) -> subprocess.CompletedProcess[bytes]:
+        command = [*PROGRAM, "keys", *arguments, "--json"]
+        return subprocess.run(command, env={**environment, **extra}, capture_output=True, timeout=60, check=True)
+
+    words = isolated_home / "words"
+    say("init", "--words-to", str(words), "--no-prove")
+    assert b"unlocked" in say("unlock", "--for", "1h").stdout
+    assert b'"ok"' in say("status", LIFEBOAT_PASSPHRASE="").stdout
+    say("lock")
+    assert b'"needs_key"' in say("status", LIFEBOAT_PASSPHRASE="").stdout
