@@ -7,6 +7,8 @@ import os
 import re
 import stat
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -269,3 +271,47 @@ def test_a_home_without_a_key_is_told_to_recover_it_and_gets_none(
     error = run("alf", "import", tmp_path / "ada.alf", "--to", tmp_path / "imported", expect=1)["error"]
     assert error["fix"] == "lifeboat keys recover" and theirs in error["message"]
     assert command("keys", "status")[1]["key_id"] is None
+
+
+# Locks ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def wrapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A key behind a passphrase that the environment gives; a process that holds it open is ended afterwards."""
+    passphrase = tmp_path / "passphrase"
+    passphrase.touch(0o600)
+    passphrase.write_text("a boat under the bridge\n")
+    monkeypatch.setenv("LIFEBOAT_PASSPHRASE_FILE", str(passphrase))
+    assert run("keys", "init", "--words-to", tmp_path / "words")["store"] == "passphrase"
+    yield
+    run("keys", "lock")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process holds keys open on Windows")
+def test_a_key_is_open_for_a_time_and_then_locked(wrapped: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("keys", "unlock", "--for", "8h")["state"] == "ok"
+    monkeypatch.delenv("LIFEBOAT_PASSPHRASE_FILE")
+    assert run("keys", "status")["state"] == "ok"
+    assert run("keys", "lock")["state"] == "needs_key"
+    assert run("keys", "unlock", expect=3)["error"]["code"] == "nobody_to_ask"
+
+
+def test_a_time_that_is_none_is_not_understood(wrapped: None) -> None:
+    assert run("keys", "unlock", "--for", "a while", expect=2)["error"]["code"] == "usage"
+
+
+def test_a_wrong_passphrase_opens_nothing(wrapped: None, tmp_path: Path) -> None:
+    (tmp_path / "passphrase").write_text("a boat on the bridge\n")
+    error = run("keys", "export-kit", "-o", tmp_path / "kit", expect=1)["error"]
+    assert error["code"] == "key_passphrase" and not (tmp_path / "kit").exists()
+
+
+def test_a_key_moves_into_the_store_that_is_named(
+    words_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key_id = run("keys", "status")["key_id"]
+    monkeypatch.setenv("LIFEBOAT_PASSPHRASE", "a boat under the bridge")
+    moved = run("keys", "init", "--store", "passphrase")
+    assert (moved["key_id"], moved["store"], moved["made"]) == (key_id, "passphrase", False)
+    assert run("keys", "export-kit", "-o", tmp_path / "kit")["key_id"] == key_id

@@ -159,7 +159,7 @@ def _show_and_prove(session: Session, key: UserKey, *, show: bool, ask: bool) ->
                 break
             show = True
     except (click.Abort, KeyboardInterrupt):
-        session.output.warn(f"the key {key.key_id} is there, but its words were never proven: lifeboat keys init")
+        session.output.warn(f"the key {key.key_id} is there, its words were never proven; lifeboat keys init goes on")
         raise
     session.context.keys().note_proven(session.context.now())
 
@@ -277,7 +277,7 @@ def _read(file: Path) -> str:
 # Where it lies --------------------------------------------------------------------------------------------------
 
 
-@keys.command(epilog=examples("lifeboat keys status"))
+@keys.command(short_help="Where the key lies, and what hangs on it.", epilog=examples("lifeboat keys status"))
 @session_command
 def status(session: Session) -> None:
     """Where the key lies, whether it can be used, and what hangs on it."""
@@ -299,7 +299,7 @@ def unlock(session: Session, seconds: int | None) -> None:
     _say_state(session, found.status())
 
 
-@keys.command(epilog=examples("lifeboat keys lock"))
+@keys.command(short_help="Close what was unlocked.", epilog=examples("lifeboat keys lock"))
 @session_command
 def lock(session: Session) -> None:
     """Close what was unlocked: from now on the passphrase is needed again."""

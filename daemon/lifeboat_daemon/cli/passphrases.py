@@ -12,6 +12,7 @@ import click
 from lifeboat_daemon.cli.session import Session
 from lifeboat_daemon.cli.word_screen import has_terminal
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import NobodyToAsk
 from lifeboat_keys.errors import KeyLocked, KeysError
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import PASSPHRASE, PASSPHRASE_FILE
@@ -37,8 +38,12 @@ def for_use(session: Session) -> Context:
 
 
 def to_unlock(session: Session, store: StoreKind) -> str | None:
-    """The passphrase that was typed, None where it comes from the environment or none is needed."""
-    return _typed() if store is StoreKind.PASSPHRASE and _may_be_typed(session) else None
+    """The passphrase that was typed, None where it comes from the environment or none is needed. Raises NobodyToAsk."""
+    if store is not StoreKind.PASSPHRASE or _is_given(session):
+        return None
+    if not has_terminal(session.output):
+        raise NobodyToAsk("nobody can be asked for the passphrase here", fix="set LIFEBOAT_PASSPHRASE_FILE")
+    return _typed()
 
 
 def _typed() -> str:
@@ -46,8 +51,11 @@ def _typed() -> str:
 
 
 def _may_be_typed(session: Session) -> bool:
-    given = any(session.context.environment.get(name) for name in (PASSPHRASE, PASSPHRASE_FILE))
-    return not given and has_terminal(session.output)
+    return not _is_given(session) and has_terminal(session.output)
+
+
+def _is_given(session: Session) -> bool:
+    return any(session.context.environment.get(name) for name in (PASSPHRASE, PASSPHRASE_FILE))
 
 
 def _with(context: Context, passphrase: str) -> Context:
