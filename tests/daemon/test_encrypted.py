@@ -18,6 +18,8 @@ from openclaw_workspaces import StateFolder, make_state_dir
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.exchange import opened
 from lifeboat_keys import age
+from lifeboat_keys.rotation import Reason
+from lifeboat_keys.user_key import UserKey
 
 PASSPHRASE = "an invented passphrase"
 
@@ -134,6 +136,14 @@ def test_further_keys_open_it_too(openclaw: StateFolder, tmp_path: Path) -> None
     assert pyrage.decrypt(target.read_bytes(), [friend]).startswith(b"PK")
     assert plain_of(target).startswith(b"PK")
     assert run("alf", "show", target)["encryption"]["recipients"] == 2
+
+
+def test_a_file_from_before_a_rotation_opens_with_the_key_it_was_made_for(sealed: Path) -> None:
+    keys = Context.open().keys()
+    old, new = keys.user_key(), UserKey.generate()
+    keys.rotate(old, new, Reason())
+    assert keys.public == new.public
+    assert run("alf", "show", sealed)["encryption"]["key_id"] == old.key_id
 
 
 def test_what_is_made_of_a_sealed_file_is_sealed(sealed: Path, delta: Path, tmp_path: Path) -> None:

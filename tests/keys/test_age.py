@@ -236,3 +236,16 @@ def test_without_the_library_the_way_to_it_is_said(monkeypatch: pytest.MonkeyPat
     with pytest.raises(AgeMissing) as missing:
         opened(b"age-encryption.org/v1\n-> X25519 a\nb\n--- " + b"c" * 43 + b"\n" + bytes(40))
     assert "agent-lifeboat[archive]" in str(missing.value.fix)
+
+
+LINES = [b"age-encryption.org/v1\n", b"-> X25519 abc\n", b"-> scrypt abc 18\n", b"--- ", b"\n", b"=" * 64]
+PARTS = st.sampled_from([*LINES, b"-----BEGIN AGE ENCRYPTED FILE-----\n"])
+
+
+@given(st.lists(PARTS | st.binary(max_size=80), max_size=12).map(b"".join))
+def test_any_bytes_are_a_header_or_said_to_be_none(data: bytes) -> None:
+    try:
+        header = age_header.read(io.BytesIO(data))
+    except AgeError:
+        return
+    assert header.size < len(data) or header.armored

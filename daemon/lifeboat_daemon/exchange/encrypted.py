@@ -7,6 +7,7 @@ process, however that ends. Nothing is in clear on the way into an encrypted fil
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -167,10 +168,10 @@ def _decrypted(context: Context, path: Path, source: BinaryIO, copy: BinaryIO, p
         age.decrypt(source, copy, passphrase=passphrase)
         return Archive(path, copy, is_encrypted=True)
     keys = context.keys()
-    key = keys.user_key()
-    former = [one.open(key) for one in keys.former]
-    try:
-        age.decrypt(source, copy, [age.identity(one) for one in (key, *former)])
-    except NotForYourKey as error:
-        raise NotForYourKey(f"{error.message}: this home has the key {key.key_id}") from None
-    return Archive(path, copy, True, key.key_id, header.stanzas.count("X25519"))
+    own = keys.user_key()
+    for key in (own, *(one.open(own) for one in keys.former)):
+        source.seek(0)
+        with contextlib.suppress(NotForYourKey):  # which shows before anything is written
+            age.decrypt(source, copy, [age.identity(key)])
+            return Archive(path, copy, True, key.key_id, header.stanzas.count("X25519"))
+    raise NotForYourKey(f"none of the keys it is encrypted for is yours: this home has the key {own.key_id}")
