@@ -48,7 +48,8 @@ class KeyFileStore:
         if present is None:
             self._write(self._named(), key)
         elif present.key_id != key.key_id:
-            raise KeyExists(f"{self._path} holds the key {present.key_id}, and a key file holds one key only")
+            message = f"{self._path} holds the key {present.key_id}, and a key file holds one key only"
+            raise KeyExists(message, fix="lifeboat keys init --store passphrase")
 
     def _write(self, path: Path, key: UserKey) -> None:
         try:
