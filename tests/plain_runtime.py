@@ -16,6 +16,7 @@ from lifeboat_adapters.contract import (
     Files,
     FoundAgent,
     Installation,
+    Leftover,
     Merged,
     Need,
     NextStep,
@@ -100,6 +101,9 @@ class PlainAdapter:
         return None
 
     def learned(self, installation: Installation) -> Iterator[Secret]:
+        return iter(())
+
+    def leftovers(self, installation: Installation) -> Iterator[Leftover]:
         return iter(())
 
     def derivations(self) -> Sequence[Derivation]:

@@ -153,6 +153,17 @@ class Need:
     places: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A file with secrets in clear that nobody needs there. `made_again` says that the runtime writes it whenever it
+    is missing; else `advice` says when it may go."""
+
+    path: Path
+    what: str
+    made_again: bool
+    advice: str = ""
+
+
 class UnparsableSecrets(ValueError):
     """A file that may hold secrets does not parse: its last version stays, and it is named."""
 
@@ -299,6 +310,10 @@ class Adapter(Protocol):
 
     def learned(self, installation: Installation) -> Iterator[Secret]:
         """Secrets in files that are never captured: their values are known, and cut wherever else they stand."""
+        ...
+
+    def leftovers(self, installation: Installation) -> Iterator[Leftover]:
+        """Files around the agent in which secrets stand in clear, left behind by migrations and changes."""
         ...
 
     def derivations(self) -> Sequence[Derivation]: ...

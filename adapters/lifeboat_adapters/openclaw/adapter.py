@@ -12,6 +12,7 @@ from lifeboat_adapters.contract import (
     Files,
     FoundAgent,
     Installation,
+    Leftover,
     Merged,
     Need,
     NextStep,
@@ -100,6 +101,9 @@ class OpenClaw:
 
     def learned(self, installation: Installation) -> Iterator[Secret]:
         return iter(()) if installation.state_dir is None else leftovers.learned(installation.state_dir)
+
+    def leftovers(self, installation: Installation) -> Iterator[Leftover]:
+        return iter(()) if installation.state_dir is None else leftovers.named(installation.state_dir)
 
     def derivations(self) -> Sequence[Derivation]:
         return DERIVATIONS

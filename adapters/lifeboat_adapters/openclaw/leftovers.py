@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from lifeboat_adapters.contract import Secret, UnparsableSecrets
+from lifeboat_adapters.contract import Leftover, Secret, UnparsableSecrets
 from lifeboat_adapters.openclaw import secrets
 from lifeboat_adapters.secrets import finder
 from lifeboat_adapters.small_files import read_small
@@ -18,6 +18,7 @@ GENERATED = ("models.json",)
 
 _IN_AGENT = (*GENERATED, "auth-profiles.json.*", "auth.json", "auth.json.*", "*.imported-*")
 _IN_STATE = {"": ("secrets.json.*", "*.imported-*"), "cron": ("jobs.json.migrated*",)}
+_CODEX = "codex-home"
 _BACKUPS = ("openclaw.json.bak*",)
 MOST = 500
 """Files. Whoever lays down more does not do it by migrating."""
@@ -28,27 +29,45 @@ def files(state_dir: Path) -> list[Path]:
     found = [file for folder, patterns in _IN_STATE.items() for file in _named(state_dir / folder, patterns)]
     for agent in _folders(state_dir / "agents"):
         found += _named(agent / "agent", _IN_AGENT)
-        found += _named(agent / "agent" / "codex-home", ("auth.json",))
+        found += _named(agent / "agent" / _CODEX, ("auth.json",))
         found += _named(agent / "session-sqlite-import-archive", ("sessions.json.imported-*",))
     return found[:MOST]
 
 
-def backups(state_dir: Path) -> list[Path]:
-    """Copies of the configuration. They are captured, sealed; in the state folder they stand in clear."""
-    return _named(state_dir, _BACKUPS)
+def learned(state_dir: Path) -> Iterator[Secret]:
+    """The secrets in all of them."""
+    for file in files(state_dir):
+        yield from _secrets_in(file) or ()
 
 
-def found_in(file: Path) -> list[Secret]:
-    """The secrets in a leftover; none in one that does not parse, or that cannot be read."""
+def named(state_dir: Path) -> Iterator[Leftover]:
+    """The files in which a secret stands, or may stand because they do not parse; copies of the configuration too: a
+    capture seals those, in the state folder they are in clear."""
+    for file in (*_named(state_dir, _BACKUPS), *files(state_dir)):
+        found = _secrets_in(file)
+        if found is None or found:
+            yield _leftover(file)
+
+
+def _leftover(file: Path) -> Leftover:
+    if file.name in GENERATED:
+        return Leftover(file, "written by OpenClaw from its configuration", made_again=True)
+    if file.parent.name == _CODEX:
+        return Leftover(file, "the login of Codex, which is not captured", made_again=True)
+    if any(fnmatchcase(file.name, pattern) for pattern in _BACKUPS):
+        return Leftover(file, "a copy that OpenClaw makes before it changes its configuration", made_again=True)
+    advice = "it may go as soon as `openclaw models auth list` shows what stands in it"
+    return Leftover(file, "left behind by a migration", made_again=False, advice=advice)
+
+
+def _secrets_in(file: Path) -> list[Secret] | None:
+    """None where nobody can say."""
     try:
         return finder.secrets_in_json5(read_small(file), secrets.service_of)
-    except (OSError, UnparsableSecrets):
+    except FileNotFoundError:
         return []
-
-
-def learned(state_dir: Path) -> Iterator[Secret]:
-    for file in files(state_dir):
-        yield from found_in(file)
+    except (OSError, UnparsableSecrets):
+        return None
 
 
 def _named(folder: Path, patterns: tuple[str, ...]) -> list[Path]:

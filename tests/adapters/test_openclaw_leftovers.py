@@ -1,0 +1,77 @@
+"""What migrations leave behind with secrets in clear."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import openclaw_stores as stores
+import openclaw_workspaces as workspaces
+import pytest
+
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.openclaw import ADAPTER
+
+KEY = "sk-fake-leftover-key-0000000000"
+PROFILES = json.dumps(stores.store(a__x=stores.api_key("a", KEY)))
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Installation:
+    made = workspaces.make_state_dir(tmp_path / ".openclaw")
+    (made.folder / "openclaw.json.bak").unlink()
+    return ADAPTER.locate(made.workspace, {}, tmp_path)
+
+
+def leave(installed: Installation, path: str, text: str, mode: int = 0o600) -> Path:
+    assert installed.state_dir is not None
+    file = installed.state_dir / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    file.chmod(mode)
+    return file
+
+
+LEFT = [
+    ("agents/main/agent/auth-profiles.json.migrated-1770000000000", PROFILES),
+    ("agents/rover/agent/auth-profiles.json.imported-1", PROFILES),
+    ("agents/main/agent/models.json", json.dumps({"providers": {"a": {"apiKey": KEY}}})),
+    ("agents/main/agent/codex-home/auth.json", json.dumps({"tokens": {"access_token": KEY}})),
+    ("agents/main/session-sqlite-import-archive/sessions.json.imported-1", json.dumps({"authToken": KEY})),
+    ("cron/jobs.json.migrated", json.dumps({"jobs": [{"payload": {"token": KEY}}]})),
+    ("secrets.json.migrated-1", json.dumps({"apiKey": KEY})),
+]
+
+
+@pytest.mark.parametrize(("path", "text"), LEFT)
+def test_the_secrets_of_a_leftover_are_known_and_the_file_is_watched(
+    installed: Installation, path: str, text: str
+) -> None:
+    file = leave(installed, path, text)
+    assert {secret.value for secret in ADAPTER.learned(installed)} == {KEY}
+    assert file in ADAPTER.databases(installed)
+
+
+@pytest.mark.parametrize(("path", "text"), LEFT)
+def test_a_leftover_is_named_and_not_captured(installed: Installation, path: str, text: str) -> None:
+    file = leave(installed, path, text)
+    assert [one.path for one in ADAPTER.leftovers(installed)] == [file]
+    assert ADAPTER.exclusion(f"raw/openclaw-home/{path}", is_folder=False)
+
+
+def test_a_copy_of_the_configuration_is_named_although_it_is_captured(installed: Installation) -> None:
+    file = leave(installed, "openclaw.json.bak.2", json.dumps({"gateway": {"auth": {"token": KEY}}}))
+    (found,) = ADAPTER.leftovers(installed)
+    assert (found.path, found.made_again) == (file, True)
+    assert ADAPTER.exclusion("raw/openclaw-home/openclaw.json.bak.2", is_folder=False) is None
+
+
+def test_a_leftover_without_secrets_is_nobodys_concern(installed: Installation) -> None:
+    leave(installed, "agents/main/agent/models.json", '{"providers": {"a": {"baseUrl": "https://llm.example.com"}}}')
+    assert list(ADAPTER.leftovers(installed)) == []
+
+
+def test_a_leftover_that_does_not_parse_is_named_since_nobody_can_say(installed: Installation) -> None:
+    file = leave(installed, "agents/main/agent/auth-profiles.json.migrated-1", f'{{"key": "{KEY}')
+    assert [one.path for one in ADAPTER.leftovers(installed)] == [file]
+    assert list(ADAPTER.learned(installed)) == []
