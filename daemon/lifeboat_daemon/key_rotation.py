@@ -165,7 +165,9 @@ def finish(context: Context) -> list[str]:
         return []
     if settled.unfinished:
         return [f"a rotation of your key is not finished: {reason}" for reason in settled.unfinished]
-    return ["the rotation of your key that was cut off is finished; what must be re-issued: lifeboat keys status"]
+    named = (f"{one['service']} {one['label'] or ''} of {one['agent']}" for one in _to_reissue(context))
+    listed = ", ".join(named) or "nothing"
+    return [f"the rotation of your key that was cut off is finished; to be replaced by its issuer: {listed}"]
 
 
 def _settle(context: Context) -> Settled | None:

@@ -34,7 +34,17 @@ from lifeboat_keys.agent_pair import AgentPair
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.devices import Devices, host_name
 from lifeboat_keys.documents import DEVICE_KEY, FINGERPRINT_KEY, USER_PUBLIC
-from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, NoAgentKey, NoKey, OtherKey, SwappedAgent
+from lifeboat_keys.errors import (
+    KeyDamaged,
+    KeyExists,
+    KeysError,
+    NoAgentKey,
+    NoKey,
+    OtherKey,
+    SwappedAgent,
+    UnsealError,
+    WrongUserKey,
+)
 from lifeboat_keys.former import FormerKey
 from lifeboat_keys.rotation import Before, Reason, RotatingFiles, Settling
 from lifeboat_keys.stores.file import FileStore
@@ -278,13 +288,22 @@ class HomeKeys:
         agent_id, recipient = str(credential.get("agent_id")), credential["encryption"].get("recipient")
         try:
             secret = self.agent_secret(agent_id, str(recipient) if recipient else None)
-        except NoAgentKey:
-            owner = self._owner(str(recipient))
-            if owner is None:
-                raise
-            name = credential.get("label") or credential.get("id")
-            raise SwappedAgent(f"the credential {name} of the agent {agent_id} was sealed for {owner}") from None
+        except NoAgentKey as error:
+            raise self._why_shut(credential) or error from None
         return sealing.unseal(credential, secret)
+
+    def _why_shut(self, credential: JsonObject) -> UnsealError | None:
+        """What can be said of a credential of this program whose pair is not among its agent's; None for no more."""
+        name, encryption = credential.get("label") or credential.get("id"), credential["encryption"]
+        owner = self._owner(str(encryption.get("recipient")))
+        if owner is not None:
+            return SwappedAgent(
+                f"the credential {name} of the agent {credential.get('agent_id')} was sealed for {owner}"
+            )
+        user, own = encryption.get("key_id"), self.public.key_id
+        if user == own or user in {one.public.key_id for one in self.former}:
+            return None
+        return WrongUserKey(f"the credential {name} was sealed under the key {user}, this home has {own}")
 
     def _owner(self, pair: str) -> str | None:
         """The agent of this home that a pair belongs to."""
@@ -326,13 +345,13 @@ class HomeKeys:
         agent_id = _agent_id(document.get("agent_id"))
         with self._store.locked():
             known = self.former
-            keys = former.merged(known, self._came_former(document))
+            keys = former.merged(known, self._came_former(document)) if self.settling() is None else known
             trusted = rotation.trusted(self.public, keys, self.machines.revoked(), self.settling())
             came = self._checked_pairs(agent_id, document, trusted)
+            if keys != known:
+                self._take_former(known, keys)
             own = self._pairs(agent_id)
             new = [pair for pair in came if pair.id not in {one.id for one in own}]
-            if keys != known:
-                self._store.replace(USER_PUBLIC, rotation.user_document(self.public, keys))
             if new:
                 self._store.replace(_agent_file(agent_id), self._document(agent_id, [*new, *own]))
             devices.take_over(self.machines, document, [pair.testimony for pair in came], trusted)
@@ -342,19 +361,36 @@ class HomeKeys:
         user = documents.user_public(document.get("user"), "the keys of the archive")
         return former.read(document.get(former.FIELD), user) if user == self.public else []
 
+    def _take_former(self, known: list[FormerKey], keys: list[FormerKey]) -> None:
+        """What another machine of the user says of former keys. One that turns out to be compromised gives every agent
+        a new pair, and the vaults have to settle."""
+        stolen = former.turned(known, keys)
+        if stolen is not None:
+            self._store.replace(rotation.SETTLING, rotation.to_settle(stolen.public))
+            for agent_id, pairs in self._all_pairs().items():
+                fresh = agent_pair.make(agent_id, self.device, times.to_text(self._clock.now()))
+                self._store.replace(_agent_file(agent_id), self._document(agent_id, [*pairs, fresh]))
+        self._store.replace(USER_PUBLIC, rotation.user_document(self.public, keys))
+
+    def _all_pairs(self) -> dict[str, list[AgentPair]]:
+        agents = (Path(name) for name in self._store.names(rotation.AGENTS))
+        return {file.stem: self._pairs(file.stem) for file in agents if file.suffix == ".json"}
+
     def rotate(self, old: UserKey, new: UserKey, reason: Reason) -> None:
         """Put `new` in the place of the key in force, `old` (see `rotation`). Interrupted anywhere, one of the two is
-        in force.
+        in force. `new` may be one that another machine of the user put in the place of the same key.
 
-        Raises OtherKey when `old` is not the key in force any more, KeysError when the last rotation has not settled.
+        Raises OtherKey when `old` is not the key in force any more, KeyExists when `new` is no other key or was
+        replaced once, KeysError when the last rotation has not settled.
         """
         with self._store.locked():
             if self.public != old.public:
                 raise OtherKey(f"the key {old.key_id} was replaced by {self.public.key_id} meanwhile")
+            if new.public in (old.public, *(one.public for one in self.former)):
+                raise KeyExists(f"{new.key_id} is or was the key of this home", fix="lifeboat keys status")
             if self.settling() is not None:
                 raise KeysError("the last rotation has not come to its end", fix="lifeboat status")
-            agents = (Path(name) for name in self._store.names(rotation.AGENTS))
-            pairs = {file.stem: self._pairs(file.stem) for file in agents if file.suffix == ".json"}
+            pairs = self._all_pairs()
             before = Before(old, self.former, self.device.secret, pairs)
             journal = rotation.prepare(before, new, times.to_text(self._clock.now()), reason)
             reached(Step.ROTATE_KEY_KEPT)

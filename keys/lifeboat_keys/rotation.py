@@ -80,7 +80,7 @@ def prepare(before: Before, new: UserKey, now: str, reason: Reason) -> JsonObjec
         "agents": agents,
         "certificate": to_base64(device.certificate),
         "user": user_document(new.public, [*again, replaced]),
-        "settle": _settle(before.key, reason) if reason.compromised else None,
+        "settle": to_settle(before.key.public, reason.lost) if reason.compromised else None,
     }
 
 
@@ -110,12 +110,13 @@ def user_document(user: UserPublic, keys: list[FormerKey]) -> JsonObject:
     return {**user.to_json(), **({former.FIELD: [one.to_json() for one in keys]} if keys else {})}
 
 
-def _settle(compromised: UserKey, reason: Reason) -> JsonObject:
+def to_settle(compromised: UserPublic, lost: bytes | None = None) -> JsonObject:
+    """What `settling.json` holds when a key has just turned out to be compromised."""
     return {
         "kind": _SETTLING_KIND,
         "version": _VERSION,
         "compromised": compromised.key_id,
-        "lost": None if reason.lost is None else to_base64(reason.lost),
+        "lost": None if lost is None else to_base64(lost),
         "signed": False,
     }
 

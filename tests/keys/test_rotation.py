@@ -16,7 +16,7 @@ from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.steps import Step
 from lifeboat_keys import sealing
 from lifeboat_keys.encodings import from_base64, to_base64
-from lifeboat_keys.errors import KeyDamaged, KeysError, NoAgentKey, OtherKey, SignedByCompromised
+from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, NoAgentKey, OtherKey, SignedByCompromised
 from lifeboat_keys.home_keys import HomeKeys, KeyState
 from lifeboat_keys.rotation import JOURNAL, Reason
 from lifeboat_keys.user_key import UserKey, UserPublic
@@ -328,3 +328,42 @@ def test_captures_and_restores_go_on_while_the_key_is_replaced(folder: Path, key
             _rotate(keys)
             busy.wait(0.02)
         assert busy.get() == [True, True]
+
+
+# Several machines ---------------------------------------------------------------------------------------------------
+
+
+def test_another_machine_follows_with_the_words_of_the_new_key(tmp_path: Path, keys: HomeKeys) -> None:
+    second = _elsewhere(tmp_path / "second", keys.user_key())
+    record = _seal(second, b"from the second machine")
+    new = _rotate(keys)
+    with pytest.raises(OtherKey):
+        second.import_agent(_travelling(keys))
+    second.rotate(second.user_key(), UserKey.from_words(new.words()), SAFE)
+    second.import_agent(_travelling(keys))
+    keys.import_agent(_travelling(second))
+    assert keys.open(record) == second.open(record) == b"from the second machine"
+    assert keys.public == second.public and len(second.former) == 1
+
+
+def test_a_key_that_is_or_was_in_force_is_not_taken_again(keys: HomeKeys) -> None:
+    old = keys.user_key()
+    new = _rotate(keys)
+    for key in (old, new):
+        with pytest.raises(KeyExists):
+            keys.rotate(new, key, SAFE)
+    assert keys.public == new.public
+
+
+def test_a_machine_that_learns_of_a_theft_later_gets_new_pairs_and_has_to_settle(
+    tmp_path: Path, keys: HomeKeys
+) -> None:
+    old = keys.user_key()
+    second = _elsewhere(tmp_path / "second", old)
+    pair = second.agent_public(AGENT)
+    new = _rotate(keys, STOLEN)
+    second.rotate(old, new, SAFE)
+    assert second.trusted.former == (old.public,) and second.settling() is None
+    second.import_agent(_travelling(keys, OTHER_AGENT))
+    assert second.agent_public(AGENT) != pair and second.settling() is not None
+    assert second.trusted_when_settled.compromised == (old.public,)

@@ -17,7 +17,7 @@ from lifeboat_daemon.errors import NobodyToAsk
 from lifeboat_daemon.exchange.new_file import new_file, refuse_existing
 from lifeboat_daemon.key_rotation import RotationReport
 from lifeboat_daemon.words import argument
-from lifeboat_keys import devices
+from lifeboat_keys import devices, kit
 from lifeboat_keys.devices import Device
 from lifeboat_keys.errors import NoPassphrase
 from lifeboat_keys.user_key import UserKey
@@ -33,6 +33,7 @@ _STOLEN = "What was sealed so far is sealed anew, but old copies stay open to wh
         "lifeboat keys rotate --compromised",
         "lifeboat keys rotate --lost laptop",
         "lifeboat keys rotate --words-to /media/stick/words --no-prove --yes",
+        "lifeboat keys rotate --words-from /media/stick/words",
     ),
 )
 @click.option("--compromised", is_flag=True, help="Others may have the key: seal everything anew, trust it no more.")
@@ -40,29 +41,46 @@ _STOLEN = "What was sealed so far is sealed anew, but old copies stay open to wh
 @click.option(
     "--words-to", type=click.Path(dir_okay=False, path_type=Path), help="Write the new words to this new file instead."
 )
+@click.option(
+    "--words-from",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Take the key of these words, which another machine of yours has already, instead of a new one.",
+)
 @click.option("--no-prove", is_flag=True, help="Do not ask for three of the words.")
 @click.option("--yes", is_flag=True, help="Do not ask whether to replace the key.")
 @session_command
 def rotate(
-    session: Session, compromised: bool, lost: str | None, words_to: Path | None, no_prove: bool, yes: bool
+    session: Session,
+    compromised: bool,
+    lost: str | None,
+    words_to: Path | None,
+    words_from: Path | None,
+    no_prove: bool,
+    yes: bool,
 ) -> int:
     """Put another key in the place of yours, show its 24 words, and ask for three of them.
 
     No history is rewritten, and with the new words everything opens that the old key opened. The new key takes effect
-    when its words are with you; until then nothing changed.
+    when its words are with you; until then nothing changed. With --words-from another machine follows one that has
+    the new key.
     """
+    if words_to is not None and words_from is not None:
+        raise click.UsageError("Give --words-to or --words-from, not both.")
     session = replace(session, context=_with_passphrase(session))
     old = key_rotation.key_in_force(session.context)
     machine = None if lost is None else key_rotation.lost_machine(session.context, lost)
     if words_to is not None:
         refuse_existing(words_to, force=False)
-    elif not word_screen.has_terminal(session.output):
+    elif words_from is None and not word_screen.has_terminal(session.output):
         raise NobodyToAsk("the new words would be shown to nobody; name a file for them", fix="add --words-to FILE")
     if not yes:
         session.output.note(_STOLEN if compromised or machine else _SAFE)
         confirm(session, f"Replace the key {old.key_id}?", otherwise=f"this replaces the key {old.key_id}")
-    new = UserKey.generate()
-    proven = _hand_over(session, new, words_to, ask=not no_prove)
+    if words_from is not None:
+        new, proven = kit.key_in(words_from.read_text("utf-8-sig", errors="replace")), True
+    else:
+        new = UserKey.generate()
+        proven = _hand_over(session, new, words_to, ask=not no_prove)
     report = _replaced(session, old, new, compromised=compromised, lost=machine)
     keys = session.context.keys()
     if proven:
@@ -140,7 +158,11 @@ def _say(session: Session, report: RotationReport) -> None:
     output.line("A new page for paper: lifeboat keys export-kit -o FILE")
 
 
-@click.command("rename-machine", epilog=examples("lifeboat keys rename-machine laptop old-laptop"))
+@click.command(
+    "rename-machine",
+    short_help="Call a machine something else.",
+    epilog=examples("lifeboat keys rename-machine laptop old-laptop"),
+)
 @click.argument("machine")
 @click.argument("name")
 @session_command
