@@ -81,6 +81,7 @@ def merge_config(found: bytes | None, wanted: bytes, place: Place, left_out: Map
         return Merged(changed.data, {(): ""} | decided, rewritten=changed.rewritten)
     there = {} if found is None else config.parse(found)
     mapped = _in_layout(values, place, decided)
+    _stay(mapped.values, there, place)
     _own(mapped.values, there, place)
     missing = Missing(decided, left_out, mapped.original)
     if place.layout == OLD:
@@ -241,6 +242,16 @@ def _entry_path(values: JsonObject, id: str) -> Path:
         if isinstance(entry, dict) and entry.get("id") == id:
             return ("agents", "list", number)
     return ()
+
+
+def _stay(values: JsonObject, there: JsonObject, place: Place) -> None:
+    """An agent that lives in the workspace as it is configured need not be told where it lives."""
+    agent = config.agent(there, place.native_id) if there else None
+    entry = config.get(values, "agents", "entries", place.native_id)
+    if agent is not None and entry is not None and _lives_there(agent, there, place):
+        entry.pop("workspace", None)
+    if entry == {}:
+        del values["agents"]["entries"][place.native_id]
 
 
 def _own(values: JsonObject, there: JsonObject, place: Place) -> None:

@@ -95,11 +95,11 @@ def _once(wanted: Iterable[_Wanted]) -> list[_Wanted]:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """What the stores hold: profiles by id, an agent's own before those of all, and names of secrets. `waits`: a file
+    """What the stores hold: profiles by id, an agent's own before those of all, and secrets by name. `waits`: a file
     of an older release lies there, which no command gets past. `problem` says why the stores cannot be read."""
 
     profiles: dict[str, JsonObject]
-    secrets: set[str]
+    secrets: dict[str, Any]
     waits: bool = False
     problem: str = ""
 
@@ -109,13 +109,13 @@ def _stored(installation: Installation) -> _Stored:
     try:
         rows = list(databases.credentials(installation))
     except AdapterError:
-        return _Stored({}, set(), bool(waiting), "OpenClaw's store cannot be read now")
+        return _Stored({}, {}, bool(waiting), "OpenClaw's store cannot be read now")
     listed = [row.values for row in rows if row.path == paths.AUTH_PROFILES]
     found = {profile.id: profile.credential for profile in waiting}
     for row in sorted(listed, key=lambda row: row.get("store") == AGENT):
         found[str(row.get("id"))] = row["credential"]
-    names = {str(row.values.get("name")) for row in rows if row.path == paths.STORED_SECRETS}
-    return _Stored(found, names, bool(waiting))
+    secrets = {str(row.values.get("name")): row.values.get("value") for row in rows if row.path == paths.STORED_SECRETS}
+    return _Stored(found, secrets, bool(waiting))
 
 
 def _waiting(installation: Installation) -> Iterator[Profile]:
@@ -247,8 +247,9 @@ def _store_imports(
         place: Place = (paths.STORED_SECRETS, (number,))
         name = str(row.get("name"))
         line = _dotenv_line(name, row.get("value"))
-        reason = left_out.get(place, "") or _reason_of_entry(installation, row, there, line)
-        if reason or line is None:
+        is_there = name in there.secrets and there.secrets[name] == row.get("value")
+        reason = left_out.get(place, "") or ("" if is_there else _reason_of_entry(installation, row, there, line))
+        if reason or is_there or line is None:
             yield Delivery({place: name}, _SECRET_STORE, reason)
         else:
             by_kind.setdefault("env" if row.get("kind") == "env" else "secret", {})[place] = name, line

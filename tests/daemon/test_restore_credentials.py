@@ -1,0 +1,459 @@
+"""Credentials of an OpenClaw agent back where they belong: files, merged files, stores that only OpenClaw writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_openclaw import FakeOpenClaw
+from killing import killed_at
+
+from lifeboat_adapters.openclaw import config
+from lifeboat_alf.seams.steps import Step
+from lifeboat_daemon import agents, exchange, programs
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import TargetRefused
+from lifeboat_daemon.restore import RestoreOptions, RestoreReport, delivering, opened_plan, recover, restore, undo
+from lifeboat_keys.errors import NoKey
+
+Json = dict[str, Any]
+
+KEY = "sk-fake-orchard-0123456789abcdef"
+CHANNEL = "1234567890:fake-telegram-bot-token-0123456789"
+GATEWAY = "fake0123456789abcdef0123456789abcdef0123456789ab"
+ENV_KEY = "gsk_fake0123456789abcdef0123456789"
+API_KEY = "sk-fake-openai-0123456789abcdef"
+TOKEN = "fake-meadow-token-0123456789abcdef"
+ACCESS, REFRESH = "fake-access-0123456789abcdef", "fake-refresh-0123456789abcdef"
+STORED = "fake-stored-value-0123456789"
+LATER = 4_000_000_000_000
+SECRETS = (KEY, CHANNEL, GATEWAY, ENV_KEY, API_KEY, TOKEN, ACCESS, REFRESH, STORED)
+
+CONFIG = f"""{{
+  // written by hand
+  agents: {{ entries: {{ main: {{ name: "Ada" }} }} }},
+  models: {{ providers: {{ orchard: {{ baseUrl: "https://llm.example.com/v1", apiKey: "{KEY}" }} }} }},
+  channels: {{ telegram: {{ enabled: true, botToken: "{CHANNEL}" }} }},
+  gateway: {{ mode: "local", auth: {{ mode: "token", token: "{GATEWAY}" }} }},
+}}
+"""
+
+
+class Machine:
+    """A user's account with an OpenClaw (a fake program on PATH), and Lifeboat."""
+
+    def __init__(self, folder: Path, *, version: str | None = "2026.9.6") -> None:
+        self.home = folder / "user"
+        self.state = self.home / ".openclaw"
+        self.workspace = self.state / "workspace"
+        self.home.mkdir(parents=True)
+        self.fake = FakeOpenClaw.install(folder / "bin", version=version or "2026.9.6")
+        path = f"{folder / 'bin'}:/usr/bin:/bin" if version else "/usr/bin:/bin"
+        self.context = Context.open({"LIFEBOAT_HOME": str(folder / "home"), "HOME": str(self.home), "PATH": path})
+
+    def openclaw(self, *arguments: str, given: str = "") -> None:
+        program = (str(self.fake.folder / "openclaw"), *arguments)
+        around = {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
+        assert programs.run(program, environment=around, input=given.encode()).ok
+
+    def profiles(self, agent: str = "main") -> Json:
+        """What the stores hold, the shared one for `main`."""
+        own = self.state / "agents" / agent / "agent/openclaw-agent.sqlite"
+        path = self.state / "state/openclaw.sqlite" if agent == "main" else own
+        table, column = (
+            ("config_machine_state", "value_json") if agent == "main" else ("auth_profile_store", "store_json")
+        )
+        if not path.exists():
+            return {}
+        with closing(sqlite3.connect(path)) as connection:
+            row = connection.execute(f"SELECT {column} FROM {table}").fetchone()
+        found: Json = json.loads(row[0])["profiles"] if row else {}
+        return found
+
+    def config(self) -> Json:
+        return config.parse((self.state / "openclaw.json").read_bytes())
+
+    def files(self) -> dict[str, bytes]:
+        return {
+            path.relative_to(self.home).as_posix(): path.read_bytes() for path in self.home.rglob("*") if path.is_file()
+        }
+
+
+def _live(machine: Machine) -> Agent:
+    """An agent with a secret in every place, captured."""
+    machine.workspace.mkdir(parents=True)
+    (machine.workspace / "SOUL.md").write_text("# Soul\n\nBe kind.\n")
+    for name, text in (("openclaw.json", CONFIG), (".env", f"# mine\nGROQ_API_KEY={ENV_KEY}\nEDITOR=nano\n")):
+        (machine.state / name).write_text(text)
+        (machine.state / name).chmod(0o600)
+    paste = ("models", "auth", "paste-api-key", "--provider", "openai", "--profile-id", "openai:default")
+    machine.openclaw(*paste, given=API_KEY)
+    legacy = machine.state / "agents/main/agent/auth-profiles.json"
+    legacy.parent.mkdir(parents=True)
+    zai = {"type": "oauth", "provider": "zai", "access": ACCESS, "refresh": REFRESH, "expires": LATER}
+    meadow = {"type": "token", "provider": "meadow", "token": TOKEN, "expires": LATER}
+    reference = {
+        "type": "api_key",
+        "provider": "moss",
+        "keyRef": {"source": "env", "provider": "default", "id": "MOSS"},
+    }
+    profiles = {"zai:me": zai, "meadow:me": meadow, "moss:env": reference}
+    legacy.write_text(json.dumps({"version": 1, "profiles": profiles}))
+    machine.openclaw("doctor", "--fix")
+    for left in legacy.parent.glob("*.migrated-*"):
+        left.unlink()
+    machine.openclaw("secrets", "store", "import", "--kind", "secret", given=f"FAKE_STORED={STORED}\n")
+    agent, _ = agents.add(machine.context, machine.workspace, name="Ada")
+    return agent
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> Machine:
+    machine = Machine(tmp_path / "first")
+    _live(machine)
+    return machine
+
+
+@pytest.fixture
+def archive(first: Machine, tmp_path: Path) -> Path:
+    file = tmp_path / "ada.alf"
+    exchange.export(first.context, "openclaw", first.workspace, file)
+    return file
+
+
+def _second(folder: Path, first: Machine, *, version: str | None = "2026.9.6") -> Machine:
+    """Another machine with the user's key."""
+    machine = Machine(folder, version=version)
+    machine.context.keys().install(first.context.keys().user_key())
+    return machine
+
+
+def _imported(machine: Machine, archive: Path, **options: Any) -> Json:
+    options.setdefault("state_dir", machine.state)
+    report = exchange.import_(machine.context, archive, machine.workspace, with_credentials=True, **options)
+    return report.to_json()
+
+
+def _fates(report: Json) -> dict[str, Json]:
+    return {each["label"]: each for each in report["credential_details"]}
+
+
+def _there(report: Json) -> set[str]:
+    return {each["label"] for each in report["credential_details"] if each["outcome"] == "injected"}
+
+
+# Another machine -----------------------------------------------------------------------------------------------------
+
+
+def test_an_agent_comes_to_another_machine_with_its_credentials(first: Machine, archive: Path, tmp_path: Path) -> None:
+    second = _second(tmp_path / "second", first)
+    report = _imported(second, archive)
+    profiles = second.profiles()
+    assert profiles["openai:default"]["key"] == API_KEY
+    assert profiles["meadow:me"]["token"] == TOKEN
+    assert (profiles["zai:me"]["access"], profiles["zai:me"]["refresh"]) == (ACCESS, REFRESH)
+    assert profiles["moss:env"]["keyRef"]["id"] == "MOSS"
+    assert second.config()["models"]["providers"]["orchard"]["apiKey"] == KEY
+    assert ENV_KEY in (second.state / ".env").read_text()
+    skipped = [each for each in report["credential_details"] if each["outcome"] == "skipped"]
+    assert {each["service"] for each in skipped} == {"openclaw-gateway"}
+    assert report["credentials"] == {"injected": len(_there(report)), "skipped": len(skipped)}
+
+
+def test_nothing_is_left_in_clear_and_nothing_secret_is_said_to_a_program_but_on_its_input(
+    first: Machine, archive: Path, tmp_path: Path
+) -> None:
+    second = _second(tmp_path / "second", first)
+    _imported(second, archive)
+    assert [name for name in second.files() if "auth-profiles" in name] == []
+    for call in second.fake.calls():
+        said = json.dumps([call["argv"], call["environment"]])
+        assert not any(secret in said for secret in SECRETS)
+    assert any(API_KEY in call["stdin"] for call in second.fake.calls())
+    home = b"".join(path.read_bytes() for path in second.context.home.folder.rglob("*") if path.is_file())
+    assert not any(secret.encode() in home for secret in SECRETS)
+
+
+def test_files_that_hold_credentials_and_a_new_folder_are_for_their_owner_only(
+    first: Machine, archive: Path, tmp_path: Path
+) -> None:
+    second = _second(tmp_path / "second", first)
+    _imported(second, archive)
+    rights = {name: stat.S_IMODE((second.state / name).stat().st_mode) for name in (".", "openclaw.json", ".env")}
+    assert rights == {".": 0o700, "openclaw.json": 0o600, ".env": 0o600}
+
+
+def test_what_is_bound_to_its_machine_stays_there_and_what_to_do_is_said(
+    first: Machine, archive: Path, tmp_path: Path
+) -> None:
+    second = _second(tmp_path / "second", first)
+    report = _imported(second, archive)
+    assert "token" not in second.config()["gateway"]["auth"]
+    gateway = next(each for each in report["credential_details"] if each["service"] == "openclaw-gateway")
+    assert "bound to the machine" in gateway["reason"]
+    assert gateway["reissue"] == "the runtime makes a new one"
+    zai = next(each for each in report["credential_details"] if each["service"] == "zai")
+    assert "signed out" in zai["reissue"]
+
+
+def test_an_import_says_before_it_writes_where_each_credential_goes(
+    first: Machine, archive: Path, tmp_path: Path
+) -> None:
+    second = _second(tmp_path / "second", first)
+    planned = _imported(second, archive, dry_run=True)
+    assert not second.state.exists()
+    done = _imported(second, archive)
+    assert planned["credential_details"] == done["credential_details"]
+
+
+def test_a_workspace_elsewhere_is_named_in_the_configuration(first: Machine, archive: Path, tmp_path: Path) -> None:
+    second = _second(tmp_path / "second", first)
+    juniper = second.home / "juniper"
+    exchange.import_(second.context, archive, juniper, with_credentials=True, state_dir=second.state)
+    assert second.config()["agents"]["entries"]["main"]["workspace"] == "~/juniper"
+    assert b"// written by hand" in (second.state / "openclaw.json").read_bytes()
+
+
+def test_without_the_program_credentials_of_databases_wait_and_the_files_are_there(
+    first: Machine, archive: Path, tmp_path: Path
+) -> None:
+    second = _second(tmp_path / "second", first, version=None)
+    report = _imported(second, archive)
+    assert ENV_KEY in (second.state / ".env").read_text()
+    waiting = [each for each in report["credential_details"] if "not on PATH" in (each["reason"] or "")]
+    assert {each["service"] for each in waiting} >= {"openai", "zai", "meadow"}
+    assert [name for name in second.files() if "auth-profiles" in name] == []
+
+
+def test_without_the_state_dir_files_of_the_runtime_are_listed_as_left_out(
+    first: Machine, archive: Path, tmp_path: Path
+) -> None:
+    second = _second(tmp_path / "second", first)
+    report = _imported(second, archive, state_dir=None)
+    reasons = {each["name"]: each["reason"] for each in report["skipped"]}
+    assert "runtime's own folder" in reasons["openclaw.json"]
+    assert not (second.state / "openclaw.json").exists()
+    assert second.profiles() == {}
+
+
+def test_a_program_of_february_gets_the_file_that_it_reads(first: Machine, archive: Path, tmp_path: Path) -> None:
+    second = _second(tmp_path / "second", first, version="2026.2.26")
+    report = _imported(second, archive)
+    store = second.state / "agents/main/agent/auth-profiles.json"
+    assert json.loads(store.read_text())["profiles"]["zai:me"]["refresh"] == REFRESH
+    assert stat.S_IMODE(store.stat().st_mode) == 0o600
+    assert "entries" not in second.config()["agents"]
+    assert {"openai", "zai", "meadow"} <= {
+        each["service"] for each in report["credential_details"] if each["outcome"] == "injected"
+    }
+
+
+def test_the_key_of_another_user_opens_nothing_and_each_credential_is_named(archive: Path, tmp_path: Path) -> None:
+    stranger = Machine(tmp_path / "stranger")
+    stranger.context.keys().ensure()
+    report = exchange.import_(stranger.context, archive, stranger.workspace, accept_unsigned=True).to_json()
+    assert report["credentials"]["injected"] == 0
+    assert any("credentials cannot be opened here" in warning for warning in report["warnings"])
+
+
+def test_a_folder_of_the_runtime_inside_the_workspace_is_refused(first: Machine, archive: Path, tmp_path: Path) -> None:
+    second = _second(tmp_path / "second", first)
+    with pytest.raises(TargetRefused):
+        _imported(second, archive, state_dir=second.workspace / "state")
+
+
+# What is there stays -------------------------------------------------------------------------------------------------
+
+
+def _of_another(machine: Machine, text: str) -> None:
+    machine.workspace.mkdir(parents=True)
+    (machine.state / "openclaw.json").write_text(text)
+    (machine.state / ".env").write_text("GROQ_API_KEY=mine\n")
+
+
+def test_what_the_other_machine_has_stays_and_is_reported_as_kept(
+    first: Machine, archive: Path, tmp_path: Path
+) -> None:
+    second = _second(tmp_path / "second", first)
+    _of_another(second, "{\n  // theirs\n  models: { providers: { orchard: { apiKey: 'mine' } } },\n}\n")
+    second.openclaw(
+        "models", "auth", "paste-api-key", "--provider", "openai", "--profile-id", "openai:default", given="sk-mine"
+    )
+    report = _imported(second, archive)
+    assert second.config()["models"]["providers"]["orchard"]["apiKey"] == "mine"
+    assert second.config()["channels"]["telegram"]["botToken"] == CHANNEL
+    assert b"// theirs" in (second.state / "openclaw.json").read_bytes()
+    assert second.profiles()["openai:default"]["key"] == "sk-mine"
+    assert (second.state / ".env").read_text() == "GROQ_API_KEY=mine\nEDITOR=nano\n"
+    kept = {each["service"] for each in report["credential_details"] if "already" in (each["reason"] or "")}
+    assert kept >= {"orchard", "openai", "groq"}
+
+
+def test_an_undo_takes_merged_files_back(first: Machine, archive: Path, tmp_path: Path) -> None:
+    second = _second(tmp_path / "second", first)
+    _of_another(second, "{ gateway: { port: 1 } }")
+    before = second.files()
+    report = _imported(second, archive)
+    assert second.files()[".openclaw/openclaw.json"] != before[".openclaw/openclaw.json"]
+    assert report["undo"]
+    undo(second.context, _agent(second))
+    after = second.files()
+    assert {name: after[name] for name in before} == before
+
+
+def _agent(machine: Machine) -> Agent:
+    from lifeboat_daemon import agent as registered
+
+    (found,) = registered.everyone(machine.context)
+    return found
+
+
+def test_a_restore_in_place_changes_nothing_that_is_there(first: Machine) -> None:
+    before = first.files()
+    report = _restored(first)
+    assert first.files() == before
+    assert len(first.fake.calls()) == 3  # those that made the agent
+    assert all(each["outcome"] == "injected" for each in report.credential_details)
+
+
+def _restored(machine: Machine, **options: Any) -> RestoreReport:
+    chosen = RestoreOptions(with_credentials=True, yes=True, reindex=False, **options)
+    return restore(machine.context, _agent(machine), chosen)
+
+
+def test_without_asking_for_credentials_no_store_is_touched(first: Machine) -> None:
+    (first.state / ".env").unlink()
+    report = restore(first.context, _agent(first), RestoreOptions(yes=True, reindex=False))
+    assert not (first.state / ".env").exists()
+    assert report.credential_details == []
+    assert report.credentials["injected"] == 0
+
+
+def test_without_the_users_key_nothing_is_written(first: Machine) -> None:
+    (first.workspace / "SOUL.md").unlink()
+    for name in ("user.key",):
+        os.unlink(next(first.context.home.folder.rglob(name)))
+    with pytest.raises(NoKey):
+        _restored(first)
+    assert not (first.workspace / "SOUL.md").exists()
+
+
+def test_a_plan_holds_no_secret(first: Machine) -> None:
+    (first.state / "openclaw.json").write_text("{ channels: { telegram: { botToken: 'mine-0123456789' } } }")
+    with opened_plan(first.context, _agent(first), None, RestoreOptions(with_credentials=True)) as plan:
+        from lifeboat_daemon.restore import diff_lines, plan_lines
+
+        said = json.dumps(plan.to_json()) + "\n".join([*plan_lines(plan), *diff_lines(plan, lambda path, data: data)])
+    assert not any(secret in said for secret in (*SECRETS, "mine-0123456789"))
+    assert "credential" in said
+
+
+# When something goes wrong -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["fails", "hangs", "partly"])
+def test_a_repair_that_does_not_work_leaves_nothing_in_clear(
+    first: Machine, archive: Path, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = _second(tmp_path / "second", first)
+    second.fake.behave(doctor=how)
+    _quicker(monkeypatch)
+    report = _imported(second, archive)
+    zai = next(each for each in report["credential_details"] if each["service"] == "zai")
+    assert [name for name in second.files() if "auth-profiles" in name] == []
+    if how == "partly":
+        assert zai["outcome"] == "injected"
+    else:
+        assert zai["reason"] == f"openclaw doctor {'ended with 1' if how == 'fails' else 'did not end in time'}"
+        assert zai["reissue"] == "sign in again"
+
+
+def _quicker(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = programs.run
+
+    def run(command: Any, **options: Any) -> programs.Ran:
+        return real(command, **{**options, "timeout_seconds": 3})
+
+    from lifeboat_daemon.restore import runtime_steps
+
+    monkeypatch.setattr(runtime_steps.give_credentials, "__defaults__", (run,))
+
+
+def test_a_command_that_fails_is_named_and_what_it_printed_is_not(
+    first: Machine, archive: Path, tmp_path: Path
+) -> None:
+    second = _second(tmp_path / "second", first)
+    second.fake.behave(paste="fails")
+    report = _imported(second, archive)
+    openai = next(each for each in report["credential_details"] if each["service"] == "openai")
+    assert openai["reason"] == "openclaw models auth paste-api-key ended with 1"
+    assert API_KEY not in json.dumps(report)
+
+
+def test_a_file_of_an_older_release_that_waits_there_is_taken_over_too_and_stays(
+    first: Machine, archive: Path, tmp_path: Path
+) -> None:
+    second = _second(tmp_path / "second", first)
+    _of_another(second, "{}")
+    waiting = second.state / "agents/main/agent/auth-profiles.json"
+    waiting.parent.mkdir(parents=True)
+    own = {"type": "api_key", "provider": "fern", "key": "sk-mine"}
+    text = json.dumps({"version": 1, "profiles": {"fern:me": own, "zai:me": {**own, "provider": "zai"}}})
+    waiting.write_text(text)
+    _imported(second, archive)
+    profiles = second.profiles()
+    assert profiles["fern:me"] == own
+    assert profiles["zai:me"]["key"] == "sk-mine"
+    assert profiles["openai:default"]["key"] == API_KEY
+    (left,) = waiting.parent.glob("auth-profiles.json*")
+    assert left.read_text() == text
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are killed as forks, which this system lacks")
+@pytest.mark.parametrize("step", [Step.RESTORE_DELIVERY_NOTED, Step.RESTORE_DELIVERED])
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_process_that_is_killed_leaves_what_the_next_command_takes_away(
+    first: Machine, archive: Path, tmp_path: Path, step: Step, *, waits: bool
+) -> None:
+    second = _second(tmp_path / "second", first)
+    second.fake.behave(doctor="fails")
+    waiting = second.state / "agents/main/agent/auth-profiles.json"
+    if waits:
+        _of_another(second, "{}")
+        waiting.parent.mkdir(parents=True)
+        waiting.write_text('{"version": 1, "profiles": {}}')
+    killed = 0
+    for nth in range(1, 6):
+        if not killed_at(lambda: _imported(second, archive, yes=True), step, nth):
+            break
+        killed += 1
+        recover(second.context)
+        beside = sorted(path.name for path in waiting.parent.glob("*auth-profiles*")) if waiting.parent.is_dir() else []
+        assert beside == (["auth-profiles.json"] if waits else [])
+        assert not any(REFRESH.encode() in data for name, data in second.files().items() if "sqlite" not in name)
+    assert killed >= 2
+
+
+def test_a_sweep_forgets_a_note_once_no_command_can_still_run(tmp_path: Path) -> None:
+    machine = Machine(tmp_path / "one")
+    folder = machine.context.home.restore_folder / delivering.FOLDER
+    folder.mkdir(parents=True)
+    left = machine.home / "auth-profiles.json"
+    left.write_text("{}")
+    note = {
+        "agent_id": "01900000-0000-7000-8000-000000000001",
+        "time": "2026-01-01T00:00:00Z",
+        "written": [{"path": str(left), "kept": None, "before": []}],
+        "leftovers": [],
+    }
+    (folder / "one.json").write_text(json.dumps(note))
+    assert any("taken away" in sentence for sentence in recover(machine.context))
+    assert not left.exists()
+    assert list(folder.iterdir()) == []
