@@ -24,6 +24,7 @@ LifeboatError
 |   +-- UnknownMachine      no machine, or more than one, has this name
 |   +-- NotAKit             a file that is no recovery kit, or holds the words of another key than it names
 |   +-- UnsealError         a credential that does not open
+|       +-- WrongUserKey    sealed for the agent of another user's key
 |       +-- WrongAgentKey   sealed to another pair
 |       +-- WrongBinding    the credential's fields are not those it was sealed with
 |       |   +-- SwappedAgent  sealed for another agent than it stands under
@@ -189,6 +190,13 @@ class UnknownMachine(KeysError):
 class UnsealError(KeysError):
     code = "unseal"
     title = "A credential cannot be opened"
+
+
+class WrongUserKey(UnsealError):
+    code = "wrong_user_key"
+    title = "A credential belongs to another user's key"
+    fix = "lifeboat keys status"
+    exit_status = 3
 
 
 class WrongAgentKey(UnsealError):

@@ -294,7 +294,8 @@ class HomeKeys:
 
     def _why_shut(self, credential: JsonObject) -> UnsealError | None:
         """What can be said of a credential of this program whose pair is not among its agent's; None for no more."""
-        name, encryption = credential.get("label") or credential.get("id"), credential["encryption"]
+        name, agent_id = credential.get("label") or credential.get("id"), credential.get("agent_id")
+        encryption = credential["encryption"]
         owner = self._owner(str(encryption.get("recipient")))
         if owner is not None:
             return SwappedAgent(

@@ -26,6 +26,7 @@ from lifeboat_keys.errors import (
     SwappedAgent,
     UnknownSealing,
     WrongBinding,
+    WrongUserKey,
 )
 from lifeboat_keys.home_keys import HomeKeys, KeyState
 from lifeboat_keys.user_key import UserKey
@@ -347,6 +348,14 @@ def test_a_credential_of_an_unknown_form_is_named_as_such(keys: HomeKeys) -> Non
     keys.agent_public(AGENT)
     with pytest.raises(UnknownSealing):
         keys.open({"id": "c", "agent_id": AGENT, "encryption": {"algorithm": "aes-256-gcm"}, "encrypted_payload": ""})
+
+
+def test_a_credential_of_another_users_agent_is_named_as_such(tmp_path: Path, keys: HomeKeys) -> None:
+    record = _seal(keys)
+    stranger = HomeKeys(tmp_path / "stranger")
+    stranger.ensure()
+    with pytest.raises(WrongUserKey, match=f"{keys.public.key_id}.*{stranger.public.key_id}"):
+        stranger.open(record)
 
 
 def test_a_credential_moved_to_another_agent_does_not_open(keys: HomeKeys) -> None:
