@@ -14,6 +14,7 @@ from pathlib import Path
 import canaries
 import pytest
 from canaries import canary, rotated
+from canary_scan import Leak
 from openclaw_workspaces import StateFolder
 
 from lifeboat_daemon import agent as known_agents
@@ -29,9 +30,11 @@ NAME = "Juniper"
 PLANTED_PLACEHOLDER = "Somebody wrote {{lifeboat:credential:0197c3a0-0000-7000-8000-000000000001}} here."
 
 _FAKE_RUNTIME = """#!/bin/sh
-# Keeps what everybody can see of it, and is as talkative as a program can be about what it was told and knows.
+# Keeps what everybody can see of it, and is as talkative as a program can be about what it was told and what it knows.
 cat /proc/$$/cmdline /proc/$$/environ > {record}/$$
 cat
+env
+cat "${{OPENCLAW_STATE_DIR:-/nowhere}}/openclaw.json" "${{OPENCLAW_STATE_DIR:-/nowhere}}/.env"
 cat "$HOME/.openclaw/openclaw.json" "$HOME/.openclaw/.env"
 echo '{{"agents": [], "profiles": []}}'
 exit {status}
@@ -212,6 +215,11 @@ def _restore(story: Story) -> None:
     story.run("verify", NAME)
     story.once("restore", NAME, "--to", story.out / "plain")
     story.once("restore", NAME, "--to", story.out / "filled", "--with-credentials")
+    installation = story.out / "installation"
+    fresh = ("restore", NAME, "--to", installation / "workspace", "--state-dir", installation, "--with-credentials")
+    story.run(*fresh, "--dry-run")
+    story.once(*fresh, "--finish")
+    story.once(*fresh, "--finish", "--yes")
     story.run("restore", NAME, "--at", "0", "--dry-run")
     story.run("restore", NAME, "--at", "0", "--dry-run", "--with-credentials")
     story.once("restore", NAME, "--at", "0", "--with-credentials", "--finish", "--yes")
@@ -285,3 +293,8 @@ def kept_bodies(story: Story) -> Iterator[tuple[str, bytes]]:
                         yield f"{one.name} {row.number} {entry.path}", state.body(entry.path)
                 for record in state.records():
                     yield f"{one.name} {row.number} record {record.id}", record.line
+
+
+def told(leaks: list[Leak]) -> str:
+    """Which secrets were found where, each once."""
+    return "\n".join(sorted({f"{leak.place}: {leak.spelling}, in {leak.where}" for leak in leaks}))

@@ -64,9 +64,9 @@ def test_escapes_are_read() -> None:
 )
 def test_whatever_json_escapes_is_read(secret: str, around: str) -> None:
     inner = json.dumps(secret)[1:-1]
-    if "\\" not in inner.replace("\\u", "") and "\\u" in inner:
+    if "\\" in inner:
         text = json.dumps(around)[1:-1] + inner
-        assert inner.encode() in {*spelled(text.encode(), secret.encode())}
+        assert inner.encode() in spelled(text.encode(), secret.encode())
 
 
 @given(st.binary(max_size=300))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,7 @@ def test_what_only_looks_like_a_secret_is_named_and_not_altered(ada: Protected) 
 
 
 def test_a_key_in_the_settings_of_a_tool_is_cut_and_whole_again(ada: Protected) -> None:
-    settings = b"[tide]\napi_key = \"\"\"%s\"\"\" # it's mine\nplace = 'Lisbon'\n" % OTHER.encode()
+    settings = b'[tide]\napi_key = """%s""" # it\'s mine\nplace = \'Lisbon\'\n' % OTHER.encode()
     ada.write("skills/tide/config.toml", settings)
     ada.write("memory/tide.md", f"# Tide\n\nIt needs {OTHER}.\n")
     ada.capture()
@@ -195,3 +196,22 @@ def test_keeping_a_secret_file_unread_keeps_its_credentials(ada: Protected) -> N
     ada.write("SOUL.md", "# Soul\n\nBe brave.\n")
     ada.capture()
     assert _credentials(ada) == before
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["correct horse battery staple", 'a "quoted" and \\ odd one', "abcdefgh/ijklmnop+qrst==", "line one\nline two"],
+)
+def test_a_former_secret_that_is_no_single_word_stays_cut(tmp_path: Path, secret: str) -> None:
+    """Its source holds another one now, and every file is read again: the copy in a note is known by its print."""
+    ada = Protected(tmp_path, config=json.dumps({"gateway": {"auth": {"password": secret}}}))
+    ada.write("MEMORY.md", f"# Memory\n\n## Door\n\nIt opens with={secret}, or it does not.\n")
+    ada.write("data.json", json.dumps({"said": [secret]}))
+    ada.add()
+    ada.write_config(json.dumps({"gateway": {"auth": {"password": "another-secret-0123456789"}}}))
+    ada.capture(full=True)
+    with ada.context.vault(ada.agent.id) as vault:
+        bodies = [vault.state().body(entry.path) for entry in vault.state().entries()]
+        bodies += [record.line for record in vault.state().records()]
+    spelled = {secret.encode(), json.dumps(secret)[1:-1].encode()}
+    assert [body for body in bodies if any(each in body for each in spelled)] == []

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import canaries
 import pytest
 from canaries import canary
-from canary_scan import Leak, Scanner
-from canary_story import PLANTED_PLACEHOLDER, Story, kept_bodies, machine, whole_life
+from canary_scan import Scanner
+from canary_story import PLANTED_PLACEHOLDER, Story, kept_bodies, machine, told, whole_life
 from openclaw_workspaces import NEW, OLD
 
 from lifeboat_daemon.demo.tree import differences, read_tree
@@ -28,11 +28,6 @@ def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="module")
 def scanner(story: Story) -> Scanner:
     return Scanner.of(canaries.of(story.generation))
-
-
-def told(leaks: list[Leak]) -> str:
-    """Which secrets were found where, each once."""
-    return "\n".join(sorted({f"{leak.place}: {leak.spelling}, in {leak.where}" for leak in leaks}))
 
 
 def test_no_file_of_the_home_and_no_archive_holds_a_canary(story: Story, scanner: Scanner) -> None:

@@ -22,8 +22,9 @@ _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
 _ESCAPE = re.compile(
     rb"\\u(?P<high>[dD][89abAB][0-9A-Fa-f]{2})\\u(?P<low>[dD][c-fC-F][0-9A-Fa-f]{2})"
-    rb"|\\u(?P<four>[0-9A-Fa-f]{4})|\\x(?P<two>[0-9A-Fa-f]{2})"
+    rb"|\\u(?P<four>[0-9A-Fa-f]{4})|\\x(?P<two>[0-9A-Fa-f]{2})|\\(?P<one>[\"'\\/bfnrt])"
 )
+_SIMPLE = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 
 
 class Reading(Protocol):
@@ -123,6 +124,8 @@ def _unescaped(
 
 
 def _character(hit: re.Match[bytes]) -> bytes:
+    if hit["one"]:
+        return _SIMPLE.get(hit["one"], hit["one"])
     if hit["high"]:
         pair = bytes.fromhex((hit["high"] + hit["low"]).decode("ascii"))
         return pair.decode("utf-16-be").encode()

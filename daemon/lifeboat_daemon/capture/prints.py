@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from lifeboat_adapters.secrets.finder import Known
 from lifeboat_keys.home_keys import HomeKeys
 
+_WORD = re.compile(rb"[A-Za-z0-9_-]{16,4096}")
+_END = re.compile(rb"(?:(?![A-Za-z0-9_-])|(?<=[^A-Za-z0-9_-]))")
 _TOKENS = (
     re.compile(rb"[^\s\"'`<>()\[\]{},;|]{16,4096}"),
     re.compile(rb"[A-Za-z0-9_.+/=:~@-]{16,4096}"),
-    re.compile(rb"[A-Za-z0-9_-]{16,4096}"),
+    _WORD,
 )
 """What may be a value of its own in a text."""
 
@@ -31,9 +34,29 @@ class Prints:
             self._key = bytes.fromhex(self._keys.fingerprint(self._subject))
         return hashlib.blake2b(value, key=self._key, digest_size=24).hexdigest()
 
-    def known_in(self, data: bytes, known: Container[str]) -> Iterator[Known]:
-        """Values with one of the known prints that stand in a text as a word of their own."""
-        for token in {hit.span() for pattern in _TOKENS for hit in pattern.finditer(data)}:
-            value = data[slice(*token)]
+    def known_in(self, data: bytes, known: Container[str], lengths: Iterable[int] = ()) -> Iterator[Known]:
+        """Values with one of the known prints that stand in a text as a word of their own. `lengths` (in bytes) are of
+        those that are no words: every part of the text that is so long is looked at."""
+        words = {hit.span() for pattern in _TOKENS for hit in pattern.finditer(data)}
+        for span in words.union(*(_parts(data, length) for length in set(lengths))):
+            value = data[slice(*span)]
             if self.of(value) in known:
-                yield Known(*token, value.decode("utf-8", "surrogateescape"))
+                yield Known(*span, value.decode("utf-8", "surrogateescape"))
+
+
+def length_to_keep(value: bytes) -> int | None:
+    """The length of a value that is more than one word: without it, nobody would find it again."""
+    return None if _WORD.fullmatch(value) else len(value)
+
+
+def lengths_in(values: Mapping[str, Sequence[Any]]) -> dict[str, int]:
+    """The lengths that are kept beside prints, by print."""
+    return {mark: int(kept[3]) for mark, kept in values.items() if len(kept) > 3}
+
+
+def _parts(data: bytes, length: int) -> set[tuple[int, int]]:
+    """Every part of a length that begins and ends where words do."""
+    begins = re.compile(rb"(?:(?<![A-Za-z0-9_-])|(?=[^A-Za-z0-9_-]))(?=.{%d})" % length, re.DOTALL)
+    ends = {hit.start() for hit in _END.finditer(data)}
+    starts = (hit.start() for hit in begins.finditer(data))
+    return {(start, start + length) for start in starts if start + length in ends}

@@ -17,9 +17,9 @@ from lifeboat_adapters.secrets.cutting import Span
 from lifeboat_adapters.secrets.encoded import readings
 from lifeboat_adapters.secrets.finder import LEAST_KNOWN, Known, KnownValues
 from lifeboat_adapters.secrets.payload import Payload, spellings
-from lifeboat_alf import codec, ids, layout
+from lifeboat_alf import codec, ids, layout, metas
 from lifeboat_daemon.capture.overlay import Overlay
-from lifeboat_daemon.capture.prints import Prints
+from lifeboat_daemon.capture.prints import Prints, length_to_keep, lengths_in
 from lifeboat_keys import sealing
 from lifeboat_keys.home_keys import HomeKeys
 
@@ -72,10 +72,12 @@ class Cutter:
         self._now = now
         self._credentials: dict[str, JsonObject] = dict((memory or {}).get("credentials", {}))
         self._prints: dict[str, list[Any]] = dict((memory or {}).get("values", {}))
+        self._former = lengths_in(self._prints)
         self._matters: dict[str, list[str]] = dict((memory or {}).get("matters", {}))
         self._values: dict[str, Kind] = {}
         self._search = KnownValues(())
         self._documents = self._read_documents()
+        self._unplaced = self._documents.keys() - self._credentials.keys()
         self._before = codec.canonical(self.memory())
         self._print = Prints(keys, agent_id)
         self.exposed: set[str] = set()
@@ -111,9 +113,11 @@ class Cutter:
             # A copy in a note expires with the note, and is restored wherever the note is.
             kind = _kind_of(secret)._replace(expires_at=None, bound=False)
             self._values.setdefault(secret.value, kind)
-            mark = self._print.of(secret.value.encode("utf-8", "surrogateescape"))
+            value = secret.value.encode("utf-8", "surrogateescape")
+            mark, length = self._print.of(value), length_to_keep(value)
             news = news or mark not in self._prints
-            self._prints[mark] = [kind.service, kind.credential_type, kind.label]
+            self._prints[mark] = [kind.service, kind.credential_type, kind.label, *([length] if length else [])]
+            self._former.pop(mark, None)
         self._search = KnownValues(self._values)
         return news
 
@@ -153,6 +157,7 @@ class Cutter:
 
     def release(self, path: str) -> None:
         """The file is gone, or holds no secret any more."""
+        self._adopt(path)
         self._matters.pop(path, None)
         self._keep_only(path, set())
 
@@ -179,6 +184,7 @@ class Cutter:
 
     def _choose(self, path: str, values: dict[str, Kind]) -> dict[str, str]:
         """The credential id of each value in a file: the one it had, that of the value it replaces, or a new one."""
+        self._adopt(path)
         marks = {value: self._print.of(f"{path}\n{value}".encode("utf-8", "surrogateescape")) for value in values}
         known = {known["value"]: key for key, known in self._credentials.items() if known["path"] == path}
         chosen = {value: known[marks[value]] for value in values if marks[value] in known}
@@ -187,6 +193,14 @@ class Cutter:
                 chosen[value] = self._replaced(path, kind, set(chosen.values())) or ids.new(self._now)
             self._credentials.setdefault(chosen[value], {"path": path, "payload": ""})["value"] = marks[value]
         return chosen
+
+    def _adopt(self, path: str) -> None:
+        """Credentials that came with an archive belong to the file they were cut out of, and keep their ids."""
+        old = self._overlay.old(path) if self._unplaced else None
+        for item in old.meta.get(metas.CUTS, ()) if old is not None else ():
+            if item[cutting.CREDENTIAL] in self._unplaced:
+                self._unplaced.discard(item[cutting.CREDENTIAL])
+                self._credentials[item[cutting.CREDENTIAL]] = {"path": path, "payload": "", "value": ""}
 
     def _replaced(self, path: str, kind: Kind, taken: set[str]) -> str | None:
         """The credential of the same name whose value stands in the file no more."""
@@ -248,7 +262,7 @@ class Cutter:
     def _kind_of_known(self, value: str) -> Kind:
         if value in self._values:
             return self._values[value]
-        return Kind(*self._prints[self._print.of(value.encode("utf-8", "surrogateescape"))])
+        return Kind(*self._prints[self._print.of(value.encode("utf-8", "surrogateescape"))][:3])
 
     def _known_in(self, data: bytes) -> Iterator[Known]:
         """Where known values stand, also in what an encoded part of the text says."""
@@ -263,7 +277,7 @@ class Cutter:
         """Values of this capture, and those of earlier ones that stand in a text as a word of their own."""
         yield from self._search.spans(data)
         if self._prints:
-            yield from self._print.known_in(data, self._prints)
+            yield from self._print.known_in(data, self._prints, self._former.values())
 
 
 def _kind_of(secret: Secret) -> Kind:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from lifeboat_adapters.contract import UnparsableSecrets
 from lifeboat_adapters.secrets.finder import Known
 from lifeboat_adapters.secrets.redaction import known_spans, masked, redacted
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.capture.prints import Prints
+from lifeboat_daemon.capture.prints import Prints, lengths_in
 from lifeboat_daemon.capture.secrets import DECISION
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore.plan import Plan
@@ -43,7 +44,8 @@ def in_files(context: Context, plan: Plan) -> HideFile:
 def _known(context: Context, plan: Plan) -> Callable[[bytes], Iterator[Known]]:
     """Finds what captures of this agent remember, by their prints; nothing where there was none."""
     prints = Prints(context.keys(), plan.agent_id)
-    known: set[str] = set()
+    known: dict[str, list[Any]] = {}
     with contextlib.suppress(LifeboatError), context.vault(plan.agent_id) as vault:
         known.update((vault.get(DECISION) or {}).get("values", {}))
-    return lambda data: prints.known_in(data, known) if known else iter(())
+    lengths = lengths_in(known).values()
+    return lambda data: prints.known_in(data, known, lengths) if known else iter(())
