@@ -128,7 +128,8 @@ def refuse_without_key(context: Context, sequence: Sequence) -> None:
     signer = _signer(sequence.signature)
     if signer is not None and known_public(context) is None:
         raise NoKey(
-            f"{_named(sequence)} was signed under the key {signer}, and this home has no key yet",
+            f"{_named(sequence)} was signed under the key {signer}, and this home has no key yet; "
+            "if it is not yours, --accept-unsigned takes the agent without its credentials",
             fix="lifeboat keys recover",
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from cli_client import Json, run
-from commands import PROGRAM, command
+from commands import PROGRAM
 from openclaw_workspaces import make_state_dir, make_workspace
 
 from lifeboat_daemon.context import Context
@@ -260,17 +261,33 @@ def test_an_archive_of_another_key_is_refused_with_both_keys(tmp_path: Path, mon
     assert not target.exists()
 
 
-def test_a_home_without_a_key_is_told_to_recover_it_and_gets_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_vault_of_another_key_is_refused_with_both_keys(isolated_home: Path, tmp_path: Path) -> None:
     make_workspace(tmp_path / "workspace")
     run("agents", "add", tmp_path / "workspace", "--name", "ada")
-    run("alf", "export", "openclaw", tmp_path / "workspace", "-o", tmp_path / "ada.alf")
     theirs = run("keys", "status")["key_id"]
+    shutil.rmtree(isolated_home / "lifeboat" / "keys")
+    own = run("keys", "recover", "--words-from", _other_words(tmp_path))["key_id"]
+    error = run("restore", "ada", "--to", tmp_path / "back", "--with-credentials", expect=3)["error"]
+    for said in (own, theirs, "it signed ada, sequence 0", "the key of this home"):
+        assert said in error["message"]
+    assert not (tmp_path / "back").exists()
+
+
+@pytest.mark.parametrize("encrypt", [[], ["--encrypt"]], ids=["plain", "encrypted"])
+def test_a_home_without_a_key_is_told_to_recover_it_and_gets_none(
+    encrypt: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = tmp_path / ("ada.alf.age" if encrypt else "ada.alf")
+    run("keys", "init", "--words-to", tmp_path / "words")
+    make_workspace(tmp_path / "workspace")
+    run("agents", "add", tmp_path / "workspace", "--name", "ada")
+    run("alf", "export", "openclaw", tmp_path / "workspace", "-o", archive, *encrypt)
     _new_machine(monkeypatch, tmp_path / "new")
-    error = run("alf", "import", tmp_path / "ada.alf", "--to", tmp_path / "imported", expect=1)["error"]
-    assert error["fix"] == "lifeboat keys recover" and theirs in error["message"]
-    assert command("keys", "status")[1]["key_id"] is None
+    source = ("alf", "import", archive, "--to", tmp_path / "imported")
+    assert run(*source, expect=1)["error"]["fix"] == "lifeboat keys recover"
+    assert run("keys", "status")["key_id"] is None and not (tmp_path / "imported").exists()
+    run("keys", "recover", "--words-from", tmp_path / "words")
+    run(*source)
 
 
 # Locks ----------------------------------------------------------------------------------------------------------

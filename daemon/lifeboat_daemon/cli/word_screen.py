@@ -28,12 +28,10 @@ def has_terminal(output: Output) -> bool:
 
 def show(output: Output, key_words: Sequence[str], key_id: str) -> None:
     """All words, until they are written down."""
-    with _private_screen(output) as vanishes:
+    with _private_screen(output):
         output.note(f"These 24 words are your key {key_id}. Write them on paper, with their numbers.")
         output.note("Whoever has them has the key; without them and without this machine nobody has.")
         _lines(output, "", *words.sheet(key_words), "")
-        if not vanishes:
-            output.warn("this terminal cannot take them off the screen again: clear it yourself")
         _pause("Press Enter when they are on paper")
 
 
@@ -109,15 +107,17 @@ def _lines(output: Output, *lines: str) -> None:
 
 
 @contextmanager
-def _private_screen(output: Output) -> Iterator[bool]:
-    """The terminal's alternate screen, which keeps nothing; says whether the terminal has one that is large enough."""
+def _private_screen(output: Output) -> Iterator[None]:
+    """The terminal's alternate screen, which keeps nothing. A terminal that has none, or too small a one, is named."""
     console = output.notes
     fits = console.width >= _WIDTH and console.height >= _HEIGHT
     switched = fits and not console.is_dumb_terminal and console.set_alt_screen(True)
     try:
         if switched:
             console.clear()
-        yield switched
+        else:
+            output.warn("this terminal cannot take words off the screen again: clear it yourself afterwards")
+        yield
     finally:
         if switched:
             console.set_alt_screen(False)

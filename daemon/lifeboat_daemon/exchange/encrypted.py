@@ -19,11 +19,12 @@ from typing import BinaryIO
 from lifeboat_alf import layout
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.container import ArchiveReader
+from lifeboat_daemon import user_keys
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import ExchangeError, MisleadingName
 from lifeboat_daemon.exchange.new_file import new_file
 from lifeboat_keys import age, age_header
-from lifeboat_keys.errors import AgeError, NotForYourKey
+from lifeboat_keys.errors import AgeError, NoKey, NotForYourKey
 from lifeboat_keys.user_key import UserPublic
 
 SUFFIX = ".age"
@@ -167,6 +168,8 @@ def _decrypted(context: Context, path: Path, source: BinaryIO, copy: BinaryIO, p
     if not header.wants_key:
         age.decrypt(source, copy, passphrase=passphrase)
         return Archive(path, copy, is_encrypted=True)
+    if user_keys.known_public(context) is None:
+        raise NoKey("it is encrypted, and this home has no key yet", fix="lifeboat keys recover")
     keys = context.keys()
     own = keys.user_key()
     for key in (own, *(one.open(own) for one in keys.former)):
