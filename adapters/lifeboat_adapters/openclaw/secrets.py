@@ -168,10 +168,9 @@ def _of_profile(data: bytes, name: str, profile: Profile, leaf: Leaf, depth: int
         if kind != "oauth_token":
             return found
         return replace(found, group=f"{profile.store} {profile.id}", member=str(place[0]))
-    kind = rules.kind_of(leaf)
-    if kind is None:
+    if rules.kind_of(leaf) is None:
         return None
-    return replace(_secret(data, leaf, profile.provider, kind), label=f"{label}: {'.'.join(map(str, place))}")
+    return replace(_secret(data, leaf, profile.provider), label=f"{label}: {'.'.join(map(str, place))}")
 
 
 def _entry(line: bytes, name: str, leaf: Leaf) -> Secret:

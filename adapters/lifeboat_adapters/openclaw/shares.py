@@ -49,7 +49,7 @@ class Uses:
 
     def facts(self) -> list[Any]:
         skills = None if self.skills is None else sorted(self.skills)
-        return [*map(sorted, (self.providers, self.accounts, self.alone, self.references)), skills]
+        return [sorted(self.providers), sorted(self.accounts), sorted(self.alone), sorted(self.references), skills]
 
 
 @dataclass(frozen=True, slots=True)
