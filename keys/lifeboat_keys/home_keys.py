@@ -106,6 +106,7 @@ class HomeKeys:
         with self._store.locked():
             new = self._read_device() is None
             if self._known_public() is None:
+                self._refuse_second_key()
                 self._complete(self._user.first(store))
             self._complete()
         return new
@@ -298,9 +299,7 @@ class HomeKeys:
         encryption = credential["encryption"]
         owner = self._owner(str(encryption.get("recipient")))
         if owner is not None:
-            return SwappedAgent(
-                f"the credential {name} of the agent {credential.get('agent_id')} was sealed for {owner}"
-            )
+            return SwappedAgent(f"the credential {name} of the agent {agent_id} was sealed for {owner}")
         user, own = encryption.get("key_id"), self.public.key_id
         if user == own or user in {one.public.key_id for one in self.former}:
             return None
@@ -413,6 +412,11 @@ class HomeKeys:
         """The vaults lack nothing any more."""
         with self._store.locked():
             rotation.note_settled(self._store)
+
+    def _refuse_second_key(self) -> None:
+        """Under another key nothing that was sealed before would open."""
+        if self._store.names("agents"):
+            raise NoKey("the files that say whose home this is are lost", fix="lifeboat keys recover")
 
     def _open(self) -> Opened:
         known = self._known_public()

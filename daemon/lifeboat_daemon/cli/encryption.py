@@ -92,7 +92,7 @@ def said(encryption: dict[str, Any] | None) -> str:
     if encryption is None:
         return "none"
     if encryption["key_id"] is None:
-        return "with a passphrase"
+        return "with a passphrase, which alone opens it"
     others = encryption["recipients"] - 1
     beside = f" and for {count_text(others, 'further key')}" if others else ""
     return f"for your key {encryption['key_id']}{beside}"
