@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from lifeboat_keys.errors import (
     CommandFailed,
@@ -32,6 +34,7 @@ from lifeboat_keys.home_keys import HomeKeys, KeyState
 from lifeboat_keys.stores import command, wrapping
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
+from lifeboat_keys.stores.texts import key_from
 from lifeboat_keys.user_key import UserKey
 
 PHRASE = "a long walk by the sea"
@@ -390,6 +393,71 @@ def test_a_damaged_record_of_the_store_is_named_and_nothing_raises_in_status(
         keys.user_key()
     assert keys.status().state is KeyState.ERROR
     assert keys.device.public
+
+
+def test_a_damaged_file_stays_and_the_words_bring_the_key_back_beside_it(
+    tmp_path: Path, home: Callable[..., HomeKeys]
+) -> None:
+    keys = home()
+    keys.ensure()
+    words = keys.user_key().words()
+    (tmp_path / "keys" / "user.key").write_text("half a fi")
+    with pytest.raises(KeyDamaged):
+        keys.user_key()
+    keys.install(UserKey.from_words(words))
+    assert keys.user_key().words() == words
+    assert (tmp_path / "keys" / "user.key").read_text() == "half a fi"
+
+
+def test_a_home_that_lost_all_that_says_whose_it_is_gets_no_second_key(
+    tmp_path: Path, home: Callable[..., HomeKeys]
+) -> None:
+    keys = home(LIFEBOAT_PASSPHRASE=PHRASE)
+    keys.ensure()
+    keys.agent_public("01900000-0000-7000-8000-00000000000a")
+    words = keys.user_key().words()
+    for name in ("user.json", "device.key"):
+        (tmp_path / "keys" / name).unlink()
+    with pytest.raises(NoKey, match="whose home") as caught:
+        keys.ensure()
+    assert caught.value.fix == "lifeboat keys recover"
+    keys.install(UserKey.from_words(words))
+    assert keys.status().state is KeyState.OK
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
+def test_a_text_that_is_no_key_is_an_error_of_the_keys(text: bytes) -> None:
+    with pytest.raises(KeysError):
+        key_from(text, "the text")
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+_FIELDS = [
+    "kind",
+    "version",
+    "key_id",
+    "kdf",
+    "operations",
+    "memory",
+    "salt",
+    "cipher",
+    "nonce",
+    "sealed",
+    "digest",
+    "x",
+]
+_WRAPPED = wrapping.wrap(UserKey.generate(), PHRASE, operations=1, memory=64 << 20)
+
+
+@given(st.sampled_from([*_WRAPPED, "another"]), _JSON)
+def test_a_wrapped_key_with_any_field_changed_is_an_error_of_the_keys(field: str, value: Any) -> None:
+    assume(value != _WRAPPED.get(field))
+    with pytest.raises(KeysError):
+        wrapping.unwrap({**_WRAPPED, field: value}, PHRASE)
 
 
 def test_the_time_of_a_proof_is_kept_for_this_key_only(tmp_path: Path, home: Callable[..., HomeKeys]) -> None:

@@ -264,3 +264,11 @@ def test_the_note_of_a_locked_keyring_names_the_command(tmp_path: Path, around: 
     assert "lifeboat keys unlock" in keys.status().note
     fake.becomes("good")
     assert keys.status().state is KeyState.OK
+
+
+def test_a_home_that_lost_its_id_finds_its_key_under_the_one_it_had(
+    tmp_path: Path, around: Surroundings, fake: Keyring
+) -> None:
+    HomeKeys(tmp_path / "keys", around=around).ensure()
+    renamed = HomeKeys(tmp_path / "keys", around=Surroundings("another-id", around.environment))
+    assert renamed.status().state is KeyState.OK

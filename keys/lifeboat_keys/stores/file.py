@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
+
 from lifeboat_keys import documents
 from lifeboat_keys.documents import USER_KEY
-from lifeboat_keys.errors import KeysError, NoKey, OtherKey
+from lifeboat_keys.errors import KeyDamaged, KeysError, NoKey, OtherKey
 from lifeboat_keys.key_files import KeyFiles
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey
@@ -36,26 +39,30 @@ class FileStore:
         return key
 
     def keep(self, key: UserKey) -> None:
-        first = self.find()
-        if first is None:
+        """A file that is damaged stays as it is, and the key lies beside it."""
+        if not self._files.has(USER_KEY):
             self._files.write_once(USER_KEY, documents.of_user_key(key))
-        elif first.key_id != key.key_id and self._read(_further(key.key_id)) is None:
+        elif key.key_id not in {one.key_id for one in self.whole().values()}:
             self._files.write_once(_further(key.key_id), documents.of_user_key(key))
 
-    def all(self) -> list[UserKey]:
-        """Every key that lies open here."""
-        return [key for name in self.names() if (key := self._read(name)) is not None]
-
-    def remove(self) -> list[str]:
-        """Take every key away; the names of the files that are gone. For keys that another store has read back."""
-        names = self.names()
-        for name in names:
-            self._files.remove(name)
-        return names
+    def whole(self) -> dict[str, UserKey]:
+        """The keys that lie open here, by the names of their files; without those that are damaged."""
+        found = {}
+        for name in self.names():
+            with contextlib.suppress(KeyDamaged):
+                key = self._read(name)
+                if key is not None:
+                    found[name] = key
+        return found
 
     def names(self) -> list[str]:
         """The files of keys that lie open here."""
         return [*([USER_KEY] if self._files.has(USER_KEY) else []), *self._files.names(_FURTHER)]
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Take keys away that another store has given back."""
+        for name in names:
+            self._files.remove(name)
 
     def _read(self, name: str) -> UserKey | None:
         document = self._files.read(name)

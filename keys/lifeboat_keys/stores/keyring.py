@@ -139,7 +139,7 @@ def _answer(ran: running.Ran) -> JsonObject:
         answer = json.loads(ran.output)
     except ValueError:
         answer = None
-    if not isinstance(answer, dict):
+    if not isinstance(answer, dict) or not ("error" in answer or {"backend", "secret", "kept"} <= answer.keys()):
         how = ran.problem or f"status {ran.exit_status}"
         raise KeyringAway(f"the process that asks the keyring ended without an answer ({how})")
     return answer

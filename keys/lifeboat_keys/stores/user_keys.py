@@ -1,6 +1,7 @@
 """Every way to the user's key of one home: which store it is in, and the process that may hold it open.
 
-    store.json   {"kind": "lifeboat key store", "version": 1, "store": kind, "chosen": whether the user named it}
+    store.json   {"kind": "lifeboat key store", "version": 1, "store": kind, "chosen": whether the user named it,
+                  "home": the id under which the keyring has the key}
 
 It is written with the first key. Homes from before it was have their key in the unprotected file.
 """
@@ -95,19 +96,21 @@ class UserKeys:
         """Keep a key in the store named, on record, or the best there is, which then is the store in use."""
         choice = self._choose(kind)
         self._store(choice.store).keep(key)
-        self._record(choice)
+        if kind is not None or self._documents.read(RECORD) is None:
+            self._record(choice)
 
     def move(self, key: UserKey, kind: StoreKind) -> list[str]:
         """Bring a key into another store. The names of the unprotected files that are gone, once the new store has
         given back every key they held."""
         store = self._store(kind)
-        in_files = [] if kind is StoreKind.FILE else self._file.all()
-        for each in (key, *in_files):
+        in_files = {} if kind is StoreKind.FILE else self._file.whole()
+        for each in (key, *in_files.values()):
             store.keep(each)
             if store.read(each.key_id).key_id != each.key_id:
                 raise KeyDamaged(f"the store {kind} does not give back the key {each.key_id}; it stays where it was")
         self._record(Choice(kind, chosen=True))
-        return self._file.remove() if in_files else []
+        self._file.remove(in_files)
+        return list(in_files)
 
     def read(self, key_id: str) -> Opened:
         """The key with this id, from the process that holds it open or from the store. Raises what stores raise."""
@@ -164,15 +167,21 @@ class UserKeys:
         return StoreKind.PASSPHRASE if self._around.passphrase_is_given else StoreKind.FILE
 
     def _record(self, choice: Choice) -> None:
-        document = {"kind": _KIND, "version": 1, "store": str(choice.store), "chosen": choice.chosen}
+        what = {"store": str(choice.store), "chosen": choice.chosen, "home": self._home_id()}
+        document = {"kind": _KIND, "version": 1, **what}
         if self._documents.read(RECORD) != document:
             self._documents.replace(RECORD, document)
+
+    def _home_id(self) -> str | None:
+        """The id that the home had when its first key was kept: one that lost its id is given another."""
+        recorded = (self._documents.read(RECORD) or {}).get("home")
+        return str(recorded) if recorded else self._around.home_id
 
     def _store(self, kind: StoreKind, around: Surroundings | None = None, *, may_ask: bool = False) -> KeyStore:
         surroundings = around or self._around
         match kind:
             case StoreKind.KEYRING:
-                return KeyringStore(surroundings, may_ask=may_ask)
+                return KeyringStore(replace(surroundings, home_id=self._home_id()), may_ask=may_ask)
             case StoreKind.PASSPHRASE:
                 return PassphraseStore(self._documents, surroundings, self._files)
             case StoreKind.COMMAND:
