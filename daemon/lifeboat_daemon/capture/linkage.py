@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from lifeboat_adapters.contract import Need
 from lifeboat_alf import codec, layout
+from lifeboat_alf.state import State
 from lifeboat_daemon.capture.overlay import Overlay
 
 JsonObject = dict[str, Any]
@@ -64,6 +65,27 @@ def capabilities_of(identity: JsonObject) -> list[JsonObject]:
     listed = structured.get("capabilities") if isinstance(structured, dict) else None
     found = listed if isinstance(listed, list) else []
     return [each for each in found if isinstance(each, dict) and isinstance(each.get("name"), str)]
+
+
+def missing(state: State) -> list[str]:
+    """What capabilities of a state need and the state does not hold, for people: a warning, never an error (ALF
+    §10.5.1)."""
+    documents = (_document(_body(state, path)) for path in (layout.IDENTITY, layout.CREDENTIALS))
+    identity, known = next(documents), {each["id"] for each in _credentials(next(documents))}
+    return [
+        f"the capability {capability['name']} needs the credential {wanted}, which is not there"
+        for capability in capabilities_of(identity)
+        for wanted in _texts(capability.get(_IDS))
+        if wanted not in known
+    ]
+
+
+def _body(state: State, path: str) -> bytes | None:
+    return None if state.entry(path) is None else state.body(path)
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def ends(identity: JsonObject, credentials: Iterable[JsonObject]) -> frozenset[str]:
@@ -139,8 +161,8 @@ def _credentials(document: JsonObject) -> list[JsonObject]:
 
 
 def _document(data: bytes | None) -> JsonObject:
-    document: JsonObject = {} if data is None else codec.decode(data)
-    return document
+    document = {} if data is None else codec.decode(data)
+    return document if isinstance(document, dict) else {}
 
 
 def _put(overlay: Overlay, path: str, document: JsonObject) -> None:

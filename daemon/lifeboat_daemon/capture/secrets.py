@@ -157,7 +157,6 @@ class Cutter:
 
     def release(self, path: str) -> None:
         """The file is gone, or holds no secret any more."""
-        self._adopt(path)
         self._matters.pop(path, None)
         self._keep_only(path, set())
 
@@ -195,7 +194,8 @@ class Cutter:
         return chosen
 
     def _adopt(self, path: str) -> None:
-        """Credentials that came with an archive belong to the file they were cut out of, and keep their ids."""
+        """Credentials that came with an archive belong to the file they were cut out of, and keep their ids. Those of a
+        file that was not written here stay as they came."""
         old = self._overlay.old(path) if self._unplaced else None
         for item in old.meta.get(metas.CUTS, ()) if old is not None else ():
             if item[cutting.CREDENTIAL] in self._unplaced:

@@ -18,6 +18,7 @@ from lifeboat_daemon import agent as agents
 from lifeboat_daemon import agents as registry
 from lifeboat_daemon import user_keys
 from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture import linkage
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyProtected, ExchangeError
 from lifeboat_daemon.exchange import encrypted
@@ -93,7 +94,7 @@ def import_(
         _refuse_protected(context, folder)
         if not accept_unsigned:
             user_keys.refuse_without_key(context, state.sequence)
-        warnings = list(reader.warnings) + _take_keys(context, reader, file)
+        warnings = [*reader.warnings, *_take_keys(context, reader, file), *linkage.missing(state)]
         made = plan(context, state, folder, options)
         check_guards(made)
         if dry_run:
