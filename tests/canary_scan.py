@@ -52,6 +52,7 @@ def spellings(text: str) -> dict[str, set[bytes]]:
     escaped = "".join(f"\\u{ord(letter):04x}" for letter in text)
     return {
         "as it is": {data},
+        "in small letters, as an index has it": {text.lower().encode()},
         "utf-16": {text.encode("utf-16-le"), text.encode("utf-16-be")},
         "base64": set(_base64(data)),
         "hexadecimal": {hexadecimal.encode(), hexadecimal.upper().encode()},

@@ -71,6 +71,15 @@ def catch_up(db: StateDb, vault: Vault) -> None:
         db.put(INDEXED, head.number)
 
 
+def forget(db: StateDb) -> None:
+    """Before a state in which a secret is cut that stood in clear until now: no word of the index stays in the file,
+    nor in its free pages. The index is filled again from what the vault then holds."""
+    with db.transaction():
+        _empty(db)
+        db.connection.execute("delete from fact where key = ?", (INDEXED,))
+    db.give_back()
+
+
 def _is_kept(vault: Vault, number: int) -> bool:
     try:
         vault.sequence(number)
@@ -92,14 +101,18 @@ def _apply(db: StateDb, changes: Changes) -> None:
 
 def _rebuild(db: StateDb, state: State) -> None:
     """From nothing, in bulk."""
-    db.empty_words()
-    for table in ("memory", "successor", "artifact", "listed"):
-        db.connection.execute(f"delete from {table}")
+    _empty(db)
     successors: list[JsonObject] = []
     db.connection.executemany(_ADD_MEMORY, _visible_rows(state, successors))
     _hide_superseded(db, successors)
     _put_artifacts(db, (entry.path for entry in state.entries(layout.ARTIFACTS)))
     _put_listed(db, state.entries(layout.RAW))
+
+
+def _empty(db: StateDb) -> None:
+    db.empty_words()
+    for table in ("memory", "successor", "artifact", "listed"):
+        db.connection.execute(f"delete from {table}")
 
 
 def _visible_rows(state: State, successors: list[JsonObject]) -> Iterator[tuple[Any, ...]]:

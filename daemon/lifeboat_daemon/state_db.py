@@ -173,6 +173,11 @@ class StateDb:
         self.connection.execute("delete from fact where key = ?", (WORDS,))
         self.connection.execute("insert into words(words) values ('delete-all')")
 
+    def give_back(self) -> None:
+        """Write the file anew without what was deleted, in its log neither."""
+        self.connection.execute("vacuum")
+        self.connection.execute("pragma wal_checkpoint(truncate)")
+
     def artifacts_named(self, name: str) -> list[str]:
         """Archive paths of the artifacts with a file name (folded)."""
         rows = self.connection.execute("select path from artifact where name = ? order by path", (name.casefold(),))

@@ -40,6 +40,7 @@ def _zipped(data: bytes, method: int = zipfile.ZIP_DEFLATED) -> bytes:
 
 SPELLED = {
     "as it is": SECRET,
+    "in small letters": SECRET.lower(),
     "utf-16 little endian": SECRET.decode().encode("utf-16-le"),
     "utf-16 big endian": SECRET.decode().encode("utf-16-be"),
     **{f"base64 after {before} bytes": base64.b64encode(b"u:"[:before] + SECRET + b"!") for before in range(3)},

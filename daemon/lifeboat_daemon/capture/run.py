@@ -139,6 +139,7 @@ def _commit(session: Session, work: Work, lines: Iterable[lifecycle.Step]) -> Se
         former = session.vault.get(EXPOSED) or {}
         found = dict.fromkeys(sorted(work.cutter.exposed), session.head.number)
         session.vault.set(EXPOSED, former | found, kind="secrets")
+        search.forget(session.db)
     row = commit(
         session.context, session.vault, overlay, lines, kind=session.kind, time=session.now, counts=work.counts
     )
