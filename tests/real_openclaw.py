@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -22,12 +23,19 @@ from typing import Any
 import pytest
 
 VERSION = "2026.9.6"
+FEBRUARY = "2026.2.26"
 NODE = "24.21.0"
 PORT = 11999
 _CACHE = os.environ.get("LIFEBOAT_REAL_CACHE") or os.path.join(
     os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "agent-lifeboat"
 )
 _MOCK = Path(__file__).parent / "real" / "mock_model.py"
+
+# One of its packages is a git repository, which no registry serves: the published one takes its place.
+_FOR_FEBRUARY: tuple[tuple[str, ...], dict[str, str]] = (
+    ("--ignore-scripts", "--legacy-peer-deps", "--omit=peer"),
+    {"libsignal": "2.0.1", "linkedom": "0.18.12"},
+)
 
 # Loopback is down in a new namespace; a distribution without `ip` can still bring it up.
 _LOOPBACK_UP = """
@@ -69,27 +77,28 @@ CONFIG = {
 }
 
 
-def require() -> Path:
+def require(version: str = VERSION) -> Path:
     """The folder of an installed OpenClaw; installs it when it is not there, skips where that cannot be."""
     if sys.platform != "linux" or os.geteuid() != 0:
         pytest.skip("a network namespace is needed, which takes root on Linux")
     for program in ("npm", "unshare", "nsenter"):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
-    folder = Path(_CACHE) / f"openclaw-{VERSION}"
+    folder = Path(_CACHE) / f"openclaw-{version}"
     if not (folder / "complete").exists():
-        _install(folder)
+        _install(folder, version)
     return folder
 
 
-def _install(folder: Path) -> None:
+def _install(folder: Path, version: str) -> None:
     node, app = folder / "node", folder / "app"
-    for place, package in ((node, f"node@{NODE}"), (app, f"openclaw@{VERSION}")):
+    for place, package in ((node, f"node@{NODE}"), (app, f"openclaw@{version}")):
+        options, overrides = _FOR_FEBRUARY if package == f"openclaw@{FEBRUARY}" else ((), {})
         place.mkdir(parents=True, exist_ok=True)
-        (place / "package.json").write_text('{"private": true}')
+        (place / "package.json").write_text(json.dumps({"private": True, "overrides": overrides}))
         path = f"{node}/node_modules/node/bin:{os.environ['PATH']}"
         result = subprocess.run(
-            ["npm", "install", "--no-audit", "--no-fund", "--silent", "--fetch-retries=1", package],
+            ["npm", "install", "--no-audit", "--no-fund", "--silent", "--fetch-retries=1", *options, package],
             cwd=place,
             env=os.environ | {"PATH": path, "HOME": str(folder)},
             stdin=subprocess.DEVNULL,
@@ -159,6 +168,18 @@ class OpenClaw:
         """All messages of the last request to the model, as JSON text."""
         bodies: list[dict[str, Any]] = [json.loads(line)["body"] for line in self.log.read_text().splitlines()]
         return json.dumps([body for body in bodies if "messages" in body][-1]["messages"], ensure_ascii=False)
+
+
+def program(installed: Path, namespace: int, folder: Path) -> str:
+    """A PATH on which `openclaw` is the real program, run inside the namespace of a process."""
+    node = installed / "node" / "node_modules" / "node" / "bin"
+    script = installed / "app" / "node_modules" / "openclaw" / "openclaw.mjs"
+    folder.mkdir(parents=True, exist_ok=True)
+    wrapper = folder / "openclaw"
+    words = [*_inside(namespace), str(node / "node"), str(script)]
+    wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    wrapper.chmod(0o755)
+    return f"{folder}:{node}:/usr/local/bin:/usr/bin:/bin"
 
 
 def _inside(namespace: int) -> list[str]:

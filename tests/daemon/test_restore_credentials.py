@@ -4,120 +4,40 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import stat
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_openclaw import FakeOpenClaw
+from credentialed import (
+    ACCESS,
+    API_KEY,
+    CHANNEL,
+    ENV_KEY,
+    KEY,
+    REFRESH,
+    SECRETS,
+    TOKEN,
+    Machine,
+    live,
+    second_machine,
+)
 from killing import killed_at
 
-from lifeboat_adapters.openclaw import config
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon import agents, exchange, programs
+from lifeboat_daemon import exchange, programs
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import TargetRefused
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, delivering, opened_plan, recover, restore, undo
 from lifeboat_keys.errors import NoKey
 
 Json = dict[str, Any]
 
-KEY = "sk-fake-orchard-0123456789abcdef"
-CHANNEL = "1234567890:fake-telegram-bot-token-0123456789"
-GATEWAY = "fake0123456789abcdef0123456789abcdef0123456789ab"
-ENV_KEY = "gsk_fake0123456789abcdef0123456789"
-API_KEY = "sk-fake-openai-0123456789abcdef"
-TOKEN = "fake-meadow-token-0123456789abcdef"
-ACCESS, REFRESH = "fake-access-0123456789abcdef", "fake-refresh-0123456789abcdef"
-STORED = "fake-stored-value-0123456789"
-LATER = 4_000_000_000_000
-SECRETS = (KEY, CHANNEL, GATEWAY, ENV_KEY, API_KEY, TOKEN, ACCESS, REFRESH, STORED)
-
-CONFIG = f"""{{
-  // written by hand
-  agents: {{ entries: {{ main: {{ name: "Ada" }} }} }},
-  models: {{ providers: {{ orchard: {{ baseUrl: "https://llm.example.com/v1", apiKey: "{KEY}" }} }} }},
-  channels: {{ telegram: {{ enabled: true, botToken: "{CHANNEL}" }} }},
-  gateway: {{ mode: "local", auth: {{ mode: "token", token: "{GATEWAY}" }} }},
-}}
-"""
-
-
-class Machine:
-    """A user's account with an OpenClaw (a fake program on PATH), and Lifeboat."""
-
-    def __init__(self, folder: Path, *, version: str | None = "2026.9.6") -> None:
-        self.home = folder / "user"
-        self.state = self.home / ".openclaw"
-        self.workspace = self.state / "workspace"
-        self.home.mkdir(parents=True)
-        self.fake = FakeOpenClaw.install(folder / "bin", version=version or "2026.9.6")
-        path = f"{folder / 'bin'}:/usr/bin:/bin" if version else "/usr/bin:/bin"
-        self.context = Context.open({"LIFEBOAT_HOME": str(folder / "home"), "HOME": str(self.home), "PATH": path})
-
-    def openclaw(self, *arguments: str, given: str = "") -> None:
-        program = (str(self.fake.folder / "openclaw"), *arguments)
-        around = {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
-        assert programs.run(program, environment=around, input=given.encode()).ok
-
-    def profiles(self, agent: str = "main") -> Json:
-        """What the stores hold, the shared one for `main`."""
-        own = self.state / "agents" / agent / "agent/openclaw-agent.sqlite"
-        path = self.state / "state/openclaw.sqlite" if agent == "main" else own
-        table, column = (
-            ("config_machine_state", "value_json") if agent == "main" else ("auth_profile_store", "store_json")
-        )
-        if not path.exists():
-            return {}
-        with closing(sqlite3.connect(path)) as connection:
-            row = connection.execute(f"SELECT {column} FROM {table}").fetchone()
-        found: Json = json.loads(row[0])["profiles"] if row else {}
-        return found
-
-    def config(self) -> Json:
-        return config.parse((self.state / "openclaw.json").read_bytes())
-
-    def files(self) -> dict[str, bytes]:
-        return {
-            path.relative_to(self.home).as_posix(): path.read_bytes() for path in self.home.rglob("*") if path.is_file()
-        }
-
-
-def _live(machine: Machine) -> Agent:
-    """An agent with a secret in every place, captured."""
-    machine.workspace.mkdir(parents=True)
-    (machine.workspace / "SOUL.md").write_text("# Soul\n\nBe kind.\n")
-    for name, text in (("openclaw.json", CONFIG), (".env", f"# mine\nGROQ_API_KEY={ENV_KEY}\nEDITOR=nano\n")):
-        (machine.state / name).write_text(text)
-        (machine.state / name).chmod(0o600)
-    paste = ("models", "auth", "paste-api-key", "--provider", "openai", "--profile-id", "openai:default")
-    machine.openclaw(*paste, given=API_KEY)
-    legacy = machine.state / "agents/main/agent/auth-profiles.json"
-    legacy.parent.mkdir(parents=True)
-    zai = {"type": "oauth", "provider": "zai", "access": ACCESS, "refresh": REFRESH, "expires": LATER}
-    meadow = {"type": "token", "provider": "meadow", "token": TOKEN, "expires": LATER}
-    reference = {
-        "type": "api_key",
-        "provider": "moss",
-        "keyRef": {"source": "env", "provider": "default", "id": "MOSS"},
-    }
-    profiles = {"zai:me": zai, "meadow:me": meadow, "moss:env": reference}
-    legacy.write_text(json.dumps({"version": 1, "profiles": profiles}))
-    machine.openclaw("doctor", "--fix")
-    for left in legacy.parent.glob("*.migrated-*"):
-        left.unlink()
-    machine.openclaw("secrets", "store", "import", "--kind", "secret", given=f"FAKE_STORED={STORED}\n")
-    agent, _ = agents.add(machine.context, machine.workspace, name="Ada")
-    return agent
-
 
 @pytest.fixture
 def first(tmp_path: Path) -> Machine:
     machine = Machine(tmp_path / "first")
-    _live(machine)
+    live(machine)
     return machine
 
 
@@ -126,13 +46,6 @@ def archive(first: Machine, tmp_path: Path) -> Path:
     file = tmp_path / "ada.alf"
     exchange.export(first.context, "openclaw", first.workspace, file)
     return file
-
-
-def _second(folder: Path, first: Machine, *, version: str | None = "2026.9.6") -> Machine:
-    """Another machine with the user's key."""
-    machine = Machine(folder, version=version)
-    machine.context.keys().install(first.context.keys().user_key())
-    return machine
 
 
 def _imported(machine: Machine, archive: Path, **options: Any) -> Json:
@@ -153,7 +66,7 @@ def _there(report: Json) -> set[str]:
 
 
 def test_an_agent_comes_to_another_machine_with_its_credentials(first: Machine, archive: Path, tmp_path: Path) -> None:
-    second = _second(tmp_path / "second", first)
+    second = second_machine(tmp_path / "second", first)
     report = _imported(second, archive)
     profiles = second.profiles()
     assert profiles["openai:default"]["key"] == API_KEY
@@ -170,7 +83,7 @@ def test_an_agent_comes_to_another_machine_with_its_credentials(first: Machine, 
 def test_nothing_is_left_in_clear_and_nothing_secret_is_said_to_a_program_but_on_its_input(
     first: Machine, archive: Path, tmp_path: Path
 ) -> None:
-    second = _second(tmp_path / "second", first)
+    second = second_machine(tmp_path / "second", first)
     _imported(second, archive)
     assert [name for name in second.files() if "auth-profiles" in name] == []
     for call in second.fake.calls():
@@ -184,7 +97,7 @@ def test_nothing_is_left_in_clear_and_nothing_secret_is_said_to_a_program_but_on
 def test_files_that_hold_credentials_and_a_new_folder_are_for_their_owner_only(
     first: Machine, archive: Path, tmp_path: Path
 ) -> None:
-    second = _second(tmp_path / "second", first)
+    second = second_machine(tmp_path / "second", first)
     _imported(second, archive)
     rights = {name: stat.S_IMODE((second.state / name).stat().st_mode) for name in (".", "openclaw.json", ".env")}
     assert rights == {".": 0o700, "openclaw.json": 0o600, ".env": 0o600}
@@ -193,7 +106,7 @@ def test_files_that_hold_credentials_and_a_new_folder_are_for_their_owner_only(
 def test_what_is_bound_to_its_machine_stays_there_and_what_to_do_is_said(
     first: Machine, archive: Path, tmp_path: Path
 ) -> None:
-    second = _second(tmp_path / "second", first)
+    second = second_machine(tmp_path / "second", first)
     report = _imported(second, archive)
     assert "token" not in second.config()["gateway"]["auth"]
     gateway = next(each for each in report["credential_details"] if each["service"] == "openclaw-gateway")
@@ -206,7 +119,7 @@ def test_what_is_bound_to_its_machine_stays_there_and_what_to_do_is_said(
 def test_an_import_says_before_it_writes_where_each_credential_goes(
     first: Machine, archive: Path, tmp_path: Path
 ) -> None:
-    second = _second(tmp_path / "second", first)
+    second = second_machine(tmp_path / "second", first)
     planned = _imported(second, archive, dry_run=True)
     assert not second.state.exists()
     done = _imported(second, archive)
@@ -214,7 +127,7 @@ def test_an_import_says_before_it_writes_where_each_credential_goes(
 
 
 def test_a_workspace_elsewhere_is_named_in_the_configuration(first: Machine, archive: Path, tmp_path: Path) -> None:
-    second = _second(tmp_path / "second", first)
+    second = second_machine(tmp_path / "second", first)
     juniper = second.home / "juniper"
     exchange.import_(second.context, archive, juniper, with_credentials=True, state_dir=second.state)
     assert second.config()["agents"]["entries"]["main"]["workspace"] == "~/juniper"
@@ -224,7 +137,7 @@ def test_a_workspace_elsewhere_is_named_in_the_configuration(first: Machine, arc
 def test_without_the_program_credentials_of_databases_wait_and_the_files_are_there(
     first: Machine, archive: Path, tmp_path: Path
 ) -> None:
-    second = _second(tmp_path / "second", first, version=None)
+    second = second_machine(tmp_path / "second", first, version=None)
     report = _imported(second, archive)
     assert ENV_KEY in (second.state / ".env").read_text()
     waiting = [each for each in report["credential_details"] if "not on PATH" in (each["reason"] or "")]
@@ -235,7 +148,7 @@ def test_without_the_program_credentials_of_databases_wait_and_the_files_are_the
 def test_without_the_state_dir_files_of_the_runtime_are_listed_as_left_out(
     first: Machine, archive: Path, tmp_path: Path
 ) -> None:
-    second = _second(tmp_path / "second", first)
+    second = second_machine(tmp_path / "second", first)
     report = _imported(second, archive, state_dir=None)
     reasons = {each["name"]: each["reason"] for each in report["skipped"]}
     assert "runtime's own folder" in reasons["openclaw.json"]
@@ -244,7 +157,7 @@ def test_without_the_state_dir_files_of_the_runtime_are_listed_as_left_out(
 
 
 def test_a_program_of_february_gets_the_file_that_it_reads(first: Machine, archive: Path, tmp_path: Path) -> None:
-    second = _second(tmp_path / "second", first, version="2026.2.26")
+    second = second_machine(tmp_path / "second", first, version="2026.2.26")
     report = _imported(second, archive)
     store = second.state / "agents/main/agent/auth-profiles.json"
     assert json.loads(store.read_text())["profiles"]["zai:me"]["refresh"] == REFRESH
@@ -264,7 +177,7 @@ def test_the_key_of_another_user_opens_nothing_and_each_credential_is_named(arch
 
 
 def test_a_folder_of_the_runtime_inside_the_workspace_is_refused(first: Machine, archive: Path, tmp_path: Path) -> None:
-    second = _second(tmp_path / "second", first)
+    second = second_machine(tmp_path / "second", first)
     with pytest.raises(TargetRefused):
         _imported(second, archive, state_dir=second.workspace / "state")
 
@@ -281,7 +194,7 @@ def _of_another(machine: Machine, text: str) -> None:
 def test_what_the_other_machine_has_stays_and_is_reported_as_kept(
     first: Machine, archive: Path, tmp_path: Path
 ) -> None:
-    second = _second(tmp_path / "second", first)
+    second = second_machine(tmp_path / "second", first)
     _of_another(second, "{\n  // theirs\n  models: { providers: { orchard: { apiKey: 'mine' } } },\n}\n")
     second.openclaw(
         "models", "auth", "paste-api-key", "--provider", "openai", "--profile-id", "openai:default", given="sk-mine"
@@ -297,7 +210,7 @@ def test_what_the_other_machine_has_stays_and_is_reported_as_kept(
 
 
 def test_an_undo_takes_merged_files_back(first: Machine, archive: Path, tmp_path: Path) -> None:
-    second = _second(tmp_path / "second", first)
+    second = second_machine(tmp_path / "second", first)
     _of_another(second, "{ gateway: { port: 1 } }")
     before = second.files()
     report = _imported(second, archive)
@@ -316,10 +229,10 @@ def _agent(machine: Machine) -> Agent:
 
 
 def test_a_restore_in_place_changes_nothing_that_is_there(first: Machine) -> None:
-    before = first.files()
+    before, made = first.files(), first.fake.calls()
     report = _restored(first)
     assert first.files() == before
-    assert len(first.fake.calls()) == 3  # those that made the agent
+    assert len(first.fake.calls()) == len(made)
     assert all(each["outcome"] == "injected" for each in report.credential_details)
 
 
@@ -362,7 +275,7 @@ def test_a_plan_holds_no_secret(first: Machine) -> None:
 def test_a_repair_that_does_not_work_leaves_nothing_in_clear(
     first: Machine, archive: Path, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    second = _second(tmp_path / "second", first)
+    second = second_machine(tmp_path / "second", first)
     second.fake.behave(doctor=how)
     _quicker(monkeypatch)
     report = _imported(second, archive)
@@ -389,7 +302,7 @@ def _quicker(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_command_that_fails_is_named_and_what_it_printed_is_not(
     first: Machine, archive: Path, tmp_path: Path
 ) -> None:
-    second = _second(tmp_path / "second", first)
+    second = second_machine(tmp_path / "second", first)
     second.fake.behave(paste="fails")
     report = _imported(second, archive)
     openai = next(each for each in report["credential_details"] if each["service"] == "openai")
@@ -400,7 +313,7 @@ def test_a_command_that_fails_is_named_and_what_it_printed_is_not(
 def test_a_file_of_an_older_release_that_waits_there_is_taken_over_too_and_stays(
     first: Machine, archive: Path, tmp_path: Path
 ) -> None:
-    second = _second(tmp_path / "second", first)
+    second = second_machine(tmp_path / "second", first)
     _of_another(second, "{}")
     waiting = second.state / "agents/main/agent/auth-profiles.json"
     waiting.parent.mkdir(parents=True)
@@ -422,7 +335,7 @@ def test_a_file_of_an_older_release_that_waits_there_is_taken_over_too_and_stays
 def test_a_process_that_is_killed_leaves_what_the_next_command_takes_away(
     first: Machine, archive: Path, tmp_path: Path, step: Step, *, waits: bool
 ) -> None:
-    second = _second(tmp_path / "second", first)
+    second = second_machine(tmp_path / "second", first)
     second.fake.behave(doctor="fails")
     waiting = second.state / "agents/main/agent/auth-profiles.json"
     if waits:
