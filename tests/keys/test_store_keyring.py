@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from keyring_fakes import ANOTHER, program
@@ -26,7 +27,7 @@ from lifeboat_keys.errors import (
     OtherKey,
 )
 from lifeboat_keys.home_keys import HomeKeys, KeyState
-from lifeboat_keys.stores import keyring, keyring_process
+from lifeboat_keys.stores import keyring, keyring_process, running
 from lifeboat_keys.stores.keyring import KeyringStore, session_environment
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
@@ -255,6 +256,28 @@ def test_capture_and_status_go_on_whatever_the_keyring_does(tmp_path: Path, fake
     assert found.key.state is wanted
     assert found.key.key_id == ada.context.keys().public.key_id
     assert (found.agents[0].sequence, found.agents[0].state) == (1, str(wanted))
+
+
+def test_status_asks_the_keyring_once_and_a_capture_never(
+    tmp_path: Path, fake: Keyring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = Protected(tmp_path / "ada", config='{"env": {"OPENAI_API_KEY": "sk-fake-0123456789abcdef"}}')
+    ada.context.keys().ensure(StoreKind.KEYRING)
+    ada.add()
+    asked = []
+    real = running.run
+
+    def counted(*arguments: Any, **options: Any) -> running.Ran:
+        asked.append(arguments)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(running, "run", counted)
+    ada.write("MEMORY.md", "# Memory\n\n## Tea\n\nLikes black tea.\n")
+    ada.write_config('{"env": {"OPENAI_API_KEY": "sk-fake-fedcba9876543210"}}')
+    assert ada.capture().sequence == 1
+    assert not asked
+    assert status.status(ada.context).key.state is KeyState.OK
+    assert len(asked) == 1
 
 
 def test_the_note_of_a_locked_keyring_names_the_command(tmp_path: Path, around: Surroundings, fake: Keyring) -> None:

@@ -71,8 +71,9 @@ def test_unlocking_a_keyring_that_nobody_can_be_asked_for_says_so(
     keys = HomeKeys(tmp_path / "keys", around=_around(secret_service))
     keys.ensure()
     secret_service.lock()
-    with pytest.raises(KeyringLocked):
+    with pytest.raises(KeyringLocked) as caught:
         keys.unlock()
+    assert caught.value.fix == "lifeboat keys recover --store passphrase"
 
 
 def test_a_bus_that_dies_takes_nothing_with_it_and_one_that_comes_back_is_found(

@@ -108,11 +108,16 @@ class KeyringStore:
             raise KeyringSlow(f"there was no answer for {seconds:.0f} seconds")
         answer = _answer(ran)
         if answer.get("error") == "locked":
-            raise KeyringLocked("it has to be unlocked before it gives a key")
+            raise self._locked()
         if "error" in answer:
             raise KeyringAway(f"no keyring of this session can be used ({answer.get('detail')})")
         self.backend = str(answer["backend"])
         return answer
+
+    def _locked(self) -> KeyringLocked:
+        if self._may_ask:
+            return KeyringLocked("it could not be unlocked here", fix="lifeboat keys recover --store passphrase")
+        return KeyringLocked("it has to be unlocked before it gives a key")
 
 
 def session_environment(around: Surroundings) -> dict[str, str]:

@@ -19,7 +19,7 @@ from lifeboat_keys.errors import (
 from lifeboat_keys.key_files import KeyFiles
 from lifeboat_keys.stores import wrapping
 from lifeboat_keys.stores.kinds import StoreKind
-from lifeboat_keys.stores.surroundings import PASSPHRASE_FILE, Surroundings
+from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
 
 JsonObject = dict[str, Any]
@@ -48,7 +48,7 @@ class PassphraseStore:
         document = self._document(key_id)
         passphrase = self._around.read_passphrase(self._files)
         if passphrase is None:
-            raise KeyLocked(f"it is wrapped with a passphrase (or set {PASSPHRASE_FILE})")
+            raise KeyLocked("it is wrapped with a passphrase")
         return _checked(wrapping.unwrap(document, passphrase), key_id)
 
     def keep(self, key: UserKey) -> None:
