@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +20,6 @@ from lifeboat_daemon.exchange.new_file import new_file, refuse_existing
 from lifeboat_daemon.key_rotation import RotationReport
 from lifeboat_daemon.words import argument
 from lifeboat_keys import devices, kit
-from lifeboat_keys.devices import Device
 from lifeboat_keys.errors import NoPassphrase
 from lifeboat_keys.user_key import UserKey
 
@@ -80,8 +81,10 @@ def rotate(
         new, proven = kit.key_in(words_from.read_text("utf-8-sig", errors="replace")), True
     else:
         new = UserKey.generate()
-        proven = _hand_over(session, new, words_to, ask=not no_prove)
-    report = _replaced(session, old, new, compromised=compromised, lost=machine)
+        with _void_unless_in_force(session, new):
+            proven = _hand_over(session, new, words_to, ask=not no_prove)
+    with _void_unless_in_force(session, new), session.output.progress("Replacing the key"):
+        report = key_rotation.rotate(session.context, old, new, compromised=compromised, lost=machine)
     keys = session.context.keys()
     if proven:
         keys.note_proven(session.context.now())
@@ -119,15 +122,14 @@ def _hand_over(session: Session, new: UserKey, words_to: Path | None, *, ask: bo
     return False
 
 
-def _replaced(
-    session: Session, old: UserKey, new: UserKey, *, compromised: bool, lost: Device | None
-) -> RotationReport:
+@contextmanager
+def _void_unless_in_force(session: Session, new: UserKey) -> Iterator[None]:
+    """Words may be on paper when something stops the command: whether they open anything has to be said."""
     try:
-        with session.output.progress("Replacing the key"):
-            return key_rotation.rotate(session.context, old, new, compromised=compromised, lost=lost)
-    except LifeboatError:
+        yield
+    except (LifeboatError, click.Abort, KeyboardInterrupt):
         if session.context.keys().public != new.public:
-            session.output.warn(f"the new words are void: the key {new.key_id} did not take effect")
+            session.output.warn(f"your key was not replaced: words of the key {new.key_id} open nothing")
         raise
 
 
