@@ -13,9 +13,13 @@ import openclaw_stores as stores
 import pytest
 from protected import MEMORY, Protected
 
+from lifeboat_adapters.contract import Secret
+from lifeboat_adapters.openclaw import ADAPTER
 from lifeboat_adapters.secrets import payload
 from lifeboat_alf import layout
 from lifeboat_daemon.capture import CaptureReport
+from lifeboat_daemon.capture.overlay import Overlay
+from lifeboat_daemon.capture.secrets import MOST_VALUES, Cutter
 
 KEY = "sk-fake-orchard-key-0000000000"
 TOKEN = "fake-setup-token-0000000000"
@@ -202,6 +206,22 @@ def test_a_secret_that_left_its_store_stays_cut_where_it_still_stands(ada: Prote
     ada.capture(full=True)
     assert in_home(ada, KEY) == []
     assert whole(ada, "raw/openclaw/memory/keys.md") == ada.read("memory/keys.md").encode()
+
+
+def cutter_of(ada: Protected, memory: Any) -> Cutter:
+    return Cutter(ADAPTER, ada.context.keys(), ada.agent.id, Overlay(None), memory, "2026-11-20T00:00:00.000Z")
+
+
+def test_of_a_login_that_rotates_for_years_the_newest_values_are_remembered(ada: Protected) -> None:
+    ada.add()
+    cutter = cutter_of(ada, None)
+    values = [f"fake-rotated-token-{number:06}" for number in range(MOST_VALUES + 10)]
+    for value in values:
+        cutter.learn([Secret(0, 1, value, "pine", "oauth_token", "agent auth profiles: pine:x")])
+    assert len(cutter.memory()["values"]) == MOST_VALUES
+    text = f"now {values[-1]}, then {values[0]}".encode()
+    data, _ = cutter_of(ada, cutter.memory()).cut("raw/openclaw/a.md", text, [])
+    assert values[-1].encode() not in data and values[0].encode() in data
 
 
 def test_secrets_of_leftovers_are_cut_and_the_leftovers_are_not_captured(ada: Protected) -> None:

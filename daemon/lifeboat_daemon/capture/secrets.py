@@ -37,6 +37,9 @@ EXPOSED = "exposed_secrets"
 MACHINE_BOUND = "machine-bound"
 """The tag of a credential that is only put back into the machine it was taken from."""
 
+MOST_VALUES = 256
+"""Values of one secret that are remembered, the newest ones."""
+
 LONGEST_KNOWN = 4096
 """Characters. Nobody copies more of a secret into a note, and every file is searched for every known value."""
 
@@ -115,11 +118,21 @@ class Cutter:
             self._values.setdefault(secret.value, kind)
             value = secret.value.encode("utf-8", "surrogateescape")
             mark, length = self._print.of(value), length_to_keep(value)
-            news = news or mark not in self._prints
+            if mark not in self._prints:
+                news = True
+                self._forget_oldest(kind)
             self._prints[mark] = [kind.service, kind.credential_type, kind.label, *([length] if length else [])]
             self._former.pop(mark, None)
         self._search = KnownValues(self._values)
         return news
+
+    def _forget_oldest(self, kind: Kind) -> None:
+        """Make room for another value of a secret: a login rotates every hour, for years."""
+        about = [kind.service, kind.credential_type, kind.label]
+        marks = [mark for mark, known in self._prints.items() if known[:3] == about]
+        for mark in marks[: max(len(marks) - MOST_VALUES + 1, 0)]:
+            del self._prints[mark]
+            self._former.pop(mark, None)
 
     def cut(self, path: str, data: bytes, secrets: list[Secret]) -> tuple[bytes, list[JsonObject]]:
         """The bytes that may be kept, and the list of cuts. The sealed credentials follow with `finish`."""
