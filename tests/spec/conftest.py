@@ -12,7 +12,9 @@ from archive_files import ArchiveFile
 from cli_client import run
 from openclaw_workspaces import StateFolder
 
+from lifeboat_adapters.secrets import payload
 from lifeboat_daemon.context import Context
+from lifeboat_keys.sealing import unseal
 
 
 @pytest.fixture
@@ -29,6 +31,7 @@ def agent(openclaw: StateFolder) -> Path:
 
 
 Export = Callable[..., ArchiveFile]
+Values = Callable[[ArchiveFile], dict[str, str]]
 
 
 @pytest.fixture
@@ -41,6 +44,18 @@ def export(tmp_path: Path) -> Export:
         return ArchiveFile(target)
 
     return make
+
+
+@pytest.fixture
+def values(isolated_home: Path) -> Values:
+    """`values(archive)`: what its credentials say to the key of this home, by id."""
+
+    def opened(archive: ArchiveFile) -> dict[str, str]:
+        secret = Context.open().keys().agent_secret(archive.manifest["agent"]["id"])
+        listed = archive.json("credentials.json")["credentials"]
+        return {each["id"]: payload.decode(unseal(each, secret)).value for each in listed}
+
+    return opened
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from openclaw_workspaces import StateFolder
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState, full_state, record
 
+Values = Callable[[ArchiveFile], dict[str, str]]
 STRUCTURED = ("identity.json", "principals.json", "attachments.json")
 
 
@@ -104,6 +105,36 @@ def test_links_between_records_survive(
     second = export(import_into("again", _written(state, tmp_path)), "second.alf")
     assert second.record_with("Because of the move.")["related_records"] == linked["related_records"]
     assert json.loads(target.line)["id"] in {item["id"] for item in second.records}
+
+
+FIVE = {f"{name}_API_KEY": f"fake-key-of-{name.lower()}-0123456789" for name in ("BIRCH", "ELM", "FIR", "OAK", "YEW")}
+ROTATED = "fake-key-of-oak-9876543210-rotated"
+
+
+def _dotenv(keys: dict[str, str]) -> str:
+    return "".join(f"export {name}='{value}'  # of {name}\n" for name, value in keys.items())
+
+
+def test_five_credentials_come_back_and_are_sealed_again(
+    rich: Path, export: Callable[..., ArchiveFile], import_into: Callable[..., Path], values: Values
+) -> None:
+    """Byte for byte where they stood, with the same ids and values in the next export, one of them rotated before."""
+    (rich / ".env").write_text(_dotenv(FIVE))
+    (rich / "memory/keys.md").write_text(f"# Keys\n\nThe birch answers to {FIVE['BIRCH_API_KEY']}.\n")
+    run("sync")
+    old = values(export(rich, "old.alf"))
+    (rich / ".env").write_text(_dotenv({**FIVE, "OAK_API_KEY": ROTATED}))
+    run("sync")
+    first = export(rich, "first.alf")
+    wanted = values(first)
+    assert {key for key in wanted if wanted[key] != old.get(key)} == {key for key in wanted if wanted[key] == ROTATED}
+    again = import_into("again", first, "--with-credentials")
+    for name in (".env", "memory/keys.md"):
+        assert (again / name).read_bytes() == (rich / name).read_bytes()
+    assert {*FIVE.values(), ROTATED} - {FIVE["OAK_API_KEY"]} <= {*wanted.values()}
+    kept = {key: value for key, value in values(export(again, "second.alf")).items() if key in wanted}
+    assert {key: wanted[key] for key in kept} == kept
+    assert {*FIVE.values(), ROTATED} - {FIVE["OAK_API_KEY"]} <= {*kept.values()}
 
 
 def _written(state: MemoryState, folder: Path) -> Path:

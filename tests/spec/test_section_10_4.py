@@ -11,6 +11,7 @@ from archive_files import ArchiveFile
 from cli_client import run
 from openclaw_workspaces import API_KEY, StateFolder
 
+Values = Callable[[ArchiveFile], dict[str, str]]
 NEW_KEY = "sk-example-orchard-1111-rotated-not-real"
 TOLD = "The plotter needs new ink."
 
@@ -110,3 +111,20 @@ def test_a_delta_since_s0_holds_exactly_the_changes_made(story: Story) -> None:
     expected = {name for name in expected if name.startswith(("raw/", "artifacts/"))}
     changes = story.delta.manifest["changes"]
     assert {item["path"] for part in ("raw", "artifacts") for item in changes.get(part, [])} == expected
+
+
+def test_of_five_credentials_exactly_the_rotated_one_changes_its_value(story: Story, values: Values) -> None:
+    """In a full snapshot and in what the delta makes of the first one; each keeps its id."""
+    before, after, applied = values(story.s0), values(story.full), values(_applied(story))
+    assert len(before) >= 5
+    assert applied == after
+    changed = {key for key in before if before[key] != after[key]}
+    assert {before[key] for key in changed} == {API_KEY} and {after[key] for key in changed} == {NEW_KEY}
+    documents = {each["id"]: each for each in story.full.json("credentials.json")["credentials"]}
+    assert {key for key, each in documents.items() if each.get("last_rotated_at")} == changed
+
+
+def test_neither_the_old_nor_the_new_secret_stands_in_a_delta(story: Story) -> None:
+    for archive in (story.s0, story.delta, story.full, _applied(story)):
+        for secret in (API_KEY, NEW_KEY):
+            assert [name for name, data in archive.bodies.items() if secret.encode() in data] == []

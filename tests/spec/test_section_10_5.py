@@ -1,14 +1,16 @@
-"""ALF §10.5: credentials, as far as they exist: cut out, sealed, opened."""
+"""ALF §10.5: credentials: cut out, sealed, opened by the right key and by no other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import canaries
 import pytest
 from archive_files import ArchiveFile
+from canary_scan import Scanner
 from cli_client import run
-from openclaw_workspaces import SECRETS, StateFolder
+from openclaw_workspaces import NEW, OLD, SECRETS, StateFolder
 
 from lifeboat_daemon.context import Context
 from lifeboat_keys.home_keys import HomeKeys
@@ -35,6 +37,24 @@ def test_no_credential_stands_in_clear_in_an_archive(
         for archive in archives:
             assert [name for name, data in archive.bodies.items() if clear in data] == []
         assert [path for path in _files(isolated_home / "lifeboat") if clear in path.read_bytes()] == []
+
+
+@pytest.mark.parametrize("generation", [OLD, NEW])
+def test_no_canary_of_any_place_stands_in_an_archive(
+    isolated_home: Path, export: Callable[..., ArchiveFile], generation: str
+) -> None:
+    """Every place in which OpenClaw keeps a secret, in every spelling and packing, in snapshots and in a delta."""
+    state = canaries.plant(isolated_home / ".openclaw", generation)
+    run("agents", "add", state.workspace)
+    archives = [export(state.workspace, "whole.alf")]
+    place = "config: provider key"
+    state.config.write_text(state.config.read_text().replace(canaries.canary(place), canaries.rotated(place)))
+    run("sync")
+    archives += [export(state.workspace, "later.alf"), export(state.workspace, "later.alf-delta", "--since", "0")]
+    scanner = Scanner.of(canaries.of(generation))
+    assert [leak for archive in archives for leak in scanner.file(archive.path)] == []
+    bodies = [(name, data) for archive in archives for name, data in archive.bodies.items()]
+    assert [leak for name, data in bodies for leak in scanner.data(data, name)] == []
 
 
 def _opened(archive: ArchiveFile, secret: bytes) -> set[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from archive_files import ArchiveFile
 from cli_client import run
+from openclaw_workspaces import StateFolder
 
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState, identity, principals, record
@@ -77,3 +79,20 @@ def test_a_dry_run_writes_nothing_and_says_what_it_would(agent: Path, tmp_path: 
     report = run("restore", agent, "--to", target, "--dry-run")
     assert "MEMORY.md" in str(report)
     assert not target.exists()
+
+
+def test_credentials_are_injected_where_they_were_cut_out(
+    openclaw: StateFolder, export: Callable[..., ArchiveFile], import_into: Callable[..., Path]
+) -> None:
+    """Only when asked for, byte for byte, for their owner alone; and none into a state that nobody signed."""
+    secrets = b"# of the tides\nTIDE_API_KEY='fake-tide-key-0123456789abcdef'\nEMPTY_TOKEN=\n"
+    dotenv = openclaw.workspace / ".env"
+    dotenv.write_bytes(secrets)
+    dotenv.chmod(0o600)
+    run("agents", "add", openclaw.workspace)
+    archive = export(openclaw.workspace)
+    without = import_into("without", archive)
+    assert not (without / ".env").exists() or secrets != (without / ".env").read_bytes()
+    injected = import_into("injected", archive, "--with-credentials")
+    assert (injected / ".env").read_bytes() == secrets
+    assert stat.S_IMODE((injected / ".env").stat().st_mode) == 0o600
