@@ -141,7 +141,8 @@ def _stretch(alphabet: str, least: int) -> _Stretch:
 
 _KEY_LIKE = _stretch(string.ascii_letters + string.digits + "_+/=.:~@-", 14)
 _WORDS = _stretch(string.ascii_lowercase + " ", 12 * 3 + 11)
-_PHRASES = (12, 24)
+_SPACES = frozenset((*range(11, 14), *range(23, 26)))
+"""Between 12 or 24 words, and around them."""
 
 
 def find(data: bytes) -> list[Look]:
@@ -183,8 +184,10 @@ def _looks(data: bytes, kind: str, shape: _Shape) -> Iterator[Look]:
 def _phrases(data: bytes) -> Iterator[Look]:
     """12 or 24 words on a line that are a wallet's or a key's, by their checksum (BIP-39)."""
     for start, end in _WORDS.find(data):
+        if data.count(b" ", start, end) not in _SPACES:
+            continue
         text = data[start:end].decode("ascii")
-        if len(text.split()) in _PHRASES and words.is_phrase(text):
+        if len(text.split()) in (12, 24) and words.is_phrase(text):
             yield Look(start + len(text) - len(text.lstrip()), start + len(text.rstrip()), "recovery_phrase")
 
 

@@ -141,7 +141,7 @@ class _Scanner:
         key = self._scalar(block.column)
         if key is None or not self._is_key(start):
             self._fail("a key was expected", start)
-        self._expected = _Expected((*block.path, str(key.value)), False)
+        self._expected = _Expected((*block.path, key.text), False)
 
     def _item(self, block: _Block) -> None:
         block.index += 1
@@ -177,7 +177,7 @@ class _Scanner:
             self._fail("this part of YAML is not read")
         if self._is_key(begun):
             self._open(path, start, may_open=may_open, is_sequence=False)
-            self._expected = _Expected((*path, str(scalar.value)), False)
+            self._expected = _Expected((*path, scalar.text), False)
             return
         self.leaves.append(self._document.leaf(path, scalar.value, begun, scalar.end))
 
@@ -269,7 +269,7 @@ class _Scanner:
         scalar = self._flow_scalar(char)
         end = self._at
         if scalar is not None and self._is_flow_key(quoted=char in "\"'"):
-            self._flow_value(levels, (*path, str(scalar.value)))
+            self._flow_value(levels, (*path, scalar.text))
             return
         if level.close == "}" and scalar is None:
             self._fail("a key was expected", start)

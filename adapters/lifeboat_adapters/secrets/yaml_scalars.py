@@ -9,10 +9,16 @@ from lifeboat_adapters.secrets import leaves
 
 
 class Scalar(NamedTuple):
-    """What a scalar means, and the position after its spelling."""
+    """What a scalar says and, plain, what that means; the position after its spelling."""
 
+    text: str
     value: leaves.Scalar
     end: int
+
+
+def _saying(text: str, end: int) -> Scalar:
+    """A scalar that means what it says."""
+    return Scalar(text, text, end)
 
 
 _BREAK = r"(?:\r\n|\r|\n)"
@@ -52,12 +58,12 @@ def quoted(text: str, at: int) -> Scalar | None:
     """A single- or double-quoted scalar; None where none begins, or none that ends and means something."""
     if text.startswith("'", at):
         single = _SINGLE.match(text, at)
-        return None if single is None else Scalar(_FOLD.sub(_folded, single[1]).replace("''", "'"), single.end())
+        return None if single is None else _saying(_FOLD.sub(_folded, single[1]).replace("''", "'"), single.end())
     double = _DOUBLE.match(text, at)
     if double is None:
         return None
     try:
-        return Scalar(_ESCAPE.sub(_meant, double[1]), double.end())
+        return _saying(_ESCAPE.sub(_meant, double[1]), double.end())
     except (KeyError, ValueError):
         return None
 
@@ -88,7 +94,7 @@ def plain(text: str, at: int, parent: int) -> Scalar | None:
         gap, line = rest
         value += ("\n" * (len(_LINE.findall(gap[1])) - 1) or " ") + line[0]
         end = line.end()
-    return Scalar(_meaning(value), end)
+    return Scalar(value, _meaning(value), end)
 
 
 def _continued(text: str, end: int, parent: int) -> tuple[re.Match[str], re.Match[str]] | None:
@@ -106,7 +112,10 @@ def _continued(text: str, end: int, parent: int) -> tuple[re.Match[str], re.Matc
 def plain_in_flow(text: str, at: int) -> Scalar | None:
     """A plain scalar in a flow collection."""
     found = _PLAIN_IN_FLOW.match(text, at)
-    return None if found is None else Scalar(_meaning(_FOLD.sub(_folded, found[0])), found.end())
+    if found is None:
+        return None
+    value = _FOLD.sub(_folded, found[0])
+    return Scalar(value, _meaning(value), found.end())
 
 
 def block(text: str, at: int, parent: int) -> Scalar | None:
@@ -119,7 +128,7 @@ def block(text: str, at: int, parent: int) -> Scalar | None:
     indent = None if digit is None else max(parent, 0) + int(digit)
     lines, end = _lines(text, head.end(), parent, indent)
     stop = end if any(lines) else head.end() - len(_line_end(head[0]))
-    return Scalar(_joined(lines, folded=head[1] == ">", chomp=chomp), stop)
+    return _saying(_joined(lines, folded=head[1] == ">", chomp=chomp), stop)
 
 
 def _lines(text: str, at: int, parent: int, indent: int | None) -> tuple[list[str], int]:
