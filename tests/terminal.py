@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 PROGRAM = (sys.executable, "-c", "from lifeboat_daemon.cli import main; main()")
@@ -54,9 +55,13 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._reader, text.encode() + b"\n")
 
-    def press(self, key: str) -> None:
-        """A control key, such as `c`."""
-        os.write(self._reader, bytes([ord(key.upper()) - ord("@")]))
+    def interrupted(self) -> int:
+        """The exit status after Ctrl-C; pressed once more where it came right before the command began to wait."""
+        while self._process.poll() is None:
+            os.write(self._reader, b"\x03")
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(5)
+        return self.ended()
 
     def ended(self) -> int:
         """The exit status, once the command is through."""
@@ -91,8 +96,9 @@ class Terminal:
 
 
 def _take_terminal() -> None:
-    """The terminal on standard input becomes the one that controls this process: Ctrl-C arrives as a signal."""
+    """The terminal on standard input controls this process, and Ctrl-C ends it, also where the tests ignore it."""
     import fcntl
     import termios
 
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.state import Sequence
@@ -14,13 +16,15 @@ from lifeboat_daemon.words import time_text
 from lifeboat_endpoint.vault import SequenceRow
 from lifeboat_keys.agent_pair import pair_id
 from lifeboat_keys.encodings import from_base64
-from lifeboat_keys.errors import KeyExists, KeysError, NoKey, OtherKey, SignedByAnother
+from lifeboat_keys.errors import KeyExists, KeysError, NoAgentKey, NoKey, OtherKey, SignedByAnother
 from lifeboat_keys.home_keys import HomeKeys
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey, UserPublic
 
 JsonObject = dict[str, Any]
+Found = TypeVar("Found")
 
+_KEY_ID = re.compile("[0-9a-f]{32}")
 _ANOTHER_HOME = "LIFEBOAT_HOME=ANOTHER-FOLDER lifeboat keys recover"
 
 
@@ -72,34 +76,45 @@ def describe(context: Context) -> JsonObject:
     """The key and what hangs on it, as `keys status --json` gives it. Never raises for what is wrong with the key."""
     keys = context.keys()
     found = keys.status()
+    problems: list[str] = []
+    nothing: list[JsonObject] = []
     return {
         "state": str(found.state),
         "key_id": found.key_id,
         "store": str(found.store),
         "note": found.note,
         "proven_at": found.proven_at,
-        "former": _former(keys),
-        "machines": _machines(keys),
-        "agents": [_pair_of(keys, agent) for agent in everyone(context)],
+        "former": _seen(lambda: _former(keys), nothing, problems),
+        "machines": _seen(lambda: _machines(keys), nothing, problems),
+        "agents": [
+            {"id": one.id, "name": one.name, "pair": _seen(partial(_pair_of, keys, one), None, problems)}
+            for one in everyone(context)
+        ],
+        "problems": problems,
     }
 
 
-def _former(keys: HomeKeys) -> list[JsonObject]:
+def _seen(look: Callable[[], Found], otherwise: Found, problems: list[str]) -> Found:
+    """What a look shows; where there is nothing yet, or it cannot be read, which is a problem, something else."""
     try:
-        found = keys.former
-    except LifeboatError:
-        return []
+        return look()
+    except (NoKey, NoAgentKey):
+        return otherwise
+    except LifeboatError as error:
+        problems.append(error.message)
+        return otherwise
+
+
+def _former(keys: HomeKeys) -> list[JsonObject]:
     return [
-        {"key_id": one.public.key_id, "replaced_at": one.replaced_at, "compromised": one.compromised} for one in found
+        {"key_id": one.public.key_id, "replaced_at": one.replaced_at, "compromised": one.compromised}
+        for one in keys.former
     ]
 
 
 def _machines(keys: HomeKeys) -> list[JsonObject]:
     """The machines that are known, with `here` for this one."""
-    try:
-        own, found = keys.device.public, keys.machines.all()
-    except LifeboatError:
-        return []
+    own = keys.device.public
     return [
         {
             "id": one.id,
@@ -109,17 +124,13 @@ def _machines(keys: HomeKeys) -> list[JsonObject]:
             "revoked_at": one.revoked_at,
             "here": one.public == own,
         }
-        for one in found
+        for one in keys.machines.all()
     ]
 
 
-def _pair_of(keys: HomeKeys, agent: Agent) -> JsonObject:
-    """An agent with the id of the pair its credentials are sealed to, None while it has none that can be read."""
-    try:
-        pair = pair_id(from_base64(keys.export_agent(agent.id)["pairs"][-1]["public"]))
-    except LifeboatError:
-        pair = None
-    return {"id": agent.id, "name": agent.name, "pair": pair}
+def _pair_of(keys: HomeKeys, agent: Agent) -> str | None:
+    """The id of the pair that an agent's credentials are sealed to."""
+    return pair_id(from_base64(keys.export_agent(agent.id)["pairs"][-1]["public"]))
 
 
 def refuse_without_key(context: Context, sequence: Sequence) -> None:
@@ -137,7 +148,7 @@ def refuse_without_key(context: Context, sequence: Sequence) -> None:
 def note_met(context: Context, sequence: Sequence, file: Path) -> None:
     """Remember in which file another key than this home's was met: a refusal names it."""
     signer = _signer(sequence.signature)
-    if signer not in (None, context.keys().public.key_id):
+    if signer is not None and signer != context.keys().public.key_id:
         context.keys().machines.key_met(signer, f"in {file.name}, sequence {sequence.number}", context.now())
 
 
@@ -177,8 +188,10 @@ def _heads(context: Context) -> Iterator[tuple[str, SequenceRow]]:
 
 
 def _signer(signature: JsonObject | None) -> str | None:
+    """Under which key a state says that it was signed."""
     user = (signature or {}).get("user")
-    return user.get("key_id") if isinstance(user, dict) else None
+    key_id = user.get("key_id") if isinstance(user, dict) else None
+    return key_id if isinstance(key_id, str) and _KEY_ID.fullmatch(key_id) else None
 
 
 def _two_keys(context: Context, own: str, given: str) -> str:

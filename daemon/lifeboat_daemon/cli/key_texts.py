@@ -1,8 +1,10 @@
-"""What people are told about their key."""
+"""What people are told about their key, and how they name where it lies."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import click
 
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.words import NO_BREAK, time_text
@@ -15,6 +17,11 @@ PLACES = {
     StoreKind.KEY_FILE: "the file that LIFEBOAT_KEY_FILE names",
     StoreKind.FILE: "a file of this home that only its mode protects",
 }
+STORE = click.option(
+    "--store",
+    type=click.Choice([str(kind) for kind in StoreKind]),
+    help="Where the key shall lie; the best place there is when this is not given.",
+)
 NEVER_PROVEN = "The 24 words of your key were never written down and proven: lifeboat keys init"
 
 
@@ -33,6 +40,8 @@ def print_status(output: Output, document: dict[str, Any]) -> None:
     _table(
         output, ("machine", "id", "first seen", "last seen", "standing"), [_machine(m) for m in document["machines"]]
     )
+    for problem in document["problems"]:
+        output.warn(problem)
     _table(output, ("agent", "its key"), [(one["name"], one["pair"] or "none yet") for one in document["agents"]])
 
 

@@ -6,9 +6,6 @@ environment.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +15,24 @@ from lifeboat_daemon import user_keys
 from lifeboat_daemon.cli import key_texts, passphrases, word_screen
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.lazy import LazyGroup
+from lifeboat_daemon.cli.private_texts import DASH, OUT_FILE, destination, refuse_mixture
 from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.errors import FileExists, NobodyToAsk, WordsNotProven
+from lifeboat_daemon.errors import NobodyToAsk
 from lifeboat_daemon.settings import parse_duration
-from lifeboat_daemon.words import argument, time_text
-from lifeboat_keys import kit
+from lifeboat_daemon.words import time_text
 from lifeboat_keys.errors import KeyExists
 from lifeboat_keys.home_keys import HomeKeys, KeyStatus
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey
 
-DASH = Path("-")
-IN_FILE = click.Path(exists=True, dir_okay=False, path_type=Path, allow_dash=True)
-OUT_FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
 ELSEWHERE = {
+    "prove": "lifeboat_daemon.cli.key_words:prove",
+    "recover": "lifeboat_daemon.cli.key_words:recover",
+    "export-kit": "lifeboat_daemon.cli.key_words:export_kit",
     "rotate": "lifeboat_daemon.cli.key_rotation:rotate",
     "rename-machine": "lifeboat_daemon.cli.key_rotation:rename_machine",
 }
 """Commands of this group that have a module of their own."""
-
-Write = Callable[[str], None]
 
 
 class Duration(click.ParamType[int]):
@@ -48,13 +43,6 @@ class Duration(click.ParamType[int]):
             return parse_duration(value)
         except ValueError as error:
             self.fail(f"{value!r} is not {error}", param, ctx)
-
-
-STORE = click.option(
-    "--store",
-    type=click.Choice([str(kind) for kind in StoreKind]),
-    help="Where the key shall lie; the best place there is when this is not given.",
-)
 
 
 @click.group(cls=LazyGroup, lazy=ELSEWHERE)
@@ -73,7 +61,7 @@ def keys() -> None:
         "lifeboat keys init --words-to /media/stick/words --no-prove",
     ),
 )
-@STORE
+@key_texts.STORE
 @click.option("--words-to", type=OUT_FILE, help="Write the words to this new file instead (- for standard output).")
 @click.option("--no-prove", is_flag=True, help="Do not ask for three of the words.")
 @session_command
@@ -88,7 +76,7 @@ def init(session: Session, store: str | None, words_to: Path | None, no_prove: b
     context = session.context
     if shown or wanted is not None:
         context = passphrases.for_use(session) if _is_wrapped(before) else passphrases.for_new_store(session, wanted)
-    with _destination(session, words_to) as write:
+    with destination(session, words_to) as write:
         made = _made(session, context.keys(), wanted)
         key = context.keys().user_key() if shown else None
         if key is not None and write is not None:
@@ -100,7 +88,7 @@ def init(session: Session, store: str | None, words_to: Path | None, no_prove: b
 
 def _is_to_be_shown(session: Session, before: KeyStatus, wanted: StoreKind | None, words_to: Path | None) -> bool:
     """Whether the words are shown now. Raises, before anything is made, where they would not arrive."""
-    _refuse_mixture(session, words_to)
+    refuse_mixture(session, words_to)
     if before.proven_at is not None and words_to is not None:
         message = f"the words of the key {before.key_id} were proven on {time_text(before.proven_at)}"
         raise KeyExists(message, fix="lifeboat keys export-kit -o FILE")
@@ -113,29 +101,6 @@ def _is_to_be_shown(session: Session, before: KeyStatus, wanted: StoreKind | Non
 
 def _is_wrapped(before: KeyStatus) -> bool:
     return before.key_id is not None and before.store is StoreKind.PASSPHRASE
-
-
-def _refuse_mixture(session: Session, target: Path | None) -> None:
-    if target == DASH and session.output.as_json:
-        raise click.UsageError("Standard output is for the JSON document: name a file.")
-
-
-@contextmanager
-def _destination(session: Session, target: Path | None, *, force: bool = False) -> Iterator[Write | None]:
-    """Where a text goes: nowhere, to standard output, or into a file that only you can read, whole or not at all."""
-    from lifeboat_daemon.exchange.new_file import new_file
-
-    if target is None:
-        yield None
-    elif target == DASH:
-        yield lambda text: sys.stdout.writelines((text, "\n"))
-    else:
-        try:
-            with new_file(session.context.files, target, force=force) as stream:
-                yield lambda text: stream.writelines((text.encode(), b"\n"))
-        except FileExists as error:
-            error.fix = "choose another name"
-            raise
 
 
 def _made(session: Session, found: HomeKeys, store: StoreKind | None) -> bool:
@@ -185,95 +150,6 @@ def _say_key(session: Session, status: KeyStatus, *, made: bool, words_to: Path 
     session.output.document(document, text)
 
 
-@keys.command(
-    short_help="Try out whether you have the words.",
-    epilog=examples("lifeboat keys prove", "lifeboat keys prove --words-from words.txt"),
-)
-@click.option("--words-from", type=IN_FILE, help="Compare all 24 words in this file (- for standard input).")
-@session_command
-def prove(session: Session, words_from: Path | None) -> None:
-    """Ask for three of the words, or compare all of them. Where the key itself is away, all of them."""
-    key_id = session.context.keys().public.key_id
-    if words_from is not None:
-        user_keys.prove(session.context, kit.key_in(_read(words_from)))
-    else:
-        _prove_on_terminal(session)
-    proven_at = session.context.keys().status().proven_at
-    said = f"They are the words of your key {key_id}."
-    session.output.document({"key_id": key_id, "proven_at": proven_at}, lambda: session.output.line(said))
-
-
-def _prove_on_terminal(session: Session) -> None:
-    if not word_screen.has_terminal(session.output):
-        raise NobodyToAsk("nobody can be asked for words here", fix="lifeboat keys prove --words-from FILE")
-    key = user_keys.at_hand(passphrases.for_use(session))
-    if key is None:
-        session.output.note("The key itself is not at hand, so all 24 words are asked for.")
-        user_keys.prove(session.context, word_screen.type_words(session.output))
-    elif word_screen.prove(session.output, key.words()):
-        user_keys.prove(session.context, key)
-    else:
-        raise WordsNotProven("three answers for one word were wrong", fix=_after_failed_proof(session))
-
-
-def _after_failed_proof(session: Session) -> str:
-    proven_at = session.context.keys().status().proven_at
-    return "lifeboat keys init" if proven_at is None else "lifeboat keys export-kit -o FILE"
-
-
-@keys.command(
-    short_help="Take the key from its words.",
-    epilog=examples(
-        "lifeboat keys recover", "lifeboat keys recover --kit kit.txt", "lifeboat keys recover --words-from words.txt"
-    ),
-)
-@click.option("--words-from", type=IN_FILE, help="Read the words from this file (- for standard input).")
-@click.option("--kit", "page", type=IN_FILE, help="Read them from a recovery kit (- for standard input).")
-@STORE
-@session_command
-def recover(session: Session, words_from: Path | None, page: Path | None, store: str | None) -> None:
-    """Take the key from its 24 words, on a new machine or where its secret was lost.
-
-    A home that has another key is left as it is.
-    """
-    if words_from is not None and page is not None:
-        raise click.UsageError("Give --words-from or --kit, not both.")
-    key = _given_key(session, words_from, page)
-    user_keys.refuse_other(session.context, key)
-    wanted = StoreKind(store) if store else None
-    context = passphrases.for_new_store(session, wanted)
-    was_here = user_keys.recover(context, key, wanted)
-    status = context.keys().status()
-    document = {"key_id": key.key_id, "store": str(status.store), "was_here": was_here}
-
-    def text() -> None:
-        session.output.line(f"Your key {key.key_id} is {'here, as before' if was_here else 'back'}.", style="bold")
-        session.output.line(f"It lies in {key_texts.PLACES[status.store]}.")
-        session.output.line("Bring an agent back from an archive, credentials included:")
-        session.output.verbatim("  lifeboat alf import FILE.alf --to FOLDER --with-credentials")
-        session.output.line("or from the vault of this home:")
-        session.output.verbatim("  lifeboat restore AGENT --with-credentials")
-
-    session.output.document(document, text)
-
-
-def _given_key(session: Session, words_from: Path | None, page: Path | None) -> UserKey:
-    if words_from is not None:
-        return kit.key_in(_read(words_from))
-    if page is not None:
-        return kit.read(_read(page))
-    if not word_screen.has_terminal(session.output):
-        raise NobodyToAsk(
-            "nobody can be asked for the words here; name a file", fix="lifeboat keys recover --words-from FILE"
-        )
-    return word_screen.type_words(session.output)
-
-
-def _read(file: Path) -> str:
-    data = sys.stdin.buffer.read() if file == DASH else file.read_bytes()
-    return data.decode("utf-8-sig", errors="replace")
-
-
 # Where it lies --------------------------------------------------------------------------------------------------
 
 
@@ -313,36 +189,3 @@ def _say_state(session: Session, status: KeyStatus) -> None:
     document = {"key_id": status.key_id, "store": str(status.store), "state": str(status.state), "note": status.note}
     said = status.note or f"key: {status.state}"
     session.output.document(document, lambda: session.output.line(said))
-
-
-# Paper ----------------------------------------------------------------------------------------------------------
-
-
-@keys.command(
-    "export-kit",
-    short_help="Write the recovery kit, one page for paper.",
-    epilog=examples("lifeboat keys export-kit -o kit.txt", "lifeboat keys export-kit -o - | lp"),
-)
-@click.option(
-    "-o", "--output", "target", type=OUT_FILE, required=True, help="The file to write (- for standard output)."
-)
-@click.option("--force", is_flag=True, help="Replace the file when it is there.")
-@session_command
-def export_kit(session: Session, target: Path, force: bool) -> None:
-    """Write one page with the 24 words, the key id, a QR code, and what a new machine needs. It is the key."""
-    _refuse_mixture(session, target)
-    key = passphrases.for_use(session).keys().user_key()
-    made_at = session.context.now()
-    with _destination(session, target, force=force) as write:
-        assert write is not None
-        write(kit.render(key, made_at[:10]).rstrip("\n"))
-    document = {"path": str(target), "key_id": key.key_id, "created_at": made_at}
-    session.output.document(document, lambda: _say_kit(session, target))
-
-
-def _say_kit(session: Session, target: Path) -> None:
-    if target == DASH:
-        session.output.note("Whoever has this page has the key.")
-        return
-    session.output.line(f"{target} is the key: print it, then delete the file.", style="bold")
-    session.output.verbatim(f"Try it out: lifeboat keys prove --words-from {argument(str(target))}")

@@ -1,0 +1,132 @@
+"""`lifeboat keys prove`, `recover` and `export-kit`: the words held against the key, taken as the key, put on paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lifeboat_daemon import user_keys
+from lifeboat_daemon.cli import key_texts, passphrases, word_screen
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.private_texts import DASH, IN_FILE, OUT_FILE, destination, read, refuse_mixture
+from lifeboat_daemon.cli.session import Session, session_command
+from lifeboat_daemon.errors import NobodyToAsk, WordsNotProven
+from lifeboat_daemon.words import argument
+from lifeboat_keys import kit
+from lifeboat_keys.stores.kinds import StoreKind
+from lifeboat_keys.user_key import UserKey
+
+
+@click.command(
+    short_help="Try out whether you have the words.",
+    epilog=examples("lifeboat keys prove", "lifeboat keys prove --words-from words.txt"),
+)
+@click.option("--words-from", type=IN_FILE, help="Compare all 24 words in this file (- for standard input).")
+@session_command
+def prove(session: Session, words_from: Path | None) -> None:
+    """Ask for three of the words, or compare all of them. Where the key itself is away, all of them."""
+    key_id = session.context.keys().public.key_id
+    if words_from is not None:
+        user_keys.prove(session.context, kit.key_in(read(words_from)))
+    else:
+        _prove_on_terminal(session)
+    proven_at = session.context.keys().status().proven_at
+    said = f"They are the words of your key {key_id}."
+    session.output.document({"key_id": key_id, "proven_at": proven_at}, lambda: session.output.line(said))
+
+
+def _prove_on_terminal(session: Session) -> None:
+    if not word_screen.has_terminal(session.output):
+        raise NobodyToAsk("nobody can be asked for words here", fix="lifeboat keys prove --words-from FILE")
+    key = user_keys.at_hand(passphrases.for_use(session))
+    if key is None:
+        session.output.note("The key itself is not at hand, so all 24 words are asked for.")
+        user_keys.prove(session.context, word_screen.type_words(session.output))
+    elif word_screen.prove(session.output, key.words()):
+        user_keys.prove(session.context, key)
+    else:
+        raise WordsNotProven("three answers for one word were wrong", fix=_after_failed_proof(session))
+
+
+def _after_failed_proof(session: Session) -> str:
+    proven_at = session.context.keys().status().proven_at
+    return "lifeboat keys init" if proven_at is None else "lifeboat keys export-kit -o FILE"
+
+
+@click.command(
+    short_help="Take the key from its words.",
+    epilog=examples(
+        "lifeboat keys recover", "lifeboat keys recover --kit kit.txt", "lifeboat keys recover --words-from words.txt"
+    ),
+)
+@click.option("--words-from", type=IN_FILE, help="Read the words from this file (- for standard input).")
+@click.option("--kit", "page", type=IN_FILE, help="Read them from a recovery kit (- for standard input).")
+@key_texts.STORE
+@session_command
+def recover(session: Session, words_from: Path | None, page: Path | None, store: str | None) -> None:
+    """Take the key from its 24 words, on a new machine or where its secret was lost.
+
+    A home that has another key is left as it is.
+    """
+    if words_from is not None and page is not None:
+        raise click.UsageError("Give --words-from or --kit, not both.")
+    key = _given_key(session, words_from, page)
+    user_keys.refuse_other(session.context, key)
+    wanted = StoreKind(store) if store else None
+    context = passphrases.for_new_store(session, wanted)
+    was_here = user_keys.recover(context, key, wanted)
+    status = context.keys().status()
+    document = {"key_id": key.key_id, "store": str(status.store), "was_here": was_here}
+
+    def text() -> None:
+        session.output.line(f"Your key {key.key_id} is {'here, as before' if was_here else 'back'}.", style="bold")
+        session.output.line(f"It lies in {key_texts.PLACES[status.store]}.")
+        session.output.line("Bring an agent back from an archive, credentials included:")
+        session.output.verbatim("  lifeboat alf import FILE.alf --to FOLDER --with-credentials")
+        session.output.line("or from the vault of this home:")
+        session.output.verbatim("  lifeboat restore AGENT --with-credentials")
+
+    session.output.document(document, text)
+
+
+def _given_key(session: Session, words_from: Path | None, page: Path | None) -> UserKey:
+    if words_from is not None:
+        return kit.key_in(read(words_from))
+    if page is not None:
+        return kit.read(read(page))
+    if not word_screen.has_terminal(session.output):
+        raise NobodyToAsk(
+            "nobody can be asked for the words here; name a file", fix="lifeboat keys recover --words-from FILE"
+        )
+    return word_screen.type_words(session.output)
+
+
+@click.command(
+    "export-kit",
+    short_help="Write the recovery kit, one page for paper.",
+    epilog=examples("lifeboat keys export-kit -o kit.txt", "lifeboat keys export-kit -o - | lp"),
+)
+@click.option(
+    "-o", "--output", "target", type=OUT_FILE, required=True, help="The file to write (- for standard output)."
+)
+@click.option("--force", is_flag=True, help="Replace the file when it is there.")
+@session_command
+def export_kit(session: Session, target: Path, force: bool) -> None:
+    """Write one page with the 24 words, the key id, a QR code, and what a new machine needs. It is the key."""
+    refuse_mixture(session, target)
+    key = passphrases.for_use(session).keys().user_key()
+    made_at = session.context.now()
+    with destination(session, target, force=force) as write:
+        assert write is not None
+        write(kit.render(key, made_at[:10]).rstrip("\n"))
+    document = {"path": str(target), "key_id": key.key_id, "created_at": made_at}
+    session.output.document(document, lambda: _say_kit(session, target))
+
+
+def _say_kit(session: Session, target: Path) -> None:
+    if target == DASH:
+        session.output.note("Whoever has this page has the key.")
+        return
+    session.output.line(f"{target} is the key: print it, then delete the file.", style="bold")
+    session.output.verbatim(f"Try it out: lifeboat keys prove --words-from {argument(str(target))}")
