@@ -120,7 +120,6 @@ class Secret:
     service: str
     credential_type: str
     label: str
-    capabilities: tuple[str, ...] = ()
     group: str = ""
     member: str = ""
     expires_at: str | None = None

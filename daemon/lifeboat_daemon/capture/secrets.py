@@ -17,6 +17,7 @@ from lifeboat_adapters.secrets.cutting import Span
 from lifeboat_adapters.secrets.encoded import readings
 from lifeboat_adapters.secrets.finder import LEAST_KNOWN, Known, KnownValues
 from lifeboat_adapters.secrets.payload import Payload, spellings
+from lifeboat_adapters.secrets.rules import is_variable_name
 from lifeboat_alf import codec, ids, layout, metas
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.capture.prints import Prints, length_to_keep, lengths_in
@@ -50,7 +51,6 @@ class Kind(NamedTuple):
     service: str
     credential_type: str
     label: str
-    capabilities: tuple[str, ...] = ()
     expires_at: str | None = None
     bound: bool = False
 
@@ -111,7 +111,7 @@ class Cutter:
         """Look for these values everywhere from now on; True when one of them was not known before."""
         news = False
         for secret in secrets:
-            if not LEAST_KNOWN <= len(secret.value) <= LONGEST_KNOWN:
+            if not LEAST_KNOWN <= len(secret.value) <= LONGEST_KNOWN or is_variable_name(secret.value):
                 continue
             # A copy in a note expires with the note, and is restored wherever the note is.
             kind = _kind_of(secret)._replace(expires_at=None, bound=False)
@@ -250,8 +250,6 @@ class Cutter:
         fresh = {"id": credential_id, "agent_id": self._agent_id, "created_at": self._now}
         document = {**(old or fresh), "service": kind.service, "credential_type": kind.credential_type}
         document |= {"label": kind.label, **sealed, **self._binding(old or {}, bound=kind.bound)}
-        if kind.capabilities:
-            document["capabilities_granted"] = list(kind.capabilities)
         if kind.expires_at is not None or "expires_at" in document:
             document["expires_at"] = kind.expires_at
         if old is not None:
@@ -294,8 +292,7 @@ class Cutter:
 
 
 def _kind_of(secret: Secret) -> Kind:
-    capabilities = tuple(secret.capabilities)
-    return Kind(secret.service, secret.credential_type, secret.label, capabilities, secret.expires_at, secret.bound)
+    return Kind(secret.service, secret.credential_type, secret.label, secret.expires_at, secret.bound)
 
 
 def _sealable(secrets: list[Secret]) -> list[Sealable]:
