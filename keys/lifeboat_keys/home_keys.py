@@ -187,6 +187,17 @@ class HomeKeys:
             self._store.replace(_PROVEN, document)
 
     @property
+    def key_id(self) -> str | None:
+        """The id of the user's key, None when there is none yet; its store is not asked. Raises KeysError."""
+        known = self._known_public()
+        return None if known is None else known.key_id
+
+    @property
+    def proven_at(self) -> str | None:
+        """When the words of the user's key were last proven; its store is not asked. Raises KeysError."""
+        return self._proven_at(self.key_id)
+
+    @property
     def public(self) -> UserPublic:
         """The public part of the user's key. Raises NoKey."""
         known = self._known_public()
@@ -226,7 +237,7 @@ class HomeKeys:
 
     def last_seen(self, key_id: str) -> str:
         """Where this home last saw a key, in words; "" when it never did."""
-        if key_id == self._key_id_or_none():
+        if key_id == self.key_id:
             return f"it is the key of this home, on {self._own_name()}"
         for one in self.former:
             if one.public.key_id == key_id:
@@ -326,12 +337,12 @@ class HomeKeys:
         """An agent's pairs as they travel in an archive (`lifeboat/keys.json`): nothing secret stands open in it.
 
         {"agent_id", "user": UserPublic, "pairs": [{"agent_id", "public", "wrapped", "created_at", "testimony"}],
-        "former": [FormerKey], "device": {"name", "seen_at", "testimony"}}, the current pair last. Raises NoAgentKey.
+        "former": [FormerKey], "device": {"name", "testimony"}}, the current pair last. Raises NoAgentKey.
         """
         pairs = self._pairs(agent_id)
         if not pairs:
             raise NoAgentKey(f"the agent {agent_id} has no key in this home")
-        device = devices.introduce(self.device, self._own_name(), times.to_text(self._clock.now()))
+        device = devices.introduce(self.device, self._own_name())
         keys = [one.to_json() for one in self.former]
         return {**self._document(agent_id, pairs), former.FIELD: keys, devices.FIELD: device}
 
@@ -354,7 +365,8 @@ class HomeKeys:
             new = [pair for pair in came if pair.id not in {one.id for one in own}]
             if new:
                 self._store.replace(_agent_file(agent_id), self._document(agent_id, [*new, *own]))
-            devices.take_over(self.machines, document, [pair.testimony for pair in came], trusted)
+            now = times.to_text(self._clock.now())
+            devices.take_over(self.machines, document, [pair.testimony for pair in came], trusted, now)
 
     def _came_former(self, document: JsonObject) -> list[FormerKey]:
         """Only the key in force says what it replaced; an archive under an older one knows less than this home."""
@@ -474,10 +486,6 @@ class HomeKeys:
             return documents.user_public(document)
         device = self._read_device()
         return None if device is None else device.user
-
-    def _key_id_or_none(self) -> str | None:
-        known = self._known_public()
-        return None if known is None else known.key_id
 
     def _new_pair(self, agent_id: str) -> AgentPair:
         pair = agent_pair.make(agent_id, self.device, times.to_text(self._clock.now()))

@@ -86,7 +86,7 @@ def _protected(found: dict[str, Any]) -> str:
 @session_command
 def add(session: Session, folder: Path, runtime: str | None, name: str | None, new: bool) -> None:
     """Protect the agent in FOLDER, its own workspace, and capture it at once."""
-    first = session.context.keys().status().key_id is None
+    first = session.context.keys().key_id is None
     known = {one.id for one in registry.everyone(session.context)}
     with session.output.progress("Capturing"):
         agent, report = registry.add(session.context, folder, runtime=runtime, name=name, new=new)

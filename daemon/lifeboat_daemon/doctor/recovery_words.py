@@ -12,12 +12,12 @@ TITLE = "The words of the key"
 
 
 def check(context: Context) -> Iterator[Finding]:
-    status = context.keys().status()
-    if status.key_id is None:
+    keys = context.keys()
+    if keys.key_id is None:
         return
-    subject = f"words of key {status.key_id}"
-    if status.proven_at is None:
+    subject = f"words of key {keys.key_id}"
+    if keys.proven_at is None:
         result = "never written down and proven: if this machine is lost, nothing opens the credentials"
         yield Finding(Level.WARNING, subject, result, "lifeboat keys init")
     else:
-        yield Finding(Level.OK, subject, f"proven on {time_text(status.proven_at)}")
+        yield Finding(Level.OK, subject, f"proven on {time_text(keys.proven_at)}")
