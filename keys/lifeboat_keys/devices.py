@@ -25,7 +25,7 @@ JsonObject = dict[str, Any]
 
 DEVICES = "devices.json"
 FIELD = "device"
-"""In the keys of an archive: the machine that made it, `{"name", "seen_at", "testimony"}`."""
+"""In the keys of an archive: the machine that made it, `{"name", "testimony"}`."""
 
 _CONTEXT = "machine"
 _SHORT = 16
@@ -69,28 +69,28 @@ def find(devices: list[Device], machine: str) -> Device:
     raise UnknownMachine(f"there is no machine {machine!r}; known here: {listed}")
 
 
-def introduce(device: DeviceKey, name: str, time: str) -> JsonObject:
-    """What an archive says of the machine that made it, signed by it."""
-    said = {"name": name, "seen_at": time}
-    return {**said, "testimony": device.testify(_CONTEXT, said)}
+def introduce(device: DeviceKey, name: str) -> JsonObject:
+    """What an archive says of the machine that made it, signed by it. No time: equal states make equal archives."""
+    return {"name": name, "testimony": device.testify(_CONTEXT, {"name": name})}
 
 
-def take_over(machines: Devices, document: JsonObject, testimonies: list[JsonObject], trusted: Trusted) -> None:
+def take_over(
+    machines: Devices, document: JsonObject, testimonies: list[JsonObject], trusted: Trusted, now: str
+) -> None:
     """Note the machine that made an archive, when its introduction holds, and those that made the agent's pairs.
 
     `document` is that of the keys, `testimonies` are those of its pairs, which were checked.
     """
     said = document.get(FIELD)
-    time = said.get("seen_at") if isinstance(said, dict) else None
-    if not isinstance(said, dict) or not isinstance(time, str) or not isinstance(said.get("name"), str):
+    if not isinstance(said, dict) or not isinstance(said.get("name"), str):
         return
     try:
-        device_key.check(said.get("testimony"), _CONTEXT, {"name": said["name"], "seen_at": time}, trusted)
+        device_key.check(said.get("testimony"), _CONTEXT, {"name": said["name"]}, trusted)
     except SignatureError:
         return
-    machines.meet(_device_of(said["testimony"]), said["name"], time)
+    machines.meet(_device_of(said["testimony"]), said["name"], now)
     for testimony in testimonies:
-        machines.meet(_device_of(testimony), None, time)
+        machines.meet(_device_of(testimony), None, now)
 
 
 def _device_of(testimony: JsonObject) -> bytes:
