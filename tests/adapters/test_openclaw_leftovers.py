@@ -71,6 +71,13 @@ def test_a_leftover_without_secrets_is_nobodys_concern(installed: Installation) 
     assert list(ADAPTER.leftovers(installed)) == []
 
 
+@pytest.mark.parametrize("value", ["ANTHROPIC_API_KEY", "secretref-managed", "${ANTHROPIC_API_KEY}"])
+def test_what_a_catalog_says_in_the_place_of_a_key_is_no_secret(installed: Installation, value: str) -> None:
+    leave(installed, "agents/main/agent/models.json", json.dumps({"providers": {"a": {"apiKey": value}}}))
+    assert list(ADAPTER.learned(installed)) == []
+    assert list(ADAPTER.leftovers(installed)) == []
+
+
 def test_a_leftover_that_does_not_parse_is_named_since_nobody_can_say(installed: Installation) -> None:
     file = leave(installed, "agents/main/agent/auth-profiles.json.migrated-1", f'{{"key": "{KEY}')
     assert [one.path for one in ADAPTER.leftovers(installed)] == [file]

@@ -196,6 +196,14 @@ def test_a_value_that_only_a_database_brought_is_cut_from_notes_that_did_not_cha
     assert KEY.encode() not in ada.body("raw/openclaw/memory/keys.md")
 
 
+def test_the_name_of_a_variable_in_the_place_of_a_key_is_not_cut_from_notes(ada: Protected) -> None:
+    ada.write_config('{ models: { providers: { orchard: { apiKey: "ORCHARD_MAIN_API_KEY" } } } }')
+    ada.write("memory/keys.md", "# Keys\n\nSet ORCHARD_MAIN_API_KEY first.\n")
+    ada.add()
+    assert b"ORCHARD_MAIN_API_KEY" in ada.body("raw/openclaw/memory/keys.md")
+    assert whole(ada, f"{HOME}openclaw.json") == (ada.state_dir / "openclaw.json").read_bytes()
+
+
 def test_a_secret_that_left_its_store_stays_cut_where_it_still_stands(ada: Protected) -> None:
     stores.put_own(own(ada), stores.store(pine__x=stores.api_key("pine", KEY)))
     ada.write("memory/keys.md", f"# Keys\n\nPine wants {KEY}.\n")

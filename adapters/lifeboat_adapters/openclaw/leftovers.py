@@ -4,13 +4,14 @@ or made again. Its secrets are known all the same, and a person is told that it 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from lifeboat_adapters.contract import Leftover, Secret, UnparsableSecrets
 from lifeboat_adapters.openclaw import secrets
-from lifeboat_adapters.secrets import finder
+from lifeboat_adapters.secrets import finder, rules
 from lifeboat_adapters.small_files import read_small
 
 GENERATED = ("models.json",)
@@ -18,6 +19,7 @@ GENERATED = ("models.json",)
 
 _IN_AGENT = (*GENERATED, "auth-profiles.json.*", "auth.json", "auth.json.*", "*.imported-*")
 _IN_STATE = {"": ("secrets.json.*", "*.imported-*"), "cron": ("jobs.json.migrated*",)}
+_MARKER = re.compile(r"[a-z]+(?:[-:][a-z]+)*")
 _CODEX = "codex-home"
 _BACKUPS = ("openclaw.json.bak*",)
 MOST = 500
@@ -63,11 +65,17 @@ def _leftover(file: Path) -> Leftover:
 def _secrets_in(file: Path) -> list[Secret] | None:
     """None where nobody can say."""
     try:
-        return finder.secrets_in_json5(read_small(file), secrets.service_of)
+        found = finder.secrets_in_json5(read_small(file), secrets.service_of)
     except FileNotFoundError:
         return []
     except (OSError, UnparsableSecrets):
         return None
+    return [secret for secret in found if file.name not in GENERATED or not _says_where(secret.value)]
+
+
+def _says_where(value: str) -> bool:
+    """A generated catalog holds the name of a variable, or a word like `secretref-managed`, in the place of a key."""
+    return rules.is_variable_name(value) or _MARKER.fullmatch(value) is not None
 
 
 def _named(folder: Path, patterns: tuple[str, ...]) -> list[Path]:

@@ -84,6 +84,7 @@ _LONGEST = max(len(ending) for ending in _BY_ENDING)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 # Narrow on purpose: `$ummer2024` is a password, and a reference that is cut comes back as it was.
 _REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}|(?:secretref-)?env:(?:[a-z]+:)?[A-Z][A-Z0-9_]*")
+_VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _URL_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@]*:[^\s/@]+@")
 _URL_WEBHOOK = re.compile(r"https://(?:hooks\.slack\.com/services|(?:\w+\.)?discord(?:app)?\.com/api/webhooks)/\S{16}")
 # fmt: off
@@ -123,6 +124,12 @@ def kind_of(leaf: Leaf) -> str | None:
 def is_reference(text: str) -> bool:
     """Whether a value says where a secret is (`${OPENAI_API_KEY}`) and is none itself."""
     return _REFERENCE.fullmatch(text) is not None
+
+
+def is_variable_name(text: str) -> bool:
+    """Whether a value is the name of a variable that holds a secret (`ANTHROPIC_API_KEY`), as some programs take it in
+    the place of one: notes speak of it, and are not to be cut."""
+    return _VARIABLE_NAME.fullmatch(text) is not None
 
 
 def _kind_of_address(text: str) -> str | None:

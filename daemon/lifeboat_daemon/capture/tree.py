@@ -10,11 +10,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.contract import Cap, Root, Secret, UnparsableSecrets
+from lifeboat_adapters.contract import Root, Secret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import layout, metas, times
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon.capture import lookalikes, names, read
+from lifeboat_daemon.capture.caps import Caps
 from lifeboat_daemon.capture.lookalikes import Places
 from lifeboat_daemon.capture.media import media_type
 from lifeboat_daemon.capture.overlay import Overlay
@@ -78,7 +79,7 @@ class Tree:
     new_large: dict[str, Large] = field(default_factory=dict)
     _everything: bool = False
     _room: Room | None = None
-    _caps: list[tuple[str, Cap]] = field(default_factory=list)
+    _caps: Caps = field(default_factory=Caps)
     _news: bool = False
 
     def take(
@@ -87,32 +88,19 @@ class Tree:
         """Read what changed, drop what is gone. With `everything`, every file is read; those below the prefixes `anew`
         in any case."""
         self._everything = everything
-        self._caps = [(root.prefix + cap.folder, cap) for root in roots for cap in root.caps]
+        self._caps = Caps.of_roots(roots)
         suspects = {
             name: one
             for name, one in scan.found.items()
             if everything or name.startswith(anew) or self._differs(one, known.get(name))
         }
-        over = self._over_caps(suspects, scan, known)
+        over = self._caps.over(suspects, known, scan.found)
+        self.report.left_out.update({suspects[name].path: reason for name, reason in over.items()})
         self._drop_gone(scan, known, roots)
         if self._read_all({name: one for name, one in suspects.items() if name not in over}, known):
             self._everything = True
             rest = {name: one for name, one in scan.found.items() if name not in suspects}
             self._read_all(rest, known)
-
-    def _over_caps(self, suspects: dict[str, Found], scan: Scan, known: dict[str, Known]) -> set[str]:
-        """New files of a capped folder for which there is no place. What is held already goes on being kept."""
-        over: set[str] = set()
-        for prefix, cap in self._caps:
-            new = sorted(name for name in suspects if name.startswith(prefix) and name not in known)
-            held = sum(1 for name in known if name.startswith(prefix) and name in scan.found) if new else 0
-            beyond = new[max(cap.count - held, 0) :]
-            self.report.left_out.update({suspects[name].path: f"more than {cap.count} files" for name in beyond})
-            over.update(beyond)
-        return over
-
-    def _cap_of(self, found: Found) -> Cap | None:
-        return next((cap for prefix, cap in self._caps if found.native.startswith(prefix)), None)
 
     @property
     def reads_everything(self) -> bool:
@@ -184,19 +172,15 @@ class Tree:
         return None if own is None else (content._replace(data=data), own)
 
     def _is_too_soon(self, found: Found) -> bool:
-        """Whether a file that a program writes all the time was captured a moment ago."""
-        cap, last = self._cap_of(found), self.large.get(found.path)
-        if cap is None or last is None or self._everything:
-            return False
-        if times.parse(self.now) - times.parse(last[1]) >= timedelta(seconds=cap.seconds):
-            return False
-        reason = f"its version of {time_text(last[1])} is; it changes all the time, and is taken once an hour"
-        self.report.left_out[found.path] = reason
-        return True
+        _, captured_at = self.large.get(found.path, (0, None))
+        reason = None if self._everything else self._caps.too_soon(found, captured_at, self.now)
+        if reason is not None:
+            self.report.left_out[found.path] = reason
+        return reason is not None
 
     def _read(self, found: Found) -> read.Content | None:
         """The bytes of a file; None, with the reason in the report, when its last version has to stay."""
-        cap = self._cap_of(found)
+        cap = self._caps.of(found)
         limit = LARGEST if cap is None else cap.size
         try:
             return read.read_file(self.files, found.real, self.limits.max_file if self._is_large(found) else limit)
@@ -276,7 +260,7 @@ class Tree:
         if cuts:
             meta[metas.CUTS] = cuts
         self._note(found.path, self.overlay.put(found.path, meta, data))
-        if self._cap_of(found) is not None and found.path in self.changed:
+        if self._caps.of(found) is not None and found.path in self.changed:
             self.new_large[found.path] = Large(len(data), self.now)
         self._look_at(found.path, content.data, data)
         self._remember(name, found._replace(key=content.key))

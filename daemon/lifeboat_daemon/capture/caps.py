@@ -1,0 +1,45 @@
+"""Folders of which only so much is kept, because a program writes into them all the time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from lifeboat_adapters.contract import Cap, Root
+from lifeboat_alf import times
+from lifeboat_daemon.capture.scan import Found
+from lifeboat_daemon.seen import Known
+from lifeboat_daemon.words import time_text
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """Every cap with the prefix of the names it is for."""
+
+    by_prefix: tuple[tuple[str, Cap], ...] = ()
+
+    @classmethod
+    def of_roots(cls, roots: Iterable[Root]) -> Caps:
+        return cls(tuple((root.prefix + cap.folder, cap) for root in roots for cap in root.caps))
+
+    def of(self, found: Found) -> Cap | None:
+        return next((cap for prefix, cap in self.by_prefix if found.native.startswith(prefix)), None)
+
+    def over(self, suspects: Mapping[str, Found], known: Mapping[str, Known], there: Collection[str]) -> dict[str, str]:
+        """New names for which there is no place, with the reason. What is held already goes on being kept."""
+        found: dict[str, str] = {}
+        for prefix, cap in self.by_prefix:
+            new = sorted(name for name in suspects if name.startswith(prefix) and name not in known)
+            held = sum(1 for name in known if name.startswith(prefix) and name in there) if new else 0
+            found |= dict.fromkeys(new[max(cap.count - held, 0) :], f"more than {cap.count} files")
+        return found
+
+    def too_soon(self, found: Found, captured_at: str | None, now: str) -> str | None:
+        """Why another version of a file is not taken yet; None when it is."""
+        cap = self.of(found)
+        if cap is None or captured_at is None:
+            return None
+        if times.parse(now) - times.parse(captured_at) >= timedelta(seconds=cap.seconds):
+            return None
+        return f"its version of {time_text(captured_at)} is; it changes all the time, and is taken once an hour"
