@@ -163,7 +163,8 @@ class HomeKeys:
         stores keep what they have. Raises what both stores raise; then the key is where it was.
         """
         with self._store.locked():
-            return self._user.move(self.user_key(), store)
+            key = self.user_key()
+            return self._user.move(key, store, [one.open(key).key_id for one in self.former])
 
     def keep(self, user_key: UserKey) -> None:
         """Keep a further key in the store in use; the others stay. Raises KeyExists, StoreReadOnly where there is

@@ -31,6 +31,7 @@ from lifeboat_keys.errors import (
     WrappedChanged,
 )
 from lifeboat_keys.home_keys import HomeKeys, KeyState
+from lifeboat_keys.rotation import Reason
 from lifeboat_keys.stores import command, wrapping
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
@@ -370,6 +371,19 @@ def test_further_keys_move_with_the_first(home: Callable[..., HomeKeys], tmp_pat
     assert len(keys.move(StoreKind.PASSPHRASE)) == 2
     assert (tmp_path / "keys" / "wrapped" / f"{further.key_id}.json").exists()
     assert not list((tmp_path / "keys" / "users").iterdir())
+
+
+def test_a_replaced_key_goes_with_the_file_because_the_new_one_opens_it(
+    tmp_path: Path, home: Callable[..., HomeKeys]
+) -> None:
+    keys = home()
+    keys.ensure()
+    old, new = keys.user_key(), UserKey.generate()
+    keys.rotate(old, new, Reason())
+    moved = home(_prints(" ".join(new.words())))
+    assert sorted(moved.move(StoreKind.COMMAND)) == ["user.key", f"users/{new.key_id}.json"]
+    assert (moved.store, moved.status().state) == (StoreKind.COMMAND, KeyState.OK)
+    assert [one.open(moved.user_key()).key_id for one in moved.former] == [old.key_id]
 
 
 def test_a_home_from_before_there_were_stores_has_its_key_in_the_file(

@@ -9,6 +9,7 @@ It is written with the first key. Homes from before it was have their key in the
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -99,12 +100,12 @@ class UserKeys:
         if kind is not None or self._documents.read(RECORD) is None:
             self._record(choice)
 
-    def move(self, key: UserKey, kind: StoreKind) -> list[str]:
+    def move(self, key: UserKey, kind: StoreKind, sealed: Collection[str] = ()) -> list[str]:
         """Bring a key into another store. The names of the unprotected files that are gone, once the new store has
-        given back every key they held."""
+        given back every key they held; `sealed` are the ids of those that the key itself opens."""
         store = self._store(kind)
         in_files = {} if kind is StoreKind.FILE else self._file.whole()
-        for each in (key, *in_files.values()):
+        for each in (key, *(one for one in in_files.values() if one.key_id not in sealed)):
             store.keep(each)
             if store.read(each.key_id).key_id != each.key_id:
                 raise KeyDamaged(f"the store {kind} does not give back the key {each.key_id}; it stays where it was")
