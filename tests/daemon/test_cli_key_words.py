@@ -201,3 +201,18 @@ def test_a_new_passphrase_is_typed_twice_and_never_shown() -> None:
         terminal.type(PASSPHRASE)
         assert terminal.ended() == 0
         assert PASSPHRASE not in terminal.said
+
+
+def test_a_passphrase_that_was_forgotten_is_replaced_by_whoever_has_the_words(
+    words_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIFEBOAT_PASSPHRASE", "forgotten tomorrow")
+    run("keys", "recover", "--words-from", words_file, "--store", "passphrase")
+    monkeypatch.delenv("LIFEBOAT_PASSPHRASE")
+    with Terminal("keys", "recover", "--words-from", words_file) as terminal:
+        for question in ("New passphrase: ", "Repeat for confirmation: "):
+            terminal.wait_for(question)
+            terminal.type(PASSPHRASE)
+        assert terminal.ended() == 0
+    monkeypatch.setenv("LIFEBOAT_PASSPHRASE", PASSPHRASE)
+    assert run("keys", "status")["state"] == "ok"

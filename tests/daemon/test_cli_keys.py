@@ -324,6 +324,14 @@ def test_a_wrong_passphrase_opens_nothing(wrapped: None, tmp_path: Path) -> None
     assert error["code"] == "key_passphrase" and not (tmp_path / "kit").exists()
 
 
+def test_with_the_words_a_passphrase_that_was_forgotten_is_replaced(wrapped: None, tmp_path: Path) -> None:
+    (tmp_path / "passphrase").write_text("a boat on the bridge\n")
+    assert run("keys", "status")["state"] == "needs_key"
+    run("keys", "recover", "--words-from", tmp_path / "words")
+    found = run("keys", "status")
+    assert (found["store"], found["state"]) == ("passphrase", "ok")
+
+
 def test_a_key_moves_into_the_store_that_is_named(
     words_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,7 +74,7 @@ def recover(session: Session, words_from: Path | None, page: Path | None, store:
     key = _given_key(session, words_from, page)
     user_keys.refuse_other(session.context, key)
     wanted = StoreKind(store) if store else None
-    context = passphrases.for_new_store(session, wanted)
+    context = passphrases.for_new_store(session, wanted or _store_in_use(session))
     was_here = user_keys.recover(context, key, wanted)
     status = context.keys().status()
     document = {"key_id": key.key_id, "store": str(status.store), "was_here": was_here}
@@ -88,6 +88,12 @@ def recover(session: Session, words_from: Path | None, page: Path | None, store:
         session.output.verbatim("  lifeboat restore AGENT --with-credentials")
 
     session.output.document(document, text)
+
+
+def _store_in_use(session: Session) -> StoreKind | None:
+    """Where the home has its key, None where it has none. A passphrase that was forgotten is replaced there."""
+    keys = session.context.keys()
+    return None if keys.key_id is None else keys.store
 
 
 def _given_key(session: Session, words_from: Path | None, page: Path | None) -> UserKey:
