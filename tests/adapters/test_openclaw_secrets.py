@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+import json
+from itertools import pairwise
 from pathlib import Path
 
+import openclaw_stores as stores
 import openclaw_workspaces as workspaces
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lifeboat_adapters.contract import UnparsableSecrets
-from lifeboat_adapters.openclaw import ADAPTER
+from lifeboat_adapters.contract import Secret, UnparsableSecrets
+from lifeboat_adapters.openclaw import ADAPTER, paths
+from lifeboat_alf import codec
 
 CONFIG = "raw/openclaw-home/openclaw.json"
 
@@ -63,3 +69,79 @@ def test_a_configuration_that_does_not_parse_is_named_and_not_quoted() -> None:
     with pytest.raises(UnparsableSecrets) as caught:
         ADAPTER.secrets(CONFIG, b"{gateway: {auth: {token: 'an-invented-token-0000'")
     assert "invented" not in str(caught.value)
+
+
+def found_in(path: str, document: object) -> list[Secret]:
+    found = ADAPTER.secrets(path, json.dumps(document).encode())
+    assert found is not None
+    return found
+
+
+def test_the_environment_and_the_headers_of_tools_hold_secrets_under_any_name() -> None:
+    given_to = {"TIDES": "fake-value-0000", "TIDES_URL": "https://tides.example.com", "DEBUG": "tide:verbose", "N": "7"}
+    document = {
+        "mcp": {"servers": {"harbour": {"env": given_to, "headers": {"X-Any": "fake-header-0000"}}}},
+        "skills": {"entries": {"tides": {"env": {"ANY": "fake-skill-0000"}}}},
+        "plugins": {"entries": {"p": {"env": {"ANY": "not a tool's"}}}},
+    }
+    assert [(one.service, one.value) for one in found_in(CONFIG, document)] == [
+        ("harbour", "fake-value-0000"),
+        ("harbour", "fake-header-0000"),
+        ("tides", "fake-skill-0000"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "bound"),
+    [
+        (CONFIG, b"{gateway: {auth: {token: 'fake-0000'}}}", True),
+        ("raw/openclaw-home/.env", b"OPENCLAW_GATEWAY_TOKEN=fake-0000", True),
+        (CONFIG, b"{channels: {telegram: {botToken: 'fake-0000'}}}", False),
+        ("raw/openclaw-home/.env", b"TELEGRAM_BOT_TOKEN=fake-0000", False),
+        ("raw/openclaw-home/credentials/matrix/credentials.json", b"{}", True),
+    ],
+)
+def test_what_is_of_one_machine_is_bound_to_it(path: str, data: bytes, bound: bool) -> None:
+    found = ADAPTER.secrets(path, data)
+    assert found is not None and [one.bound for one in found] == [bound]
+
+
+def test_a_login_is_one_group_and_a_key_is_none() -> None:
+    profiles = stores.store(pine__x=stores.login("pine", "fake-a", "fake-r"), reed__x=stores.api_key("reed", "fake-k"))
+    found = found_in("raw/openclaw-home/agents/main/agent/auth-profiles.json", profiles)
+    assert [(one.group, one.member, one.credential_type) for one in found] == [
+        ("agent pine:x", "access", "oauth_token"),
+        ("agent pine:x", "refresh", "oauth_token"),
+        ("", "", "api_key"),
+    ]
+
+
+def test_a_profile_that_waits_to_replace_another_is_a_credential_of_its_own() -> None:
+    profile = {
+        **stores.api_key("reed", "fake-now"),
+        "setup": {"replacement": stores.api_key("reed", "fake-next-00000000")},
+    }
+    found = found_in("raw/openclaw-home/agents/main/agent/auth-profiles.json", stores.store(reed__x=profile))
+    assert [(one.value, one.label) for one in found] == [
+        ("fake-now", "auth-profiles.json: reed:x"),
+        ("fake-next-00000000", "auth-profiles.json: reed:x: setup.replacement.key"),
+    ]
+
+
+def test_a_known_shape_of_profiles_is_not_needed_to_cut_what_is_named_like_a_secret() -> None:
+    found = found_in("raw/openclaw-home/agents/main/agent/auth-profiles.json", {"legacy": {"apiKey": "fake-legacy"}})
+    assert [one.value for one in found] == ["fake-legacy"]
+
+
+TEXT = st.text(min_size=1, max_size=20)
+
+
+@given(st.lists(st.tuples(TEXT, TEXT, TEXT), max_size=5))
+def test_every_secret_in_rows_is_found_where_it_stands(logins: list[tuple[str, str, str]]) -> None:
+    rows = [{"store": "agent", "id": id, "credential": stores.login("p", one, other)} for id, one, other in logins]
+    data = b"".join(codec.encode(row) + b"\n" for row in rows)
+    found = ADAPTER.secrets(paths.AUTH_PROFILES, data)
+    assert found is not None
+    assert {one.value for one in found} <= {value for login in logins for value in login[1:]}
+    assert all(json.loads(data[one.start : one.end]) == one.value for one in found)
+    assert all(one.end <= other.start for one, other in pairwise(found))
