@@ -22,7 +22,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock, home_lock
 from lifeboat_daemon.state_db import StateDb
-from lifeboat_endpoint.errors import VaultError
+from lifeboat_endpoint.errors import VaultDamaged, VaultError, VaultNewer
 from lifeboat_endpoint.vault import SequenceRow, Vault
 from lifeboat_endpoint.vault.vault import FILE
 from lifeboat_keys import devices, sealing, signing
@@ -89,12 +89,13 @@ class RotationReport:
 
 
 def key_in_force(context: Context) -> UserKey:
-    """The key that is to be replaced, with its secret. Refuses (exit status 3) when it is away, locked or another, or
-    when its store cannot take a further one."""
+    """The key that is to be replaced, with its secret. Refuses (exit status 3) when it is away, locked or another,
+    when its store cannot take a further one, or when the last rotation has not come to its end."""
     keys = context.keys()
     try:
         key = keys.user_key()
         _check_store(keys)
+        keys.refuse_unsettled()
     except KeysError as error:
         error.exit_status = 3
         raise
@@ -149,7 +150,7 @@ def _credentials_of(context: Context, agent_id: str) -> list[JsonObject]:
             document = _credentials(Overlay(vault.state() if vault.head() else None))
     except VaultError:
         return []
-    return [one for one in document.get("credentials", []) if isinstance(one, dict)]
+    return [one for one in document["credentials"] if isinstance(one, dict)]
 
 
 # Settling ----------------------------------------------------------------------------------------------------------
@@ -196,8 +197,9 @@ def _each_vault(context: Context, settled: Settled, work: Callable[[Vault], None
     for file in sorted(context.home.vaults_folder.glob(f"*/{FILE}")):
         try:
             _with_vault(context, file.parent, work)
-        except VaultError as error:
-            settled.warnings.append(f"the vault {file.parent.name} stays as it is: {error.message}")
+        except (VaultDamaged, VaultNewer) as error:
+            said = f"the vault {file.parent.name} stays as it is: {error.message}"
+            settled.warnings += [] if said in settled.warnings else [said]
         except LifeboatError as error:
             settled.unfinished.append(f"{file.parent.name}: {error.message}")
 
@@ -243,14 +245,14 @@ def _seal_again(context: Context, keys: HomeKeys, vault: Vault, settled: Settled
     overlay = Overlay(vault.state() if vault.head() else None)
     document = _credentials(overlay)
     sealer = _Sealer(keys, settled.warnings)
-    again = [sealer.sealed(one) if isinstance(one, dict) else one for one in document.get("credentials", [])]
-    if again == document.get("credentials", []):
+    again = [sealer.sealed(one) if isinstance(one, dict) else one for one in document["credentials"]]
+    if again == document["credentials"]:
         return None
     body = codec.encode({**document, "credentials": again})
     overlay.put(layout.CREDENTIALS, overlay.meta(layout.CREDENTIALS) or {}, body)
     reached(Step.ROTATE_SEALED_AGAIN)
     row = commit.commit(context, vault, overlay, (), kind=KIND, time=context.now(), counts={})
-    if row is not None:
+    if row is not None and context.home.state_file(vault.agent_id).exists():
         with StateDb.open(context.home.state_file(vault.agent_id), vault.id) as db:
             commit.advance(db, row)
             search.catch_up(db, vault)
@@ -258,10 +260,12 @@ def _seal_again(context: Context, keys: HomeKeys, vault: Vault, settled: Settled
 
 
 def _credentials(overlay: Overlay) -> JsonObject:
-    """The credentials' document of the newest state, {} where there is none."""
+    """The credentials' document of the newest state, an empty one where there is none."""
     body = overlay.old_body(layout.CREDENTIALS)
-    document: JsonObject = {} if body is None else codec.decode(body)
-    return document
+    document = None if body is None else codec.decode(body)
+    listed = isinstance(document, dict) and isinstance(document.get("credentials"), list)
+    found: JsonObject = document if listed else {"credentials": []}
+    return found
 
 
 class _Sealer:

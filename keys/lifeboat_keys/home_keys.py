@@ -401,8 +401,7 @@ class HomeKeys:
                 raise OtherKey(f"the key {old.key_id} was replaced by {self.public.key_id} meanwhile")
             if new.public in (old.public, *(one.public for one in self.former)):
                 raise KeyExists(f"{new.key_id} is or was the key of this home", fix="lifeboat keys status")
-            if self.settling() is not None:
-                raise KeysError("the last rotation has not come to its end", fix="lifeboat status")
+            self.refuse_unsettled()
             pairs = self._all_pairs()
             before = Before(old, self.former, self.device.secret, pairs)
             journal = rotation.prepare(before, new, times.to_text(self._clock.now()), reason)
@@ -415,6 +414,11 @@ class HomeKeys:
     def settling(self) -> Settling | None:
         """What the vaults still lack after a compromised key was replaced; None when nothing."""
         return rotation.settling(self._store)
+
+    def refuse_unsettled(self) -> None:
+        """Raises KeysError while the vaults lack something: the next command goes on with it."""
+        if self.settling() is not None:
+            raise KeysError("the last rotation of your key has not come to its end", fix="lifeboat status")
 
     def note_signed(self) -> None:
         """The vaults' history is signed anew: the compromised key counts no more."""
