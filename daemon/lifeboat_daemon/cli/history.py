@@ -13,6 +13,10 @@ from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.words import NO_BREAK, change_groups, count_text, size_text, time_text
 
 
+_BY_KIND = {"import": "a whole archive", "rotate": "credentials sealed anew"}
+"""What a sequence of a kind changed, where its counts do not say it."""
+
+
 @click.command(epilog=examples("lifeboat timeline Juniper --limit 10"))
 @click.argument("agent", type=AGENT)
 @click.option("--limit", type=COUNT, help="Only so many, the newest.")
@@ -28,7 +32,7 @@ def timeline(session: Session, agent: str, limit: int | None) -> None:
             entry["sequence"],
             time_text(entry["created_at"]).replace(" ", NO_BREAK),
             entry["kind"],
-            changes_text(entry["changes"]) if entry["kind"] != "import" else "a whole archive",
+            _BY_KIND.get(entry["kind"]) or changes_text(entry["changes"]),
             size_text(entry["bytes"]).replace(" ", NO_BREAK),
             ", ".join(filter(None, (entry["label"], *entry["pins"]))),
         )

@@ -18,7 +18,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NobodyToAsk
 from lifeboat_daemon.exchange.new_file import new_file, refuse_existing
 from lifeboat_daemon.key_rotation import RotationReport
-from lifeboat_daemon.words import argument
+from lifeboat_daemon.words import argument, count_text
 from lifeboat_keys import devices, kit
 from lifeboat_keys.errors import NoPassphrase
 from lifeboat_keys.user_key import UserKey
@@ -139,7 +139,9 @@ def _say(session: Session, report: RotationReport) -> None:
     output.line("Archives that are made from now on bring the former key along, for the new words only.")
     if report.compromised:
         signed = sum(one["countersigned"] for one in report.settled.vaults)
-        output.line(f"{signed} states of the history are signed anew; what anybody else signs under it is refused.")
+        output.line(
+            f"{count_text(signed, 'state')} of the history signed anew; what else the old key signs is refused."
+        )
     if report.revoked is not None:
         output.line(f"{report.revoked.name} ({report.revoked.id}) is refused from now on.")
         for remote in report.remotes:
