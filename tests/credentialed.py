@@ -20,7 +20,7 @@ Json = dict[str, Any]
 KEY = "sk-fake-orchard-0123456789abcdef"
 CHANNEL = "1234567890:fake-telegram-bot-token-0123456789"
 GATEWAY = "fake0123456789abcdef0123456789abcdef0123456789ab"
-ENV_KEY = "gsk_fake0123456789abcdef0123456789"
+ENV_KEY = "hb_fake0123456789abcdef0123456789"
 API_KEY = "sk-fake-openai-0123456789abcdef"
 TOKEN = "fake-meadow-token-0123456789abcdef"
 ACCESS, REFRESH = "fake-access-0123456789abcdef", "fake-refresh-0123456789abcdef"
@@ -32,7 +32,8 @@ SECRETS = (SETUP_TOKEN, KEY, CHANNEL, GATEWAY, ENV_KEY, API_KEY, TOKEN, ACCESS, 
 CONFIG = f"""{{
   // written by hand
   agents: {{ entries: {{ main: {{ name: "Ada" }} }} }},
-  models: {{ providers: {{ orchard: {{ baseUrl: "https://llm.example.com/v1", apiKey: "{KEY}" }} }} }},
+  models: {{ providers: {{ orchard: {{ baseUrl: "https://llm.example.com/v1", apiKey: "{KEY}",
+    api: "openai-completions", models: [{{ id: "pip-1", name: "Pip" }}] }} }} }},
   channels: {{ telegram: {{ enabled: true, botToken: "{CHANNEL}" }} }},
   gateway: {{ mode: "local", auth: {{ mode: "token", token: "{GATEWAY}" }} }},
 }}
@@ -86,7 +87,7 @@ def live(machine: Machine) -> Agent:
     """An agent with a secret in every place, captured."""
     machine.workspace.mkdir(parents=True)
     (machine.workspace / "SOUL.md").write_text("# Soul\n\nBe kind.\n")
-    for name, text in (("openclaw.json", CONFIG), (".env", f"# mine\nGROQ_API_KEY={ENV_KEY}\nEDITOR=nano\n")):
+    for name, text in (("openclaw.json", CONFIG), (".env", f"# mine\nHARBOUR_API_KEY={ENV_KEY}\nEDITOR=nano\n")):
         (machine.state / name).write_text(text)
         (machine.state / name).chmod(0o600)
     paste = ("models", "auth", "paste-api-key", "--provider", "openai", "--profile-id", "openai:default")

@@ -64,6 +64,8 @@ def option(name, default=None):
     return argv[argv.index(name) + 1] if name in argv else default
 
 if argv[:2] == ["models", "auth"] and argv[2].startswith("paste-"):
+    if behaviour.get("paste") == "hangs":
+        time.sleep(600)
     if behaviour.get("paste") == "fails":
         print("not a key: " + given)
         sys.exit(1)

@@ -188,7 +188,7 @@ def test_a_folder_of_the_runtime_inside_the_workspace_is_refused(first: Machine,
 def _of_another(machine: Machine, text: str) -> None:
     machine.workspace.mkdir(parents=True)
     (machine.state / "openclaw.json").write_text(text)
-    (machine.state / ".env").write_text("GROQ_API_KEY=mine\n")
+    (machine.state / ".env").write_text("HARBOUR_API_KEY=mine\n")
 
 
 def test_what_the_other_machine_has_stays_and_is_reported_as_kept(
@@ -204,9 +204,9 @@ def test_what_the_other_machine_has_stays_and_is_reported_as_kept(
     assert second.config()["channels"]["telegram"]["botToken"] == CHANNEL
     assert b"// theirs" in (second.state / "openclaw.json").read_bytes()
     assert second.profiles()["openai:default"]["key"] == "sk-mine"
-    assert (second.state / ".env").read_text() == "GROQ_API_KEY=mine\nEDITOR=nano\n"
+    assert (second.state / ".env").read_text() == "HARBOUR_API_KEY=mine\nEDITOR=nano\n"
     kept = {each["service"] for each in report["credential_details"] if "already" in (each["reason"] or "")}
-    assert kept >= {"orchard", "openai", "groq"}
+    assert kept >= {"orchard", "openai", "harbour"}
 
 
 def test_an_undo_takes_merged_files_back(first: Machine, archive: Path, tmp_path: Path) -> None:
@@ -297,6 +297,18 @@ def _quicker(monkeypatch: pytest.MonkeyPatch) -> None:
     from lifeboat_daemon.restore import runtime_steps
 
     monkeypatch.setattr(runtime_steps.give_credentials, "__defaults__", (run,))
+
+
+def test_a_command_that_does_not_end_is_not_followed_by_others_that_would_not_either(
+    first: Machine, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = second_machine(tmp_path / "second", first)
+    second.fake.behave(paste="hangs")
+    _quicker(monkeypatch)
+    report = _imported(second, archive)
+    reasons = [each["reason"] for each in report["credential_details"] if each["service"] in ("openai", "zai")]
+    assert all("did not end in time" in reason for reason in reasons)
+    assert len([call for call in second.fake.calls() if call["argv"][0] in ("models", "doctor")]) == 1
 
 
 def test_a_command_that_fails_is_named_and_what_it_printed_is_not(

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
-from lifeboat_adapters.contract import Delivery, Place
+from lifeboat_adapters.contract import Delivery
 from lifeboat_alf import codec, times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams import steps
@@ -57,10 +58,15 @@ class Note:
     leftovers: tuple[str, ...]
 
 
-def deliver(
-    context: Context, agent_id: str, name: str, delivery: Delivery, run: Run = programs.run
-) -> dict[Place, str]:
-    """Run one delivery; what did not work, with why. `name` names its note. Raises OSError."""
+class Ended(NamedTuple):
+    """How a delivery ended: `problem` is "" for one that went well."""
+
+    problem: str = ""
+    timed_out: bool = False
+
+
+def deliver(context: Context, agent_id: str, name: str, delivery: Delivery, run: Run = programs.run) -> Ended:
+    """Run one delivery. `name` names its note. Raises OSError."""
     note = _note(context, agent_id, name, delivery)
     path = context.home.restore_folder / FOLDER / f"{name}.json"
     if note is not None:
@@ -80,7 +86,7 @@ def deliver(
         if note is not None:
             _take_away(context.files, note)
             context.files.remove(path)
-    return {} if ran.ok else dict.fromkeys(delivery.places, _failure(ran))
+    return Ended() if ran.ok else Ended(_failure(ran), ran.timed_out)
 
 
 def _failure(ran: programs.Ran) -> str:

@@ -42,8 +42,14 @@ def give_credentials(context: Context, plan: Plan, report: RestoreReport, run: R
         return report
     ran = [each for each in plan.deliveries if each.command]
     failures: dict[Place, str] = {}
+    hung = ""
     for number, delivery in enumerate(ran):
-        failures |= delivering.deliver(context, plan.agent_id, f"{plan.id}-{number}", delivery, run)
+        if hung:  # the next one would wait for the same
+            failures |= dict.fromkeys(delivery.places, f"it was not tried: {hung}")
+            continue
+        ended = delivering.deliver(context, plan.agent_id, f"{plan.id}-{number}", delivery, run)
+        failures |= dict.fromkeys(delivery.places, ended.problem) if ended.problem else {}
+        hung = ended.problem if ended.timed_out else ""
     missing = _not_arrived(_installation(context, plan) or plan.installation, plan, ran, failures)
     done = with_fates(report, plan, failed(plan.fates, plan.stands, missing))
     write_receipt(context, done)
