@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -158,4 +160,4 @@ def test_looking_ends_soon_on_hostile_text(text: str) -> None:
 def test_any_bytes_can_be_looked_at(data: bytes) -> None:
     found = looks.find(data)
     assert all(0 <= look.start < look.end <= len(data) for look in found)
-    assert all(first.end <= second.start for first, second in zip(found, found[1:], strict=False))
+    assert all(first.end <= second.start for first, second in pairwise(found))

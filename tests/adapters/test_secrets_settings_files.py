@@ -35,6 +35,10 @@ def test_other_files_are_not_looked_into(name: str) -> None:
     assert settings_files.find(name, b"\xff") is None
 
 
+def test_what_is_larger_than_any_settings_is_not_looked_into() -> None:
+    assert settings_files.find("tokens.json", b" " * settings_files.LARGEST + b"1") is None
+
+
 def test_one_that_does_not_parse_and_holds_what_looks_like_a_secret_is_named() -> None:
     with pytest.raises(UnparsableSecrets):
         settings_files.find("config.yaml", f"a: [\nkey: sk-{'a1' * 12}\n".encode())

@@ -14,6 +14,9 @@ from lifeboat_adapters.secrets import dotenv, json5, looks, rules, toml, yaml
 from lifeboat_adapters.secrets.finder import secrets_of
 from lifeboat_adapters.secrets.leaves import Leaf
 
+LARGEST = 1 << 20
+"""Bytes. What is larger is data, whatever it is called."""
+
 _NAME = re.compile(
     r"(?!.*(?:example|sample|template))"
     r"(?:(?:[\w.-]*[._-])?(?:config|settings|secrets?|credentials?|tokens?)(?:[._-][\w.-]*)?"
@@ -35,7 +38,7 @@ def find(name: str, data: bytes) -> list[Secret] | None:
     parse holds none.
     """
     named = _NAME.fullmatch(name)
-    if named is None:
+    if named is None or len(data) > LARGEST:
         return None
     try:
         found = _SCANS[(named["format"] or "env").lower()](data)
