@@ -12,7 +12,6 @@ from lifeboat_daemon.cli.naming import AGENT, COUNT, MOMENT
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.words import NO_BREAK, change_groups, count_text, size_text, time_text
 
-
 _BY_KIND = {"import": "a whole archive", "rotate": "credentials sealed anew"}
 """What a sequence of a kind changed, where its counts do not say it."""
 
