@@ -20,6 +20,7 @@ from lifeboat_keys.stores import peer
 from lifeboat_keys.stores.holder import read_line
 
 JsonObject = dict[str, Any]
+_Identity = tuple[int, int, int]
 
 _LOOK_SECONDS = 2.0
 """How often it looks whether there is still a reason to hold the key."""
@@ -32,9 +33,9 @@ class _Duty:
     which nobody can set back."""
 
     place: Path
-    place_id: tuple[int, int]
+    place_id: _Identity
     folder: Path
-    folder_id: tuple[int, int]
+    folder_id: _Identity
     until: float
     last_moment: float
     key_id: str
@@ -42,7 +43,7 @@ class _Duty:
 
     def goes_on(self) -> bool:
         in_time = time.time() < self.until and time.monotonic() < self.last_moment
-        return in_time and _identity(self.folder) == self.folder_id and _identity(self.place) == self.place_id
+        return in_time and _folder_id(self.folder) == self.folder_id and _socket_id(self.place) == self.place_id
 
     def wait_seconds(self) -> float:
         return max(0.01, min(_LOOK_SECONDS, self.until - time.time(), self.last_moment - time.monotonic()))
@@ -56,15 +57,12 @@ def main() -> None:
     last_moment = time.monotonic() + until - time.time()
     is_ready = _leave()
     server = _listen(place)
-    place_id, folder_id = _identity(place), _identity(folder)
+    place_id, folder_id = _socket_id(place), _folder_id(folder)
     if place_id is None or folder_id is None:
         raise SystemExit(1)
     is_ready()
     duty = _Duty(place, place_id, folder, folder_id, until, last_moment, request["key_id"], request["secret"])
-    try:
-        _serve(server, duty)
-    finally:
-        _clean(duty)
+    _serve(server, duty)
 
 
 def _listen(place: Path) -> socket.socket:
@@ -105,38 +103,65 @@ def _serve(server: socket.socket, duty: _Duty) -> None:
             connection, _ = server.accept()
         except TimeoutError:
             continue
-        with connection, contextlib.suppress(OSError, ValueError):
-            connection.settimeout(_REQUEST_SECONDS)
-            if peer.is_same_user(connection) and _answer(connection, duty):
+        with connection:
+            if _meet(connection, duty):
                 return
+    _clean(duty)
 
 
-def _answer(connection: socket.socket, duty: _Duty) -> bool:
-    """Whether it was told to end; then the socket is gone before the answer is there."""
-    request = json.loads(read_line(connection))
-    answer: JsonObject = {}
-    ends = isinstance(request, dict) and request.get("do") == "lock"
-    if ends:
-        _clean(duty)
-    elif isinstance(request, dict) and request.get("key_id") == duty.key_id and duty.goes_on():
-        answer = {"secret": duty.secret, "until": None if math.isinf(duty.until) else duty.until}
-    connection.sendall(json.dumps(answer).encode() + b"\n")
+def _meet(connection: socket.socket, duty: _Duty) -> bool:
+    """Whether it was told to end. Whoever asked may begin anew at once: the place is free before the answer is there,
+    and never touched again."""
+    ends = False
+    with contextlib.suppress(OSError, ValueError):
+        connection.settimeout(_REQUEST_SECONDS)
+        request = _request(connection)
+        ends = request.get("do") == "lock"
+        if ends:
+            _clean(duty)
+        answer = {} if ends else _answer(request, duty)
+        connection.sendall(json.dumps(answer).encode() + b"\n")
     return ends
+
+
+def _request(connection: socket.socket) -> JsonObject:
+    """Raises ValueError, OSError when it is none of this user."""
+    if not peer.is_same_user(connection):
+        raise ValueError("another user")
+    request = json.loads(read_line(connection))
+    if not isinstance(request, dict):
+        raise ValueError("not a request")
+    return request
+
+
+def _answer(request: JsonObject, duty: _Duty) -> JsonObject:
+    if request.get("key_id") != duty.key_id or not duty.goes_on():
+        return {}
+    return {"secret": duty.secret, "until": None if math.isinf(duty.until) else duty.until}
 
 
 def _clean(duty: _Duty) -> None:
     with contextlib.suppress(OSError):
-        if _identity(duty.place) == duty.place_id:
+        if _socket_id(duty.place) == duty.place_id:
             duty.place.unlink()
             duty.place.parent.rmdir()
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _socket_id(place: Path) -> _Identity | None:
+    """With its time: the number of a file that is gone is soon given to another."""
+    return _identity(place, lambda found: found.st_mtime_ns)
+
+
+def _folder_id(folder: Path) -> _Identity | None:
+    return _identity(folder, lambda found: 0)
+
+
+def _identity(path: Path, time_of: Callable[[os.stat_result], int]) -> _Identity | None:
     try:
         found = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return found.st_dev, found.st_ino, time_of(found)
 
 
 if __name__ == "__main__":
