@@ -389,9 +389,11 @@ def test_of_several_agents_an_archive_holds_the_share_of_one(ada: Protected) -> 
 
 def test_a_secret_of_another_agent_is_still_cut_from_this_ones_notes(ada: Protected) -> None:
     two_agents(ada)
-    ada.write("memory/keys.md", f"# Keys\n\nRover uses {TOKEN}.\n")
+    stores.put_shared(shared(ada), stores.store(meadow__x=stores.api_key("meadow", FRESH)))
+    ada.write("memory/keys.md", f"# Keys\n\nRover uses {TOKEN}, later {FRESH}.\n")
     ada.add()
-    assert in_home(ada, TOKEN) == []
+    assert in_home(ada, TOKEN, FRESH) == []
+    assert ada.meta(PROFILES) is None
 
 
 def test_a_change_in_another_agents_part_is_no_sequence(ada: Protected) -> None:

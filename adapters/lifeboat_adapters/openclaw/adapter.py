@@ -100,7 +100,9 @@ class OpenClaw:
         return profiles.matters(path, data)
 
     def learned(self, installation: Installation) -> Iterator[Secret]:
-        return iter(()) if installation.state_dir is None else leftovers.learned(installation.state_dir)
+        if installation.state_dir is not None:
+            yield from leftovers.learned(installation.state_dir)
+            yield from databases.secrets_in_common(installation)
 
     def leftovers(self, installation: Installation) -> Iterator[Leftover]:
         return iter(()) if installation.state_dir is None else leftovers.named(installation.state_dir)

@@ -20,10 +20,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lifeboat_adapters.contract import Installation, Row
+from lifeboat_adapters.contract import Installation, Row, Secret
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.openclaw import config, host, includes, leftovers, paths, profiles, shares, stores, subagents
+from lifeboat_adapters.openclaw import (
+    config,
+    host,
+    includes,
+    leftovers,
+    paths,
+    profiles,
+    secrets,
+    shares,
+    stores,
+    subagents,
+)
 from lifeboat_adapters.small_files import read_small
+from lifeboat_alf import codec
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -154,6 +166,20 @@ def _of_state(
     common = list(_profiles(profiles.SHARED, _shared_store(connection, sources), share))
     yield from common
     yield from stores.secrets(connection, share, stores.referred_by([*own, *common]))
+
+
+def secrets_in_common(installation: Installation) -> Iterator[Secret]:
+    """The secrets of what several agents have in common, whosever they are. Raises RuntimeDatabaseError."""
+    sources = _sources(installation) if installation.sharing else None
+    if sources is None or not sources.state.is_file():
+        return
+
+    def read(connection: sqlite3.Connection) -> Iterator[Row]:
+        yield from _profiles(profiles.SHARED, stores.shared(connection), None)
+        yield from stores.secrets(connection, None, set())
+
+    for row in _read(sources.state, read):
+        yield from secrets.find(row.path, codec.encode(row.values)) or ()
 
 
 def _profiles(name: str, store: stores.Store | None, share: shares.Share | None) -> Iterator[Row]:
