@@ -73,6 +73,20 @@ def test_a_restore_with_credentials_that_is_killed_leaves_no_canary(story: Story
     assert [path.name for path in story.user.rglob("*.lifeboat-stage-*")] == []
 
 
+@pytest.mark.parametrize("step", [Step.RESTORE_DELIVERY_NOTED, Step.RESTORE_DELIVERED])
+def test_a_delivery_to_the_runtime_that_is_killed_leaves_no_canary_in_the_home(story: Story, step: Step) -> None:
+    installation = story.out / "installation"
+    options = RestoreOptions(
+        to=installation / "workspace", state_dir=installation, with_credentials=True, yes=True, reindex=False
+    )
+    capture(story.context, story.agent)
+    was_killed = killed_at(lambda: restore(story.context, story.agent, options), step)
+    assert was_killed or story.generation == OLD
+    assert leaks_in_own_folders(story) == []
+    recover(story.context)
+    assert leaks_in_own_folders(story) == []
+
+
 _CRASHING = """
 import os, resource, signal, sys
 resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

@@ -50,7 +50,7 @@ def look(story: Story, patch: pytest.MonkeyPatch) -> str:
     return "\n".join(said for _, said in story.said[before:])
 
 
-@pytest.mark.parametrize("tenth", range(1, 10))
+@pytest.mark.parametrize("tenth", [2, 5, 8])
 def test_half_a_configuration_keeps_its_last_version(story: Story, tenth: int, monkeypatch: pytest.MonkeyPatch) -> None:
     before = kept(story, CONFIG)
     whole = story.state.config.read_bytes()
@@ -79,7 +79,8 @@ def test_a_damaged_configuration_leaks_nothing(story: Story, put: bytes, monkeyp
     for place in ("config: slack app token", "config: mcp header", "config: hook token"):
         at = whole.index(canary(place).encode()) + 8
         story.state.config.write_bytes(whole[:at] + put + whole[at:])
-        look(story, monkeypatch)
+        story.run("sync")
+    look(story, monkeypatch)
     assert leaks(story) == ""
 
 
@@ -93,7 +94,7 @@ def test_other_half_written_files_leak_nothing(story: Story, name: str, monkeypa
     whole = path.read_bytes()
     for part in (3, 5, 8):
         path.write_bytes(whole[: len(whole) * part // 10])
-        look(story, monkeypatch)
+        story.run("sync")
     path.write_bytes(b"\xef\xbb\xbf" + whole.replace(b'"', b"'", 3))
     look(story, monkeypatch)
     assert leaks(story) == ""

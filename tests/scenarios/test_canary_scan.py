@@ -128,10 +128,13 @@ def test_a_name_of_a_file_is_read(tmp_path: Path) -> None:
 
 
 def test_a_running_programs_command_line_and_environment_are_read() -> None:
-    wait = "import sys; sys.stdin.read()"
+    wait = "import sys; print(flush=True); sys.stdin.read()"
     for arguments, environment in (((SECRET.decode(),), {}), ((), {"KEY": SECRET.decode()})):
-        program = subprocess.Popen([sys.executable, "-c", wait, *arguments], stdin=subprocess.PIPE, env=environment)
+        program = subprocess.Popen(
+            [sys.executable, "-c", wait, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
         try:
+            assert program.stdout is not None and program.stdout.readline()
             assert SCANNER.process(program.pid)
         finally:
             program.communicate()
