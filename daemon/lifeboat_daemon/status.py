@@ -39,11 +39,10 @@ LAST_VERIFIED, DAMAGED = "last_verified", "damaged"
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
-    """One agent. `pending` counts files whose present version is not kept; `reasons` says, for people, why the state
-    is not `ok`, and what else to know; `no_room` why large files are not taken now, `failed` why the last capture came to nothing, `damaged`
-    what a drill found (see `verification.DAMAGED`); `lookalikes` counts the places that look like a secret and are kept
-    in clear. Times are timestamps, None when it never happened; `verified_in`
-    names the vault."""
+    """One agent. `pending` counts files whose present version is not kept; `reasons` says, for people, why the state is
+    not `ok`, and what else to know; `no_room` why large files are not taken now, `failed` why the last capture came to
+    nothing, `damaged` what a drill found (see `verification.DAMAGED`); `lookalikes` counts the places that look like a
+    secret and are kept in clear. Times are timestamps, None when it never happened; `verified_in` names the vault."""
 
     id: str
     name: str
