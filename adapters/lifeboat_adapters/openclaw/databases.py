@@ -10,15 +10,13 @@ from __future__ import annotations
 import base64
 import json
 import math
-import os
 import re
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from lifeboat_adapters.contract import Installation, Row, Secret
 from lifeboat_adapters.errors import RuntimeDatabaseError
@@ -34,6 +32,7 @@ from lifeboat_adapters.openclaw import (
     stores,
     subagents,
 )
+from lifeboat_adapters.openclaw.database_reading import read_database
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf import codec
 
@@ -115,7 +114,7 @@ def rows(installation: Installation, *, transcripts: bool = False) -> Iterator[R
         helpers = subagents.from_config(sources.values, sources.owner.id)
         yield from (Row(paths.HELPERS, id, {"id": id, "helper": helper}) for id, helper in helpers)
     if sources.state.is_file():
-        yield from _read(sources.state, lambda connection: _of_state(connection, sources, share, own))
+        yield from read_database(sources.state, lambda connection: _of_state(connection, sources, share, own))
     elif sources.legacy_jobs.is_file():
         yield from _legacy_jobs(sources.legacy_jobs, sources.owner)
 
@@ -127,9 +126,9 @@ def credentials(installation: Installation) -> Iterator[Row]:
     if sources is None:
         return
     if sources.agent.is_file():
-        yield from _read(sources.agent, lambda own: _profiles(profiles.AGENT, stores.of_agent(own), None))
+        yield from read_database(sources.agent, lambda own: _profiles(profiles.AGENT, stores.of_agent(own), None))
     if sources.state.is_file():
-        yield from _read(sources.state, lambda state: _all_shared(state, sources))
+        yield from read_database(sources.state, lambda state: _all_shared(state, sources))
 
 
 def _all_shared(connection: sqlite3.Connection, sources: _Sources) -> Iterator[Row]:
@@ -140,7 +139,7 @@ def _all_shared(connection: sqlite3.Connection, sources: _Sources) -> Iterator[R
 def _shared_store(connection: sqlite3.Connection, sources: _Sources) -> stores.Store | None:
     found = stores.shared(connection)
     if found is None and sources.main is not None and sources.main.is_file():
-        (found,) = _read(sources.main, lambda main: iter([stores.of_agent(main)]))
+        (found,) = read_database(sources.main, lambda main: iter([stores.of_agent(main)]))
     return found
 
 
@@ -153,7 +152,7 @@ def _of_agent(sources: _Sources, *, transcripts: bool) -> Iterator[Row]:
         yield from _profiles(profiles.AGENT, stores.of_agent(connection), None)
 
     if sources.agent.is_file():
-        yield from _read(sources.agent, read)
+        yield from read_database(sources.agent, read)
     elif sources.profile_file is not None and sources.profile_file.is_file():
         yield from _profiles(profiles.AGENT, stores.of_file(sources.profile_file), None)
 
@@ -178,7 +177,7 @@ def secrets_in_common(installation: Installation) -> Iterator[Secret]:
         yield from _profiles(profiles.SHARED, stores.shared(connection), None)
         yield from stores.secrets(connection, None, set())
 
-    for row in _read(sources.state, read):
+    for row in read_database(sources.state, read):
         yield from secrets.find(row.path, codec.encode(row.values)) or ()
 
 
@@ -214,64 +213,12 @@ def _shares_through_main(version: str | None) -> bool:
     return numbers < SHARED_STORE_SINCE
 
 
-Found = TypeVar("Found")
-
-
-def _read(path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]]) -> Iterator[Found]:
-    """What is read of a database in one transaction."""
-    try:
-        before = _stamp(path)
-        with closing(_open(path)) as connection:
-            connection.execute("BEGIN")
-            yield from read(connection)
-        if before.log is None and _stamp(path) != before:
-            raise RuntimeDatabaseError(f"{path} changed while it was read")
-    except (sqlite3.Error, OSError) as error:
-        raise RuntimeDatabaseError(f"{path}: {error}") from error
-
-
-@dataclass(frozen=True, slots=True)
-class _Stamp:
-    file: tuple[int, int, int]
-    log: int | None
-
-
-def _stamp(path: Path) -> _Stamp:
-    """What tells whether a database without a log was written to."""
-    stat = os.stat(path)
-    log = _log_of(path)
-    return _Stamp((stat.st_size, stat.st_mtime_ns, stat.st_ino), log.stat().st_size or None if log.is_file() else None)
-
-
-def _log_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    """Open without leaving a trace: a closed database as immutable; one in use through the shared memory that its user
-    made. A log without shared memory would make SQLite create it in the runtime's folder, so it is left alone."""
-    in_use = _stamp(path).log is not None
-    if in_use and not path.with_name(f"{path.name}-shm").is_file():
-        raise RuntimeDatabaseError(f"{path} was not closed properly", fix="openclaw doctor")
-    mode = "mode=ro" if in_use else "mode=ro&immutable=1"
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, timeout=2)
-    connection.text_factory = _text
-    return connection
-
-
 def _tables(
     connection: sqlite3.Connection, name: str, tables: tuple[Table, ...], owner: config.ConfiguredAgent
 ) -> Iterator[Row]:
     jobs: set[str] = set()
     for table in tables:
         yield from _rows_of(connection, name, table, owner, jobs)
-
-
-def _text(data: bytes) -> str | bytes:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return data
 
 
 def _rows_of(

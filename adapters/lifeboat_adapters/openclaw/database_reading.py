@@ -1,0 +1,64 @@
+"""Reading a database that its runtime may be using: in one transaction, nothing written, nothing copied."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from lifeboat_adapters.errors import RuntimeDatabaseError
+
+Found = TypeVar("Found")
+
+
+def read_database(path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]]) -> Iterator[Found]:
+    """What is read of a database, all of it in one transaction. Raises RuntimeDatabaseError."""
+    try:
+        before = _stamp(path)
+        with closing(_open(path)) as connection:
+            connection.execute("BEGIN")
+            yield from read(connection)
+        if before.log is None and _stamp(path) != before:
+            raise RuntimeDatabaseError(f"{path} changed while it was read")
+    except (sqlite3.Error, OSError) as error:
+        raise RuntimeDatabaseError(f"{path}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Stamp:
+    file: tuple[int, int, int]
+    log: int | None
+
+
+def _stamp(path: Path) -> _Stamp:
+    """What tells whether a database without a log was written to."""
+    stat = os.stat(path)
+    log = _log_of(path)
+    return _Stamp((stat.st_size, stat.st_mtime_ns, stat.st_ino), log.stat().st_size or None if log.is_file() else None)
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """Open without leaving a trace: a closed database as immutable; one in use through the shared memory that its user
+    made. A log without shared memory would make SQLite create it in the runtime's folder, so it is left alone."""
+    in_use = _stamp(path).log is not None
+    if in_use and not path.with_name(f"{path.name}-shm").is_file():
+        raise RuntimeDatabaseError(f"{path} was not closed properly", fix="openclaw doctor")
+    mode = "mode=ro" if in_use else "mode=ro&immutable=1"
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, timeout=2)
+    connection.text_factory = _text
+    return connection
+
+
+def _text(data: bytes) -> str | bytes:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
