@@ -263,9 +263,9 @@ def _credentials(overlay: Overlay) -> JsonObject:
     """The credentials' document of the newest state, an empty one where there is none."""
     body = overlay.old_body(layout.CREDENTIALS)
     document = None if body is None else codec.decode(body)
-    listed = isinstance(document, dict) and isinstance(document.get("credentials"), list)
-    found: JsonObject = document if listed else {"credentials": []}
-    return found
+    if isinstance(document, dict) and isinstance(document.get("credentials"), list):
+        return document
+    return {"credentials": []}
 
 
 class _Sealer:

@@ -40,6 +40,7 @@ AGENTS = "agents"
 _KIND = "lifeboat rotation"
 _SETTLING_KIND = "lifeboat rotation, settling"
 _VERSION = 1
+_FIELDS = {"agents", "certificate", "user", "settle"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def roll_forward(store: KeyFiles) -> None:
     journal = store.read(JOURNAL)
     if journal is None:
         return
-    if journal.get("kind") != _KIND or journal.get("version") != _VERSION:
+    if (journal.get("kind"), journal.get("version")) != (_KIND, _VERSION) or not journal.keys() >= _FIELDS:
         raise KeyDamaged(f"{JOURNAL} is not a rotation that is known here")
     user = documents.user_public(journal.get("user"), JOURNAL)
     for agent_id, document in journal["agents"].items():

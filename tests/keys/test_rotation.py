@@ -324,7 +324,7 @@ def _use(folder: str) -> bool:
 def test_captures_and_restores_go_on_while_the_key_is_replaced(folder: Path, keys: HomeKeys) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         busy = pool.map_async(_use, [str(folder)] * 2)
-        while not busy.ready():
+        for _ in range(12):
             _rotate(keys)
             busy.wait(0.02)
         assert busy.get() == [True, True]
@@ -367,3 +367,12 @@ def test_a_machine_that_learns_of_a_theft_later_gets_new_pairs_and_has_to_settle
     second.import_agent(_travelling(keys, OTHER_AGENT))
     assert second.agent_public(AGENT) != pair and second.settling() is not None
     assert second.trusted_when_settled.compromised == (old.public,)
+
+
+@pytest.mark.parametrize("content", [b"{}", b"[]", b'{"kind": "lifeboat rotation", "version": 2}', b"\xff"])
+def test_a_journal_that_is_none_stops_everything_and_is_named(folder: Path, keys: HomeKeys, content: bytes) -> None:
+    (folder / JOURNAL).write_bytes(content)
+    (folder / JOURNAL).chmod(0o600)
+    with pytest.raises(KeyDamaged, match="rotation"):
+        keys.public  # noqa: B018
+    assert keys.status().state is KeyState.ERROR
