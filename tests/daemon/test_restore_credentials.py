@@ -221,6 +221,20 @@ def test_an_undo_takes_merged_files_back(first: Machine, archive: Path, tmp_path
     assert {name: after[name] for name in before} == before
 
 
+def test_an_undo_takes_back_what_was_merged_for_a_copy_in_another_folder(first: Machine) -> None:
+    (first.home / ".openclaw-copy").mkdir()
+    (first.home / ".openclaw-copy/openclaw.json").write_text("{ gateway: { port: 1 } }")
+    before = first.files()
+    copy = first.home / "copy"
+    report = _restored(first, to=copy, state_dir=first.home / ".openclaw-copy")
+    assert report.undo
+    assert KEY in (first.home / ".openclaw-copy/openclaw.json").read_text()
+    undo(first.context, _agent(first))
+    after = first.files()
+    assert {name: after.get(name) for name in before} == before
+    assert not copy.exists()
+
+
 def _agent(machine: Machine) -> Agent:
     from lifeboat_daemon import agent as registered
 

@@ -27,7 +27,7 @@ from lifeboat_daemon.restore.run import carry_out
 
 
 def undo(context: Context, agent: Agent | None = None, *, force: bool = False) -> RestoreReport:
-    """Take back the last restore into an agent's workspace, within seven days. None: the last one of any agent.
+    """Take back the last restore of an agent, within seven days. None: the last one of any agent.
 
     Raises NothingToUndo; TargetChanged when a restored file was changed since (`force` moves the changed ones aside,
     where they are kept for seven days more).
@@ -56,11 +56,10 @@ def _last_restored(context: Context) -> Agent:
 
 def last_restore(context: Context, agent: Agent) -> Journal:
     """The newest restore that can be taken back. Raises NothingToUndo."""
-    workspace = to_text(target.resolve(agent.workspace))
     for journal in journals.finished(context.home, context.files):
-        if journal.agent_id == agent.id and journal.workspace == workspace and is_recent(context, journal):
+        if journal.agent_id == agent.id and is_recent(context, journal):
             return journal
-    raise NothingToUndo(f"no restore of the last seven days replaced anything in {agent.workspace}")
+    raise NothingToUndo(f"no restore of {agent.name} in the last seven days replaced anything")
 
 
 def check_untouched(files: FileOperations, journal: Journal) -> None:
