@@ -326,7 +326,7 @@ def test_captures_and_restores_go_on_while_the_key_is_replaced(folder: Path, key
         busy = pool.map_async(_use, [str(folder)] * 2)
         for _ in range(12):
             _rotate(keys)
-            busy.wait(0.02)
+            busy.wait(0.1)
         assert busy.get() == [True, True]
 
 
