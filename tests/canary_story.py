@@ -181,6 +181,7 @@ def _look(story: Story) -> None:
         ("agents", "show", NAME),
         ("agents", "list"),
         ("config", "list"),
+        ("keys", "status"),
     ):
         story.run(*arguments)
     bundle = story.archives / f"bundle-{len(list(story.archives.iterdir()))}.zip"

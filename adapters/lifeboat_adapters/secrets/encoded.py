@@ -18,6 +18,8 @@ _LEAST = 16
 _RUN = re.compile(b"x+")
 _HEXADECIMAL = b"0123456789abcdefABCDEF"
 _BASE64 = _HEXADECIMAL + b"ghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ+/-_"
+_PRINTABLE = bytes(range(0x20, 0x7F))
+_WORD = 6
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
 _ESCAPE = re.compile(
@@ -100,13 +102,22 @@ def _base64(data: bytes, start: int, end: int) -> Iterator[Reading]:
     for at in range(start, start + 4):
         letters = data[at:end].translate(_TO_STANDARD)
         letters = letters[: len(letters) - (len(letters) % 4 == 1)]
-        yield _Even(base64.b64decode(letters + b"=" * (-len(letters) % 4)), at, 4, 3, end)
+        decoded = base64.b64decode(letters + b"=" * (-len(letters) % 4))
+        if _says_something(decoded):
+            yield _Even(decoded, at, 4, 3, end)
 
 
 def _hexadecimal(data: bytes, start: int, end: int) -> Iterator[Reading]:
     for at in (start, start + 1):
         even = data[at : at + (end - at) // 2 * 2]
-        yield _Even(bytes.fromhex(even.decode("ascii")), at, 2, 1, end)
+        decoded = bytes.fromhex(even.decode("ascii"))
+        if _says_something(decoded):
+            yield _Even(decoded, at, 2, 1, end)
+
+
+def _says_something(decoded: bytes) -> bool:
+    """Whether there is a word in it. Ids, digests and pictures decode to noise, and there are many of them."""
+    return b"x" * _WORD in decoded.translate(_marking(_PRINTABLE))
 
 
 def _unescaped(
