@@ -36,7 +36,9 @@ from lifeboat_daemon.demo.tree import Tree, differences, read_tree
 from lifeboat_daemon.restore import RestoreOptions, recover, restore, undo
 from lifeboat_daemon.status import ERROR, status
 
-SYSTEM = frozenset(("disk_full", "system_refused", "vault_full", "vault_unusable", "restore_failed", "home", "busy"))
+SYSTEM = frozenset(
+    ("disk_full", "system_refused", "vault_full", "vault_unusable", "restore_failed", "home", "keys", "busy")
+)
 
 
 # The system refuses -------------------------------------------------------------------------------------------
