@@ -64,13 +64,15 @@ class Machine:
         """What the stores hold, the shared one for `main`."""
         own = self.state / "agents" / agent / "agent/openclaw-agent.sqlite"
         path = self.state / "state/openclaw.sqlite" if agent == "main" else own
-        table, column = (
-            ("config_machine_state", "value_json") if agent == "main" else ("auth_profile_store", "store_json")
+        query = (
+            "SELECT value_json FROM config_machine_state WHERE state_key = 'authProfiles.store'"
+            if agent == "main"
+            else "SELECT store_json FROM auth_profile_store WHERE store_key = 'primary'"
         )
         if not path.exists():
             return {}
         with closing(sqlite3.connect(path)) as connection:
-            row = connection.execute(f"SELECT {column} FROM {table}").fetchone()
+            row = connection.execute(query).fetchone()
         found: Json = json.loads(row[0])["profiles"] if row else {}
         return found
 

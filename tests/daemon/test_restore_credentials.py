@@ -24,11 +24,13 @@ from credentialed import (
 )
 from killing import killed_at
 
+from lifeboat_adapters.secrets import payload
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import exchange, programs
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.errors import TargetRefused
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, delivering, opened_plan, recover, restore, undo
+from lifeboat_daemon.restore.filling import credentials_of
 from lifeboat_keys.errors import NoKey
 
 Json = dict[str, Any]
@@ -180,6 +182,35 @@ def test_a_folder_of_the_runtime_inside_the_workspace_is_refused(first: Machine,
     second = second_machine(tmp_path / "second", first)
     with pytest.raises(TargetRefused):
         _imported(second, archive, state_dir=second.workspace / "state")
+
+
+def test_a_copy_under_another_id_is_sealed_again_and_what_is_bound_stays_bound(
+    first: Machine, archive: Path, tmp_path: Path
+) -> None:
+    state, copy = first.home / ".openclaw-copy", first.home / "copy"
+    report = exchange.import_(first.context, archive, copy, with_credentials=True, state_dir=state).to_json()
+    assert report["copied_from"] is not None
+    assert all(each["outcome"] == "injected" for each in report["credential_details"])
+    keys = first.context.keys()
+    with first.context.vault(report["agent"]) as vault:
+        sealed = credentials_of(vault.state())
+    opened = {record["service"]: payload.decode(keys.open(record)).value for record in sealed.values()}
+    assert {record["agent_id"] for record in sealed.values()} == {report["agent"]}
+    assert json.loads(opened["zai"]) == {"access": ACCESS, "refresh": REFRESH}
+    bound = next(record for record in sealed.values() if record["service"] == "openclaw-gateway")
+    assert bound["x_lifeboat"]["bound_to"] == keys.device.public.hex()[:16]
+
+
+def test_a_copy_names_what_it_could_not_seal_again(first: Machine, archive: Path, tmp_path: Path) -> None:
+    second = second_machine(tmp_path / "second", first)
+    _imported(second, archive, state_dir=None)
+    os.unlink(next(second.context.home.folder.rglob("user.key")))
+    copy = second.home / "copy"
+    report = exchange.import_(second.context, archive, copy).to_json()
+    named = [warning for warning in report["warnings"] if "was not sealed again" in warning]
+    with second.context.vault(report["agent"]) as vault:
+        assert len(named) == len(credentials_of(vault.state()))
+    assert any("zai" in warning for warning in named)
 
 
 # What is there stays -------------------------------------------------------------------------------------------------

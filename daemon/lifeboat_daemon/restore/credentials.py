@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -90,11 +90,11 @@ def stands_of(state: State, inventory: Inventory, adapter: Adapter, home: HomePl
 
 
 def fates(
-    context: Context, state: State, stands: Stands, filler: Filler, items: Sequence[Item], home: HomePlan
+    state: State, stands: Stands, filler: Filler, items: Sequence[Item], home: HomePlan, *, travelled: bool
 ) -> list[Fate]:
-    """Every credential of a state, in the order of its document."""
+    """Every credential of a state, in the order of its document. `travelled`: the agent may live on elsewhere with the
+    same ones."""
     by_path = {item.wanted.path: item for item in items if item.wanted is not None}
-    travelled = not _is_of_this_device(context, state)
     found: list[Fate] = []
     for id, record in credentials_of(state).items():
         ends = [_end(stand, by_path, home) for stand in stands.get(id, [])]
@@ -160,7 +160,7 @@ def _reissue(fate: Fate, *, travelled: bool) -> str | None:
     return ISSUE if "no key" in reason or "sealed" in reason or "no longer holds" in reason else None
 
 
-def _is_of_this_device(context: Context, state: State) -> bool:
+def is_of_this_device(context: Context, state: State) -> bool:
     """Whether this machine captured a state."""
     signature = state.sequence.signature or {}
     return signature.get("device") == to_base64(context.keys().device.public)
@@ -180,21 +180,23 @@ def _after(fate: Fate, stands: Sequence[Stand], missing: Mapping[Place, str]) ->
     return fate
 
 
-def capabilities_without(state: State, found: Sequence[Fate]) -> list[JsonObject]:
-    """Capabilities whose credentials stay out or are not in the state (ALF §3.4.2): [{name, credentials: [label]}]."""
+def capabilities_without(state: State, found: Sequence[Fate] | None) -> list[JsonObject]:
+    """Capabilities whose credentials stay out (ALF §3.4.2): [{name, credentials: [label]}]. None: no credential is
+    asked for; then those whose credentials are not even in the state."""
     if state.entry(layout.IDENTITY) is None:
         return []
-    identity: Any = codec.decode(state.body(layout.IDENTITY))
-    there = {fate.id: fate for fate in found}
-    return list(_without(identity, there))
+    known = credentials_of(state)
+    there = set(known) if found is None else {fate.id for fate in found if fate.is_injected}
+    labels = {id: str(record.get("label") or id) for id, record in known.items()}
+    return list(_without(codec.decode(state.body(layout.IDENTITY)), there, labels))
 
 
-def _without(identity: Any, there: Mapping[str, Fate]) -> Iterator[JsonObject]:
+def _without(identity: Any, there: Collection[str], labels: Mapping[str, str]) -> Iterator[JsonObject]:
     structured = identity.get("structured") if isinstance(identity, dict) else None
     listed = structured.get("capabilities") if isinstance(structured, dict) else None
     for capability in listed if isinstance(listed, list) else []:
         ids = capability.get("credential_ids") if isinstance(capability, dict) else None
-        lacking = [id for id in ids or [] if id not in there or not there[id].is_injected]
+        lacking = [str(id) for id in ids or [] if id not in there]
         if lacking:
-            labels = [there[id].label if id in there else str(id) for id in lacking]
-            yield {"name": str(capability.get("name", "")), "credentials": labels}
+            named = [labels.get(id, id) for id in lacking]
+            yield {"name": str(capability.get("name", "")), "credentials": named}

@@ -24,7 +24,7 @@ from lifeboat_daemon.restore.tree import DiskTree, Found
 
 Keys = tuple[str | int, ...]
 
-NO_FOLDER = "it belongs into the runtime's own folder, and there is none around this workspace"
+NO_FOLDER = "it belongs into the runtime's own folder, and there is none around this workspace; --state-dir names one"
 NOT_KEPT = "it is none of the files that are kept of the runtime's own folder"
 CUT_OUT = "credentials were cut out of it; --with-credentials puts them back"
 UNREADABLE = "it cannot be read, so nothing is merged into it"

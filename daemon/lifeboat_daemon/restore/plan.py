@@ -148,7 +148,10 @@ def plan(context: Context, given: State, target_folder: Path | None, options: Re
         raise NothingToRestore(_nothing(items, options))
     written = [item.name for item in items if item.root == folder and item.action == Action.CREATE]
     stands = credentials.stands_of(state, inventory, adapter, home)
-    fates = [] if filler is None else credentials.fates(context, state, stands, filler, items, home)
+    fates = []
+    if filler is not None:
+        travelled = not in_place or not credentials.is_of_this_device(context, state)
+        fates = credentials.fates(state, stands, filler, items, home, travelled=travelled)
     return Plan(
         id=f"{context.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}",
         state=state,
