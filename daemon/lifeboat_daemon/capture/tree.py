@@ -46,7 +46,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Large:
-    """A large artifact that is captured now."""
+    """A large artifact, or a file of a capped folder, that is captured now."""
 
     size: int
     captured_at: str
