@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from lifeboat_keys.errors import (
@@ -468,6 +468,8 @@ _WRAPPED = wrapping.wrap(UserKey.generate(), PHRASE, operations=1, memory=64 << 
 
 
 @given(st.sampled_from([*_WRAPPED, "another"]), _JSON)
+@example("key_id", float("inf"))
+@example("another", 1 << 80)
 def test_a_wrapped_key_with_any_field_changed_is_an_error_of_the_keys(field: str, value: Any) -> None:
     assume(value != _WRAPPED.get(field))
     with pytest.raises(KeysError):
