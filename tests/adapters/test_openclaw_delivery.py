@@ -127,6 +127,14 @@ def test_a_profile_that_is_there_stays_also_when_it_is_of_a_provider_that_was_re
     assert not_arrived(installation(machine.home), found) == {}
 
 
+def test_a_token_that_was_put_back_before_is_in_its_place(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    given = ("models", "auth", "paste-token", "--provider", "meadow", "--profile-id", "meadow:me")
+    machine.openclaw(*given, "--expires-in", "86400s", given="fake-token")
+    (found,) = of(machine.home, profile("meadow:me", "token", token="fake-token", expires=NOW_MS + DAY))
+    assert (found.reason, found.command) == ("", ())
+
+
 def test_a_store_that_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
     database = tmp_path / ".openclaw/state/openclaw.sqlite"
     database.parent.mkdir(parents=True)

@@ -62,9 +62,9 @@ def deliveries(
     done: list[Delivery] = []
     legacy: dict[str, list[_Wanted]] = {}
     for each in _once(wanted):
-        known = there.profiles.get(_id_after(each.profile))
-        reason = left_out.get(each.place) or _reason(installation, each.profile, there, now)
-        if reason or known == each.profile.credential:
+        is_there = _is_same(there.profiles.get(_id_after(each.profile)), each.profile.credential)
+        reason = left_out.get(each.place) or ("" if is_there else _reason(installation, each.profile, there, now))
+        if reason or is_there:
             done.append(Delivery(_named(each), _where(each.profile), reason))
             continue
         pasted = None if there.waits else _pasted(installation, each, now)
@@ -135,6 +135,12 @@ def _reason(installation: Installation, profile: Profile, there: _Stored, now: s
     if not is_usable(profile.credential, now):
         return _EXPIRED if profile.expires_at else _EMPTY
     return "" if installation.program is not None else NO_PROGRAM
+
+
+def _is_same(found: JsonObject | None, wanted: JsonObject) -> bool:
+    """Whether a stored credential is the wanted one. When it expires is told to the program as a span of time, so that
+    may differ a little."""
+    return found is not None and {**found, "expires": None} == {**wanted, "expires": None}
 
 
 def _id_after(profile: Profile) -> str:
