@@ -10,6 +10,7 @@ import base64
 import hashlib
 import json
 import sqlite3
+import sys
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,11 @@ from urllib.parse import quote
 
 import openclaw_workspaces
 from openclaw_workspaces import NEW, OLD, StateFolder
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 HEAD, TAIL = "Kx9wTq3v", "m4Zr8yUd"
 BOTH = (OLD, NEW)
@@ -389,6 +395,10 @@ def _plant_agent_store(path: Path, place: str) -> None:
         said = json.dumps({"type": "message", "text": f"it is {canary('.env: bare')}"})
         connection.execute(
             f"INSERT INTO transcript_events VALUES ('session-1', 9, ?, {_TIME}, NULL, ?, NULL)", (said, len(said))
+        )
+        connection.execute(
+            f"INSERT INTO transcript_events VALUES ('session-1', 10, NULL, {_TIME}, ?, ?, NULL)",
+            (zstd.compress(said.encode()), len(said)),
         )
 
 

@@ -156,6 +156,7 @@ def machine(folder: Path, generation: str, *, runtime_fails: bool = False) -> It
 
 def whole_life(story: Story) -> None:
     """Protected, rotated, looked at, exported, imported elsewhere, restored in every way, undone, thinned, purged."""
+    story.once("config", "set", "transcripts", "true")
     story.once("agents", "add", story.state.workspace, "--name", NAME)
     story.run("agents", "discover")
     story.run("agents", "show", NAME)

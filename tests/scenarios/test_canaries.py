@@ -94,6 +94,8 @@ def test_a_text_that_looks_like_a_placeholder_is_not_filled(story: Story) -> Non
 def test_every_restore_and_capture_of_the_story_came_to_its_end(story: Story) -> None:
     """A story in which nothing happened would leak nothing."""
     assert (story.out / "filled" / "MEMORY.md").exists()
+    if story.generation == NEW:
+        assert any(name.endswith("transcript_events.jsonl") for name, _ in kept_bodies(story))
     assert any("openclaw.json" in said and "does not parse" in said for _, said in story.said)
     assert any("openclaw.sqlite" in said and "malformed" in said for _, said in story.said) or story.generation == OLD
     assert {path.name for path in story.archives.iterdir()} >= {"whole.alf", "later.alf-delta", "sealed.alf.age"}

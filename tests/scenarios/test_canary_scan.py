@@ -18,9 +18,8 @@ from urllib.parse import quote
 
 import canaries
 import pytest
-from backports import zstd
 from canaries import CANARIES, PIN, canary
-from canary_scan import Scanner
+from canary_scan import Scanner, zstd
 from openclaw_workspaces import NEW, OLD
 
 PLACE = ".env: bare"

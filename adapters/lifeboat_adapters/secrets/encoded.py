@@ -20,6 +20,7 @@ _HEXADECIMAL = b"0123456789abcdefABCDEF"
 _BASE64 = _HEXADECIMAL + b"ghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ+/-_"
 _PRINTABLE = bytes(range(0x20, 0x7F))
 _WORD = 6
+"""Characters in a row of what was written, not rolled."""
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
 _ESCAPE = re.compile(
