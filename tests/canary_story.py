@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import canaries
 import pytest
 from canaries import canary, rotated
+from canary_planting import plant
 from canary_scan import Leak
 from openclaw_workspaces import StateFolder
 
@@ -143,7 +143,7 @@ def machine(folder: Path, generation: str, *, runtime_fails: bool = False) -> It
     fake = folder / "bin" / "openclaw"
     fake.write_text(_FAKE_RUNTIME.format(record=story.seen, status=int(runtime_fails)))
     fake.chmod(0o755)
-    story.state = canaries.plant(story.user / ".openclaw", generation)
+    story.state = plant(story.user / ".openclaw", generation)
     memory = story.state.workspace / "MEMORY.md"
     memory.write_text(f"{memory.read_text()}\n## Odd\n\n{PLANTED_PLACEHOLDER}\n")
     story.before = read_tree(story.user / ".openclaw")

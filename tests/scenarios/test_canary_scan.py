@@ -19,6 +19,7 @@ from urllib.parse import quote
 import canaries
 import pytest
 from canaries import CANARIES, PIN, canary
+from canary_planting import plant
 from canary_scan import Scanner, zstd
 from openclaw_workspaces import NEW, OLD
 
@@ -142,7 +143,7 @@ def test_a_running_programs_command_line_and_environment_are_read() -> None:
 @pytest.mark.parametrize("generation", [OLD, NEW])
 def test_every_canary_is_planted(tmp_path: Path, generation: str) -> None:
     """Each place of the table holds its own value; a place that is not planted would prove nothing."""
-    state = canaries.plant(tmp_path / ".openclaw", generation)
+    state = plant(tmp_path / ".openclaw", generation)
     data = b"".join(path.read_bytes() for path in sorted(state.folder.rglob("*")) if path.is_file())
     spelled = {one.place: json.dumps(one.value)[1:-1] for one in CANARIES if generation in one.generations}
     missing = [

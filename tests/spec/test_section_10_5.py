@@ -8,6 +8,7 @@ from pathlib import Path
 import canaries
 import pytest
 from archive_files import ArchiveFile
+from canary_planting import plant
 from canary_scan import Scanner
 from cli_client import run
 from openclaw_workspaces import NEW, OLD, SECRETS, StateFolder
@@ -44,7 +45,7 @@ def test_no_canary_of_any_place_stands_in_an_archive(
     isolated_home: Path, export: Callable[..., ArchiveFile], generation: str
 ) -> None:
     """Every place in which OpenClaw keeps a secret, in every spelling and packing, in snapshots and in a delta."""
-    state = canaries.plant(isolated_home / ".openclaw", generation)
+    state = plant(isolated_home / ".openclaw", generation)
     run("agents", "add", state.workspace)
     archives = [export(state.workspace, "whole.alf")]
     place = "config: provider key"
