@@ -367,6 +367,19 @@ def test_a_command_that_fails_is_named_and_what_it_printed_is_not(
     assert API_KEY not in json.dumps(report)
 
 
+def test_a_login_that_cannot_be_written_down_is_named_and_the_rest_is_there(
+    first: Machine, archive: Path, tmp_path: Path
+) -> None:
+    second = second_machine(tmp_path / "second", first)
+    second.state.mkdir()
+    (second.state / "agents").write_text("a file where a folder has to be")
+    report = _imported(second, archive)
+    zai = next(each for each in report["credential_details"] if each["service"] == "zai")
+    assert zai["outcome"] == "skipped"
+    assert str(second.state / "agents") in zai["reason"]
+    assert second.profiles()["openai:default"]["key"] == API_KEY
+
+
 def test_a_file_of_an_older_release_that_waits_there_is_taken_over_too_and_stays(
     first: Machine, archive: Path, tmp_path: Path
 ) -> None:

@@ -113,9 +113,8 @@ class _End(NamedTuple):
 def _end(stand: Stand, by_path: Mapping[str, Item], home: HomePlan) -> _End:
     """What becomes of a credential in one of the files that it stands in."""
     item = by_path.get(stand.path)
-    if stand.path in home.merged and item is not None:
-        reason = home.merged[stand.path].reason(stand.keys)
-        return _End(_name(item), reason or (item.reason if item.action is Action.SKIP and not item.seen else ""))
+    if stand.path in home.merged:
+        return _End(None if item is None else _name(item), home.merged[stand.path].reason(stand.keys))
     delivery = _delivery_of((stand.path, stand.keys), home.deliveries)
     if delivery is not None:
         return _End(delivery[0], delivery[1].reason)

@@ -47,13 +47,21 @@ def give_credentials(context: Context, plan: Plan, report: RestoreReport, run: R
         if hung:  # the next one would wait for the same
             failures |= dict.fromkeys(delivery.places, f"it was not tried: {hung}")
             continue
-        ended = delivering.deliver(context, plan.agent_id, f"{plan.id}-{number}", delivery, run)
+        ended = _deliver(context, plan, number, delivery, run)
         failures |= dict.fromkeys(delivery.places, ended.problem) if ended.problem else {}
         hung = ended.problem if ended.timed_out else ""
     missing = _not_arrived(_installation(context, plan) or plan.installation, plan, ran, failures)
     done = with_fates(report, plan, failed(plan.fates, plan.stands, missing))
     write_receipt(context, done)
     return done
+
+
+def _deliver(context: Context, plan: Plan, number: int, delivery: Delivery, run: Run) -> delivering.Ended:
+    """The restore itself is done: what the system refuses now is a credential that did not arrive."""
+    try:
+        return delivering.deliver(context, plan.agent_id, f"{plan.id}-{number}", delivery, run)
+    except OSError as error:
+        return delivering.Ended(str(error))
 
 
 def _not_arrived(
