@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -292,6 +293,29 @@ def test_without_asking_for_credentials_no_store_is_touched(first: Machine) -> N
     assert not (first.state / ".env").exists()
     assert report.credential_details == []
     assert report.credentials["injected"] == 0
+
+
+def test_only_what_is_asked_for_is_given_to_the_program(first: Machine) -> None:
+    for name in ("state", "agents"):
+        shutil.rmtree(first.state / name, ignore_errors=True)
+    made = first.fake.calls()
+    (first.workspace / "SOUL.md").unlink()
+    report = _restored(first, path_globs=("SOUL.md",))
+    assert first.fake.calls() == made
+    assert {each["reason"] for each in report.credential_details} == {"the file that it stands in was not asked for"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need rights elsewhere")
+def test_a_store_behind_a_link_is_not_written_through_it(first: Machine, archive: Path, tmp_path: Path) -> None:
+    second = second_machine(tmp_path / "second", first, version="2026.2.26")
+    elsewhere = second.home / "elsewhere"
+    elsewhere.mkdir()
+    second.state.mkdir()
+    (second.state / "agents").symlink_to(elsewhere)
+    report = _imported(second, archive)
+    assert list(elsewhere.iterdir()) == []
+    zai = next(each for each in report["credential_details"] if each["service"] == "zai")
+    assert "is no folder" in zai["reason"]
 
 
 def test_without_the_users_key_nothing_is_written(first: Machine) -> None:

@@ -114,7 +114,8 @@ def _end(stand: Stand, by_path: Mapping[str, Item], home: HomePlan) -> _End:
     """What becomes of a credential in one of the files that it stands in."""
     item = by_path.get(stand.path)
     if stand.path in home.merged:
-        return _End(None if item is None else _name(item), home.merged[stand.path].reason(stand.keys))
+        blocked = item.reason if item is not None and item.action is Action.SKIP and item.seen is None else ""
+        return _End(None if item is None else _name(item), blocked or home.merged[stand.path].reason(stand.keys))
     delivery = _delivery_of((stand.path, stand.keys), home.deliveries)
     if delivery is not None:
         return _End(delivery[0], delivery[1].reason)

@@ -99,7 +99,8 @@ class _Planner:
     def plan(self, home: Mapping[str, Wanted]) -> HomePlan:
         adapter = self._around.adapter
         stores = {item.path: item for item in home.values() if adapter.is_store(item.path)}
-        rows = {row.path: row for row in self._around.contents.rows if adapter.is_store(row.path)}
+        asked = (row for row in self._around.contents.rows if self._around.options.wants(row.name))
+        rows = {row.path: row for row in asked if adapter.is_store(row.path)}
         plain = {name: item for name, item in home.items() if item.path not in stores}
         foreign = {name: item for name, item in plain.items() if not _belongs_to_home(name, self._root, adapter)}
         items = [_left_out(item, NOT_KEPT) for _, item in sorted(foreign.items())]
@@ -126,7 +127,8 @@ class _Planner:
     def _merge(self, put: _Put) -> bool:
         """Merge a file; False for one that is not merged."""
         found = self._tree.find(put.name)
-        if not self._may_merge(found):
+        bound = self._bound_places(put.wanted)
+        if not self._may_merge(found) or () in bound:
             return False
         there = self._there(put.name)
         if found is not None and there is None:
@@ -134,7 +136,7 @@ class _Planner:
             return True
         whole = self._around.whole(put.wanted)
         try:
-            merged = self._call(put, there, whole)
+            merged = self._call(put, there, whole, bound)
         except ValueError as error:
             reason = f"it does not parse ({error}), so nothing is merged into it"
             self._done[put.name] = Item(put.name, Action.SKIP, self._folder, put.wanted, None, reason=reason)
@@ -160,9 +162,8 @@ class _Planner:
             return self._around.filler is not None or self._around.options.state_dir is not None
         return self._around.filler is not None and found.kind == FILE
 
-    def _call(self, put: _Put, there: bytes | None, whole: bytes) -> Merged | None:
+    def _call(self, put: _Put, there: bytes | None, whole: bytes, left_out: Mapping[Keys, str]) -> Merged | None:
         around = self._around
-        left_out = {place: reason for place, reason in self._bound_places(put.wanted).items() if place}
         return around.adapter.merge_home(
             self._installation,
             put.wanted.path,
@@ -181,11 +182,16 @@ class _Planner:
             wanted = replace(_private(put.wanted), data=merged.data)
             return Item(put.name, action, self._folder, wanted, found.seen, reason=kept)
         if found is None and merged.data == whole:
-            return Item(put.name, Action.CREATE, self._folder, replace(_private(put.wanted), name=put.name))
+            return self._new(replace(_private(put.wanted), name=put.name))
         kept_meta = {key: value for key, value in put.wanted.meta.items() if key != "mtime_ns"}
         wanted = Wanted(put.name, put.wanted.path, MERGED, kept_meta | {"private": True}, put.wanted.entry, merged.data)
-        action = Action.CREATE if found is None else Action.OVERWRITE
-        return Item(put.name, action, self._folder, wanted, None if found is None else found.seen)
+        if found is None:
+            return self._new(wanted)
+        return Item(put.name, Action.OVERWRITE, self._folder, wanted, found.seen)
+
+    def _new(self, wanted: Wanted) -> Item:
+        """A file that is not there yet, unless something stands where its folder has to be."""
+        return decide({wanted.name: wanted}, [], replace(self._rules, barred=lambda _: ""))[0]
 
     def _bound_places(self, wanted: Wanted) -> dict[Keys, str]:
         """Where credentials of another machine stand in a file."""
