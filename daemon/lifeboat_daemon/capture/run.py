@@ -12,7 +12,7 @@ from typing import Any
 from lifeboat_alf import lifecycle
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon import clock_trust, search
+from lifeboat_daemon import clock_trust, search, withheld
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import guard, linkage, lookalikes, scan
 from lifeboat_daemon.capture.commit import SEEN_AT, commit
@@ -156,6 +156,8 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
     if work.links is not None:
         session.vault.set(linkage.DECISION, work.links, kind="links")
     remember(session.vault, seen.installed)
+    if work.tree.withheld:
+        withheld.found(session.vault, {one.path for one in seen.scan.found.values()})
     if row is not None and seen.is_empty and taken_as_it_stands(session):
         session.vault.set(guard.ACCEPTED, {"sequence": row.number, "time": session.now}, kind="accepted")
     if row is not None:

@@ -57,7 +57,7 @@ class Tree:
     """The files of one capture. `changed` are archive paths whose entry changed or went; `seen` and `unseen` is what
     the stat cache has to learn; `attachment_id` mints the id of a new artifact by its path; `measure` looks how much
     room the vault has; `lookalikes` is what looks like a secret in any file; `share` and `matters` are the
-    adapter's."""
+    adapter's; `withheld` are paths whose absence is no deletion."""
 
     files: FileOperations
     overlay: Overlay
@@ -73,6 +73,7 @@ class Tree:
     share: Callable[[str, bytes], bytes | None]
     matters: Callable[[str, bytes], bytes | None]
     lookalikes: Places
+    withheld: frozenset[str] = frozenset()
     changed: set[str] = field(default_factory=set)
     seen: dict[str, Known] = field(default_factory=dict)
     unseen: set[str] = field(default_factory=set)
@@ -300,7 +301,7 @@ class Tree:
                 continue
             if scan.keeps(name):
                 self.report.unread_files += 1
-            elif self._was_only_described(one):
+            elif self._was_only_described(one) or one.path in self.withheld:
                 continue
             elif self._is_gone(name, one, scan, roots):
                 self._remove(one.path)

@@ -14,7 +14,7 @@ from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import codec, layout, metas, partitions, times
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.partitions import Ledger
-from lifeboat_daemon import clock_trust, room
+from lifeboat_daemon import clock_trust, room, withheld
 from lifeboat_daemon.capture import commit, guard, linkage, lookalikes, references
 from lifeboat_daemon.capture.documents import IDENTITY, Documents
 from lifeboat_daemon.capture.installed import taken_as_it_stands
@@ -78,6 +78,7 @@ class Work:
             share=lambda path, data: seen.adapter.share(seen.installation, path, data),
             matters=seen.adapter.matters,
             lookalikes=lookalikes.read(session.db),
+            withheld=withheld.paths(session.vault),
         )
 
     def _limits(self) -> Limits:

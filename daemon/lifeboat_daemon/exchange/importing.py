@@ -16,7 +16,7 @@ from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import agents as registry
-from lifeboat_daemon import user_keys
+from lifeboat_daemon import user_keys, withheld
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import linkage
 from lifeboat_daemon.context import Context
@@ -27,7 +27,7 @@ from lifeboat_daemon.locks import home_lock
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, run, target
 from lifeboat_daemon.restore import contents as contents_module
 from lifeboat_daemon.restore.plan import Plan, locate
-from lifeboat_daemon.restore.report import draft
+from lifeboat_daemon.restore.report import draft, left_without
 from lifeboat_daemon.restore.run import check_guards
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.words import argument
@@ -174,6 +174,7 @@ def _fill_vault(context: Context, made: Plan, folder: Path, agent_id: str) -> li
             sign=lambda sequence: signing.sign(sequence, device),
             number=made.sequence,
         )
+        withheld.add(vault, left_without(made))
     return said
 
 

@@ -15,6 +15,7 @@ from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.files import read_all
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import agent as agents
+from lifeboat_daemon import withheld
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import UnknownAgent
 from lifeboat_daemon.home import Home
@@ -32,6 +33,7 @@ def finish(context: Context, journal: Journal, *, recovered: bool = False) -> Re
     report = replace(RestoreReport.from_json(journal.report), recovered=recovered)
     report = _keep_undo(context, journal, report)
     report = _adopt(context, journal, report)
+    _note_withheld(context, report)
     report = _capture_after(context, report)
     _remember_origin(context, journal, report)
     _forget_replaced(context, journal)
@@ -57,6 +59,13 @@ def _adopt(context: Context, journal: Journal, report: RestoreReport) -> Restore
     agent = agents.read(context, journal.agent_id)
     agents.save(context, replace(agent, workspace=to_path(journal.workspace), runtime=report.runtime))
     return report
+
+
+def _note_withheld(context: Context, report: RestoreReport) -> None:
+    """What this restore did not write is no deletion: it stays in the newest state until it is there or put back."""
+    if report.withheld and (report.in_place or report.adopted):
+        with context.vault(report.agent) as vault:
+            withheld.add(vault, report.withheld)
 
 
 def _capture_after(context: Context, report: RestoreReport) -> RestoreReport:

@@ -21,7 +21,8 @@ class RestoreReport:
     commands that ran with how they ended, `next` those left to run. `safety` is the sequence captured before an
     in-place restore, `captured` the one after it; `undo` says whether `lifeboat undo` can take it back.
     `state_dir` is the runtime's own folder where one was named; `credential_details` say what became of each
-    credential, where they were asked for, and `capabilities_without` which capabilities stay without one."""
+    credential, where they were asked for, and `capabilities_without` which capabilities stay without one. `withheld`
+    are archive paths of files that are not there because their credentials were not put back."""
 
     agent: str
     name: str
@@ -48,6 +49,7 @@ class RestoreReport:
     state_dir: str | None = None
     credential_details: list[JsonObject] = field(default_factory=list)
     capabilities_without: list[JsonObject] = field(default_factory=list)
+    withheld: list[str] = field(default_factory=list)
     steps: list[JsonObject] = field(default_factory=list)
     next: list[JsonObject] = field(default_factory=list)
 
@@ -81,8 +83,15 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         state_dir=_state_dir(plan),
         credential_details=[fate.to_json() for fate in plan.fates],
         capabilities_without=capabilities_without(plan.state, plan.fates if plan.options.with_credentials else None),
+        withheld=left_without(plan),
         **fields,
     )
+
+
+def left_without(plan: Plan) -> list[str]:
+    """Files that a restore leaves out because credentials were cut out of them, and that are not there either."""
+    absent = (item.wanted for item in plan.skipped() if item.wanted is not None and item.seen is None)
+    return sorted(wanted.path for wanted in absent if wanted.cuts)
 
 
 def _state_dir(plan: Plan) -> str | None:

@@ -1,0 +1,81 @@
+"""Files that a restore leaves out for want of their credentials stay in the newest state."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from credentialed import ENV_KEY, Machine, live, second_machine
+
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon import agents as registry
+from lifeboat_daemon import exchange, withheld
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture import capture
+from lifeboat_daemon.restore import RestoreOptions, restore
+
+DOTENV = "raw/openclaw/.env"
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> Machine:
+    machine = Machine(tmp_path / "first")
+    agent = live(machine)
+    (machine.workspace / ".env").write_text(f"HARBOUR_API_KEY={ENV_KEY}\n")
+    capture(machine.context, agent)
+    return machine
+
+
+def _agent(machine: Machine) -> Agent:
+    return agents.everyone(machine.context)[0]
+
+
+def _held(machine: Machine) -> set[str]:
+    with machine.context.vault(_agent(machine).id) as vault:
+        return {entry.path for entry in vault.state().entries("raw/")}
+
+
+def _restored(machine: Machine, *, with_credentials: bool = False) -> None:
+    options = RestoreOptions(yes=True, reindex=False, with_credentials=with_credentials)
+    restore(machine.context, _agent(machine), options)
+
+
+def test_a_restore_without_credentials_keeps_the_files_that_wait_for_them(first: Machine) -> None:
+    shutil.rmtree(first.workspace)
+    _restored(first)
+    assert not (first.workspace / ".env").exists()
+    assert DOTENV in _held(first)
+    (first.workspace / "SOUL.md").write_text("# Soul\n\nBe patient.\n")
+    assert capture(first.context, _agent(first)).outcome == "captured"
+    assert DOTENV in _held(first)
+
+
+def test_they_can_be_put_back_from_the_newest_state_later(first: Machine) -> None:
+    shutil.rmtree(first.workspace)
+    _restored(first)
+    _restored(first, with_credentials=True)
+    assert ENV_KEY in (first.workspace / ".env").read_text()
+
+
+def test_once_they_are_there_again_their_absence_is_a_deletion(first: Machine) -> None:
+    shutil.rmtree(first.workspace)
+    _restored(first)
+    _restored(first, with_credentials=True)
+    capture(first.context, _agent(first))
+    (first.workspace / ".env").unlink()
+    capture(first.context, _agent(first))
+    assert DOTENV not in _held(first)
+    with first.context.vault(_agent(first).id) as vault:
+        assert withheld.paths(vault) == frozenset()
+
+
+def test_an_import_without_credentials_keeps_them_too(first: Machine, tmp_path: Path) -> None:
+    file = tmp_path / "ada.alf"
+    exchange.export(first.context, "openclaw", first.workspace, file)
+    second = second_machine(tmp_path / "second", first)
+    exchange.import_(second.context, file, second.workspace, state_dir=second.state)
+    registry.resume(second.context, _agent(second))
+    (second.workspace / "SOUL.md").write_text("# Soul\n\nBe patient.\n")
+    capture(second.context, _agent(second))
+    assert DOTENV in _held(second)
