@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -87,3 +88,29 @@ def test_a_credential_stays_shut_under_a_wrong_key(
     for credential in archive.json("credentials.json")["credentials"]:
         with pytest.raises(KeysError):
             unseal(credential, wrong)
+
+
+def _spelled(secret: bytes) -> Iterator[bytes]:
+    yield from (secret, secret.hex().encode(), base64.b64encode(secret), base64.urlsafe_b64encode(secret))
+
+
+def test_nothing_that_can_leave_the_machine_holds_a_key(
+    openclaw: StateFolder, isolated_home: Path, export: Callable[..., ArchiveFile]
+) -> None:
+    """What a service would get: snapshots, deltas, the vault. Neither the user's keys, nor the agent's, nor the
+    device's, nor the words, also not after the key was replaced."""
+    run("agents", "add", openclaw.workspace)
+    former = Context.open().keys().user_key()
+    run("keys", "rotate", "--compromised", "--words-to", isolated_home / "words", "--no-prove", "--yes")
+    (openclaw.workspace / "SOUL.md").write_text("# Soul\n\nKeep what is told in confidence.\n")
+    run("sync")
+    archives = [export(openclaw.workspace, "whole.alf"), export(openclaw.workspace, "later.alf-delta", "--since", "0")]
+    keys = Context.open().keys()
+    agent_id = archives[0].manifest["agent"]["id"]
+    users = (former, keys.user_key())
+    secrets = [*(key.secret for key in users), keys.agent_secret(agent_id), keys.device.secret]
+    needles = {spelling for secret in secrets for spelling in _spelled(secret)}
+    needles |= {" ".join(key.words()).encode() for key in users}
+    bodies = [data for archive in archives for data in (archive.path.read_bytes(), *archive.bodies.values())]
+    bodies += [path.read_bytes() for path in _files(isolated_home / "lifeboat" / "vault")]
+    assert [needle for needle in needles if any(needle in body for body in bodies)] == []
