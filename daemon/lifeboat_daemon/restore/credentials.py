@@ -180,14 +180,12 @@ def _after(fate: Fate, stands: Sequence[Stand], missing: Mapping[Place, str]) ->
     return fate
 
 
-def capabilities_without(state: State, found: Sequence[Fate] | None) -> list[JsonObject]:
-    """Capabilities whose credentials stay out (ALF §3.4.2): [{name, credentials: [label]}]. None: no credential is
-    asked for; then those whose credentials are not even in the state."""
+def capabilities_without(state: State, found: Sequence[Fate]) -> list[JsonObject]:
+    """Capabilities whose credentials stay out or are not in the state (ALF §3.4.2): [{name, credentials: [label]}]."""
     if state.entry(layout.IDENTITY) is None:
         return []
-    known = credentials_of(state)
-    there = set(known) if found is None else {fate.id for fate in found if fate.is_injected}
-    labels = {id: str(record.get("label") or id) for id, record in known.items()}
+    there = {fate.id for fate in found if fate.is_injected}
+    labels = {fate.id: fate.label for fate in found}
     return list(_without(codec.decode(state.body(layout.IDENTITY)), there, labels))
 
 
@@ -196,7 +194,7 @@ def _without(identity: Any, there: Collection[str], labels: Mapping[str, str]) -
     listed = structured.get("capabilities") if isinstance(structured, dict) else None
     for capability in listed if isinstance(listed, list) else []:
         ids = capability.get("credential_ids") if isinstance(capability, dict) else None
-        lacking = [str(id) for id in ids or [] if id not in there]
+        wanted = [id for id in ids if isinstance(id, str)] if isinstance(ids, list) else []
+        lacking = [labels.get(id, id) for id in wanted if id not in there]
         if lacking:
-            named = [labels.get(id, id) for id in lacking]
-            yield {"name": str(capability.get("name", "")), "credentials": named}
+            yield {"name": str(capability.get("name", "")), "credentials": lacking}

@@ -147,9 +147,10 @@ def plan(context: Context, given: State, target_folder: Path | None, options: Re
     if not any(item.action != Action.SKIP for item in items):
         raise NothingToRestore(_nothing(items, options))
     written = [item.name for item in items if item.root == folder and item.action == Action.CREATE]
-    stands = credentials.stands_of(state, inventory, adapter, home)
-    fates = []
+    stands: Stands = {}
+    fates: list[Fate] = []
     if filler is not None:
+        stands = credentials.stands_of(state, inventory, adapter, home)
         travelled = not in_place or not credentials.is_of_this_device(context, state)
         fates = credentials.fates(state, stands, filler, items, home, travelled=travelled)
     return Plan(

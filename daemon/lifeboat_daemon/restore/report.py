@@ -82,7 +82,7 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         capabilities_missing=plan.capabilities,
         state_dir=_state_dir(plan),
         credential_details=[fate.to_json() for fate in plan.fates],
-        capabilities_without=capabilities_without(plan.state, plan.fates if plan.options.with_credentials else None),
+        capabilities_without=capabilities_without(plan.state, plan.fates) if plan.filler is not None else [],
         withheld=left_without(plan),
         **fields,
     )
