@@ -71,7 +71,7 @@ def missing(state: State) -> list[str]:
     """What capabilities of a state need and the state does not hold, for people: a warning, never an error (ALF
     §10.5.1)."""
     documents = (_document(_body(state, path)) for path in (layout.IDENTITY, layout.CREDENTIALS))
-    identity, known = next(documents), {each["id"] for each in _credentials(next(documents))}
+    identity, known = next(documents), {str(each.get("id")) for each in _credentials(next(documents))}
     return [
         f"the capability {capability['name']} needs the credential {wanted}, which is not there"
         for capability in capabilities_of(identity)
