@@ -8,7 +8,9 @@ import openclaw_workspaces as workspaces
 import pytest
 
 from lifeboat_adapters.contract import Installation, NextStep
-from lifeboat_adapters.openclaw import ADAPTER, capabilities, next_steps
+from lifeboat_adapters.openclaw import ADAPTER
+from lifeboat_adapters.openclaw.layers import capabilities
+from lifeboat_adapters.openclaw.restore import next_steps
 from lifeboat_alf.testing import MemoryState
 
 DB = "raw/openclaw-home/db/"

@@ -12,7 +12,8 @@ from jsonschema import Draft202012Validator
 from openclaw_derived import FileMap
 
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.openclaw import ADAPTER, synthesis
+from lifeboat_adapters.openclaw import ADAPTER
+from lifeboat_adapters.openclaw.layers import synthesis
 
 RAW = "raw/openclaw/"
 HOME = "raw/openclaw-home/"

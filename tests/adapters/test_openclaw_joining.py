@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.openclaw import ADAPTER, dress, joining, splitting
+from lifeboat_adapters.openclaw import ADAPTER
+from lifeboat_adapters.openclaw.memories import dress, joining, splitting
 
 NOTE = "memory/default.md"
 IDS = [f"0198f7a0-0000-7000-8000-0000000{number:05x}" for number in range(40)]

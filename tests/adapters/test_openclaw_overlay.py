@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.openclaw import overlay
+from lifeboat_adapters.openclaw.layers import overlay
 
 NAMES = st.sampled_from(["a", "b", "A"])
 ITEMS = st.lists(st.fixed_dictionaries({"name": NAMES}, optional={"description": NAMES, "extra": NAMES}), max_size=4)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.openclaw import paths, profiles
+from lifeboat_adapters.openclaw import paths
+from lifeboat_adapters.openclaw.credentials import profiles
 
 FILE = "raw/openclaw-home/agents/main/agent/auth-profiles.json"
 KEY = {"type": "api_key", "provider": "orchard", "key": "sk-fake-orchard"}

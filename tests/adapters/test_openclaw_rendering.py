@@ -7,7 +7,10 @@ import openclaw_workspaces as workspaces
 import pytest
 from openclaw_derived import FileMap
 
-from lifeboat_adapters.openclaw import ADAPTER, joining, rendering, splitting, synthesis
+from lifeboat_adapters.openclaw import ADAPTER
+from lifeboat_adapters.openclaw.layers import synthesis
+from lifeboat_adapters.openclaw.memories import joining, splitting
+from lifeboat_adapters.openclaw.restore import rendering
 from lifeboat_alf import testing
 from lifeboat_alf.testing import MemoryState
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_adapters.contract import UnparsableSecrets
-from lifeboat_adapters.openclaw import ADAPTER, shares
+from lifeboat_adapters.openclaw import ADAPTER
+from lifeboat_adapters.openclaw.credentials import shares
 
 CONFIG: dict[str, Any] = {
     "agents": {

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_adapters.contract import Section
-from lifeboat_adapters.openclaw import splitting
-from lifeboat_adapters.openclaw.splitting import LARGEST_SECTION, PRIMARY_PRINCIPAL_NAMESPACE
+from lifeboat_adapters.openclaw.memories import splitting
+from lifeboat_adapters.openclaw.memories.splitting import LARGEST_SECTION, PRIMARY_PRINCIPAL_NAMESPACE
 
 RAW = "raw/openclaw/"
 

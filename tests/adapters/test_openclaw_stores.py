@@ -13,7 +13,7 @@ import pytest
 from lifeboat_adapters.contract import Row
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.openclaw import ADAPTER, paths
-from lifeboat_adapters.openclaw.profiles import profiles_in
+from lifeboat_adapters.openclaw.credentials.profiles import profiles_in
 from lifeboat_alf import codec
 
 KEY = "sk-fake-orchard-key-0000000000"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lifeboat_adapters.contract import UnparsableSecrets
-from lifeboat_adapters.openclaw import secrets
+from lifeboat_adapters.openclaw.credentials import secrets
 from lifeboat_adapters.secrets import settings_files
 
 KEY = "q7Zt9Xw2Kp4Rv8Lm"

@@ -24,28 +24,11 @@ from lifeboat_adapters.contract import (
     Secret,
     Section,
 )
-from lifeboat_adapters.openclaw import (
-    capabilities,
-    databases,
-    delivery,
-    discovery,
-    dress,
-    hints,
-    identity,
-    joining,
-    leftovers,
-    needs,
-    next_steps,
-    paths,
-    placement,
-    principals,
-    profiles,
-    rendering,
-    restoring,
-    secrets,
-    sharing,
-    splitting,
-)
+from lifeboat_adapters.openclaw import databases, discovery, paths, placement
+from lifeboat_adapters.openclaw.credentials import leftovers, needs, profiles, secrets, sharing
+from lifeboat_adapters.openclaw.layers import capabilities, hints, identity, principals
+from lifeboat_adapters.openclaw.memories import dress, joining, splitting
+from lifeboat_adapters.openclaw.restore import delivery, installing, next_steps, rendering
 
 JsonObject = dict[str, Any]
 
@@ -128,13 +111,13 @@ class OpenClaw:
         user_home: Path,
         version: str,
     ) -> Installation:
-        return restoring.install_into(state_dir, workspace, state, environment, user_home, version)
+        return installing.install_into(state_dir, workspace, state, environment, user_home, version)
 
     def is_store(self, path: str) -> bool:
         return delivery.is_store(path)
 
     def home_name(self, installation: Installation, path: str) -> str | None:
-        return restoring.home_name(installation, path)
+        return installing.home_name(installation, path)
 
     def merge_home(
         self,
@@ -147,10 +130,10 @@ class OpenClaw:
         user_home: Path,
         now: str,
     ) -> Merged | None:
-        return restoring.merge_home(installation, path, found, wanted, left_out, state, user_home, now)
+        return installing.merge_home(installation, path, found, wanted, left_out, state, user_home, now)
 
     def secret_places(self, path: str, data: bytes, offsets: Sequence[int]) -> list[tuple[str | int, ...]]:
-        return restoring.secret_places(path, data, offsets)
+        return installing.secret_places(path, data, offsets)
 
     def deliveries(
         self, installation: Installation, files: Mapping[str, bytes], left_out: Mapping[Place, str], now: str

@@ -20,19 +20,10 @@ from typing import Any
 
 from lifeboat_adapters.contract import Installation, Row, Secret
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.openclaw import (
-    config,
-    host,
-    includes,
-    leftovers,
-    paths,
-    profiles,
-    secrets,
-    shares,
-    stores,
-    subagents,
-)
+from lifeboat_adapters.openclaw import config, host, includes, paths
+from lifeboat_adapters.openclaw.credentials import leftovers, profiles, secrets, shares, stores
 from lifeboat_adapters.openclaw.database_reading import read_database
+from lifeboat_adapters.openclaw.layers import subagents
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf import codec
 

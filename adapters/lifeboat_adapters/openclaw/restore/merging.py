@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from lifeboat_adapters.contract import Merged
-from lifeboat_adapters.openclaw import config, json5_text
-from lifeboat_adapters.openclaw.json5_text import Change
-from lifeboat_adapters.openclaw.profiles import Profile
+from lifeboat_adapters.openclaw import config
+from lifeboat_adapters.openclaw.credentials.profiles import Profile
+from lifeboat_adapters.openclaw.restore import json5_text
+from lifeboat_adapters.openclaw.restore.json5_text import Change
 from lifeboat_adapters.secrets import dotenv
 from lifeboat_adapters.secrets.leaves import Path
 from lifeboat_alf import times

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from lifeboat_adapters.contract import Leftover, Secret, UnparsableSecrets
-from lifeboat_adapters.openclaw import secrets
+from lifeboat_adapters.openclaw.credentials import secrets
 from lifeboat_adapters.secrets import finder, rules
 from lifeboat_adapters.small_files import read_small
 

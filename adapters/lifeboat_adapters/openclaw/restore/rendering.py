@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from lifeboat_adapters.contract import Rendered
-from lifeboat_adapters.openclaw import heartbeat, joining, paths, splitting, synthesis
+from lifeboat_adapters.openclaw import paths
 from lifeboat_adapters.openclaw.documents import StateFiles, text_of
+from lifeboat_adapters.openclaw.layers import heartbeat, synthesis
+from lifeboat_adapters.openclaw.memories import joining, splitting
 from lifeboat_alf import codec, effective, layout, metas, records
 from lifeboat_alf.state import State
 

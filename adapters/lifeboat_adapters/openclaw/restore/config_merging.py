@@ -12,9 +12,10 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from lifeboat_adapters.contract import Merged
-from lifeboat_adapters.openclaw import config, host, json5_text
-from lifeboat_adapters.openclaw.json5_text import Change
-from lifeboat_adapters.openclaw.merging import Missing, has, joined
+from lifeboat_adapters.openclaw import config, host
+from lifeboat_adapters.openclaw.restore import json5_text
+from lifeboat_adapters.openclaw.restore.json5_text import Change
+from lifeboat_adapters.openclaw.restore.merging import Missing, has, joined
 from lifeboat_adapters.secrets.leaves import Path
 
 JsonObject = dict[str, Any]

@@ -6,8 +6,9 @@ import re
 from typing import Any
 
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
-from lifeboat_adapters.openclaw import overlay, paths, reading, synthesis
+from lifeboat_adapters.openclaw import paths
 from lifeboat_adapters.openclaw.documents import text_of
+from lifeboat_adapters.openclaw.layers import overlay, reading, synthesis
 
 JsonObject = dict[str, Any]
 

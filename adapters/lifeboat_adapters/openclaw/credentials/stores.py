@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 from lifeboat_adapters.contract import Row
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.openclaw import config, paths, profiles, shares
-from lifeboat_adapters.openclaw.shares import Share
+from lifeboat_adapters.openclaw import config, paths
+from lifeboat_adapters.openclaw.credentials import profiles, shares
+from lifeboat_adapters.openclaw.credentials.shares import Share
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf import codec
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from lifeboat_adapters.openclaw import config, reading
+from lifeboat_adapters.openclaw import config
+from lifeboat_adapters.openclaw.layers import reading
 from lifeboat_alf import codec
 
 JsonObject = dict[str, Any]

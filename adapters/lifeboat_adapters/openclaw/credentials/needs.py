@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lifeboat_adapters.contract import Files, Need, UnparsableSecrets
-from lifeboat_adapters.openclaw import capabilities, config, identity, paths
+from lifeboat_adapters.openclaw import config, paths
 from lifeboat_adapters.openclaw.documents import config_of
+from lifeboat_adapters.openclaw.layers import capabilities, identity
 from lifeboat_adapters.secrets import yaml
 
 JsonObject = dict[str, Any]

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lifeboat_adapters.contract import Secret, UnparsableSecrets
-from lifeboat_adapters.openclaw import paths, profiles
-from lifeboat_adapters.openclaw.profiles import Profile
+from lifeboat_adapters.openclaw import paths
+from lifeboat_adapters.openclaw.credentials import profiles
+from lifeboat_adapters.openclaw.credentials.profiles import Profile
 from lifeboat_adapters.secrets import finder, json5, rules, settings_files
 from lifeboat_adapters.secrets.leaves import Leaf
 

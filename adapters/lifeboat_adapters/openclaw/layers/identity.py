@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
-from lifeboat_adapters.openclaw import capabilities, config, heartbeat, overlay, paths, reading, subagents, synthesis
+from lifeboat_adapters.openclaw import config, paths
 from lifeboat_adapters.openclaw.documents import Only, Texts, config_of, text_of
+from lifeboat_adapters.openclaw.layers import capabilities, heartbeat, overlay, reading, subagents, synthesis
 
 JsonObject = dict[str, Any]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
-from lifeboat_adapters.openclaw import config, identity, overlay, paths, reading, subagents
+from lifeboat_adapters.openclaw import config, paths
 from lifeboat_adapters.openclaw.documents import config_of, text_of
+from lifeboat_adapters.openclaw.layers import identity, overlay, reading, subagents
 
 JsonObject = dict[str, Any]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from lifeboat_adapters.openclaw import dress, paths, splitting
+from lifeboat_adapters.openclaw import paths
+from lifeboat_adapters.openclaw.memories import dress, splitting
 
 Memory = tuple[str, str]
 """A record's id and its text."""

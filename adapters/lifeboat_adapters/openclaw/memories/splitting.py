@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lifeboat_adapters.contract import Section
-from lifeboat_adapters.openclaw import dress, markdown, notes, paths
+from lifeboat_adapters.openclaw import markdown, paths
+from lifeboat_adapters.openclaw.memories import dress, notes
 from lifeboat_alf import times
 
 JsonObject = dict[str, Any]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 
 from lifeboat_adapters.contract import Installation, UnparsableSecrets
-from lifeboat_adapters.openclaw import config, includes, paths, shares, subagents
-from lifeboat_adapters.openclaw.shares import Place, Share
+from lifeboat_adapters.openclaw import config, includes, paths
+from lifeboat_adapters.openclaw.credentials import shares
+from lifeboat_adapters.openclaw.credentials.shares import Place, Share
+from lifeboat_adapters.openclaw.layers import subagents
 from lifeboat_alf import codec
 
 

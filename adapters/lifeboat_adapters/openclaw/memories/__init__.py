@@ -1,0 +1,1 @@
+"""Memories of an agent from OpenClaw's notes, and notes from memories."""

@@ -1,0 +1,1 @@
+"""What brings an agent back into an installation of OpenClaw."""
