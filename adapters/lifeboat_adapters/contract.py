@@ -308,7 +308,8 @@ class Adapter(Protocol):
         ...
 
     def learned(self, installation: Installation) -> Iterator[Secret]:
-        """Secrets in files that are never captured: their values are known, and cut wherever else they stand."""
+        """Secrets of the runtime's databases and of files that are never captured: their values are known, and cut
+        wherever else they stand. Errors are those of `rows`."""
         ...
 
     def leftovers(self, installation: Installation) -> Iterator[Leftover]:

@@ -280,6 +280,57 @@ def test_a_turn_that_only_notes_the_use_of_a_profile_in_its_file_is_no_sequence(
     assert whole(ada, HOME + FILE) == (ada.state_dir / FILE).read_bytes()
 
 
+def test_a_secret_that_becomes_known_is_cut_from_the_profile_file_although_nothing_in_it_changed(
+    ada: Protected,
+) -> None:
+    document = stores.store(orchard__x=stores.api_key("orchard", KEY) | {"displayName": TOKEN})
+    ada.write_config(json.dumps(document), FILE)
+    ada.add()
+    ada.write_config(json.dumps({"gateway": {"auth": {"token": TOKEN}}}))
+    ada.capture()
+    assert TOKEN.encode() not in ada.body(f"{HOME}{FILE}")
+    assert json.loads(whole(ada, f"{HOME}{FILE}")) == document
+
+
+def test_half_a_surrogate_pair_in_the_id_of_a_profile_stops_no_capture(ada: Protected) -> None:
+    data = json.dumps({"version": 1, "profiles": {"\ud800:x": stores.login("\ud801", ACCESS, REFRESH)}})
+    ada.write_config(data, FILE)
+    ada.add()
+    assert in_home(ada, ACCESS, REFRESH) == []
+    assert whole(ada, f"{HOME}{FILE}") == data.encode()
+
+
+@pytest.mark.parametrize("name", ["openclaw.json", ".env", "secrets.json", FILE])
+def test_secrets_that_a_link_leads_to_are_cut_from_notes(ada: Protected, tmp_path: Path, name: str) -> None:
+    profile = json.dumps(stores.store(orchard__x=stores.api_key("orchard", KEY)))
+    content = {FILE: profile, ".env": f"API_KEY={KEY}\n"}.get(name, json.dumps({"gateway": {"auth": {"token": KEY}}}))
+    (tmp_path / "kept-elsewhere").write_text(content)
+    (ada.state_dir / name).parent.mkdir(parents=True, exist_ok=True)
+    (ada.state_dir / name).unlink(missing_ok=True)
+    (ada.state_dir / name).symlink_to(tmp_path / "kept-elsewhere")
+    ada.write("memory/keys.md", f"# Keys\n\nIt is {KEY}.\n")
+    ada.add()
+    ada.write("memory/more.md", f"# More\n\nhttps://example.com/bot{KEY}/x\n")
+    ada.capture()
+    assert in_home(ada, KEY) == []
+
+
+def test_secrets_that_the_configuration_includes_from_elsewhere_are_cut_from_notes(ada: Protected) -> None:
+    ada.write_config('{ gateway: { $include: "../elsewhere.json5" } }')
+    ada.write_config(json.dumps({"auth": {"token": KEY}}), "../elsewhere.json5")
+    ada.write("memory/keys.md", f"# Keys\n\nIt is {KEY}.\n")
+    ada.add()
+    assert in_home(ada, KEY) == []
+
+
+def test_a_value_of_a_store_inside_of_a_word_is_cut_from_later_notes(ada: Protected) -> None:
+    stores.put_own(own(ada), stores.store(orchard__x=stores.api_key("orchard", KEY)))
+    ada.add()
+    ada.write("memory/keys.md", f"# Keys\n\nhttps://example.com/bot{KEY}/x\n")
+    ada.capture()
+    assert in_home(ada, KEY) == []
+
+
 def test_every_text_of_the_secrets_file_is_a_secret(ada: Protected) -> None:
     ada.write_config('{"providers": {"orchard": {"anything": "short", "other": ["fake-listed"]}}}', "secrets.json")
     ada.add()
@@ -410,6 +461,18 @@ def test_another_share_is_taken_of_files_that_did_not_change(ada: Protected) -> 
     ada.write_config(json.dumps({"agents": {"entries": {"main": {"model": "orchard/oak-4"}}}}))
     ada.capture()
     assert whole(ada, f"{HOME}.env") == (ada.state_dir / ".env").read_bytes()
+
+
+@pytest.mark.parametrize("config", ["{ agents: {", '{"a": ' * 300 + "1" + "}" * 300])
+def test_while_nobody_can_say_whose_it_is_the_share_of_before_stays(ada: Protected, config: str) -> None:
+    two_agents(ada)
+    ada.write_config(f"ORCHARD_API_KEY={KEY}\nMEADOW_API_KEY={TOKEN}\n", ".env")
+    ada.add()
+    ada.write_config(config)
+    ada.write_config(f"ORCHARD_API_KEY={KEY}\nMEADOW_API_KEY={TOKEN}\n# changed\n", ".env")
+    report = ada.capture()
+    assert {f"{HOME}.env", f"{HOME}openclaw.json"} <= report.waiting.keys()
+    assert whole(ada, f"{HOME}.env") == f"ORCHARD_API_KEY={KEY}\n".encode()
 
 
 def test_the_configuration_of_the_only_agent_stays_as_it_was_written(ada: Protected) -> None:

@@ -131,6 +131,31 @@ def test_a_value_of_an_earlier_capture_is_known_later(ada: Protected) -> None:
     assert _whole(ada, "raw/openclaw/memory/keys.md") == ada.read("memory/keys.md").encode()
 
 
+@pytest.mark.parametrize("around", ["https://api.example.com/bot%s/getMe", "old_%s", "%s_backup"])
+def test_a_known_value_inside_of_a_word_is_cut_from_later_notes_too(ada: Protected, around: str) -> None:
+    note = f"# Keys\n\n{around % KEY}\n"
+    ada.write("memory/keys.md", note)
+    ada.capture()
+    assert KEY.encode() not in ada.body("raw/openclaw/memory/keys.md")
+    assert _whole(ada, "raw/openclaw/memory/keys.md") == note.encode()
+
+
+def test_a_known_value_in_a_name_is_in_no_service_and_no_label(tmp_path: Path) -> None:
+    servers = {KEY: {"env": {"API_KEY": OTHER}}}
+    ada = Protected(tmp_path, config=json.dumps({"mcp": {"servers": servers}, "gateway": {"auth": {"token": KEY}}}))
+    ada.add()
+    files = [file for file in ada.context.home.folder.rglob("*") if file.is_file()]
+    assert not [file for file in files if KEY.encode() in file.read_bytes()]
+    assert _whole(ada, HOME_CONFIG) == (ada.state_dir / "openclaw.json").read_bytes()
+
+
+def test_a_note_full_of_copies_is_cut_and_whole_again(ada: Protected) -> None:
+    note = f"# Keys\n\n{f'{KEY} ' * 20_000}\n"
+    ada.write("memory/keys.md", note)
+    ada.capture()
+    assert _whole(ada, "raw/openclaw/memory/keys.md") == note.encode()
+
+
 def test_a_value_that_becomes_a_secret_is_cut_where_it_already_stood(ada: Protected) -> None:
     ada.write("memory/keys.md", f"# Keys\n\nMaybe {OTHER}.\n")
     ada.capture()

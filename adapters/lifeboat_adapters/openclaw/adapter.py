@@ -83,9 +83,7 @@ class OpenClaw:
         return profiles.matters(path, data)
 
     def learned(self, installation: Installation) -> Iterator[Secret]:
-        if installation.state_dir is not None:
-            yield from leftovers.learned(installation.state_dir)
-            yield from databases.secrets_in_common(installation)
+        yield from databases.learned(installation)
 
     def leftovers(self, installation: Installation) -> Iterator[Leftover]:
         return iter(()) if installation.state_dir is None else leftovers.named(installation.state_dir)

@@ -21,7 +21,7 @@ from typing import Any
 from lifeboat_adapters.contract import Installation, Row, Secret
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.openclaw import config, host, includes, paths
-from lifeboat_adapters.openclaw.credentials import leftovers, profiles, secrets, shares, stores
+from lifeboat_adapters.openclaw.credentials import leftovers, outside, profiles, secrets, shares, stores
 from lifeboat_adapters.openclaw.database_reading import read_database
 from lifeboat_adapters.openclaw.layers import subagents
 from lifeboat_adapters.small_files import read_small
@@ -66,7 +66,8 @@ SHARED_STORE_SINCE = (2026, 8)
 @dataclass(frozen=True, slots=True)
 class _Sources:
     """`main` is the database in which an older release keeps the shared credentials, `profile_file` the credentials of
-    an agent of 2026.2 whose folder lies elsewhere; None where there is no such thing."""
+    an agent of 2026.2 whose folder lies elsewhere; None where there is no such thing. `outside` are files of the state
+    folder that are kept elsewhere."""
 
     state: Path
     agent: Path
@@ -75,6 +76,7 @@ class _Sources:
     profile_file: Path | None
     owner: config.ConfiguredAgent
     values: JsonObject
+    outside: dict[Path, str]
 
     def files(self) -> list[Path]:
         every = (self.state, self.agent, self.legacy_jobs, self.main, self.profile_file)
@@ -87,7 +89,7 @@ def databases(installation: Installation) -> list[Path]:
     sources = _sources(installation)
     if sources is None or installation.state_dir is None:
         return []
-    return [*sources.files(), *leftovers.files(installation.state_dir)]
+    return [*sources.files(), *sources.outside, *leftovers.files(installation.state_dir)]
 
 
 def rows(installation: Installation, *, transcripts: bool = False) -> Iterator[Row]:
@@ -158,17 +160,15 @@ def _of_state(
     yield from stores.secrets(connection, share, stores.referred_by([*own, *common]))
 
 
-def secrets_in_common(installation: Installation) -> Iterator[Secret]:
-    """The secrets of what several agents have in common, whosever they are. Raises RuntimeDatabaseError."""
-    sources = _sources(installation) if installation.sharing else None
-    if sources is None or not sources.state.is_file():
+def learned(installation: Installation) -> Iterator[Secret]:
+    """The secrets of files that are not captured, and of everything in the stores, whosever it is. Raises
+    RuntimeDatabaseError."""
+    sources = _sources(installation)
+    if sources is None or installation.state_dir is None:
         return
-
-    def read(connection: sqlite3.Connection) -> Iterator[Row]:
-        yield from _profiles(profiles.SHARED, stores.shared(connection), None)
-        yield from stores.secrets(connection, None, set())
-
-    for row in read_database(sources.state, read):
+    yield from leftovers.learned(installation.state_dir)
+    yield from outside.learned(sources.outside)
+    for row in credentials(installation):
         yield from secrets.find(row.path, codec.encode(row.values)) or ()
 
 
@@ -180,7 +180,8 @@ def _sources(installation: Installation) -> _Sources | None:
     if installation.state_dir is None:
         return None
     folder = installation.state_dir
-    values = includes.read_or_backup(installation.config).values if installation.config else {}
+    whole = includes.read_or_backup(installation.config) if installation.config else includes.Whole({})
+    values = whole.values
     known = config.agent(values, installation.native_id)
     owner = known or config.ConfiguredAgent(installation.native_id, None, {}, installation.native_id == config.MAIN)
     place = host.StateFolder(folder, folder / paths.CONFIG, folder.parent)
@@ -195,6 +196,7 @@ def _sources(installation: Installation) -> _Sources | None:
         profile_file=database.with_name("auth-profiles.json") if elsewhere else None,
         owner=owner,
         values=values,
+        outside=outside.files(installation, whole),
     )
 
 

@@ -6,6 +6,7 @@ Nothing of OpenClaw is run for it: its own listing makes files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from lifeboat_adapters.contract import FoundAgent, Installation
@@ -96,7 +97,8 @@ def _installed_in(state: host.StateFolder, workspace: Path, environment: Mapping
     except RuntimeConfigError:
         for agent, folder in _by_folder_names(state):
             if folder.resolve() == workspace.resolve():
-                return _installation(state, includes.Whole({}), agent, workspace, environment)
+                alone = _installation(state, includes.Whole({}), agent, workspace, environment)
+                return replace(alone, sharing=sharing.UNKNOWN)
         raise
     for agent in config.agents(whole.values):
         if state.workspace_of(agent, whole.values).resolve() == workspace.resolve():

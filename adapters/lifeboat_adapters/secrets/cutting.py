@@ -61,22 +61,23 @@ def span_of_known(known: Known, credential_id: str) -> Span:
 
 def joined(first: Iterable[Span], others: Iterable[Span]) -> list[Span]:
     """All spans, sorted, not overlapping: where two meet, `first` keeps its bytes and the other what is left."""
-    kept = sorted(first)
-    for span in others:
-        kept.extend(_rest(span, kept))
-        kept.sort()
-    return kept
-
-
-def _rest(span: Span, taken: Sequence[Span]) -> list[Span]:
-    pieces, at = [], span.start
-    for other in taken:
-        if other.end <= at or other.start >= span.end:
-            continue
-        if other.start > at:
-            pieces.append(span._replace(start=at, end=other.start))
-        at = other.end
-    return pieces if at >= span.end else [*pieces, span._replace(start=at)]
+    taken = sorted(first)
+    pieces: list[Span] = []
+    at = number = 0
+    for span in sorted(others):
+        at = max(at, span.start)
+        while number < len(taken) and taken[number].start < span.end:
+            other = taken[number]
+            if other.start > at:
+                pieces.append(span._replace(start=at, end=other.start))
+            at = max(at, other.end)
+            if other.end > span.end:
+                break  # it may reach into the next one, too
+            number += 1
+        if at < span.end:
+            pieces.append(span._replace(start=at))
+            at = span.end
+    return sorted([*taken, *pieces])
 
 
 def cut(data: bytes, spans: Sequence[Span]) -> Cut:

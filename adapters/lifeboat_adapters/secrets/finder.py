@@ -49,7 +49,7 @@ def secret_at(data: bytes, leaf: Leaf, service: str, kind: str) -> Secret:
     # A number's value is its spelling: 0123 and 123 are two different PINs.
     value = leaf.value if isinstance(leaf.value, str) else data[leaf.start : leaf.end].decode("ascii")
     label = ".".join(str(place) for place in leaf.path)
-    return Secret(leaf.start, leaf.end, _encodable(value), _encodable(service), kind, _encodable(label))
+    return Secret(leaf.start, leaf.end, encodable(value), encodable(service), kind, encodable(label))
 
 
 class KnownValues:
@@ -84,7 +84,7 @@ def known_values_in(data: bytes, values: Iterable[str]) -> list[Known]:
     return KnownValues(values).spans(data)
 
 
-def _encodable(text: str) -> str:
+def encodable(text: str) -> str:
     """Half a surrogate pair, which JSON5 can spell, has no bytes: `?` stands for it. The span is what is cut."""
     try:
         text.encode("utf-8", "surrogateescape")
@@ -94,7 +94,7 @@ def _encodable(text: str) -> str:
 
 
 def _spellings(value: str) -> set[bytes]:
-    value = _encodable(value)
+    value = encodable(value)
     plain = json.dumps(value, ensure_ascii=False)[1:-1]
     ascii_only = json.dumps(value)[1:-1]
     texts = {value, plain, ascii_only, plain.replace("/", "\\/"), ascii_only.replace("/", "\\/")}

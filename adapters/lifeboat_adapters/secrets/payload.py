@@ -82,7 +82,7 @@ def whole(path: str, data: bytes, cuts: list[JsonObject], payload_of: Callable[[
     `payload_of(credential_id)` opens a credential. Raises CutMismatch, and WholeFileMismatch when a payload says
     nothing about this file, or the bytes are not those that were captured.
     """
-    payloads = {item[CREDENTIAL]: payload_of(item[CREDENTIAL]) for item in cuts if CREDENTIAL in item}
+    payloads = {each: payload_of(each) for each in {item[CREDENTIAL] for item in cuts if CREDENTIAL in item}}
 
     def literal_of(credential_id: str, nth: int) -> bytes:
         spelling = payloads[credential_id].files.get(path)

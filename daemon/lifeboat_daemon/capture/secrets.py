@@ -8,15 +8,17 @@ other text, and of each sealed payload, to keep the ciphertext while nothing cha
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from lifeboat_adapters.contract import Adapter, Secret, UnparsableSecrets
 from lifeboat_adapters.secrets import cutting
 from lifeboat_adapters.secrets.cutting import Span
 from lifeboat_adapters.secrets.encoded import readings
-from lifeboat_adapters.secrets.finder import LEAST_KNOWN, Known, KnownValues
+from lifeboat_adapters.secrets.finder import LEAST_KNOWN, Known, KnownValues, encodable
 from lifeboat_adapters.secrets.payload import Payload, spellings
+from lifeboat_adapters.secrets.redaction import masked
 from lifeboat_adapters.secrets.rules import is_variable_name
 from lifeboat_alf import codec, ids, layout, metas
 from lifeboat_daemon.capture.overlay import Overlay
@@ -109,22 +111,24 @@ class Cutter:
 
     def learn(self, secrets: list[Secret]) -> bool:
         """Look for these values everywhere from now on; True when one of them was not known before."""
+        self.look_for(secrets)
         news = False
-        for secret in secrets:
-            if not LEAST_KNOWN <= len(secret.value) <= LONGEST_KNOWN or is_variable_name(secret.value):
-                continue
-            # A copy in a note expires with the note, and is restored wherever the note is.
-            kind = _kind_of(secret)._replace(expires_at=None, bound=False)
-            self._values.setdefault(secret.value, kind)
-            value = secret.value.encode("utf-8", "surrogateescape")
+        for secret in filter(_is_looked_for, secrets):
+            kind, value = self._discreet(_kind_of(secret)), _bytes_of(secret.value)
             mark, length = self._print.of(value), length_to_keep(value)
             if mark not in self._prints:
                 news = True
                 self._forget_oldest(kind)
             self._prints[mark] = [kind.service, kind.credential_type, kind.label, *([length] if length else [])]
-            self._former.pop(mark, None)
-        self._search = KnownValues(self._values)
         return news
+
+    def look_for(self, secrets: Iterable[Secret]) -> None:
+        """Look for these values everywhere in this capture, also inside of words, where a print finds none."""
+        for secret in filter(_is_looked_for, secrets):
+            # A copy in a note expires with the note, and is restored wherever the note is.
+            self._values.setdefault(secret.value, _kind_of(secret)._replace(expires_at=None, bound=False))
+            self._former.pop(self._print.of(_bytes_of(secret.value)), None)
+        self._search = KnownValues(self._values)
 
     def _forget_oldest(self, kind: Kind) -> None:
         """Make room for another value of a secret: a login rotates every hour, for years."""
@@ -148,7 +152,7 @@ class Cutter:
     ) -> tuple[bytes, list[JsonObject]]:
         if known and self._stood_in_clear(path):
             self.exposed.add(path)
-        kinds = {value: _kind_of(secret) for secret, value in own}
+        kinds = {value: self._discreet(_kind_of(secret)) for secret, value in own}
         sealed_in = {secret.value: value for secret, value in own}
         for found in known:
             kinds.setdefault(sealed_in.setdefault(found.value, found.value), self._kind_of_known(found.value))
@@ -176,7 +180,8 @@ class Cutter:
     def holds_what_matters(self, path: str, matters: bytes) -> bool:
         """Whether the head has a version of a file in which everything that matters is the same."""
         old = self._overlay.old(path)
-        return old is not None and self._matters.get(path) == [self._print.of(matters), old.sha256]
+        same = old is not None and self._matters.get(path) == [self._print.of(matters), old.sha256]
+        return same and not self._stood_in_clear(path)
 
     def note_what_matters(self, path: str, matters: bytes, cut: bytes) -> None:
         """Remember a version that is captured now, by its bytes after they were cut."""
@@ -197,7 +202,7 @@ class Cutter:
     def _choose(self, path: str, values: dict[str, Kind]) -> dict[str, str]:
         """The credential id of each value in a file: the one it had, that of the value it replaces, or a new one."""
         self._adopt(path)
-        marks = {value: self._print.of(f"{path}\n{value}".encode("utf-8", "surrogateescape")) for value in values}
+        marks = {value: self._print.of(_bytes_of(f"{path}\n{value}")) for value in values}
         known = {known["value"]: key for key, known in self._credentials.items() if known["path"] == path}
         chosen = {value: known[marks[value]] for value in values if marks[value] in known}
         for value, kind in values.items():
@@ -272,8 +277,16 @@ class Cutter:
 
     def _kind_of_known(self, value: str) -> Kind:
         if value in self._values:
-            return self._values[value]
-        return Kind(*self._prints[self._print.of(value.encode("utf-8", "surrogateescape"))][:3])
+            return self._discreet(self._values[value])
+        return Kind(*self._prints[self._print.of(_bytes_of(value))][:3])
+
+    def _discreet(self, kind: Kind) -> Kind:
+        """What a credential is called stands in clear, and comes from names that anybody may have given."""
+        return kind._replace(service=self._without_values(kind.service), label=self._without_values(kind.label))
+
+    def _without_values(self, text: str) -> str:
+        data = _bytes_of(text)
+        return masked(data, ((found.start, found.end) for found in self._search.spans(data))).decode("utf-8", "replace")
 
     def _known_in(self, data: bytes) -> Iterator[Known]:
         """Where known values stand, also in what an encoded part of the text says."""
@@ -289,6 +302,15 @@ class Cutter:
         yield from self._search.spans(data)
         if self._prints:
             yield from self._print.known_in(data, self._prints, self._former.values())
+
+
+def _is_looked_for(secret: Secret) -> bool:
+    return LEAST_KNOWN <= len(secret.value) <= LONGEST_KNOWN and not is_variable_name(secret.value)
+
+
+def _bytes_of(text: str) -> bytes:
+    """Bytes that are no UTF-8 come back as they were; half a surrogate pair becomes `?`."""
+    return encodable(text).encode("utf-8", "surrogateescape")
 
 
 def _kind_of(secret: Secret) -> Kind:
@@ -309,6 +331,8 @@ def _apart(spans: list[Span]) -> list[Span]:
     """Of spans that overlap, the longest: the others are part of it."""
     kept: list[Span] = []
     for span in sorted(set(spans), key=lambda one: (one.start - one.end, one.start)):
-        if all(span.end <= other.start or span.start >= other.end for other in kept):
-            kept.append(span)
-    return sorted(kept)
+        at = bisect_left(kept, span)
+        before, after = kept[at - 1 : at] if at else [], kept[at : at + 1]
+        if all(one.end <= span.start for one in before) and all(one.start >= span.end for one in after):
+            kept.insert(at, span)
+    return kept

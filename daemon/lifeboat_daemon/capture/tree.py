@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -56,8 +57,8 @@ class Large:
 class Tree:
     """The files of one capture. `changed` are archive paths whose entry changed or went; `seen` and `unseen` is what
     the stat cache has to learn; `attachment_id` mints the id of a new artifact by its path; `measure` looks how much
-    room the vault has; `lookalikes` is what looks like a secret in any file; `share` and `matters` are the
-    adapter's; `withheld` are paths whose absence is no deletion."""
+    room the vault has; `elsewhere` gives the secrets of what is no file of the tree; `lookalikes` is what looks like a
+    secret in any file; `share` and `matters` are the adapter's; `withheld` are paths whose absence is no deletion."""
 
     files: FileOperations
     overlay: Overlay
@@ -70,6 +71,7 @@ class Tree:
     started_ns: int
     staging: Path
     measure: Callable[[], Room]
+    elsewhere: Callable[[], Iterable[Secret]]
     share: Callable[[str, bytes], bytes | None]
     matters: Callable[[str, bytes], bytes | None]
     lookalikes: Places
@@ -84,10 +86,17 @@ class Tree:
     _news: bool = False
 
     def take(
-        self, scan: Scan, known: dict[str, Known], roots: list[Root], *, everything: bool, anew: tuple[str, ...] = ()
+        self,
+        scan: Scan,
+        known: dict[str, Known],
+        roots: list[Root],
+        *,
+        everything: bool,
+        anew: tuple[str, ...] = (),
+        rows_follow: bool = False,
     ) -> None:
         """Read what changed, drop what is gone. With `everything`, every file is read; those below the prefixes `anew`
-        in any case."""
+        in any case. `rows_follow`: something will be cut although no file changed."""
         self._everything = everything
         self._caps = Caps.of_roots(roots)
         suspects = {
@@ -98,6 +107,8 @@ class Tree:
         over = self._caps.over(suspects, known, scan.found)
         self.report.left_out.update({suspects[name].path: reason for name, reason in over.items()})
         self._drop_gone(scan, known, roots)
+        if rows_follow or any(one.kind == FILE for one in suspects.values()):
+            self._look_for_known(one for name, one in scan.found.items() if name not in suspects)
         if self._read_all({name: one for name, one in suspects.items() if name not in over}, known):
             self._everything = True
             rest = {name: one for name, one in scan.found.items() if name not in suspects}
@@ -130,6 +141,17 @@ class Tree:
         for name, found in large:
             self._take_large(name, found, known)
         return self._news
+
+    def _look_for_known(self, unchanged: Iterable[Found]) -> None:
+        """Read again what holds secrets: a print finds a value that stands alone, not one in the middle of a word, as
+        tokens stand in addresses."""
+        holders = set(self.cutter.places().values())
+        for found in unchanged:
+            if found.kind == FILE and found.path in holders and not self._is_large(found):
+                with suppress(OverLimit, Unstable, OSError, UnparsableSecrets):
+                    data = read.read_file(self.files, found.real, LARGEST).data
+                    self.cutter.look_for(self.cutter.secrets_in(found.path, data) or [])
+        self.cutter.look_for(self.elsewhere())
 
     def _learn(self, secrets: list[Secret]) -> None:
         self._news = self.cutter.learn(secrets) or self._news

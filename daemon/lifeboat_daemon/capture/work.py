@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -75,6 +76,7 @@ class Work:
             started_ns=seen.started_ns,
             staging=staging_folder(session),
             measure=lambda: room.measured(session.context, session.vault, session.setting),
+            elsewhere=self._secrets_elsewhere,
             share=lambda path, data: seen.adapter.share(seen.installation, path, data),
             matters=seen.adapter.matters,
             lookalikes=lookalikes.read(session.db),
@@ -100,7 +102,14 @@ class Work:
         # What the stores of the runtime hold is known before the first file is cut.
         stored = self._read_databases(everything=everything)
         everything = self._learned(stored) or everything
-        self.tree.take(found, self._seen.known, self._seen.roots, everything=everything, anew=self._shared_anew())
+        self.tree.take(
+            found,
+            self._seen.known,
+            self._seen.roots,
+            everything=everything,
+            anew=self._shared_anew(),
+            rows_follow=stored is not None,
+        )
         if stored is None and self.tree.reads_everything and self._home not in report.unread:
             stored = self._read_databases(everything=True)
             self._learned(stored)
@@ -142,6 +151,14 @@ class Work:
         except (AdapterError, UnparsableSecrets, sqlite3.Error, OSError) as error:
             self._session.report.unread[self._home] = str(error)
             return None
+
+    def _secrets_elsewhere(self) -> list[Secret]:
+        """What cannot be read now is known by its prints."""
+        found: list[Secret] = []
+        if not self._stands_alone():
+            with suppress(AdapterError, UnparsableSecrets, sqlite3.Error, OSError):
+                found.extend(self._seen.adapter.learned(self._seen.installation))
+        return found
 
     def _stands_alone(self) -> bool:
         """Without a runtime around the workspace, what is held of its databases stays as it is."""

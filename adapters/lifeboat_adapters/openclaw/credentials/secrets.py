@@ -160,7 +160,7 @@ def _of_profile(data: bytes, name: str, profile: Profile, leaf: Leaf, depth: int
     """A leaf of a profile, which begins `depth` names down, if it is a secret. What signs in is one credential, a
     login with its members together; what else a profile holds (one that is to replace it) is one of its own."""
     place = leaf.path[depth:]
-    label = f"{name}: {profile.id}"
+    label = finder.encodable(f"{name}: {profile.id}")
     if not place or not _is_text(leaf):
         return None
     if len(place) == 1 and place[0] in _MEMBERS:

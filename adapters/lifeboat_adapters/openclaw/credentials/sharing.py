@@ -11,6 +11,9 @@ from lifeboat_adapters.openclaw.credentials.shares import Place, Share
 from lifeboat_adapters.openclaw.layers import subagents
 from lifeboat_alf import codec
 
+UNKNOWN = "unknown"
+"""The mark of a configuration that cannot be read: nobody can say whose the rest is, so none of it is taken."""
+
 
 def mark(values: config.JsonObject, agent_id: str) -> str:
     """See `contract.Installation.sharing`: what the share of an agent, and who of the others helps it, follows from."""
