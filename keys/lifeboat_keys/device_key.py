@@ -72,6 +72,10 @@ class DeviceKey:
             "signature": to_base64(self._signing.sign(_message(context, statement)).signature),
         }
 
+    def check_certificate(self) -> None:
+        """Raises SignatureError when the user's key did not certify this device."""
+        _check_one(self.user.sign, _certificate_message(self.public, self.user), self.certificate, "the certificate")
+
     def __repr__(self) -> str:
         return f"DeviceKey({self.public.hex()[:16]} of {self.user.key_id})"
 

@@ -85,10 +85,10 @@ def merged(own: list[FormerKey], came: list[FormerKey]) -> list[FormerKey]:
     return sorted(chosen.values(), key=lambda one: one.replaced_at)
 
 
-def turned(own: list[FormerKey], came: list[FormerKey]) -> FormerKey | None:
-    """A key that counted here so far and is compromised now."""
-    safe = {one.public for one in own if not one.compromised}
-    return next((one for one in came if one.compromised and one.public in safe), None)
+def turned(own: list[FormerKey], came: list[FormerKey]) -> list[FormerKey]:
+    """Those that are compromised now and were not before."""
+    known = {one.public for one in own if one.compromised}
+    return [one for one in came if one.compromised and one.public not in known]
 
 
 def _read_one(document: Any, successor: UserPublic) -> FormerKey:

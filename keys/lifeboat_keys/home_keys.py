@@ -18,48 +18,36 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from lifeboat_alf import times
-from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_keys import agent_pair, device_key, devices, documents, former, rotation, sealing
-from lifeboat_keys.agent_pair import AgentPair
+from lifeboat_keys import documents, rotation, sealing
 from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.devices import Devices, host_name
+from lifeboat_keys.devices import host_name
 from lifeboat_keys.documents import DEVICE_KEY, FINGERPRINT_KEY, USER_PUBLIC
 from lifeboat_keys.errors import (
-    KeyDamaged,
     KeyExists,
     KeysError,
     NoAgentKey,
     NoKey,
     OtherKey,
-    SwappedAgent,
-    UnsealError,
-    WrongUserKey,
 )
-from lifeboat_keys.former import FormerKey
-from lifeboat_keys.rotation import Before, Reason, RotatingFiles, Settling
-from lifeboat_keys.stores.file import FileStore
+from lifeboat_keys.rotation import Before, Reason, RotatingFiles
 from lifeboat_keys.stores.holder import Held
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.stores.user_keys import Opened, UserKeys
-from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserKey, UserPublic
 
 JsonObject = dict[str, Any]
 
-_MAKE = "lifeboat keys init"
 _PROVEN = "proven.json"
-_AGENT_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
 
 
 class KeyState(StrEnum):
@@ -81,7 +69,7 @@ class KeyStatus:
     proven_at: str | None = None
 
 
-class HomeKeys:
+class HomeKeys(Identity):
     """The keys in one folder. Nothing is cached: another process may have added to it."""
 
     def __init__(
@@ -92,9 +80,10 @@ class HomeKeys:
         around: Surroundings | None = None,
     ) -> None:
         operations = files or SystemFiles()
-        self._store = RotatingFiles(folder, operations)
-        self._user = UserKeys(self._store, operations, around or Surroundings())
+        super().__init__(RotatingFiles(folder, operations))
         self._clock = clock or SystemClock()
+        self._user = UserKeys(self._store, operations, around or Surroundings())
+        self._agents = AgentKeys(self._store, self, self._clock)
 
     def ensure(self, store: StoreKind | None = None) -> bool:
         """Make what is missing: the user's key, the device key, the fingerprint key. Never overwrites one.
@@ -188,100 +177,18 @@ class HomeKeys:
             self._store.replace(_PROVEN, document)
 
     @property
-    def key_id(self) -> str | None:
-        """The id of the user's key, None when there is none yet; its store is not asked. Raises KeysError."""
-        known = self._known_public()
-        return None if known is None else known.key_id
-
-    @property
     def proven_at(self) -> str | None:
         """When the words of the user's key were last proven; its store is not asked. Raises KeysError."""
         return self._proven_at(self.key_id)
 
-    @property
-    def public(self) -> UserPublic:
-        """The public part of the user's key. Raises NoKey."""
-        known = self._known_public()
-        if known is None:
-            raise NoKey("there is no key in this home", fix=_MAKE)
-        return known
-
-    @property
-    def trusted(self) -> Trusted:
-        """Whose signatures count here. Raises NoKey."""
-        return rotation.trusted(*self._key_and_former(), self.machines.revoked(), self.settling())
-
-    @property
-    def trusted_when_settled(self) -> Trusted:
-        """Whose signatures count once the history no longer carries any of a compromised key."""
-        user, keys = self._key_and_former()
-        settling = self.settling()
-        return rotation.trusted(user, keys, self.machines.revoked(), settling and replace(settling, signed=True))
-
-    @property
-    def former(self) -> list[FormerKey]:
-        """The keys that the user's key replaced. Raises NoKey, KeyDamaged, SignatureError."""
-        return self._key_and_former()[1]
-
-    def _key_and_former(self) -> tuple[UserPublic, list[FormerKey]]:
-        """Both as one moment saw them. What else counts is read after this: a rotation writes it before."""
-        document = self._store.read(USER_PUBLIC)
-        if document is None:
-            return self.public, []
-        user = documents.user_public(document)
-        return user, former.read(document.get(former.FIELD), user)
-
-    @property
-    def machines(self) -> Devices:
-        """The machines that this home has met."""
-        return Devices(self._store)
-
-    def last_seen(self, key_id: str) -> str:
-        """Where this home last saw a key, in words; "" when it never did."""
-        if key_id == self.key_id:
-            return f"it is the key of this home, on {self._own_name()}"
-        for one in self.former:
-            if one.public.key_id == key_id:
-                return f"it was your key until {one.replaced_at[:10]}"
-        found = self.machines.last_seen(key_id)
-        return "" if found is None else f"{found[0]}, {found[1][:10]}"
-
-    def _own_name(self) -> str:
-        device = self._read_device()
-        known = [one.name for one in self.machines.all() if device is not None and one.public == device.public]
-        return known[0] if known else host_name()
-
-    @property
-    def device(self) -> DeviceKey:
-        """The device key. Raises NoKey when `ensure` has not run, KeyDamaged when it is not certified by the user."""
-        device = self._read_device()
-        if device is None:
-            raise NoKey("this machine has no device key", fix=_MAKE)
-        public = self.public
-        if device.user != public:  # a rotation may have ended between the two
-            with self._store.locked():
-                device, public = self._read_device() or device, self.public
-        try:
-            device_key.check(device.testify("self test", {}), "self test", {}, Trusted(public))
-        except SignatureError as error:
-            raise KeyDamaged(f"{DEVICE_KEY} is not certified by your key: {error.message}") from None
-        return device
-
     def agent_public(self, agent_id: str) -> bytes:
         """The public half (X25519) that an agent's credentials are sealed to; the pair is made when there is none."""
-        pairs = self._pairs(agent_id)
-        if pairs:
-            return pairs[-1].public
-        with self._store.locked():
-            pairs = self._pairs(agent_id) or [self._new_pair(agent_id)]
-        return pairs[-1].public
+        return self._agents.current(agent_id).public
 
     def agent_secret(self, agent_id: str, pair: str | None = None) -> bytes:
         """The secret half of an agent's current pair, or of the one named. Raises NoKey, NoAgentKey."""
-        pairs = [one for one in self._pairs(agent_id) if pair in (None, one.id)]
-        if not pairs:
-            raise NoAgentKey(f"the agent {agent_id} has no key {pair or ''} in this home".replace("  ", " "))
-        return pairs[-1].secret(self._key_of(pairs[-1].user))
+        found = self._agents.find(agent_id, pair)
+        return found.secret(self._key_of(found.user))
 
     def _key_of(self, user: UserPublic) -> UserKey:
         """The user's key, or the former one that something was wrapped for."""
@@ -302,92 +209,25 @@ class HomeKeys:
         try:
             secret = self.agent_secret(agent_id, str(recipient) if recipient else None)
         except NoAgentKey as error:
-            raise self._why_shut(credential) or error from None
+            raise self._agents.why_shut(credential) or error from None
         return sealing.unseal(credential, secret)
-
-    def _why_shut(self, credential: JsonObject) -> UnsealError | None:
-        """What can be said of a credential of this program whose pair is not among its agent's; None for no more."""
-        name, agent_id = credential.get("label") or credential.get("id"), credential.get("agent_id")
-        encryption = credential["encryption"]
-        owner = self._owner(str(encryption.get("recipient")))
-        if owner is not None:
-            return SwappedAgent(f"the credential {name} of the agent {agent_id} was sealed for {owner}")
-        user, own = encryption.get("key_id"), self.public.key_id
-        if user == own or user in {one.public.key_id for one in self.former}:
-            return None
-        return WrongUserKey(f"the credential {name} was sealed under the key {user}, this home has {own}")
-
-    def _owner(self, pair: str) -> str | None:
-        """The agent of this home that a pair belongs to."""
-        for name in self._store.names("agents"):
-            agent_id = Path(name).stem
-            with contextlib.suppress(KeysError, SignatureError):
-                if pair in {one.id for one in self._pairs(agent_id)}:
-                    return agent_id
-        return None
 
     def fingerprint(self, value: bytes) -> str:
         """64 hexadecimal digits that are equal for equal values and mean nothing on another machine."""
         document = self._store.read(FINGERPRINT_KEY)
         if document is None:
-            raise NoKey("this machine has no fingerprint key", fix=_MAKE)
+            raise NoKey("this machine has no fingerprint key", fix=MAKE)
         key = documents.secret(document, FINGERPRINT_KEY)
         return hashlib.blake2b(value, key=key, digest_size=32, person=b"lifeboat-print").hexdigest()
 
     def export_agent(self, agent_id: str) -> JsonObject:
-        """An agent's pairs as they travel in an archive (`lifeboat/keys.json`): nothing secret stands open in it.
-
-        {"agent_id", "user": UserPublic, "pairs": [{"agent_id", "public", "wrapped", "created_at", "testimony"}],
-        "former": [FormerKey], "device": {"name", "testimony"}}, the current pair last. Raises NoAgentKey.
-        """
-        pairs = self._pairs(agent_id)
-        if not pairs:
-            raise NoAgentKey(f"the agent {agent_id} has no key in this home")
-        device = devices.introduce(self.device, self._own_name())
-        keys = [one.to_json() for one in self.former]
-        return {**self._document(agent_id, pairs), former.FIELD: keys, devices.FIELD: device}
+        """An agent's pairs as they travel in an archive. Raises NoAgentKey."""
+        return self._agents.export(agent_id)
 
     def import_agent(self, document: JsonObject) -> None:
-        """Keep the pairs that came with an archive, the former keys and the machines it names. Pairs of this home
-        stay, and stay the current ones.
-
-        Raises OtherKey when they were wrapped for another user's key, SignatureError when a pair was not made by a
-        device of the user, KeyDamaged for the wrong shape.
-        """
-        agent_id = _agent_id(document.get("agent_id"))
-        with self._store.locked():
-            known = self.former
-            keys = former.merged(known, self._came_former(document)) if self.settling() is None else known
-            trusted = rotation.trusted(self.public, keys, self.machines.revoked(), self.settling())
-            came = self._checked_pairs(agent_id, document, trusted)
-            if keys != known:
-                self._take_former(known, keys)
-            own = self._pairs(agent_id)
-            new = [pair for pair in came if pair.id not in {one.id for one in own}]
-            if new:
-                self._store.replace(_agent_file(agent_id), self._document(agent_id, [*new, *own]))
-            now = times.to_text(self._clock.now())
-            devices.take_over(self.machines, document, [pair.testimony for pair in came], trusted, now)
-
-    def _came_former(self, document: JsonObject) -> list[FormerKey]:
-        """Only the key in force says what it replaced; an archive under an older one knows less than this home."""
-        user = documents.user_public(document.get("user"), "the keys of the archive")
-        return former.read(document.get(former.FIELD), user) if user == self.public else []
-
-    def _take_former(self, known: list[FormerKey], keys: list[FormerKey]) -> None:
-        """What another machine of the user says of former keys. One that turns out to be compromised gives every agent
-        a new pair, and the vaults have to settle."""
-        stolen = former.turned(known, keys)
-        if stolen is not None:
-            self._store.replace(rotation.SETTLING, rotation.to_settle(stolen.public))
-            for agent_id, pairs in self._all_pairs().items():
-                fresh = agent_pair.make(agent_id, self.device, times.to_text(self._clock.now()))
-                self._store.replace(_agent_file(agent_id), self._document(agent_id, [*pairs, fresh]))
-        self._store.replace(USER_PUBLIC, rotation.user_document(self.public, keys))
-
-    def _all_pairs(self) -> dict[str, list[AgentPair]]:
-        agents = (Path(name) for name in self._store.names(rotation.AGENTS))
-        return {file.stem: self._pairs(file.stem) for file in agents if file.suffix == ".json"}
+        """Keep the pairs, the former keys and the machines that came with an archive. Raises OtherKey, SignatureError,
+        KeyDamaged."""
+        self._agents.take_in(document)
 
     def rotate(self, old: UserKey, new: UserKey, reason: Reason) -> None:
         """Put `new` in the place of the key in force, `old` (see `rotation`). Interrupted anywhere, one of the two is
@@ -402,18 +242,13 @@ class HomeKeys:
             if new.public in (old.public, *(one.public for one in self.former)):
                 raise KeyExists(f"{new.key_id} is or was the key of this home", fix="lifeboat keys status")
             self.refuse_unsettled()
-            pairs = self._all_pairs()
-            before = Before(old, self.former, self.device.secret, pairs)
+            before = Before(old, self.former, self.device.secret, self._agents.all())
             journal = rotation.prepare(before, new, times.to_text(self._clock.now()), reason)
             reached(Step.ROTATE_KEY_KEPT)
             self.keep(new)
             reached(Step.ROTATE_JOURNAL_WRITTEN)
             self._store.write_once(rotation.JOURNAL, journal)
             self._store.roll_forward()
-
-    def settling(self) -> Settling | None:
-        """What the vaults still lack after a compromised key was replaced; None when nothing."""
-        return rotation.settling(self._store)
 
     def refuse_unsettled(self) -> None:
         """Raises KeysError while the vaults lack something: the next command goes on with it."""
@@ -438,7 +273,7 @@ class HomeKeys:
     def _open(self) -> Opened:
         known = self._known_public()
         if known is None:
-            raise NoKey("there is no key in this home", fix=_MAKE)
+            raise NoKey("there is no key in this home", fix=MAKE)
         opened = self._user.read(known.key_id)
         if opened.key.public != known:
             raise OtherKey(f"the store {self.store} gave the key {opened.key.key_id}, this home has {known.key_id}")
@@ -472,59 +307,6 @@ class HomeKeys:
         if own not in {one.public for one in self.machines.all()}:
             self.machines.meet(own, host_name(), times.to_text(self._clock.now()))
 
-    def _read_device(self) -> DeviceKey | None:
-        document = self._store.read(DEVICE_KEY)
-        return None if document is None else documents.device_key(document)
-
-    def _known_public(self) -> UserPublic | None:
-        recorded = self._recorded_public()
-        if recorded is not None:
-            return recorded
-        key = FileStore(self._store).find()  # left by a process that ended before it wrote the public part
-        return None if key is None else key.public
-
-    def _recorded_public(self) -> UserPublic | None:
-        """Whose home this is. The device's certificate says it too: a home that lost both files of the user's key
-        must not get another one, under which nothing that was sealed opens."""
-        document = self._store.read(USER_PUBLIC)
-        if document is not None:
-            return documents.user_public(document)
-        device = self._read_device()
-        return None if device is None else device.user
-
-    def _new_pair(self, agent_id: str) -> AgentPair:
-        pair = agent_pair.make(agent_id, self.device, times.to_text(self._clock.now()))
-        self._store.write_once(_agent_file(agent_id), self._document(agent_id, [pair]))
-        return pair
-
-    def _pairs(self, agent_id: str) -> list[AgentPair]:
-        document = self._store.read(_agent_file(_agent_id(agent_id)))
-        # What counts is read after the pairs: a rotation in between leaves the key they are wrapped for trusted.
-        return [] if document is None else self._checked_pairs(agent_id, document, self.trusted)
-
-    def _checked_pairs(self, agent_id: str, document: JsonObject, trusted: Trusted) -> list[AgentPair]:
-        user = documents.user_public(document.get("user"), f"the keys of the agent {agent_id}")
-        if user not in (trusted.current, *trusted.former, *trusted.compromised):
-            raise OtherKey(f"the agent's keys belong to the key {user.key_id}, this home has {trusted.current.key_id}")
-        pairs = document.get("pairs")
-        if not isinstance(pairs, list) or not pairs:
-            raise KeyDamaged(f"the keys of the agent {agent_id} are empty")
-        return [agent_pair.from_json(pair, agent_id, trusted) for pair in pairs]
-
-    def _document(self, agent_id: str, pairs: list[AgentPair]) -> JsonObject:
-        return rotation.agent_document(agent_id, self.public, pairs)
-
 
 def _uncapitalised(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
-
-
-def _agent_id(agent_id: Any) -> str:
-    """The id is a file name here, and one may come from an archive."""
-    if not isinstance(agent_id, str) or _AGENT_ID.fullmatch(agent_id) is None:
-        raise KeyDamaged(f"{agent_id!r} is not the id of an agent")
-    return agent_id
-
-
-def _agent_file(agent_id: str) -> str:
-    return f"agents/{agent_id}.json"

@@ -23,6 +23,8 @@ FILE_MODE = 0o600
 _OTHERS = 0o077
 _LOCK = ".lock"
 _LOCK_SECONDS = 30.0
+_LARGEST = 16 << 20
+"""Bytes of a document: far beyond an agent with thousands of pairs."""
 
 
 class KeyFiles:
@@ -118,7 +120,8 @@ class KeyFiles:
 
 
 def read_private(files: FileOperations, path: Path) -> bytes | None:
-    """The bytes of a file that only its owner can use, None when there is none. Raises KeyUnsafe, KeysError."""
+    """The bytes of a file that only its owner can use, None when there is none. Raises KeyUnsafe, KeysError, and
+    KeyDamaged for one that is larger than any that was written."""
     try:
         descriptor = files.open_regular(path)
     except FileNotFoundError:
@@ -127,7 +130,10 @@ def read_private(files: FileOperations, path: Path) -> bytes | None:
         raise _unreadable(path, error) from None
     with os.fdopen(descriptor, "rb") as stream:
         _refuse_open_to_others(path, os.fstat(descriptor))
-        return stream.read()
+        data = stream.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise KeyDamaged(f"{path} is not the document that was written: it has more than {_LARGEST >> 20} MiB")
+    return data
 
 
 def _refuse_open_to_others(path: Path, status: os.stat_result) -> None:
@@ -150,7 +156,7 @@ def _unreadable(path: Path, error: OSError) -> KeysError:
 def _document(path: Path, data: bytes) -> JsonObject:
     try:
         document = codec.decode(data)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         document = None
     if not isinstance(document, dict):
         raise KeyDamaged(f"{path} is not the document that was written")

@@ -7,10 +7,11 @@ needs no secret, because all it holds is public, wrapped, or a certificate.
     rotation.json   {"kind", "version", "agents": {id: document}, "certificate": base64, "user": document of user.json,
                      "settle": document or null}
     settling.json   what the vaults still lack after a key that others may hold was replaced: {"kind", "version",
-                     "compromised": key id, "lost": base64 or null, "signed": bool}
+                     "compromised": [key id], "lost": base64 or null, "signed": bool}
 
-While `settling.json` does not say `signed`, the history still carries signatures under the compromised key, and these
-count; then they count no more.
+Whoever has a key has every key before it, whose secrets are sealed to it: all of them are compromised with it. While
+`settling.json` does not say `signed`, the history still carries signatures under them, and these count; then they
+count no more.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_keys import agent_pair, documents, former
 from lifeboat_keys.agent_pair import AgentPair
-from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.device_key import SIGNATURE_BYTES, DeviceKey
 from lifeboat_keys.documents import DEVICE_KEY, USER_PUBLIC
 from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.errors import KeyDamaged
@@ -67,7 +69,7 @@ def prepare(before: Before, new: UserKey, now: str, reason: Reason) -> JsonObjec
     keys = [one.open(before.key) for one in before.former]
     opened = {key.public: key for key in (*keys, before.key)}
     again = [
-        former.make(key, new, one.replaced_at, compromised=one.compromised)
+        former.make(key, new, one.replaced_at, compromised=one.compromised or reason.compromised)
         for one, key in zip(before.former, keys, strict=True)
     ]
     replaced = former.make(before.key, new, now, compromised=reason.compromised)
@@ -75,13 +77,14 @@ def prepare(before: Before, new: UserKey, now: str, reason: Reason) -> JsonObjec
         agent_id: _agent(agent_id, pairs, opened, device, now, fresh=reason.compromised)
         for agent_id, pairs in before.pairs.items()
     }
+    stolen = former.turned(before.former, [*again, replaced])
     return {
         "kind": _KIND,
         "version": _VERSION,
         "agents": agents,
         "certificate": to_base64(device.certificate),
         "user": user_document(new.public, [*again, replaced]),
-        "settle": to_settle(before.key.public, reason.lost) if reason.compromised else None,
+        "settle": to_settle(stolen, reason.lost) if stolen else None,
     }
 
 
@@ -111,12 +114,12 @@ def user_document(user: UserPublic, keys: list[FormerKey]) -> JsonObject:
     return {**user.to_json(), **({former.FIELD: [one.to_json() for one in keys]} if keys else {})}
 
 
-def to_settle(compromised: UserPublic, lost: bytes | None = None) -> JsonObject:
-    """What `settling.json` holds when a key has just turned out to be compromised."""
+def to_settle(compromised: list[FormerKey], lost: bytes | None = None) -> JsonObject:
+    """What `settling.json` holds when keys have just turned out to be compromised."""
     return {
         "kind": _SETTLING_KIND,
         "version": _VERSION,
-        "compromised": compromised.key_id,
+        "compromised": [one.public.key_id for one in compromised],
         "lost": None if lost is None else to_base64(lost),
         "signed": False,
     }
@@ -130,14 +133,14 @@ def roll_forward(store: KeyFiles) -> None:
     journal = store.read(JOURNAL)
     if journal is None:
         return
-    if (journal.get("kind"), journal.get("version")) != (_KIND, _VERSION) or not journal.keys() >= _FIELDS:
-        raise KeyDamaged(f"{JOURNAL} is not a rotation that is known here")
-    user = documents.user_public(journal.get("user"), JOURNAL)
+    user, certificate = _checked(journal)
+    device = _certified(store, user, certificate)
     for agent_id, document in journal["agents"].items():
         reached(Step.ROTATE_AGENT_WRAPPED)
         store.replace(f"{AGENTS}/{agent_id}.json", document)
     reached(Step.ROTATE_DEVICE_CERTIFIED)
-    _certify(store, user, from_base64(journal["certificate"]))
+    if device is not None:  # else the next capture makes one
+        store.replace(DEVICE_KEY, documents.of_device_key(device))
     reached(Step.ROTATE_KEY_REPLACED)
     if journal["settle"] is not None:
         store.replace(SETTLING, journal["settle"])
@@ -146,18 +149,40 @@ def roll_forward(store: KeyFiles) -> None:
     store.remove(JOURNAL)
 
 
-def _certify(store: KeyFiles, user: UserPublic, certificate: bytes) -> None:
+def _checked(journal: JsonObject) -> tuple[UserPublic, bytes]:
+    """The new key and the certificate of the device under it, before anything of the journal is done."""
+    unknown = KeyDamaged(f"{JOURNAL} is not a rotation that is known here")
+    if (journal.get("kind"), journal.get("version")) != (_KIND, _VERSION) or not journal.keys() >= _FIELDS:
+        raise unknown
+    agents, settle = journal["agents"], journal["settle"]
+    is_whole = isinstance(agents, dict) and all(isinstance(one, dict) for one in agents.values())
+    if not is_whole or any("/" in agent_id for agent_id in agents) or not isinstance(settle, dict | None):
+        raise unknown
+    try:
+        certificate = from_base64(journal["certificate"], SIGNATURE_BYTES)
+    except ValueError:
+        raise unknown from None
+    return documents.user_public(journal["user"], JOURNAL), certificate
+
+
+def _certified(store: KeyFiles, user: UserPublic, certificate: bytes) -> DeviceKey | None:
+    """The device key as it is to be, None where it was lost. A journal that does not fit it changes nothing."""
     known = store.read(DEVICE_KEY)
-    if known is not None:  # else the next capture makes one
-        device = DeviceKey(documents.secret(known, DEVICE_KEY), user, certificate)
-        store.replace(DEVICE_KEY, documents.of_device_key(device))
+    if known is None:
+        return None
+    device = DeviceKey(documents.secret(known, DEVICE_KEY), user, certificate)
+    try:
+        device.check_certificate()
+    except SignatureError as error:
+        raise KeyDamaged(f"{JOURNAL} does not fit {DEVICE_KEY}: {error.message}") from None
+    return device
 
 
 @dataclass(frozen=True, slots=True)
 class Settling:
     """What the vaults of a home still lack. `signed`: their history is signed under the new key."""
 
-    compromised: str
+    compromised: frozenset[str]
     lost: bytes | None
     signed: bool
 
@@ -169,13 +194,14 @@ def settling(store: KeyFiles) -> Settling | None:
         return None
     try:
         lost = document["lost"]
-        return Settling(document["compromised"], None if lost is None else from_base64(lost), bool(document["signed"]))
-    except (KeyError, ValueError):
+        compromised = frozenset(document["compromised"])
+        return Settling(compromised, None if lost is None else from_base64(lost), bool(document["signed"]))
+    except (KeyError, TypeError, ValueError):
         raise KeyDamaged(f"{SETTLING} is not the document that was written") from None
 
 
 def note_signed(store: KeyFiles) -> None:
-    """The history is signed anew: from now on the compromised key counts no more. Only under the folder's lock."""
+    """The history is signed anew: from now on the compromised keys count no more. Only under the folder's lock."""
     document = store.read(SETTLING)
     if document is not None:
         store.replace(SETTLING, {**document, "signed": True})
@@ -191,8 +217,8 @@ def trusted(user: UserPublic, keys: list[FormerKey], revoked: frozenset[bytes], 
     """Whose signatures count. Until the history is signed anew, those that it carries do."""
     if open_work is not None and open_work.lost is not None:
         revoked = revoked | {open_work.lost} if open_work.signed else revoked - {open_work.lost}
-    still_counts = open_work.compromised if open_work is not None and not open_work.signed else ""
-    compromised = [one.public for one in keys if one.compromised and one.public.key_id != still_counts]
+    still_count = open_work.compromised if open_work is not None and not open_work.signed else frozenset()
+    compromised = [one.public for one in keys if one.compromised and one.public.key_id not in still_count]
     safe = [one.public for one in keys if one.public not in compromised]
     return Trusted(user, tuple(safe), tuple(compromised), revoked)
 

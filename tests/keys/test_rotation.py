@@ -369,10 +369,49 @@ def test_a_machine_that_learns_of_a_theft_later_gets_new_pairs_and_has_to_settle
     assert second.trusted_when_settled.compromised == (old.public,)
 
 
-@pytest.mark.parametrize("content", [b"{}", b"[]", b'{"kind": "lifeboat rotation", "version": 2}', b"\xff"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{}",
+        b"[]",
+        b'{"kind": "lifeboat rotation", "version": 2}',
+        b"\xff",
+        b'{"a":' + b"[" * 100_000,
+        b" " * (17 << 20) + b"{}",
+    ],
+    ids=["empty", "list", "newer", "binary", "deep", "large"],
+)
 def test_a_journal_that_is_none_stops_everything_and_is_named(folder: Path, keys: HomeKeys, content: bytes) -> None:
     (folder / JOURNAL).write_bytes(content)
     (folder / JOURNAL).chmod(0o600)
     with pytest.raises(KeyDamaged, match="rotation"):
         keys.public  # noqa: B018
     assert keys.status().state is KeyState.ERROR
+
+
+@forks
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"agents": []},
+        {"agents": {AGENT: 5}},
+        {"agents": {"../user": {}}},
+        {"certificate": "%%"},
+        {"certificate": "AA=="},
+        {"certificate": to_base64(bytes(64))},
+        {"settle": [1]},
+        {"user": UserKey(bytes(32)).public.to_json()},
+    ],
+    ids=lambda change: repr(change)[:40],
+)
+def test_a_journal_with_a_field_that_is_none_changes_nothing(
+    folder: Path, keys: HomeKeys, change: dict[str, Any]
+) -> None:
+    old = keys.user_key()
+    assert killed_at(lambda: keys.rotate(old, UserKey.generate(), STOLEN), Step.ROTATE_AGENT_WRAPPED)
+    journal = json.loads((folder / JOURNAL).read_bytes())
+    (folder / JOURNAL).write_text(json.dumps({**journal, **change}))
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    with pytest.raises(KeyDamaged, match=JOURNAL):
+        keys.public  # noqa: B018
+    assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import nacl.exceptions
+import nacl.pwhash
 import pytest
+from failing_files import FailingFiles
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_keys.errors import (
     CommandFailed,
     KdfOutOfBounds,
@@ -33,6 +39,7 @@ from lifeboat_keys.errors import (
 from lifeboat_keys.home_keys import HomeKeys, KeyState
 from lifeboat_keys.rotation import Reason
 from lifeboat_keys.stores import command, wrapping
+from lifeboat_keys.stores.key_file import KeyFileStore
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.stores.texts import key_from
@@ -202,6 +209,28 @@ def test_a_changed_file_with_a_right_digest_still_does_not_open(field: str) -> N
         wrapping.unwrap(changed, PHRASE)
 
 
+def test_a_passphrase_that_is_no_text_is_told_so(home: Callable[..., HomeKeys]) -> None:
+    undecodable = b"a long walk by the \xff sea".decode("utf-8", "surrogateescape")
+    with pytest.raises(NoPassphrase, match="no text"):
+        home(LIFEBOAT_PASSPHRASE=undecodable).ensure()
+    home(LIFEBOAT_PASSPHRASE=PHRASE).ensure()
+    with pytest.raises(NoPassphrase, match="no text"):
+        home(LIFEBOAT_PASSPHRASE=undecodable).user_key()
+
+
+@pytest.mark.parametrize("refusal", [nacl.exceptions.RuntimeError("failed"), MemoryError()])
+def test_a_lack_of_memory_is_not_called_a_wrong_passphrase(refusal: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = wrapping.wrap(UserKey.generate(), PHRASE)
+
+    def derive(*arguments: object) -> bytes:
+        raise refusal
+
+    monkeypatch.setattr(nacl.pwhash.argon2id, "kdf", derive)
+    with pytest.raises(KeysError, match="64 MiB of memory") as caught:
+        wrapping.unwrap(document, PHRASE)
+    assert not isinstance(caught.value, KeyPassphraseWrong)
+
+
 # A file that the environment names -------------------------------------------------------------------------------
 
 
@@ -251,7 +280,29 @@ def test_a_key_file_of_another_key_is_told_by_both_ids(tmp_path: Path, home: Cal
     assert file.read_text() == " ".join(other.words())
 
 
-@pytest.mark.parametrize("text", ["", "abandon " * 24, "{", '{"secret": 5}', "\udcff"])
+def test_two_homes_that_make_one_key_file_at_once_leave_one_key_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = KeyFileStore(tmp_path / "key", SystemFiles())
+    first, second = UserKey.generate(), UserKey.generate()
+    store.keep(first)
+    monkeypatch.setattr(KeyFileStore, "find", lambda self: None)  # the second one looked before the first one wrote
+    with pytest.raises(KeyExists):
+        store.keep(second)
+    monkeypatch.undo()
+    assert store.read(first.key_id).key_id == first.key_id
+
+
+def test_a_key_file_that_could_not_be_written_whole_is_not_left(tmp_path: Path) -> None:
+    files = FailingFiles(errno.EIO, lambda name, path: name == "sync_folder")
+    with pytest.raises(KeysError, match="could not be written"):
+        KeyFileStore(tmp_path / "key", files).keep(UserKey.generate())
+    assert not (tmp_path / "key").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[" * 100_000, '{"a":' + "[" * 100_000, "abandon " * 24, "{", '{"secret": 5}', "\udcff"]
+)
 def test_a_key_file_without_a_key_says_so_and_repeats_nothing(
     tmp_path: Path, home: Callable[..., HomeKeys], text: str
 ) -> None:
@@ -298,6 +349,41 @@ def test_a_command_that_is_not_there_or_does_not_end_is_told(
     monkeypatch.setattr(command, "SECONDS", 0.5)
     with pytest.raises(CommandFailed, match="did not end"):
         home(f"{sys.executable} -c 'import time; time.sleep(600)'").ensure()
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"), [("pass show 'lifeboat", "taken apart"), ("   ", "empty"), ("''", "could not be started")]
+)
+def test_a_command_that_is_none_is_told(setting: str, said: str, home: Callable[..., HomeKeys], tmp_path: Path) -> None:
+    home(_prints(" ".join(UserKey.generate().words()))).ensure()
+    with pytest.raises(CommandFailed, match=said):
+        home(setting).user_key()
+
+
+def test_a_command_that_prints_without_end_is_stopped(home: Callable[..., HomeKeys]) -> None:
+    for stream in ("stdout", "stderr"):
+        program = f"import sys\nwhile True: sys.{stream}.write('x' * 65536)"
+        with pytest.raises(CommandFailed, match="printed more than"):
+            home(f"{shlex.quote(sys.executable)} -c {shlex.quote(program)}").ensure()
+
+
+@posix_only
+def test_what_a_command_leaves_running_is_not_waited_for(home: Callable[..., HomeKeys], tmp_path: Path) -> None:
+    key, file = UserKey.generate(), tmp_path / "pids"
+    program = f"""
+import subprocess
+helper = subprocess.Popen(["sleep", "600"])
+with open({str(file)!r}, "a") as stream:
+    stream.write(f"{{helper.pid}} ")
+print({" ".join(key.words())!r})
+"""
+    keys = home(f"{shlex.quote(sys.executable)} -c {shlex.quote(program)}")
+    try:
+        keys.ensure()
+        assert keys.user_key().key_id == key.key_id
+    finally:
+        for number in file.read_text().split():
+            os.kill(int(number), signal.SIGKILL)
 
 
 def test_no_shell_sees_the_command(tmp_path: Path, home: Callable[..., HomeKeys]) -> None:

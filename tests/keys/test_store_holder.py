@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import socket
 import stat
 import struct
@@ -148,6 +149,18 @@ def test_it_leaves_no_core_dump_and_holds_nothing_of_its_caller(keys: HomeKeys, 
         assert PHRASE.encode() not in (process / "environ").read_bytes()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_it_takes_its_socket_along_when_the_session_ends(
+    keys: HomeKeys, around: Surroundings, number: signal.Signals
+) -> None:
+    keys.unlock(PHRASE, 3600)
+    path = holder.socket_path(around)
+    if sys.platform != "linux":
+        pytest.skip("which process it is, is known on Linux")
+    os.kill(_process(path), number)
+    assert _waited(lambda: not path.parent.exists())
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become somebody else")
 def test_another_user_gets_no_answer_even_through_open_doors(
     keys: HomeKeys, around: Surroundings, runtime: Path
@@ -190,7 +203,7 @@ def test_a_socket_that_nobody_serves_is_no_hindrance(keys: HomeKeys, around: Sur
 def test_somebody_who_connects_and_says_nothing_or_nonsense_stops_nothing(keys: HomeKeys, around: Surroundings) -> None:
     keys.unlock(PHRASE, 3600)
     path = str(holder.socket_path(around))
-    for said in (b"", b"\n", b"nonsense\n", b"[]\n", b"x" * 10_000):
+    for said in (b"", b"\n", b"nonsense\n", b"[]\n", b"x" * 10_000, b"[" * 4000 + b"\n"):
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(path)
             with contextlib.suppress(BrokenPipeError):

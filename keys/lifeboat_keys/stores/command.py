@@ -13,6 +13,7 @@ from lifeboat_keys.user_key import UserKey
 
 SECONDS = 60.0
 """For the program, which may have to ask somewhere else."""
+_SET = "lifeboat config set key_command COMMAND"
 
 
 class CommandStore:
@@ -25,15 +26,18 @@ class CommandStore:
         self._around = around
 
     def problem(self) -> KeysError | None:
-        if self._around.key_command():
+        if self._around.key_command().strip():
             return None
-        return CommandFailed("the setting key_command is empty", fix="lifeboat config set key_command COMMAND")
+        return CommandFailed("the setting key_command is empty", fix=_SET)
 
     def find(self) -> UserKey | None:
         problem = self.problem()
         if problem is not None:
             raise problem
-        return self._printed(shlex.split(self._around.key_command()))
+        try:
+            return self._printed(shlex.split(self._around.key_command()))
+        except ValueError as error:  # its text names a quotation mark, and repeats nothing
+            raise CommandFailed(f"key_command cannot be taken apart: {error}", fix=_SET) from None
 
     def read(self, key_id: str) -> UserKey:
         key = self.find()
@@ -51,10 +55,8 @@ class CommandStore:
         own = (PASSPHRASE, PASSPHRASE_FILE)
         around = {name: value for name, value in self._around.environment.items() if name not in own}
         ran = running.run(command, environment=around, seconds=SECONDS)
-        if ran.timed_out:
-            raise CommandFailed(f"key_command did not end within {SECONDS:.0f} seconds")
         if ran.exit_status is None:
-            raise CommandFailed(f"key_command could not be started: {ran.problem}")
+            raise CommandFailed(f"key_command {ran.problem}")
         if ran.exit_status != 0:
             said = f"and printed {ran.error_bytes} bytes of errors, which are not repeated here"
             raise CommandFailed(f"key_command ended with status {ran.exit_status} {said}")

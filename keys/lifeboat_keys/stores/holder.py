@@ -127,16 +127,18 @@ def _say(around: Surroundings, request: JsonObject) -> JsonObject | None:
             if not peer.is_same_user(connection):
                 return None
             connection.sendall(json.dumps(request).encode() + b"\n")
-            answer = json.loads(read_line(connection))
-    except (OSError, ValueError):  # nobody, a stale socket, or somebody who does not speak so
+            answer = json.loads(read_line(connection, _ANSWER_SECONDS))
+    except (OSError, ValueError, RecursionError):  # nobody, a stale socket, or somebody who does not speak so
         return None
     return answer if isinstance(answer, dict) else None
 
 
-def read_line(connection: socket.socket) -> bytes:
-    """One line, or what came until the other side closed. Raises ValueError for too long a one, OSError."""
-    data = b""
+def read_line(connection: socket.socket, seconds: float) -> bytes:
+    """One line, or what came until the other side closed, within this time. Raises ValueError for too long a one,
+    OSError."""
+    data, end = b"", time.monotonic() + seconds
     while not data.endswith(b"\n"):
+        connection.settimeout(max(0.001, end - time.monotonic()))
         piece = connection.recv(ANSWER_BYTES)
         data += piece
         if not piece:

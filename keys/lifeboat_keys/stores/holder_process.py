@@ -7,6 +7,7 @@ import contextlib
 import json
 import math
 import os
+import signal
 import socket
 import sys
 import time
@@ -56,6 +57,7 @@ def main() -> None:
     until = math.inf if request["until"] is None else float(request["until"])
     last_moment = time.monotonic() + until - time.time()
     is_ready = _leave()
+    _end_on_signals()
     server = _listen(place)
     place_id, folder_id = _socket_id(place), _folder_id(folder)
     if place_id is None or folder_id is None:
@@ -97,24 +99,29 @@ def _leave() -> Callable[[], None]:
 
 
 def _serve(server: socket.socket, duty: _Duty) -> None:
-    while duty.goes_on():
-        server.settimeout(duty.wait_seconds())
-        try:
-            connection, _ = server.accept()
-        except TimeoutError:
-            continue
-        with connection:
-            if _meet(connection, duty):
-                return
+    try:
+        while duty.goes_on():
+            server.settimeout(duty.wait_seconds())
+            with contextlib.suppress(TimeoutError):
+                connection, _ = server.accept()
+                with connection:
+                    if _meet(connection, duty):
+                        return
+    except SystemExit:  # the session ends
+        pass
     _clean(duty)
+
+
+def _end_on_signals() -> None:
+    for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(each, lambda number, frame: sys.exit())
 
 
 def _meet(connection: socket.socket, duty: _Duty) -> bool:
     """Whether it was told to end. Whoever asked may begin anew at once: the place is free before the answer is there,
     and never touched again."""
     ends = False
-    with contextlib.suppress(OSError, ValueError):
-        connection.settimeout(_REQUEST_SECONDS)
+    with contextlib.suppress(OSError, ValueError, RecursionError):
         request = _request(connection)
         ends = request.get("do") == "lock"
         if ends:
@@ -128,7 +135,7 @@ def _request(connection: socket.socket) -> JsonObject:
     """Raises ValueError, OSError when it is none of this user."""
     if not peer.is_same_user(connection):
         raise ValueError("another user")
-    request = json.loads(read_line(connection))
+    request = json.loads(read_line(connection, _REQUEST_SECONDS))
     if not isinstance(request, dict):
         raise ValueError("not a request")
     return request

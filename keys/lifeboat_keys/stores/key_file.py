@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 from lifeboat_alf import codec
-from lifeboat_alf.seams.files import FileOperations, write_atomic
+from lifeboat_alf.seams.files import FileOperations
 from lifeboat_keys import documents
 from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, NoKey, OtherKey
 from lifeboat_keys.key_files import FILE_MODE, read_private
@@ -14,6 +15,7 @@ from lifeboat_keys.stores.surroundings import KEY_FILE
 from lifeboat_keys.stores.texts import key_from
 from lifeboat_keys.user_key import UserKey
 
+_AGAIN = "the same command again, which takes the key that is there"
 _UNSET = f"set {KEY_FILE} to the file with your key"
 
 
@@ -52,9 +54,15 @@ class KeyFileStore:
             raise KeyExists(message, fix="lifeboat keys init --store passphrase")
 
     def _write(self, path: Path, key: UserKey) -> None:
+        """Only as a new file: another home may put its key there at the same moment, and no lock is shared."""
         try:
-            write_atomic(self._files, path, codec.encode_pretty(documents.of_user_key(key)) + b"\n", mode=FILE_MODE)
+            self._files.write_new(path, codec.encode_pretty(documents.of_user_key(key)) + b"\n", mode=FILE_MODE)
+            self._files.sync_folder(path.parent)
+        except FileExistsError:
+            raise KeyExists(f"{path} was made by another program just now", fix=_AGAIN) from None
         except OSError as error:
+            with contextlib.suppress(OSError):
+                self._files.remove(path)
             raise KeysError(f"{path} could not be written: {error.strerror or error}") from None
         written = self.find()
         if written is None or written.key_id != key.key_id:

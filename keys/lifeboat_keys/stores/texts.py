@@ -23,7 +23,7 @@ def key_from(text: bytes, source: str) -> UserKey:
 def _of_document(text: bytes, source: str) -> UserKey:
     try:
         document = codec.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         document = None
     if not isinstance(document, dict):
         raise KeyDamaged(f"{source} is not a key document")

@@ -20,7 +20,14 @@ import nacl.secret
 
 from lifeboat_alf import codec
 from lifeboat_keys.encodings import from_base64, to_base64
-from lifeboat_keys.errors import KdfOutOfBounds, KeyPassphraseWrong, NoPassphrase, UnknownWrapping, WrappedChanged
+from lifeboat_keys.errors import (
+    KdfOutOfBounds,
+    KeyPassphraseWrong,
+    KeysError,
+    NoPassphrase,
+    UnknownWrapping,
+    WrappedChanged,
+)
 from lifeboat_keys.user_key import UserKey
 
 JsonObject = dict[str, Any]
@@ -40,7 +47,8 @@ _NONCE_BYTES = nacl.secret.Aead.NONCE_SIZE
 
 
 def wrap(key: UserKey, passphrase: str, *, operations: int | None = None, memory: int | None = None) -> JsonObject:
-    """The document of a wrapped key; `memory` in bytes. Raises NoPassphrase for one that is too short."""
+    """The document of a wrapped key; `memory` in bytes. Raises NoPassphrase for one that is too short or no text,
+    KeysError when there is not enough memory."""
     if len(passphrase) < PASSPHRASE_LENGTH:
         raise NoPassphrase(f"the passphrase has less than {PASSPHRASE_LENGTH} characters")
     salt, nonce = os.urandom(_SALT_BYTES), os.urandom(_NONCE_BYTES)
@@ -62,7 +70,8 @@ def wrap(key: UserKey, passphrase: str, *, operations: int | None = None, memory
 
 
 def unwrap(document: JsonObject, passphrase: str) -> UserKey:
-    """The key. Raises KeyPassphraseWrong, WrappedChanged, UnknownWrapping, KdfOutOfBounds."""
+    """The key. Raises KeyPassphraseWrong, NoPassphrase for one that is no text, WrappedChanged, UnknownWrapping,
+    KdfOutOfBounds, KeysError when there is not enough memory."""
     operations, memory = _checked(document)
     try:
         salt = from_base64(document.get("salt"), _SALT_BYTES)
@@ -113,8 +122,15 @@ def _within(value: Any, least: int, most: int) -> bool:
 
 def _derive(passphrase: str, salt: bytes, operations: int, memory: int) -> bytes:
     # A passphrase can be typed in several spellings of the same characters.
-    text = unicodedata.normalize("NFC", passphrase).encode()
-    return nacl.pwhash.argon2id.kdf(nacl.secret.Aead.KEY_SIZE, text, salt, operations, memory)
+    try:
+        text = unicodedata.normalize("NFC", passphrase).encode()
+    except UnicodeEncodeError:
+        raise NoPassphrase("the passphrase that was given holds bytes that are no text") from None
+    try:
+        return nacl.pwhash.argon2id.kdf(nacl.secret.Aead.KEY_SIZE, text, salt, operations, memory)
+    except (nacl.exceptions.RuntimeError, MemoryError):  # all that can go wrong within the bounds
+        message = f"{memory >> 20} MiB of memory are needed to use the passphrase, and the system does not give them"
+        raise KeysError(message, fix="free some memory, then the same command again") from None
 
 
 def _digest(document: JsonObject) -> str:
