@@ -4,11 +4,10 @@
     user.key  users/    the user's keys in the file store: whoever reads these files has them
     wrapped/            the user's keys, wrapped with a passphrase
     proven.json         when the words were last proven
-    user.json           its public part, so that capture never touches the secret, and the keys it replaced
-    device.key          the device key and its certificate; signs, opens nothing
     fingerprint.key     tells an unchanged secret from a changed one without keeping it; opens nothing
-    devices.json        the machines this home has met, and where it saw which key
-    agents/<id>.json    each agent's pairs, secret halves sealed to the user's key
+    user.json  device.key  devices.json    whose home this is (see `identity`)
+    agents/<id>.json    each agent's pairs (see `agent_keys`)
+    rotation.json  settling.json           while the user's key is being replaced (see `rotation`)
 
 Capturing and signing need no secret of the user: `ensure` once, then everything but `user_key`, `agent_secret`
 and `open` works while the key is away.
@@ -28,16 +27,12 @@ from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_keys import documents, rotation, sealing
+from lifeboat_keys.agent_keys import AgentKeys
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.devices import host_name
 from lifeboat_keys.documents import DEVICE_KEY, FINGERPRINT_KEY, USER_PUBLIC
-from lifeboat_keys.errors import (
-    KeyExists,
-    KeysError,
-    NoAgentKey,
-    NoKey,
-    OtherKey,
-)
+from lifeboat_keys.errors import KeyExists, KeysError, NoAgentKey, NoKey, OtherKey
+from lifeboat_keys.identity import MAKE, Identity
 from lifeboat_keys.rotation import Before, Reason, RotatingFiles
 from lifeboat_keys.stores.holder import Held
 from lifeboat_keys.stores.kinds import StoreKind
@@ -70,7 +65,7 @@ class KeyStatus:
 
 
 class HomeKeys(Identity):
-    """The keys in one folder. Nothing is cached: another process may have added to it."""
+    """One folder of keys: what `Identity` knows, the way to the user's key, and what is done with it."""
 
     def __init__(
         self,
@@ -94,7 +89,7 @@ class HomeKeys(Identity):
         """
         with self._store.locked():
             new = self._read_device() is None
-            if self._known_public() is None:
+            if self.key_id is None:
                 self._refuse_second_key()
                 self._complete(self._user.first(store))
             self._complete()
@@ -267,13 +262,11 @@ class HomeKeys(Identity):
 
     def _refuse_second_key(self) -> None:
         """Under another key nothing that was sealed before would open."""
-        if self._store.names("agents"):
+        if self._store.names(rotation.AGENTS):
             raise NoKey("the files that say whose home this is are lost", fix="lifeboat keys recover")
 
     def _open(self) -> Opened:
-        known = self._known_public()
-        if known is None:
-            raise NoKey("there is no key in this home", fix=MAKE)
+        known = self.public
         opened = self._user.read(known.key_id)
         if opened.key.public != known:
             raise OtherKey(f"the store {self.store} gave the key {opened.key.key_id}, this home has {known.key_id}")
@@ -281,10 +274,9 @@ class HomeKeys(Identity):
 
     def _status(self, state: KeyState, note: str) -> KeyStatus:
         try:
-            known, store = self._known_public(), self.store
+            key_id, store = self.key_id, self.store
         except KeysError as error:
             return KeyStatus(KeyState.ERROR, None, StoreKind.FILE, error.message)
-        key_id = None if known is None else known.key_id
         return KeyStatus(state, key_id, store, note, self._proven_at(key_id))
 
     def _proven_at(self, key_id: str | None) -> str | None:
