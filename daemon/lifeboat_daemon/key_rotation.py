@@ -228,13 +228,14 @@ def _sign_history(context: Context, keys: HomeKeys, work: Settling, settled: Set
 
 def _renew(context: Context, keys: HomeKeys, vault: Vault, work: Settling, settled: Settled) -> None:
     """A new epoch where a machine was lost, then the head's credentials sealed to the new pairs."""
-    if vault.get(ROTATED) == work.compromised:
+    replaced = sorted(work.compromised)
+    if vault.get(ROTATED) == replaced:
         return
     if work.lost is not None:
         reached(Step.ROTATE_EPOCH_RAISED)
         vault.raise_epoch()
     row = _seal_again(context, keys, vault, settled)
-    vault.set(ROTATED, work.compromised, kind=ROTATED)
+    vault.set(ROTATED, replaced, kind=ROTATED)
     for said in settled.vaults:
         if said["agent"] == vault.agent_id:
             said.update(sequence=None if row is None else row.number, epoch=vault.epoch)

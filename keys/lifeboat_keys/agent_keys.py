@@ -127,8 +127,8 @@ class AgentKeys:
         """What another machine of the user says of former keys. One that turns out to be compromised gives every agent
         a new pair, and the vaults have to settle."""
         stolen = former.turned(known, keys)
-        if stolen is not None:
-            self._store.replace(rotation.SETTLING, rotation.to_settle(stolen.public))
+        if stolen:
+            self._store.replace(rotation.SETTLING, rotation.to_settle(stolen))
             for agent_id, pairs in self.all().items():
                 self._keep_new(agent_id, pairs)
         self._store.replace(USER_PUBLIC, rotation.user_document(self._identity.public, keys))

@@ -86,9 +86,9 @@ def merged(own: list[FormerKey], came: list[FormerKey]) -> list[FormerKey]:
 
 
 def turned(own: list[FormerKey], came: list[FormerKey]) -> list[FormerKey]:
-    """Those that are compromised now and were not before."""
-    known = {one.public for one in own if one.compromised}
-    return [one for one in came if one.compromised and one.public not in known]
+    """The keys that counted here so far and are compromised now."""
+    safe = {one.public for one in own if not one.compromised}
+    return [one for one in came if one.compromised and one.public in safe]
 
 
 def _read_one(document: Any, successor: UserPublic) -> FormerKey:

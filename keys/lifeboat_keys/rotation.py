@@ -77,14 +77,14 @@ def prepare(before: Before, new: UserKey, now: str, reason: Reason) -> JsonObjec
         agent_id: _agent(agent_id, pairs, opened, device, now, fresh=reason.compromised)
         for agent_id, pairs in before.pairs.items()
     }
-    stolen = former.turned(before.former, [*again, replaced])
+    stolen = [*former.turned(before.former, again), replaced]
     return {
         "kind": _KIND,
         "version": _VERSION,
         "agents": agents,
         "certificate": to_base64(device.certificate),
         "user": user_document(new.public, [*again, replaced]),
-        "settle": to_settle(stolen, reason.lost) if stolen else None,
+        "settle": to_settle(stolen, reason.lost) if reason.compromised else None,
     }
 
 

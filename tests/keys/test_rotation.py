@@ -369,6 +369,15 @@ def test_a_machine_that_learns_of_a_theft_later_gets_new_pairs_and_has_to_settle
     assert second.trusted_when_settled.compromised == (old.public,)
 
 
+def test_with_a_stolen_key_all_keys_before_it_are_stolen_because_it_opens_them(keys: HomeKeys) -> None:
+    first = keys.public
+    second = _rotate(keys).public
+    _rotate(keys, STOLEN)
+    assert [(one.public, one.compromised) for one in keys.former] == [(first, True), (second, True)]
+    assert keys.trusted.former == (first, second), "the history still carries their signatures"
+    assert keys.trusted_when_settled.compromised == (first, second)
+
+
 @pytest.mark.parametrize(
     "content",
     [
