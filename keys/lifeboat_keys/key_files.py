@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import filelock
 import msgspec
 
 from lifeboat_alf import codec
-from lifeboat_alf.seams.files import FileOperations, NotRegular, write_atomic
+from lifeboat_alf.seams.files import TEMPORARY, FileOperations, NotRegular, write_atomic
 from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, KeyUnsafe
 
 JsonObject = dict[str, Any]
@@ -44,6 +45,8 @@ class KeyFiles:
         except filelock.Timeout:
             raise KeysError(f"another program has been using {self.folder} for {_LOCK_SECONDS:.0f} s") from None
         try:
+            if lock.lock_counter == 1:
+                self._sweep()
             yield
         finally:
             lock.release()
@@ -97,6 +100,15 @@ class KeyFiles:
     def has(self, name: str) -> bool:
         """Whether there is a document of this name, readable or not."""
         return self._is_there(self.folder / name)
+
+    def _sweep(self) -> None:
+        """Remove what writes left that were cut off: it may hold a key. Whoever writes holds the lock."""
+        with contextlib.suppress(OSError):
+            for entry in self._files.scan(self.folder):
+                inside = self._files.scan(entry) if entry.is_dir(follow_symlinks=False) else []
+                for one in (entry, *inside):
+                    if one.name.startswith(".") and one.name.endswith(TEMPORARY):
+                        self._files.remove(one)
 
     def _is_there(self, path: Path) -> bool:
         try:

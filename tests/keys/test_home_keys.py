@@ -426,3 +426,13 @@ def test_processes_that_start_together_agree_on_one_key(folder: Path) -> None:
         answers = pool.map(_ensure_and_name, [str(folder)] * 6)
     assert sorted(made for made, _, _ in answers) == [False] * 5 + [True]
     assert len({answer[1:] for answer in answers}) == 1
+
+
+def test_what_a_write_left_that_was_cut_off_is_gone_after_the_next_one(folder: Path, keys: HomeKeys) -> None:
+    keys.agent_public(AGENT)
+    left = [folder / ".user.key.0123456789ab.tmp", folder / "agents" / ".x.json.0123456789ab.tmp"]
+    for file in left:
+        file.write_text("may hold a key")
+    keys.note_proven("2026-11-12T12:00:00.000Z")
+    assert not any(file.exists() for file in left)
+    assert keys.agent_public(AGENT) and keys.user_key()

@@ -194,6 +194,24 @@ def test_a_package_in_the_working_folder_is_not_taken_for_the_keyring(tmp_path: 
     assert ended.returncode == 0 and b"NoBackend" in ended.stdout
 
 
+def test_a_path_that_names_the_working_folder_leads_to_no_package_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(f"open({str(tmp_path / 'was here')!r}, 'w').close()")
+    monkeypatch.chdir(tmp_path)
+    KeyringStore(Surroundings(HOME_ID, {**os.environ, "PYTHONPATH": os.pathsep + "."})).problem()
+    assert not (tmp_path / "was here").exists()
+
+
+@pytest.mark.parametrize("said", ["''", "'{}'", "'[' * 200_000", "'{\"error\":' * 200_000", "'x' * 50_000_000"])
+def test_an_answer_that_is_none_is_a_keyring_that_is_away(
+    around: Surroundings, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    monkeypatch.setattr(keyring, "PROGRAM", (sys.executable, "-c", f"print({said})"))
+    with pytest.raises(KeyringAway, match="without an answer"):
+        KeyringStore(around).read("0")
+
+
 def test_only_known_classes_are_backends() -> None:
     known = [place for place, _, _ in keyring_process._KNOWN]
     assert not [place for place in known if any(word in place for word in ("null", "fail", "alt", "chainer"))]

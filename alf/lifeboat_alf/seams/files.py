@@ -187,9 +187,13 @@ def _flush(descriptor: int) -> None:
         fcntl.fcntl(descriptor, full)
 
 
+TEMPORARY = ".tmp"
+"""The end of the name of what `write_atomic` writes before it has all; it begins with a dot."""
+
+
 def write_atomic(files: FileOperations, path: Path, data: bytes, *, mode: int = 0o600) -> None:
     """Replace a whole file durably: either the old bytes or the new ones, also after a power cut."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{TEMPORARY}")
     try:
         files.write_new(temporary, data, mode=mode)
         files.replace(temporary, path)

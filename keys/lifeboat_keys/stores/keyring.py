@@ -30,8 +30,10 @@ from lifeboat_keys.words import SECRET_BYTES
 JsonObject = dict[str, Any]
 
 SERVICE = "lifeboat"
-# -P: a folder of an agent, where a command may run, must not decide what `keyring` is.
+# A folder of an agent, where a command may run, must not decide what `keyring` is: hence -P, and another folder for
+# where a PYTHONPATH names the current one.
 PROGRAM = (sys.executable, "-P", "-m", "lifeboat_keys.stores.keyring_process")
+_NEUTRAL_FOLDER = os.path.abspath(os.sep)
 SECONDS = 10.0
 """For an answer that asks nobody."""
 SECONDS_WITH_PERSON = 180.0
@@ -103,6 +105,7 @@ class KeyringStore:
             environment=session_environment(self._around),
             input=json.dumps({**request, "may_ask": self._may_ask}).encode(),
             seconds=seconds,
+            folder=_NEUTRAL_FOLDER,
         )
         if ran.timed_out:
             raise KeyringSlow(f"there was no answer for {seconds:.0f} seconds")
@@ -142,7 +145,7 @@ def _is_socket(path: Path) -> bool:
 def _answer(ran: running.Ran) -> JsonObject:
     try:
         answer = json.loads(ran.output)
-    except ValueError:
+    except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict) or not ("error" in answer or {"backend", "secret", "kept"} <= answer.keys()):
         how = ran.problem or f"status {ran.exit_status}"

@@ -34,9 +34,16 @@ class Ran:
     problem: str = ""
 
 
-def run(command: Sequence[str], *, environment: Mapping[str, str], seconds: float, input: bytes = b"") -> Ran:
-    """Run a program to its end, or end its whole group. What it leaves running is not waited for. Never raises for
-    it."""
+def run(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    seconds: float,
+    input: bytes = b"",
+    folder: str | None = None,
+) -> Ran:
+    """Run a program to its end, or end its whole group; in `folder`, or where this one runs. What it leaves running
+    is not waited for. Never raises for it."""
     try:
         process = subprocess.Popen(
             list(command),
@@ -44,6 +51,7 @@ def run(command: Sequence[str], *, environment: Mapping[str, str], seconds: floa
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=dict(environment),
+            cwd=folder,
             start_new_session=True,
         )
     except (OSError, ValueError, IndexError) as error:
