@@ -62,6 +62,13 @@ def test_what_a_job_did_last_is_no_part_of_what_it_is(made: workspaces.StateFold
     assert rows(made)["state/cron_jobs.jsonl"] == before
 
 
+def test_a_job_that_is_nested_too_deep_stays_as_it_is(made: workspaces.StateFolder) -> None:
+    deep = '{"state": ' * 100_000
+    with closing(sqlite3.connect(made.state_database)) as connection, connection:
+        connection.execute("UPDATE cron_jobs SET job_json = ? WHERE job_id = 'job-tides'", (deep,))
+    assert deep in [row.values["job_json"] for row in rows(made)["state/cron_jobs.jsonl"]]
+
+
 def test_keys_sort_as_the_rows_do(made: workspaces.StateFolder) -> None:
     with closing(sqlite3.connect(made.agent_database())) as connection, connection:
         for number in range(3, 130):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -183,3 +185,24 @@ def test_a_line_for_the_secret_store_says_its_value_or_is_none(value: str) -> No
     if line is not None:
         (leaf,) = dotenv.scan(line)
         assert leaf.value == value
+
+
+def test_what_waits_in_the_place_of_a_file_is_neither_waited_for_nor_believed(tmp_path: Path) -> None:
+    folder = tmp_path / ".openclaw/agents/main/agent"
+    other = tmp_path / ".openclaw/agents/rover/agent"
+    folder.mkdir(parents=True)
+    other.mkdir(parents=True)
+    os.mkfifo(folder / "auth-profiles.json")
+    (other / "auth-profiles.json").write_text('{"profiles": ' * 100_000)
+    (found,) = of(tmp_path, login())
+    assert [path for path, _ in found.files] == [folder / "auth-profiles.json"]
+
+
+def test_a_configuration_cannot_lead_a_file_with_secrets_to_another_place(tmp_path: Path) -> None:
+    config = tmp_path / ".openclaw/openclaw.json"
+    config.parent.mkdir()
+    config.write_text(json.dumps({"agents": {"defaults": {"systemAgent": {"agentId": "../../public"}}}}))
+    lines = (json.dumps(login()) + "\n").encode()
+    around = replace(installation(tmp_path), config=config)
+    (found,) = deliveries(around, {paths.AUTH_PROFILES: lines}, {}, NOW)
+    assert [path for path, _ in found.files] == [tmp_path / ".openclaw/agents/main/agent/auth-profiles.json"]

@@ -71,6 +71,28 @@ def test_a_configuration_that_does_not_parse_is_named_and_not_quoted() -> None:
     assert "invented" not in str(caught.value)
 
 
+@pytest.mark.parametrize("path", [CONFIG, "raw/openclaw-home/.env", "raw/openclaw-home/secrets.json"])
+def test_a_file_that_is_too_large_to_be_read_value_by_value_is_not_taken(path: str) -> None:
+    with pytest.raises(UnparsableSecrets, match="larger than"):
+        ADAPTER.secrets(path, b" " * (5 << 20))
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        (CONFIG, b'{ // was: botToken: "%s"\n a: 1 }'),
+        (CONFIG, b'{ models: { "%s": 1 } }'),
+        (CONFIG, b'{ note: "it was %s once", gateway: { auth: { token: "abc" } } }'),
+        ("raw/openclaw-home/.env", b"A=1\n# OLD_API_KEY=%s\n"),
+    ],
+)
+def test_what_looks_like_a_secret_is_one_in_a_file_that_is_made_for_secrets(path: str, data: bytes) -> None:
+    key = b"sk-fake-abcdefghij0123456789"
+    found = ADAPTER.secrets(path, data % key) or []
+    assert key in [(data % key)[secret.start : secret.end] for secret in found]
+    assert all(first.end <= second.start for first, second in pairwise(found))
+
+
 def found_in(path: str, document: object) -> list[Secret]:
     found = ADAPTER.secrets(path, json.dumps(document).encode())
     assert found is not None

@@ -115,3 +115,10 @@ def test_a_store_that_a_writer_holds_is_read_as_it_was_before(made: workspaces.S
 
 def test_a_database_without_these_tables_has_no_credentials(made: workspaces.StateFolder) -> None:
     assert rows(made) == []
+
+
+def test_a_store_with_more_profiles_than_anybody_has_is_not_read(made: workspaces.StateFolder) -> None:
+    many = {f"orchard:{number}": stores.api_key("orchard", f"{KEY}-{number}") for number in range(2001)}
+    stores.put_own(made.agent_database(), {"version": 1, "profiles": many})
+    with pytest.raises(RuntimeDatabaseError, match="2000 auth profiles"):
+        list(ADAPTER.rows(ADAPTER.locate(made.workspace, {}, made.folder.parent), transcripts=False))

@@ -283,7 +283,7 @@ def _without_run_state(text: str) -> str:
     """A job without what its last run left in it."""
     try:
         job = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     if not isinstance(job, dict) or not ("state" in job or "updatedAtMs" in job):
         return text

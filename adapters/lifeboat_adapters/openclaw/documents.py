@@ -32,7 +32,7 @@ def rows_of(data: bytes | None) -> Iterator[JsonObject]:
     for line in (data or b"").splitlines():
         try:
             value = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
             yield value

@@ -80,7 +80,7 @@ class Cutter:
         self._former = lengths_in(self._prints)
         self._matters: dict[str, list[str]] = dict((memory or {}).get("matters", {}))
         self._values: dict[str, Kind] = {}
-        self._search = KnownValues(())
+        self._known: KnownValues | None = None
         self._documents = self._read_documents()
         self._unplaced = self._documents.keys() - self._credentials.keys()
         self._before = codec.canonical(self.memory())
@@ -128,7 +128,12 @@ class Cutter:
             # A copy in a note expires with the note, and is restored wherever the note is.
             self._values.setdefault(secret.value, _kind_of(secret)._replace(expires_at=None, bound=False))
             self._former.pop(self._print.of(_bytes_of(secret.value)), None)
-        self._search = KnownValues(self._values)
+            self._known = None
+
+    @property
+    def _search(self) -> KnownValues:
+        self._known = self._known or KnownValues(self._values)
+        return self._known
 
     def _forget_oldest(self, kind: Kind) -> None:
         """Make room for another value of a secret: a login rotates every hour, for years."""

@@ -53,7 +53,15 @@ def profiles_in(path: str, data: bytes) -> list[Profile]:
     parse. An entry that is no object is left out."""
     if path == paths.AUTH_PROFILES:
         return [_of_row(json.loads(line)) for line in data.splitlines() if line.strip()]
-    return in_store(json.loads(data), AGENT) if is_file(path) else []
+    return in_file(data) if is_file(path) else []
+
+
+def in_file(data: bytes) -> list[Profile]:
+    """The profiles of the file that an agent of 2026.2 has. Raises ValueError."""
+    try:
+        return in_store(json.loads(data.decode("utf-8-sig")), AGENT)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
 
 
 def in_store(document: Any, store: str) -> list[Profile]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ from lifeboat_adapters.contract import Secret, UnparsableSecrets
 from lifeboat_adapters.openclaw import paths
 from lifeboat_adapters.openclaw.credentials import profiles
 from lifeboat_adapters.openclaw.credentials.profiles import Profile
-from lifeboat_adapters.secrets import finder, json5, rules, settings_files
+from lifeboat_adapters.secrets import finder, json5, looks, rules, settings_files
 from lifeboat_adapters.secrets.leaves import Leaf
 
 GATEWAY = "openclaw-gateway"
@@ -32,6 +33,8 @@ _NAMED_BY_THE_NEXT = (
 _NAMED_AFTER_ITSELF = {("gateway",): GATEWAY, ("memory", "search"): "memory-search", ("memorySearch",): "memory-search"}
 _GIVEN_TO_PROGRAMS = ("env", "headers")
 _SETTING = re.compile(r"(?i).*(?:path|home|dir|url|host|port|level|lang|accept|content-type|user-agent|debug|env|mode)")
+_LARGEST = 4 << 20
+"""Bytes. What is larger is no configuration, and reading it value by value would stop a capture."""
 _LEAST_GIVEN = 8
 """Characters. What is shorter in the environment of a program is a setting."""
 
@@ -56,9 +59,11 @@ def find(path: str, data: bytes) -> list[Secret] | None:
     name = path.rpartition("/")[2]
     if _CONFIG.fullmatch(name):
         # A backup of the configuration holds the same secrets: the same label makes them the same credentials.
-        return _in_config(paths.CONFIG, data)
+        return _with_looks(paths.CONFIG, data, _in_config(paths.CONFIG, data))
     if _DOTENV.fullmatch(name):
-        return [_bound_by_name(_labelled(name, secret)) for secret in finder.secrets_in_dotenv(data)]
+        _check_size(data)
+        found = [_bound_by_name(_labelled(name, secret)) for secret in finder.secrets_in_dotenv(data)]
+        return _with_looks(name, data, found)
     settings = settings_files.find(name, data)
     return None if settings is None else [_labelled(name, secret) for secret in settings]
 
@@ -69,16 +74,36 @@ def _find_in_home(path: str, home: str, data: bytes) -> list[Secret] | None:
     if profiles.is_file(path):
         return _in_profiles(home.rpartition("/")[2], data)
     if home == paths.SECRETS:
+        _check_size(data)
         return [_labelled(home, _secret(data, leaf)) for leaf in json5.scan(data) if _is_text(leaf)]
     if home.startswith("db/") or _CONFIG.fullmatch(home) or not _INCLUDED.fullmatch(home):
         return None
-    return _in_config(home, data)
+    return _with_looks(home, data, _in_config(home, data))
+
+
+def _check_size(data: bytes) -> None:
+    if len(data) > _LARGEST:
+        raise UnparsableSecrets(f"larger than {_LARGEST >> 20} MB")
+
+
+def _with_looks(name: str, data: bytes, found: list[Secret]) -> list[Secret]:
+    """The secrets of a file that is made for secrets, with whatever else in it looks like one: a key in a comment, or
+    in the place of a name."""
+    taken = [(secret.start, secret.end) for secret in found]
+    for look in looks.find(data):
+        at = bisect_left(taken, (look.start, look.end))
+        before, after = taken[at - 1 : at] if at else [], taken[at : at + 1]
+        if all(end <= look.start for _, end in before) and all(start >= look.end for start, _ in after):
+            value = data[look.start : look.end].decode("utf-8", "surrogateescape")
+            found.append(Secret(look.start, look.end, value, "custom", "custom", f"{name}: {look.kind}"))
+    return sorted(found, key=lambda secret: secret.start)
 
 
 # The configuration --------------------------------------------------------------------------------------------------
 
 
 def _in_config(name: str, data: bytes) -> list[Secret]:
+    _check_size(data)
     found = {secret.start: secret for secret in finder.secrets_in_json5(data, service_of)}
     for leaf in json5.scan(data):
         if leaf.start not in found and _is_given_to_a_program(leaf):
@@ -117,10 +142,11 @@ def _bound_by_name(secret: Secret) -> Secret:
 
 def _in_profiles(name: str, data: bytes) -> list[Secret]:
     """The secrets of an `auth-profiles.json`: one credential for each profile."""
+    _check_size(data)
     leaves = json5.scan(data)
     try:
-        listed = profiles.in_store(json.loads(data.decode("utf-8-sig")), profiles.AGENT)
-    except (ValueError, RecursionError):
+        listed = profiles.in_file(data)
+    except ValueError:
         raise UnparsableSecrets("not JSON") from None
     by_id = {one.id: one for one in listed}
     found: list[Secret] = []

@@ -23,6 +23,9 @@ from lifeboat_alf import codec
 
 JsonObject = dict[str, Any]
 
+MOST_PROFILES = 2000
+"""Of one store. Nobody signs in to so many, and a capture would not end."""
+
 _SHARED_STORE, _SHARED_STATE = "authProfiles.store", "authProfiles.state"
 
 
@@ -64,7 +67,10 @@ def of_file(path: Path) -> Store:
 def rows(name: str, store: Store, share: Share | None) -> Iterator[Row]:
     """A store (`shared` or `agent`) as rows: its profiles, and the order in which they are tried. Of the shared store,
     those for the agent's providers."""
-    for profile in profiles.in_store(store.document, name):
+    found = profiles.in_store(store.document, name)
+    if len(found) > MOST_PROFILES:
+        raise RuntimeDatabaseError(f"more than {MOST_PROFILES} auth profiles in one store")
+    for profile in found:
         if share is None or name == profiles.AGENT or share.has_provider(profile.provider):
             values = {"store": name, "id": profile.id, "credential": profile.credential}
             yield _row(paths.AUTH_PROFILES, f"{name}\x1f{profile.id}", values)

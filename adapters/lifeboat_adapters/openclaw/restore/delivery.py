@@ -7,7 +7,6 @@ again, never through arguments or the environment, which others can read.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -124,7 +123,7 @@ def _waiting(installation: Installation) -> Iterator[Profile]:
     folder = (installation.state_dir or installation.workspace) / "agents"
     for path in sorted(folder.glob(f"*/agent/{_FILE}")):
         try:
-            yield from profiles.in_store(json.loads(read_small(path)), AGENT)
+            yield from profiles.in_file(read_small(path))
         except (OSError, ValueError):
             continue
 
@@ -168,7 +167,9 @@ def _owner(installation: Installation, profile: Profile) -> str:
         return installation.native_id
     named = config.text(values, "agents", "defaults", "systemAgent", "agentId")
     known = config.agents(values) if values else []
-    return named or (known[0].id if known else installation.native_id)
+    owner = named or (known[0].id if known else installation.native_id)
+    # It names a folder that a file with secrets is written into.
+    return owner if Path(owner).name == owner else installation.native_id
 
 
 # Keys and tokens ---------------------------------------------------------------------------------------------------
@@ -233,7 +234,7 @@ def _legacy_file(state_dir: Path, owner: str, listed: list[_Wanted], now: str) -
     """Merged with a file that waits there already."""
     path = state_dir / "agents" / owner / "agent" / _FILE
     try:
-        found: bytes | None = path.read_bytes()
+        found: bytes | None = read_small(path)
     except OSError:
         found = None
     try:

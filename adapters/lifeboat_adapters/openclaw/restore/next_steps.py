@@ -97,7 +97,7 @@ def cron_words(row: JsonObject, native_id: str) -> list[str]:
 def _object(text: Any) -> JsonObject:
     try:
         value = json.loads(text) if isinstance(text, str) else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -158,7 +158,7 @@ def _keywords(row: JsonObject) -> str:
     text = str(row.get("trigger_keywords") or "")
     try:
         words = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return ", ".join(map(str, words)) if isinstance(words, list) else text
 
