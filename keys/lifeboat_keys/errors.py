@@ -73,7 +73,7 @@ class KeyLocked(NoKey):
 class KeyPassphraseWrong(NoKey):
     code = "key_passphrase"
     title = "The passphrase does not open your key"
-    fix = "lifeboat keys unlock"
+    fix = "try again, or give it a new one with your words: lifeboat keys recover"
 
 
 class KeyringLocked(NoKey):
@@ -256,7 +256,7 @@ class NotAge(AgeError):
 class NotForYourKey(AgeError):
     code = "not_for_your_key"
     title = "The file is encrypted for another key"
-    fix = "lifeboat keys status"
+    fix = "if it was your key once, import an archive first that was made since"
     exit_status = 3
 
 
@@ -292,7 +292,10 @@ class EncryptedCutShort(AgeError):
 class SignedByAnother(SignatureError):
     code = "signed_by_another"
     title = "This state was signed under another user's key"
-    fix = "add --accept-unsigned if you know where it comes from"
+    fix = (
+        "if it was your key once, import an archive first that was made since; "
+        "--accept-unsigned takes it without its credentials"
+    )
 
 
 class SignedByCompromised(SignedByAnother):

@@ -55,6 +55,12 @@ def test_the_command_writes_the_new_words_and_the_report(home: Protected, tmp_pa
     _all_goes_on(home)
 
 
+def test_new_words_are_not_written_to_standard_output(home: Protected) -> None:
+    before = home.context.keys().public
+    error = run("keys", "rotate", "--words-to", "-", "--no-prove", "--yes", expect=2)["error"]
+    assert error["code"] == "usage" and home.context.keys().public == before
+
+
 @pytest.mark.parametrize("option", [(), ("--compromised",)], ids=["safe", "stolen"])
 def test_a_restore_after_the_command_puts_the_secrets_back(
     home: Protected, tmp_path: Path, option: tuple[str, ...]

@@ -188,7 +188,9 @@ def test_another_key_typed_into_a_home_is_refused(recovered: None) -> None:
 
 def test_a_new_passphrase_is_typed_twice_and_never_shown() -> None:
     with Terminal("keys", "init", "--store", "passphrase", "--no-prove") as terminal:
-        for question in ("New passphrase: ", "Repeat for confirmation: "):
+        terminal.wait_for("New passphrase, ")
+        terminal.type("short")
+        for question in ("New passphrase, 8 characters or more: ", "Repeat for confirmation: "):
             terminal.wait_for(question)
             terminal.type(PASSPHRASE)
         _shown(terminal)
@@ -210,7 +212,7 @@ def test_a_passphrase_that_was_forgotten_is_replaced_by_whoever_has_the_words(
     run("keys", "recover", "--words-from", words_file, "--store", "passphrase")
     monkeypatch.delenv("LIFEBOAT_PASSPHRASE")
     with Terminal("keys", "recover", "--words-from", words_file) as terminal:
-        for question in ("New passphrase: ", "Repeat for confirmation: "):
+        for question in ("New passphrase, 8 characters or more: ", "Repeat for confirmation: "):
             terminal.wait_for(question)
             terminal.type(PASSPHRASE)
         assert terminal.ended() == 0

@@ -12,12 +12,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import keyring_fakes
 import pytest
 from cli_client import Json, run
 from commands import PROGRAM
 from openclaw_workspaces import make_state_dir, make_workspace
 
 from lifeboat_daemon.context import Context
+from lifeboat_keys.stores import keyring
 from lifeboat_keys.user_key import UserKey
 
 OTHER = UserKey(bytes(range(32)))
@@ -60,6 +62,18 @@ def test_where_nobody_would_see_the_words_no_key_is_made(isolated_home: Path) ->
     error = run("keys", "init", "--no-prove", expect=3)["error"]
     assert error["code"] == "nobody_to_ask" and "--words-to" in error["fix"]
     assert _key_files(isolated_home) == []
+
+
+@pytest.mark.parametrize("behaviour", ["locked", "absent"])
+@pytest.mark.parametrize("has_key", [False, True])
+def test_a_keyring_that_cannot_take_the_key_says_what_helps_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behaviour: str, has_key: bool
+) -> None:
+    if has_key:
+        run("keys", "init", "--words-to", tmp_path / "words", "--no-prove")
+    monkeypatch.setattr(keyring, "PROGRAM", keyring_fakes.program(behaviour, tmp_path / "items"))
+    error = run("keys", "init", "--store", "keyring", "--words-to", tmp_path / "again", expect=1)["error"]
+    assert error["fix"] == "unlock the keyring of your desktop, then again; or lifeboat keys init --store passphrase"
 
 
 def test_words_never_mix_with_json(isolated_home: Path) -> None:

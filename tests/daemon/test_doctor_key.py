@@ -62,7 +62,7 @@ def test_an_unprotected_file_is_a_warning_with_the_way_out(ada: Ada) -> None:
     ada.context.keys().ensure()
     first, second = _findings(ada)
     assert (first.level, first.fix) == (Level.WARNING, "lifeboat keys init --store passphrase")
-    assert "key: unprotected file" in first.result
+    assert "unprotected file" in first.result
     assert (second.level, "temporary" in second.result) == (Level.OK, True)
 
 
@@ -75,7 +75,7 @@ def test_a_keyring_that_came_later_is_offered_to_those_who_did_not_choose_the_fi
     assert "lifeboat keys init --store keyring" in _fixes(ada)
     ada.context.keys().move(StoreKind.KEYRING)
     (found,) = _findings(ada)
-    assert (found.level, found.result) == (Level.OK, "key: OS keyring (Fake), and it can be reached")
+    assert (found.level, found.result) == (Level.OK, "OS keyring (Fake), and it can be reached")
     ada.context.keys().move(StoreKind.FILE)
     assert "lifeboat keys init --store keyring" not in _fixes(ada)
 

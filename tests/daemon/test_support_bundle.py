@@ -46,6 +46,12 @@ def test_it_tells_versions_settings_findings_status_and_sizes(openclaw: StateFol
     assert {each["folder"] for each in found["home.json"]["files"]} >= {".", "vault", "keys"}
 
 
+def test_a_report_that_is_there_is_not_replaced_and_no_option_says_so(openclaw: StateFolder, tmp_path: Path) -> None:
+    bundle(tmp_path)
+    error = run("doctor", "--bundle", tmp_path / "report.zip", expect=3)["error"]
+    assert (error["code"], error["fix"]) == ("file_exists", "choose another name")
+
+
 def test_reasons_are_told_by_their_kind(openclaw: StateFolder, tmp_path: Path) -> None:
     openclaw.config.write_text("{ half a configuration of Mira: '")
     run("sync")

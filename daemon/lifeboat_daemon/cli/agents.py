@@ -126,12 +126,13 @@ def _copy(session: Session, origin: dict[str, Any], folder: Path) -> str:
 def _missing(session: Session, first: bool) -> list[str]:
     """What a person should know or do next."""
     keys = session.context.keys().status()
+    said = keys.note or f"key: {keys.state}"
     lines = [f"A key was made for this home ({keys.key_id})."] if first else []
     if keys.proven_at is None:
         lines.append(NEVER_PROVEN)
     return [
         *lines,
-        f"{keys.note or keys.state}.".capitalize(),
+        f"{said[:1].upper()}{said[1:]}.",
         "The copy is on this disk only; one to take elsewhere: lifeboat alf export",
         "Capture again at any time: lifeboat sync",
     ]

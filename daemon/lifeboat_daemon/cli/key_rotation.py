@@ -13,10 +13,11 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import key_rotation
 from lifeboat_daemon.cli import passphrases, word_screen
 from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.private_texts import DASH, IN_FILE, OUT_FILE, destination, read
 from lifeboat_daemon.cli.session import Session, confirm, session_command
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NobodyToAsk
-from lifeboat_daemon.exchange.new_file import new_file, refuse_existing
+from lifeboat_daemon.exchange.new_file import refuse_existing
 from lifeboat_daemon.key_rotation import RotationReport
 from lifeboat_daemon.words import argument, count_text
 from lifeboat_keys import devices, kit
@@ -39,12 +40,10 @@ _STOLEN = "What was sealed so far is sealed anew, but old copies stay open to wh
 )
 @click.option("--compromised", is_flag=True, help="Others may have the key: seal everything anew, trust it no more.")
 @click.option("--lost", metavar="MACHINE", help="A machine was lost with the key: this, and what it signs is refused.")
-@click.option(
-    "--words-to", type=click.Path(dir_okay=False, path_type=Path), help="Write the new words to this new file instead."
-)
+@click.option("--words-to", type=OUT_FILE, help="Write the new words to this new file instead.")
 @click.option(
     "--words-from",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=IN_FILE,
     help="Take the key of these words, which another machine of yours has already, instead of a new one.",
 )
 @click.option("--no-prove", is_flag=True, help="Do not ask for three of the words.")
@@ -67,18 +66,20 @@ def rotate(
     """
     if words_to is not None and words_from is not None:
         raise click.UsageError("Give --words-to or --words-from, not both.")
+    if words_to == DASH:
+        raise click.UsageError("The new words need a file: standard output may be lost before they are kept.")
     session = replace(session, context=_with_passphrase(session))
     old = key_rotation.key_in_force(session.context)
     machine = None if lost is None else key_rotation.lost_machine(session.context, lost)
     if words_to is not None:
-        refuse_existing(words_to, force=False)
+        refuse_existing(words_to)
     elif words_from is None and not word_screen.has_terminal(session.output):
         raise NobodyToAsk("the new words would be shown to nobody; name a file for them", fix="add --words-to FILE")
     if not yes:
         session.output.note(_STOLEN if compromised or machine else _SAFE)
         confirm(session, f"Replace the key {old.key_id}?", otherwise=f"this replaces the key {old.key_id}")
     if words_from is not None:
-        new, proven = kit.key_in(words_from.read_text("utf-8-sig", errors="replace")), True
+        new, proven = kit.key_in(read(words_from)), True
     else:
         new = UserKey.generate()
         with _void_unless_in_force(session, new):
@@ -107,9 +108,9 @@ def _with_passphrase(session: Session) -> Context:
 
 def _hand_over(session: Session, new: UserKey, words_to: Path | None, *, ask: bool) -> bool:
     """The words are with the user when this returns; whether three of them were proven."""
-    if words_to is not None:
-        with new_file(session.context.files, words_to) as stream:
-            stream.write(" ".join(new.words()).encode() + b"\n")
+    with destination(session, words_to) as write:
+        if write is not None:
+            write(" ".join(new.words()))
     shown = words_to is not None
     while word_screen.has_terminal(session.output):
         if not shown:
@@ -139,9 +140,9 @@ def _say(session: Session, report: RotationReport) -> None:
     output.line("Archives that are made from now on bring the former key along, for the new words only.")
     if report.compromised:
         signed = sum(one["countersigned"] for one in report.settled.vaults)
-        output.line(
-            f"{count_text(signed, 'state')} of the history signed anew; what else the old key signs is refused."
-        )
+        if signed:
+            output.line(f"{count_text(signed, 'state')} of the history signed anew.")
+        output.line("What else the old key, or one before it, signs is refused.")
     if report.revoked is not None:
         output.line(f"{report.revoked.name} ({report.revoked.id}) is refused from now on.")
         for remote in report.remotes:
@@ -159,7 +160,8 @@ def _say(session: Session, report: RotationReport) -> None:
         output.warn(text)
     for text in report.settled.unfinished:
         output.warn(f"not finished, the next command goes on: {text}")
-    output.line("A new page for paper: lifeboat keys export-kit -o FILE")
+    output.line("Words and pages of the old key are void: they open old copies only.")
+    output.verbatim("A new page for paper: lifeboat keys export-kit -o FILE")
 
 
 @click.command(

@@ -8,6 +8,7 @@ import click
 
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.words import NO_BREAK, time_text
+from lifeboat_keys.home_keys import KeyState
 from lifeboat_keys.stores.kinds import StoreKind
 
 PLACES = {
@@ -30,10 +31,11 @@ def print_status(output: Output, document: dict[str, Any]) -> None:
     if document["key_id"] is None:
         output.line("There is no key yet: lifeboat keys init")
         return
-    output.line(f"Key {document['key_id']}: {document['state']}", style="bold")
-    output.line(f"It lies in {PLACES[StoreKind(document['store'])]}.")
-    if document["note"]:
-        output.line(document["note"])
+    if document["state"] == KeyState.OK:
+        output.line(f"Key {document['key_id']}: ok, {document['note'].removeprefix('key: ')}", style="bold")
+    else:
+        output.line(f"Key {document['key_id']}: {document['state']}", style="bold")
+        output.line(f"It lies in {PLACES[StoreKind(document['store'])]}: {document['note']}")
     proven_at = document["proven_at"]
     output.line(f"Its 24 words were last proven on {time_text(proven_at)}." if proven_at else NEVER_PROVEN)
     _table(output, ("former key", "replaced", "others may hold it"), [_former(one) for one in document["former"]])

@@ -105,11 +105,20 @@ def _is_wrapped(before: KeyStatus) -> bool:
 
 def _made(session: Session, found: HomeKeys, store: StoreKind | None) -> bool:
     """Make the key where there is none, else bring it where it shall lie; whether it was made now."""
+    _refuse_away(found, store)
     made = found.ensure(store)
     if store is not None and not made:
         for name in found.move(store):
             session.output.note(f"{name}, which only its mode protected, is gone.")
     return made
+
+
+def _refuse_away(found: HomeKeys, store: StoreKind | None) -> None:
+    """A keyring that is to take a key and cannot. What helps where the key is in it already would not help here."""
+    problem = found.store_problem(store) if store is StoreKind.KEYRING else None
+    if problem is not None and found.store is not store:
+        problem.fix = "unlock the keyring of your desktop, then again; or lifeboat keys init --store passphrase"
+        raise problem
 
 
 def _show_and_prove(session: Session, key: UserKey, *, show: bool, ask: bool) -> None:

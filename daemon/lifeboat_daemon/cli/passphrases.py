@@ -16,13 +16,14 @@ from lifeboat_daemon.errors import NobodyToAsk
 from lifeboat_keys.errors import KeyLocked, KeysError
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import PASSPHRASE, PASSPHRASE_FILE
+from lifeboat_keys.stores.wrapping import PASSPHRASE_LENGTH
 
 
 def for_new_store(session: Session, store: StoreKind | None) -> Context:
     """The context in which a key is put into a store; a passphrase for it is typed twice."""
     if store is not StoreKind.PASSPHRASE or not _may_be_typed(session):
         return session.context
-    return _with(session.context, click.prompt("New passphrase", hide_input=True, confirmation_prompt=True, err=True))
+    return _with(session.context, _new())
 
 
 def for_use(session: Session) -> Context:
@@ -44,6 +45,18 @@ def to_unlock(session: Session, store: StoreKind) -> str | None:
     if not has_terminal(session.output):
         raise NobodyToAsk("nobody can be asked for the passphrase here", fix="set LIFEBOAT_PASSPHRASE_FILE")
     return _typed()
+
+
+def _new() -> str:
+    """Twice the same, and long enough."""
+    question = f"New passphrase, {PASSPHRASE_LENGTH} characters or more"
+    return str(click.prompt(question, hide_input=True, confirmation_prompt=True, value_proc=_long_enough, err=True))
+
+
+def _long_enough(passphrase: str) -> str:
+    if len(passphrase) < PASSPHRASE_LENGTH:
+        raise click.UsageError("it is too short")  # which asks again
+    return passphrase
 
 
 def _typed() -> str:

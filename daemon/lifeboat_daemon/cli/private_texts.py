@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 
 from lifeboat_daemon.cli.session import Session
-from lifeboat_daemon.errors import FileExists
 
 DASH = Path("-")
 IN_FILE = click.Path(exists=True, dir_okay=False, path_type=Path, allow_dash=True)
@@ -38,13 +37,8 @@ def destination(session: Session, target: Path | None, *, force: bool | None = N
     elif target == DASH:
         yield lambda text: sys.stdout.writelines((text, "\n"))
     else:
-        try:
-            with new_file(session.context.files, target, force=bool(force)) as stream:
-                yield lambda text: stream.writelines((text.encode(), b"\n"))
-        except FileExists as error:
-            if force is None:
-                error.fix = "choose another name"
-            raise
+        with new_file(session.context.files, target, force=force) as stream:
+            yield lambda text: stream.writelines((text.encode(), b"\n"))
 
 
 def read(file: Path) -> str:

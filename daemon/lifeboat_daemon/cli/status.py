@@ -57,7 +57,8 @@ def _print(session: Session, found: Status, shown: list[AgentStatus]) -> None:
     never = next((one for one in shown if one.last_verified_at is None), None)
     if never is not None and not any(one.fix for one in shown):
         output.verbatim(f"Try the copy out: lifeboat verify {argument(never.name)}")
-    output.line(found.key.note or f"key: {found.key.state}")
+    if not any(found.key.note in one.reasons for one in shown):
+        output.line(found.key.note or f"key: {found.key.state}")
     if found.key.key_id is not None and found.key.proven_at is None:
         output.line(NEVER_PROVEN)
 

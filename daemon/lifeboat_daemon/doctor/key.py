@@ -30,6 +30,7 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _reached(subject: str, note: str, store: StoreKind) -> Finding:
+    note = note.removeprefix("key: ")
     if store is StoreKind.FILE:
         return Finding(
             Level.WARNING, subject, f"{note}; whoever reads it opens all", "lifeboat keys init --store passphrase"

@@ -14,10 +14,11 @@ from lifeboat_daemon.errors import ExchangeError, FileExists
 
 
 @contextmanager
-def new_file(files: FileOperations, target: Path, *, force: bool = False) -> Iterator[BinaryIO]:
+def new_file(files: FileOperations, target: Path, *, force: bool | None = None) -> Iterator[BinaryIO]:
     """Write a file under another name beside `target`, and give it its name when everything is in it and durable.
 
-    Raises FileExists unless `force`, ExchangeError when the folder does not take it.
+    `force` is None where nobody can ask to replace a file. Raises FileExists unless it is given, ExchangeError when
+    the folder does not take it.
     """
     refuse_existing(target, force=force)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
@@ -39,7 +40,8 @@ def new_file(files: FileOperations, target: Path, *, force: bool = False) -> Ite
         raise ExchangeError(f"{target} was not written: {error.strerror or error}") from error
 
 
-def refuse_existing(target: Path, *, force: bool) -> None:
+def refuse_existing(target: Path, *, force: bool | None = None) -> None:
     """Raises FileExists."""
     if not force and os.path.lexists(target):
-        raise FileExists(f"{target} would be replaced", fix="choose another name, or add --force")
+        fix = "choose another name" + ("" if force is None else ", or add --force")
+        raise FileExists(f"{target} would be replaced", fix=fix)
