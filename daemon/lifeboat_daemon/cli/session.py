@@ -78,14 +78,20 @@ def confirm(session: Session, question: str, *, otherwise: str) -> None:
 
 def open_session(*, as_json: bool) -> Session:
     """Find the home, and finish what a crash interrupted."""
-    from lifeboat_daemon.restore import recover
-
     context = Context.open()
     output = Output(as_json=as_json)
-    for sentence in recover(context):
-        output.warn(sentence)
+    _finish_restores(context, output)
     _finish_rotation(context, output)
     return Session(context, output)
+
+
+def _finish_restores(context: Context, output: Output) -> None:
+    if not context.home.restore_folder.is_dir():  # where nothing was ever restored, no command loads what restores
+        return
+    from lifeboat_daemon.restore import recover
+
+    for sentence in recover(context):
+        output.warn(sentence)
 
 
 def _finish_rotation(context: Context, output: Output) -> None:
