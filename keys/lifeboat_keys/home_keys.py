@@ -280,10 +280,11 @@ class HomeKeys(Identity):
         return KeyStatus(state, key_id, store, note, self._proven_at(key_id))
 
     def _proven_at(self, key_id: str | None) -> str | None:
-        with contextlib.suppress(KeysError):
+        """None also where the note of it cannot be read: they are proven anew then."""
+        with contextlib.suppress(KeysError, ValueError):
             document = self._store.read(_PROVEN) or {}
-            time = document.get("proven_at")
-            return str(time) if time and document.get("key_id") == key_id else None
+            if document.get("key_id") == key_id:
+                return times.to_text(times.parse(str(document.get("proven_at"))))
         return None
 
     def _complete(self, key: UserKey | None = None) -> None:

@@ -436,3 +436,13 @@ def test_what_a_write_left_that_was_cut_off_is_gone_after_the_next_one(folder: P
     keys.note_proven("2026-11-12T12:00:00.000Z")
     assert not any(file.exists() for file in left)
     assert keys.agent_public(AGENT) and keys.user_key()
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"proven_at": 5}', b'{"proven_at": "x"}', b'{"proven_at": [null]}'])
+def test_a_note_of_proven_words_that_is_none_is_no_proof(folder: Path, keys: HomeKeys, content: bytes) -> None:
+    keys.note_proven("2026-11-12T12:00:00.000Z")
+    assert keys.status().proven_at == "2026-11-12T12:00:00.000Z"
+    note = folder / "proven.json"
+    changed = {**json.loads(note.read_bytes()), **json.loads(content)} if content.startswith(b"{") else None
+    note.write_bytes(content if changed is None else json.dumps(changed).encode())
+    assert (keys.proven_at, keys.status().proven_at, keys.status().state) == (None, None, KeyState.OK)
