@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.errors import AdapterError
-from lifeboat_alf import codec, layout
+from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import doctor
 from lifeboat_daemon.agent import Agent, everyone
@@ -32,6 +32,7 @@ from lifeboat_daemon.config import DEFAULT, Value
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.exchange.new_file import new_file
 from lifeboat_daemon.home import FOLDERS, file_system_of
+from lifeboat_daemon.state_documents import credentials_of
 from lifeboat_daemon.status import AgentStatus, status
 from lifeboat_endpoint.vault import Vault
 
@@ -239,15 +240,8 @@ def _counts(vault: Vault) -> JsonObject:
         "entries": dict(sorted(kinds.items())),
         "entry_bytes": size,
         "records": sum(1 for _ in state.records()),
-        "credentials": _credentials(vault),
+        "credentials": len(credentials_of(state)),
     }
-
-
-def _credentials(vault: Vault) -> int:
-    state = vault.state()
-    if state.entry(layout.CREDENTIALS) is None:
-        return 0
-    return len(codec.decode(state.body(layout.CREDENTIALS)).get("credentials", []))
 
 
 def _home(context: Context) -> JsonObject:

@@ -10,6 +10,7 @@ from protected import MEMORY, Protected
 
 from lifeboat_adapters.contract import Need
 from lifeboat_alf import codec, layout
+from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture import linkage
 from lifeboat_daemon.capture.linkage import Change, Link
 
@@ -43,7 +44,7 @@ def ada(tmp_path: Path) -> Protected:
 
 
 def _capability(ada: Protected, name: str = "Tide watch") -> JsonObject:
-    found = linkage.capabilities_of(ada.document(layout.IDENTITY))
+    found = state_documents.capabilities(ada.document(layout.IDENTITY))
     return next(each for each in found if each["name"] == name)
 
 

@@ -29,9 +29,10 @@ from lifeboat_adapters.secrets import payload
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import exchange, programs
 from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture import capture
 from lifeboat_daemon.errors import TargetRefused
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, delivering, opened_plan, recover, restore, undo
-from lifeboat_daemon.restore.filling import credentials_of
+from lifeboat_daemon.state_documents import credentials_of
 from lifeboat_keys.errors import NoKey
 
 Json = dict[str, Any]
@@ -239,6 +240,21 @@ def test_what_the_other_machine_has_stays_and_is_reported_as_kept(
     assert (second.state / ".env").read_text() == "HARBOUR_API_KEY=mine\nEDITOR=nano\n"
     kept = {each["service"] for each in report["credential_details"] if "already" in (each["reason"] or "")}
     assert kept >= {"orchard", "openai", "harbour"}
+
+
+def test_what_stood_in_a_comment_does_not_come_into_a_configuration_that_is_there(
+    first: Machine, tmp_path: Path
+) -> None:
+    former = "sk-fake-former-0123456789abcdef"
+    text = (first.state / "openclaw.json").read_text()
+    (first.state / "openclaw.json").write_text(f"// before: {former}\n{text}")
+    capture(first.context, _agent(first))
+    exchange.export(first.context, "openclaw", first.workspace, tmp_path / "new.alf")
+    second = second_machine(tmp_path / "second", first)
+    _of_another(second, "{ gateway: { port: 1 } }")
+    fate = _fates(_imported(second, tmp_path / "new.alf"))["openclaw.json: api_key"]
+    assert (fate["outcome"], "comment" in fate["reason"]) == ("skipped", True)
+    assert former not in (second.state / "openclaw.json").read_text()
 
 
 def test_an_undo_takes_merged_files_back(first: Machine, archive: Path, tmp_path: Path) -> None:

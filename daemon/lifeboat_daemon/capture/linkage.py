@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from lifeboat_adapters.contract import Need
 from lifeboat_alf import codec, layout
 from lifeboat_alf.state import State
+from lifeboat_daemon import state_documents as documents
 from lifeboat_daemon.capture.overlay import Overlay
 
 JsonObject = dict[str, Any]
@@ -59,38 +60,21 @@ def _is_met(need: Need, label: str) -> bool:
     return label.startswith(need.places) or label.rpartition(": ")[2] in need.variables
 
 
-def capabilities_of(identity: JsonObject) -> list[JsonObject]:
-    """The agent's own capabilities that have a name."""
-    structured = identity.get("structured")
-    listed = structured.get("capabilities") if isinstance(structured, dict) else None
-    found = listed if isinstance(listed, list) else []
-    return [each for each in found if isinstance(each, dict) and isinstance(each.get("name"), str)]
-
-
 def missing(state: State) -> list[str]:
     """What capabilities of a state need and the state does not hold, for people: a warning, never an error (ALF
     §10.5.1)."""
-    documents = (_document(_body(state, path)) for path in (layout.IDENTITY, layout.CREDENTIALS))
-    identity, known = next(documents), {str(each.get("id")) for each in _credentials(next(documents))}
+    known = documents.credentials_of(state)
     return [
         f"the capability {capability['name']} needs the credential {wanted}, which is not there"
-        for capability in capabilities_of(identity)
-        for wanted in _texts(capability.get(_IDS))
+        for capability in documents.capabilities(documents.of(state, layout.IDENTITY))
+        for wanted in documents.texts(capability.get(_IDS))
         if wanted not in known
     ]
 
 
-def _body(state: State, path: str) -> bytes | None:
-    return None if state.entry(path) is None else state.body(path)
-
-
-def _texts(value: Any) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
-
-
 def ends(identity: JsonObject, credentials: Iterable[JsonObject]) -> frozenset[str]:
     """What links can hold on to: names in lower case, and ids."""
-    names = {each["name"].casefold() for each in capabilities_of(identity)}
+    names = {each["name"].casefold() for each in documents.capabilities(identity)}
     return frozenset(names | {str(each.get("id")) for each in credentials})
 
 
@@ -134,12 +118,13 @@ def update(
 ) -> list[list[str]] | None:
     """Write the links into the documents of an overlay. `places` are the archive paths of the credentials that capture
     cut, by id; `memory` is the vault's decision `links`, and so is what is returned: None when it stays."""
-    identity, listed = _document(overlay.read(layout.IDENTITY)), _document(overlay.read(layout.CREDENTIALS))
-    capabilities, credentials = capabilities_of(identity), _credentials(listed)
+    identity, listed = documents.read(overlay.read(layout.IDENTITY)), documents.read(overlay.read(layout.CREDENTIALS))
+    capabilities, credentials = documents.capabilities(identity), documents.credentials(listed)
     own = {each["id"]: each for each in credentials if _is_at_home(each, places.get(each["id"], ""))}
     now = ends(identity, credentials)
     before = ends(
-        _document(overlay.old_body(layout.IDENTITY)), _credentials(_document(overlay.old_body(layout.CREDENTIALS)))
+        documents.read(overlay.old_body(layout.IDENTITY)),
+        documents.credentials(documents.read(overlay.old_body(layout.CREDENTIALS))),
     )
     links = frozenset(one for one in needed(needs, own) if now.issuperset(one))
     made = frozenset(Link(*pair) for pair in memory or ())
@@ -155,17 +140,7 @@ def _is_at_home(credential: JsonObject, path: str) -> bool:
     return str(credential.get("label", "")).partition(": ")[0] == path.rpartition("/")[2]
 
 
-def _credentials(document: JsonObject) -> list[JsonObject]:
-    listed = document.get("credentials")
-    return [each for each in listed if isinstance(each, dict) and "id" in each] if isinstance(listed, list) else []
-
-
-def _document(data: bytes | None) -> JsonObject:
-    document = {} if data is None else codec.decode(data)
-    return document if isinstance(document, dict) else {}
-
-
 def _put(overlay: Overlay, path: str, document: JsonObject) -> None:
     """Only what says something else: another program's document keeps its bytes."""
-    if document != _document(overlay.read(path)):
+    if document != documents.read(overlay.read(path)):
         overlay.put(path, overlay.meta(path) or {}, codec.encode(document))

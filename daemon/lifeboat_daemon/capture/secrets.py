@@ -21,6 +21,7 @@ from lifeboat_adapters.secrets.payload import Payload, spellings
 from lifeboat_adapters.secrets.redaction import masked
 from lifeboat_adapters.secrets.rules import is_variable_name
 from lifeboat_alf import codec, ids, layout, metas
+from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.capture.prints import Prints, length_to_keep, lengths_in
 from lifeboat_keys import sealing
@@ -97,10 +98,8 @@ class Cutter:
         return None if codec.canonical(self.memory()) == self._before else self.memory()
 
     def _read_documents(self) -> dict[str, JsonObject]:
-        data = self._overlay.old_body(layout.CREDENTIALS)
-        listed = None if data is None else codec.decode(data).get("credentials")
-        found = (item for item in listed if isinstance(item, dict)) if isinstance(listed, list) else ()
-        return {item["id"]: item for item in found if isinstance(item.get("id"), str)}
+        document = state_documents.read(self._overlay.old_body(layout.CREDENTIALS))
+        return {item["id"]: item for item in state_documents.credentials(document) if isinstance(item["id"], str)}
 
     def secrets_in(self, path: str, data: bytes) -> list[Secret] | None:
         """What the adapter finds. Raises UnparsableSecrets, also for a file with more secrets than anybody has."""

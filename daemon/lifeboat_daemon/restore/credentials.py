@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lifeboat_adapters.contract import Adapter, Delivery, Place
-from lifeboat_alf import codec, layout, metas
+from lifeboat_alf import layout, metas
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.state import State
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore.decide import Action, Item
-from lifeboat_daemon.restore.filling import Filler, credentials_of
+from lifeboat_daemon.restore.filling import Filler
 from lifeboat_daemon.restore.home_files import HomePlan, Keys
 from lifeboat_daemon.restore.inventory import Inventory
 from lifeboat_daemon.restore.names import printable
+from lifeboat_daemon.state_documents import capabilities, credentials_of, of, texts
 from lifeboat_keys.encodings import to_base64
 
 INJECTED, SKIPPED = "injected", "skipped"
 BOUND = "bound to the machine it was captured on"
 NOT_ASKED = "the file that it stands in was not asked for"
+NO_VALUE = "it stands in a comment or a name, and values alone are merged"
 NOWHERE = "no file of the state holds it"
 ROTATES = "its tokens change with use: the machine it was captured on may be signed out, sign in there again"
 SIGN_IN = "sign in again"
@@ -115,7 +117,9 @@ def _end(stand: Stand, by_path: Mapping[str, Item], home: HomePlan) -> _End:
     item = by_path.get(stand.path)
     if stand.path in home.merged:
         blocked = item.reason if item is not None and item.action is Action.SKIP and item.seen is None else ""
-        return _End(None if item is None else _name(item), blocked or home.merged[stand.path].reason(stand.keys))
+        beside = NO_VALUE if item is not None and item.action is Action.OVERWRITE and not stand.keys else ""
+        reason = blocked or home.merged[stand.path].reason(stand.keys) or beside
+        return _End(None if item is None else _name(item), reason)
     delivery = _delivery_of((stand.path, stand.keys), home.deliveries)
     if delivery is not None:
         return _End(delivery[0], delivery[1].reason)
@@ -182,19 +186,10 @@ def _after(fate: Fate, stands: Sequence[Stand], missing: Mapping[Place, str]) ->
 
 def capabilities_without(state: State, found: Sequence[Fate]) -> list[JsonObject]:
     """Capabilities whose credentials stay out or are not in the state (ALF §3.4.2): [{name, credentials: [label]}]."""
-    if state.entry(layout.IDENTITY) is None:
-        return []
     there = {fate.id for fate in found if fate.is_injected}
     labels = {fate.id: fate.label for fate in found}
-    return list(_without(codec.decode(state.body(layout.IDENTITY)), there, labels))
-
-
-def _without(identity: Any, there: Collection[str], labels: Mapping[str, str]) -> Iterator[JsonObject]:
-    structured = identity.get("structured") if isinstance(identity, dict) else None
-    listed = structured.get("capabilities") if isinstance(structured, dict) else None
-    for capability in listed if isinstance(listed, list) else []:
-        ids = capability.get("credential_ids") if isinstance(capability, dict) else None
-        wanted = [id for id in ids if isinstance(id, str)] if isinstance(ids, list) else []
-        lacking = [labels.get(id, id) for id in wanted if id not in there]
-        if lacking:
-            yield {"name": str(capability.get("name", "")), "credentials": lacking}
+    without = [
+        (capability["name"], [labels.get(id, id) for id in texts(capability.get("credential_ids")) if id not in there])
+        for capability in capabilities(of(state, layout.IDENTITY))
+    ]
+    return [{"name": name, "credentials": lacking} for name, lacking in without if lacking]

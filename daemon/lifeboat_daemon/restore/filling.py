@@ -7,11 +7,11 @@ import json
 from lifeboat_adapters.errors import BadPayload
 from lifeboat_adapters.secrets import payload
 from lifeboat_adapters.secrets.payload import Payload
-from lifeboat_alf import codec, layout
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.state import State
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore.contents import Wanted
+from lifeboat_daemon.state_documents import credentials_of
 from lifeboat_keys.errors import NoAgentKey, UnknownSealing
 from lifeboat_keys.home_keys import HomeKeys
 
@@ -80,12 +80,3 @@ def _members(value: str) -> list[str]:
     except (ValueError, RecursionError):
         return []
     return [member for member in document.values() if isinstance(member, str)] if isinstance(document, dict) else []
-
-
-def credentials_of(state: State) -> dict[str, JsonObject]:
-    """The credential records of a state by id."""
-    if state.entry(layout.CREDENTIALS) is None:
-        return {}
-    document = codec.decode(state.body(layout.CREDENTIALS))
-    listed = document.get("credentials", []) if isinstance(document, dict) else []
-    return {str(each["id"]): each for each in listed if isinstance(each, dict) and "id" in each}

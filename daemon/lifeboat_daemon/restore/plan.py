@@ -7,15 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from lifeboat_adapters.contract import Adapter, Delivery, Installation
 from lifeboat_adapters.errors import AdapterError
-from lifeboat_alf import codec, ids, layout
+from lifeboat_alf import ids, layout
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.state import State
 from lifeboat_daemon import agent as agents
-from lifeboat_daemon import programs, user_keys
+from lifeboat_daemon import programs, state_documents, user_keys
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, UnknownAgent
@@ -342,10 +341,8 @@ def _nothing(items: list[Item], options: RestoreOptions) -> str:
 
 def missing_capabilities(state: State, adapter: Adapter) -> list[JsonObject]:
     """Host-dependent capabilities that this machine lacks (ALF §3.2.6, §6.2)."""
-    if state.entry(layout.IDENTITY) is None:
-        return []
-    identity: Any = codec.decode(state.body(layout.IDENTITY))
-    return adapter.missing_on_host(identity) if isinstance(identity, dict) else []
+    identity = state_documents.of(state, layout.IDENTITY)
+    return adapter.missing_on_host(identity) if identity else []
 
 
 def _warnings(items: list[Item], contents: Contents) -> list[str]:

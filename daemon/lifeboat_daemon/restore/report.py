@@ -10,9 +10,9 @@ import msgspec
 
 from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon.restore.credentials import Fate, capabilities_without
-from lifeboat_daemon.restore.filling import credentials_of
 from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import Plan
+from lifeboat_daemon.state_documents import credentials_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,42 @@
+"""What documents of a state say. Another program may have written them: what has another shape is passed over."""
+
+from __future__ import annotations
+
+from lifeboat_alf import codec, layout
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.state import State
+
+
+def read(data: bytes | None) -> JsonObject:
+    """The document in these bytes, an empty one where there is none."""
+    document = {} if data is None else codec.decode(data)
+    return document if isinstance(document, dict) else {}
+
+
+def of(state: State, path: str) -> JsonObject:
+    """A document of a state, an empty one where there is none."""
+    return read(None if state.entry(path) is None else state.body(path))
+
+
+def credentials(document: JsonObject) -> list[JsonObject]:
+    """The credential records that have an id."""
+    listed = document.get("credentials")
+    return [each for each in listed if isinstance(each, dict) and "id" in each] if isinstance(listed, list) else []
+
+
+def credentials_of(state: State) -> dict[str, JsonObject]:
+    """The credential records of a state by id."""
+    return {str(each["id"]): each for each in credentials(of(state, layout.CREDENTIALS))}
+
+
+def capabilities(identity: JsonObject) -> list[JsonObject]:
+    """The agent's own capabilities that have a name."""
+    structured = identity.get("structured")
+    listed = structured.get("capabilities") if isinstance(structured, dict) else None
+    found = listed if isinstance(listed, list) else []
+    return [each for each in found if isinstance(each, dict) and isinstance(each.get("name"), str)]
+
+
+def texts(value: object) -> list[str]:
+    """The texts in what should be a list of them."""
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
