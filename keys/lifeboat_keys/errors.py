@@ -301,8 +301,10 @@ class SignedByAnother(SignatureError):
 class SignedByCompromised(SignedByAnother):
     code = "signed_by_compromised"
     title = "This state was signed under a former key of yours that others may hold"
+    fix = "if you know where it comes from, --accept-unsigned takes it without its credentials"
 
 
 class DeviceRevoked(SignedByAnother):
     code = "device_revoked"
     title = "This state was signed by a machine that you reported as lost"
+    fix = "if you know where it comes from, --accept-unsigned takes it without its credentials"

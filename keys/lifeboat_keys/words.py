@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SECRET_BYTES = 32
 WORDS = 24
-_CELL = 16
+CELL = 16
 """Characters of a numbered word in a sheet: the longest words have 8 letters."""
 
 
@@ -78,7 +78,7 @@ def nearest(word: str, count: int = 3) -> list[str]:
 
 def sheet(words: Sequence[str], columns: int = 4) -> list[str]:
     """Lines of numbered words, to be read across: in the order that `from_words` takes them."""
-    cells = [f"{place:>2}. {word}".ljust(_CELL) for place, word in enumerate(words, 1)]
+    cells = [f"{place:>2}. {word}".ljust(CELL) for place, word in enumerate(words, 1)]
     return ["".join(cells[start : start + columns]).rstrip() for start in range(0, len(cells), columns)]
 
 

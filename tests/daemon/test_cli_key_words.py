@@ -103,6 +103,15 @@ def test_init_shows_nothing_of_a_key_whose_words_were_proven(recovered: None) ->
         assert not re.search(r"24\. [a-z]+", terminal.said)
 
 
+def test_on_a_narrow_terminal_no_line_of_words_is_broken() -> None:
+    with Terminal("keys", "init", "--no-prove", COLUMNS="40") as terminal:
+        shown = terminal.until("Press Enter")
+        terminal.type("")
+        assert terminal.ended() == 0
+    lines = [line.strip() for line in shown.splitlines() if re.search(r"\d+\. [a-z]", line)]
+    assert len(lines) == 12 and max(map(len, lines)) <= 40
+
+
 def test_a_terminal_that_cannot_take_words_back_is_said_to() -> None:
     with Terminal("keys", "init", "--no-prove", term="dumb") as terminal:
         assert _shown(terminal)

@@ -76,6 +76,10 @@ def test_a_keyring_that_cannot_take_the_key_says_what_helps_here(
     assert error["fix"] == "unlock the keyring of your desktop, then again; or lifeboat keys init --store passphrase"
 
 
+def test_a_key_is_not_unlocked_for_no_time(words_file: Path) -> None:
+    assert run("keys", "unlock", "--for", "0s", expect=2)["error"]["code"] == "usage"
+
+
 def test_words_never_mix_with_json(isolated_home: Path) -> None:
     assert run("keys", "init", "--words-to", "-", expect=2)["error"]["code"] == "usage"
     assert _key_files(isolated_home) == []

@@ -368,6 +368,7 @@ def export(
     epilog=examples(
         "lifeboat alf import juniper.alf --to ~/juniper --dry-run",
         "lifeboat alf import juniper.alf --delta changes.alf-delta --to ~/juniper",
+        "lifeboat alf import juniper.alf --to ~/.openclaw/workspace --state-dir ~/.openclaw --with-credentials",
     ),
 )
 @click.argument("file", type=FILE)

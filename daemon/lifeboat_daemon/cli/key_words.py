@@ -83,7 +83,7 @@ def recover(session: Session, words_from: Path | None, page: Path | None, store:
         session.output.line(f"Your key {key.key_id} is {'here, as before' if was_here else 'back'}.", style="bold")
         session.output.line(f"It lies in {key_texts.PLACES[status.store]}.")
         session.output.line("Bring an agent back from an archive, credentials included:")
-        session.output.verbatim("  lifeboat alf import FILE.alf --to FOLDER --with-credentials")
+        session.output.verbatim("  lifeboat alf import FILE --to WORKSPACE --state-dir FOLDER --with-credentials")
         session.output.line("or from the vault of this home:")
         session.output.verbatim("  lifeboat restore AGENT --with-credentials")
 

@@ -40,9 +40,11 @@ class Duration(click.ParamType[int]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         try:
-            return parse_duration(value)
+            if seconds := parse_duration(value):
+                return seconds
         except ValueError as error:
             self.fail(f"{value!r} is not {error}", param, ctx)
+        self.fail("it would be over at once", param, ctx)
 
 
 @click.group(cls=LazyGroup, lazy=ELSEWHERE)

@@ -31,7 +31,7 @@ def show(output: Output, key_words: Sequence[str], key_id: str) -> None:
     with _private_screen(output):
         output.note(f"These 24 words are your key {key_id}. Write them on paper, with their numbers.")
         output.note("Whoever has them has the key; without them and without this machine nobody has.")
-        _lines(output, "", *words.sheet(key_words), "")
+        _lines(output, "", *_sheet(output, key_words), "")
         _pause("Press Enter when they are on paper")
 
 
@@ -52,7 +52,7 @@ def type_words(output: Output) -> UserKey:
                 return UserKey.from_words(found)
             except BadWords as error:
                 output.warn(f"{error.message}.")
-                _lines(output, *words.sheet(found))
+                _lines(output, *_sheet(output, found))
                 found = _corrected(output, found)
 
 
@@ -99,6 +99,11 @@ def _ask(question: str) -> str:
 
 def _pause(question: str) -> None:
     click.prompt(question, default="", show_default=False, err=True)
+
+
+def _sheet(output: Output, key_words: Sequence[str]) -> list[str]:
+    """No word and its number are on two lines, however narrow the terminal is."""
+    return words.sheet(key_words, columns=max(1, min(4, output.notes.width // words.CELL)))
 
 
 def _lines(output: Output, *lines: str) -> None:
