@@ -16,6 +16,7 @@ _UNITS_OF_SIZE = {"": 1, "B": 1} | {
     for unit in units
 }
 _UNITS_OF_TIME = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_LONGEST_SECONDS = 36500 * 86400
 
 
 def parse_size(value: Any) -> int:
@@ -33,13 +34,16 @@ def parse_size(value: Any) -> int:
 
 
 def parse_duration(value: Any) -> int:
-    """Seconds from `90`, `"30s"`, `"15m"`, `"24h"`, `"90d"`. Raises ValueError."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    """Seconds from `90`, `"30s"`, `"15m"`, `"24h"`, `"90d"`. Raises ValueError, also for more than clocks count."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LONGEST_SECONDS:
         return value
     found = re.fullmatch(r"\s*(\d+)\s*([smhd]?)\s*", str(value))
     if not found:
         raise ValueError("a time like 30s, 15m, 24h or 90d")
-    return int(found[1]) * _UNITS_OF_TIME[found[2] or "s"]
+    seconds = int(found[1]) * _UNITS_OF_TIME[found[2] or "s"]
+    if seconds > _LONGEST_SECONDS:
+        raise ValueError("a time of at most 36500d")
+    return seconds
 
 
 def parse_share(value: Any) -> float:

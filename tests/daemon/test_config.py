@@ -66,7 +66,15 @@ def test_a_value_of_the_wrong_kind_is_refused_and_nothing_is_written(home: Home)
 
 @pytest.mark.parametrize(
     ("name", "written"),
-    [("held.share", 0), ("held.share", 1.5), ("cadence", "soon"), ("transcripts", "maybe"), ("held.minimum", 0)],
+    [
+        ("held.share", 0),
+        ("held.share", 1.5),
+        ("cadence", "soon"),
+        ("cadence", "9" * 20 + "h"),
+        ("cadence", 10**12),
+        ("transcripts", "maybe"),
+        ("held.minimum", 0),
+    ],
 )
 def test_values_out_of_range_are_refused(name: str, written: object) -> None:
     with pytest.raises(BadSetting):

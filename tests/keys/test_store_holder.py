@@ -221,6 +221,17 @@ def test_a_folder_that_others_can_enter_is_refused(keys: HomeKeys, around: Surro
     assert keys.status().state is KeyState.NEEDS_KEY
 
 
+def test_a_link_in_the_place_of_the_folder_is_refused_and_what_it_leads_to_stays(
+    keys: HomeKeys, around: Surroundings, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    holder.socket_path(around).parent.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(KeyUnsafe) as caught:
+        keys.unlock(PHRASE, 3600)
+    assert "XDG_RUNTIME_DIR" in caught.value.fix
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
 def test_unlocking_twice_at_once_leaves_one_holder_that_answers(keys: HomeKeys, around: Surroundings) -> None:
     threads = [threading.Thread(target=keys.unlock, args=(PHRASE, 3600)) for _ in range(3)]
     for thread in threads:

@@ -102,7 +102,15 @@ def _make_private(folder: Path) -> None:
     except OSError as error:
         raise KeysError(f"{folder} could not be made: {error.strerror or error}") from None
     if not _is_private(folder):
-        raise KeyUnsafe(f"{folder} is not a private folder of yours", fix=f"chmod 700 {folder}")
+        raise KeyUnsafe(f"{folder} is not a private folder of yours", fix=_how_to_have_one(folder))
+
+
+def _how_to_have_one(folder: Path) -> str:
+    """A link is not followed, and what belongs to somebody else stays theirs."""
+    found = folder.lstat()
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
+        return f"chmod 700 {folder}"
+    return "set XDG_RUNTIME_DIR to a private folder of yours"
 
 
 def _is_private(folder: Path) -> bool:
