@@ -18,7 +18,7 @@ import nacl.signing
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import SignatureError
-from lifeboat_keys.encodings import from_base64, to_base64
+from lifeboat_keys.encodings import device_id, from_base64, to_base64
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import PUBLIC_BYTES, UserKey, UserPublic
 
@@ -61,6 +61,10 @@ class DeviceKey:
     def public(self) -> bytes:
         return bytes(self._signing.verify_key)
 
+    @property
+    def id(self) -> str:
+        return device_id(self.public)
+
     def testify(self, context: str, statement: JsonObject) -> JsonObject:
         """Sign a statement; the context keeps a signature of one kind from passing as another."""
         return {
@@ -77,7 +81,7 @@ class DeviceKey:
         _check_one(self.user.sign, _certificate_message(self.public, self.user), self.certificate, "the certificate")
 
     def __repr__(self) -> str:
-        return f"DeviceKey({self.public.hex()[:16]} of {self.user.key_id})"
+        return f"DeviceKey({self.id} of {self.user.key_id})"
 
 
 def check(testimony: Any, context: str, statement: JsonObject, trusted: Trusted | None) -> UserPublic:

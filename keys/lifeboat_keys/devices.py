@@ -15,7 +15,7 @@ from typing import Any
 from lifeboat_alf.errors import SignatureError
 from lifeboat_keys import device_key
 from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.encodings import from_base64, to_base64
+from lifeboat_keys.encodings import device_id, from_base64, to_base64
 from lifeboat_keys.errors import KeyDamaged, UnknownMachine
 from lifeboat_keys.key_files import KeyFiles
 from lifeboat_keys.trusted import Trusted
@@ -28,7 +28,6 @@ FIELD = "device"
 """In the keys of an archive: the machine that made it, `{"name", "testimony"}`."""
 
 _CONTEXT = "machine"
-_SHORT = 16
 _LEAST_OF_AN_ID = 4
 
 
@@ -44,8 +43,7 @@ class Device:
 
     @property
     def id(self) -> str:
-        """16 hexadecimal digits of the device's public key."""
-        return self.public.hex()[:_SHORT]
+        return device_id(self.public)
 
     def to_json(self) -> JsonObject:
         return {**asdict(self), "public": to_base64(self.public)}
@@ -120,7 +118,7 @@ class Devices:
 
         def met(known: Device | None) -> Device:
             if known is None:
-                return Device(public, name or public.hex()[:_SHORT], time, time)
+                return Device(public, name or device_id(public), time, time)
             own_name = name if name and known.name == known.id else known.name
             return replace(
                 known,
@@ -136,7 +134,7 @@ class Devices:
 
     def revoke(self, public: bytes, time: str) -> None:
         """From now on nothing new counts that this machine signs."""
-        unnamed = Device(public, public.hex()[:_SHORT], time, time)
+        unnamed = Device(public, device_id(public), time, time)
         self._change(public, lambda known: replace(known or unnamed, revoked_at=time))
 
     def key_met(self, key_id: str, where: str, time: str) -> None:

@@ -29,3 +29,8 @@ def from_base64(text: Any, size: int | None = None) -> bytes:
     if size is not None and len(data) != size:
         raise ValueError(f"{size} bytes were expected, {len(data)} found")
     return data
+
+
+def device_id(public: bytes) -> str:
+    """Names a machine: the first 16 hexadecimal digits of its device's public key."""
+    return public.hex()[:16]

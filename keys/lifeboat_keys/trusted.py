@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lifeboat_keys.encodings import device_id
 from lifeboat_keys.errors import DeviceRevoked, SignedByAnother, SignedByCompromised
 from lifeboat_keys.user_key import UserPublic
 
@@ -26,7 +27,7 @@ class Trusted:
         """Raises SignedByAnother, SignedByCompromised, DeviceRevoked when a signature of this user, made on this
         device, does not count."""
         if device in self.revoked:
-            raise DeviceRevoked(f"signed by the machine {(device or b'').hex()[:16]}, which you reported as lost")
+            raise DeviceRevoked(f"signed by the machine {device_id(device or b'')}, which you reported as lost")
         if user in self.compromised:
             raise SignedByCompromised(
                 f"signed under your former key {user.key_id}, which others may hold; yours is {self.current.key_id}"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lifeboat_adapters.contract import UnparsableSecrets
 from lifeboat_adapters.secrets import finder
-from lifeboat_adapters.secrets.finder import KnownValues, known_values_in
+from lifeboat_adapters.secrets.finder import KnownValues
 
 _VALUES = st.text(st.characters(exclude_categories=["Cs"]), min_size=16, max_size=40)
 CONFIG = b"""{
@@ -104,14 +104,14 @@ def test_a_known_value_is_found_in_every_usual_spelling(spelled: object) -> None
     value = 'Bäc"k\\slash/and\nline-0123'
     text = spelled(value)  # type: ignore[operator]
     data = f"before {text} after {text}".encode()
-    hits = known_values_in(data, [value])
+    hits = KnownValues([value]).spans(data)
     assert [data[hit.start : hit.end].decode() for hit in hits] == [text, text]
     assert {hit.value for hit in hits} == {value}
 
 
 def test_of_two_values_the_longer_is_found_first() -> None:
     short, long = "sk-0123456789abcdef", "sk-0123456789abcdef-and-more"
-    hits = known_values_in(f"{long} {short}".encode(), [short, long])
+    hits = KnownValues([short, long]).spans(f"{long} {short}".encode())
     assert [hit.value for hit in hits] == [long, short]
 
 
@@ -123,5 +123,5 @@ def test_a_short_value_is_not_looked_for() -> None:
 
 def test_spans_are_sorted_and_apart() -> None:
     values = ["abcdefghijklmnopqrst", "klmnopqrstuvwxyz0123"]
-    hits = known_values_in(b"abcdefghijklmnopqrstuvwxyz0123 klmnopqrstuvwxyz0123", values)
+    hits = KnownValues(values).spans(b"abcdefghijklmnopqrstuvwxyz0123 klmnopqrstuvwxyz0123")
     assert [hit.value for hit in hits] == values

@@ -79,11 +79,6 @@ class KnownValues:
         return [Known(hit.start(), hit.end(), self._value_of[hit[0]]) for hit in self._search.finditer(data)]
 
 
-def known_values_in(data: bytes, values: Iterable[str]) -> list[Known]:
-    """`KnownValues` for a single file."""
-    return KnownValues(values).spans(data)
-
-
 def encodable(text: str) -> str:
     """Half a surrogate pair, which JSON5 can spell, has no bytes: `?` stands for it. The span is what is cut."""
     try:

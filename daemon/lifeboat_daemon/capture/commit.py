@@ -62,7 +62,7 @@ def commit(
     return vault.commit(
         Draft(overlay.puts, (RecordPut(*step) for step in steps)),
         kind=kind,
-        writer=device.public.hex()[:16],
+        writer=device.id,
         time=time,
         raw_time=context.now(),
         sign=lambda sequence: signing.sign(sequence, device),

@@ -271,7 +271,7 @@ class Cutter:
         about = {name: value for name, value in (old.get("x_lifeboat") or {}).items() if name != "bound_to"}
         if bound:
             tags.append(MACHINE_BOUND)
-            about["bound_to"] = self._keys.device.public.hex()[:16]
+            about["bound_to"] = self._keys.device.id
         return {name: value for name, value in (("tags", tags), ("x_lifeboat", about)) if value or name in old}
 
     def _keep_only(self, path: str, used: set[str]) -> None:

@@ -169,7 +169,7 @@ def _fill_vault(context: Context, made: Plan, folder: Path, agent_id: str) -> li
         vault.commit(
             _draft(context, made, agent_id, said),
             kind=KIND,
-            writer=device.public.hex()[:16],
+            writer=device.id,
             time=context.now(),
             sign=lambda sequence: signing.sign(sequence, device),
             number=made.sequence,

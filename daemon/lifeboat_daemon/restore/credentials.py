@@ -62,7 +62,7 @@ class Stand(NamedTuple):
 
 def bound_elsewhere(context: Context, state: State) -> dict[str, str]:
     """Credentials that must not leave the machine they were captured on, which is not this one: why, by id."""
-    here = context.keys().device.public.hex()[:16]
+    here = context.keys().device.id
     found: dict[str, str] = {}
     for id, record in credentials_of(state).items():
         about = record.get("x_lifeboat")

@@ -37,9 +37,7 @@ class PassphraseStore:
         self._files = files
 
     def problem(self) -> KeysError | None:
-        return (
-            None if self._around.passphrase_is_given else NoPassphrase("none was typed and none is in the environment")
-        )
+        return None if self._around.passphrase_is_given else NoPassphrase(_NONE)
 
     def find(self) -> UserKey | None:
         return None
