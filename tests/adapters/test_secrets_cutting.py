@@ -74,7 +74,7 @@ def test_equal_secrets_in_other_spellings_come_back_as_they_were() -> None:
 def test_a_cut_configuration_still_parses() -> None:
     data = b'{token: \'a\', password: 12, list: {apiKey: "b"}, note: "key 0123456789abcdef!"}'
     spans = [cutting.span_of_secret(data, secret, "one") for secret in finder.secrets_in_json5(data)]
-    known = [cutting.span_of_known(hit, "two") for hit in finder.known_values_in(data, ["0123456789abcdef"])]
+    known = [cutting.span_of_known(hit, "two") for hit in finder.KnownValues(["0123456789abcdef"]).spans(data)]
     parts = cut(data, joined(spans, known))
     one, two = placeholder("one").decode(), placeholder("two").decode()
     assert pyjson5.decode(parts.data.decode()) == {
