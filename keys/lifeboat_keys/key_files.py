@@ -44,6 +44,8 @@ class KeyFiles:
             lock.acquire()
         except filelock.Timeout:
             raise KeysError(f"another program has been using {self.folder} for {_LOCK_SECONDS:.0f} s") from None
+        except OSError as error:
+            raise KeysError(f"{self.folder / _LOCK} cannot be used: {error.strerror or error}") from None
         try:
             if lock.lock_counter == 1:
                 self._sweep()
@@ -111,11 +113,15 @@ class KeyFiles:
                         self._files.remove(one)
 
     def _is_there(self, path: Path) -> bool:
+        return self._status(path) is not None
+
+    def _status(self, path: Path) -> os.stat_result | None:
         try:
-            self._files.lstat(path)
+            return self._files.lstat(path)
         except FileNotFoundError:
-            return False
-        return True
+            return None
+        except OSError as error:
+            raise _unreadable(path, error) from None
 
     def _make_folder(self, folder: Path) -> None:
         try:
@@ -125,8 +131,8 @@ class KeyFiles:
         self._check_folder(folder)
 
     def _check_folder(self, folder: Path) -> None:
-        status = self._files.lstat(folder)
-        if not stat.S_ISDIR(status.st_mode):
+        status = self._status(folder)
+        if status is None or not stat.S_ISDIR(status.st_mode):
             raise KeyUnsafe(f"{folder} is not a folder itself, it leads elsewhere")
         _refuse_open_to_others(folder, status)
 

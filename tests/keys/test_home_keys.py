@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import errno
 import json
 import multiprocessing
 import os
@@ -11,6 +13,7 @@ from typing import Any
 
 import nacl.public
 import pytest
+from failing_files import READS, FailingFiles
 
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.files import StrPath, SystemFiles
@@ -446,3 +449,22 @@ def test_a_note_of_proven_words_that_is_none_is_no_proof(folder: Path, keys: Hom
     changed = {**json.loads(note.read_bytes()), **json.loads(content)} if content.startswith(b"{") else None
     note.write_bytes(content if changed is None else json.dumps(changed).encode())
     assert (keys.proven_at, keys.status().proven_at, keys.status().state) == (None, None, KeyState.OK)
+
+
+@pytest.mark.parametrize("operation", sorted(READS))
+def test_what_the_system_does_not_give_is_an_error_of_the_keys_and_a_line_of_status(
+    folder: Path, keys: HomeKeys, operation: str
+) -> None:
+    keys.agent_public(AGENT)
+    refused = HomeKeys(folder, FailingFiles(errno.EIO, lambda name, path: name == operation))
+    for use in (lambda: refused.user_key(), lambda: refused.ensure(), lambda: refused.agent_secret(AGENT)):
+        with contextlib.suppress(KeysError):
+            use()
+    assert refused.status().state in KeyState
+
+
+def test_a_lock_that_is_none_is_named(folder: Path, keys: HomeKeys) -> None:
+    (folder / ".lock").unlink(missing_ok=True)
+    (folder / ".lock").mkdir()
+    with pytest.raises(KeysError, match=r"\.lock cannot be used"):
+        keys.note_proven("2026-11-12T12:00:00.000Z")
