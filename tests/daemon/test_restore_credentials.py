@@ -32,6 +32,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import capture
 from lifeboat_daemon.errors import TargetRefused
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, delivering, opened_plan, recover, restore, undo
+from lifeboat_daemon.restore.diffs import plan_lines
 from lifeboat_daemon.state_documents import credentials_of
 from lifeboat_keys.errors import NoKey
 
@@ -267,6 +268,16 @@ def test_an_undo_takes_merged_files_back(first: Machine, archive: Path, tmp_path
     undo(second.context, _agent(second))
     after = second.files()
     assert {name: after[name] for name in before} == before
+
+
+def test_a_plan_tells_what_is_added_to_from_what_is_written(first: Machine) -> None:
+    folder = first.home / ".openclaw-copy"
+    folder.mkdir()
+    (folder / "openclaw.json").write_text("{ gateway: { port: 1 } }")
+    options = RestoreOptions(with_credentials=True, state_dir=folder)
+    with opened_plan(first.context, _agent(first), first.home / "copy", options) as made:
+        lines = list(plan_lines(made))
+    assert f"  add to    {folder}/openclaw.json" in lines and f"  create    {folder}/.env" in lines
 
 
 def test_an_undo_takes_back_what_was_merged_for_a_copy_in_another_folder(first: Machine) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lifeboat_alf import layout
 from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all
 from lifeboat_alf.state import BodyAbsent
-from lifeboat_daemon.restore.contents import FILE
+from lifeboat_daemon.restore.contents import FILE, MERGED
 from lifeboat_daemon.restore.credentials import Fate
 from lifeboat_daemon.restore.decide import Action, Item
 from lifeboat_daemon.restore.hiding import HideFile
@@ -94,7 +94,7 @@ def plan_lines(plan: Plan, *, most_names: int = 50) -> Iterator[str]:
     yield f"Sequence {plan.sequence} of {plan.agent_name} ({time}) into"
     yield f"  {plan.target}"
     shown = [item for item in plan.items if item.action not in (Action.SAME, Action.SKIP)]
-    yield from (f"  {item.action:<9} {printable(item.name)}" for item in shown[:most_names])
+    yield from (_item_line(plan, item) for item in shown[:most_names])
     if len(shown) > most_names:
         yield f"  and {len(shown) - most_names} more"
     if plan.count(Action.SAME):
@@ -103,6 +103,14 @@ def plan_lines(plan: Plan, *, most_names: int = 50) -> Iterator[str]:
     yield from (_fate_line(fate) for fate in plan.fates)
     yield from (f"could run here: {line}" for line in plan.executable)
     yield from (f"does not fit there: {printable(each.name)}: {each.reason}" for each in plan.unholdable)
+
+
+def _item_line(plan: Plan, item: Item) -> str:
+    """One file. What lies in the runtime's own folder has its whole name: both folders may have an `.env`."""
+    if item.root == plan.target:
+        return f"  {item.action:<9} {printable(item.name)}"
+    is_merged = item.action == Action.OVERWRITE and item.wanted is not None and item.wanted.basis == MERGED
+    return f"  {'add to' if is_merged else item.action:<9} {printable(str(item.root / item.name))}"
 
 
 def _fate_line(fate: Fate) -> str:
