@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from protected import MEMORY, Protected
 
 from lifeboat_adapters.secrets import payload
 from lifeboat_alf import layout
+from lifeboat_daemon.capture.prints import Prints, length_to_keep
 from lifeboat_keys import sealing
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -149,6 +152,24 @@ def test_a_known_value_in_a_name_is_in_no_service_and_no_label(tmp_path: Path) -
     assert _whole(ada, HOME_CONFIG) == (ada.state_dir / "openclaw.json").read_bytes()
 
 
+@given(st.data())
+def test_a_former_value_without_white_space_is_found_as_if_every_part_of_the_text_were_looked_at(data: Any) -> None:
+    value = data.draw(st.text("abAB01._-:/+=", min_size=16, max_size=24)).encode()
+    around = st.text("ab. =:/-_\n'\"(),", max_size=5)
+    text = data.draw(around).encode() + value + data.draw(around).encode()
+    prints = Prints(_SteadyKeys(), "ada")  # type: ignore[arg-type]
+    length = length_to_keep(value)
+    quick, slow = ([] if length is None else [length]), ([] if length is None else [abs(length)])
+    assert sorted(prints.known_in(text, [prints.of(value)], quick)) == sorted(
+        prints.known_in(text, [prints.of(value)], slow)
+    )
+
+
+class _SteadyKeys:
+    def fingerprint(self, value: bytes) -> str:
+        return "00" * 32
+
+
 def test_a_note_full_of_copies_is_cut_and_whole_again(ada: Protected) -> None:
     note = f"# Keys\n\n{f'{KEY} ' * 20_000}\n"
     ada.write("memory/keys.md", note)
@@ -225,7 +246,13 @@ def test_keeping_a_secret_file_unread_keeps_its_credentials(ada: Protected) -> N
 
 @pytest.mark.parametrize(
     "secret",
-    ["correct horse battery staple", 'a "quoted" and \\ odd one', "abcdefgh/ijklmnop+qrst==", "line one\nline two"],
+    [
+        "correct horse battery staple",
+        'a "quoted" and \\ odd one',
+        "abcdefgh/ijklmnop+qrst==",
+        "eyFake.eyFake-0.1_2345",
+        "line one\nline two",
+    ],
 )
 def test_a_former_secret_that_is_no_single_word_stays_cut(tmp_path: Path, secret: str) -> None:
     """Its source holds another one now, and every file is read again: the copy in a note is known by its print."""

@@ -18,6 +18,7 @@ _TOKENS = (
     _WORD,
 )
 """What may be a value of its own in a text."""
+_RUN = re.compile(rb"[^\s\"'`<>()\[\]{},;|]{16,}")
 
 
 class Prints:
@@ -35,23 +36,33 @@ class Prints:
         return hashlib.blake2b(value, key=self._key, digest_size=24).hexdigest()
 
     def known_in(self, data: bytes, known: Container[str], lengths: Iterable[int] = ()) -> Iterator[Known]:
-        """Values with one of the known prints that stand in a text as a word of their own. `lengths` (in bytes) are of
-        those that are no words: every part of the text that is so long is looked at."""
+        """Values with one of the known prints that stand in a text as a word of their own. `lengths` are those that
+        `length_to_keep` gave: every part of the text, or of its runs, that is so long is looked at."""
         words = {hit.span() for pattern in _TOKENS for hit in pattern.finditer(data)}
-        for span in words.union(*(_parts(data, length) for length in set(lengths))):
+        for span in words.union(*(_candidates(data, length) for length in set(lengths))):
             value = data[slice(*span)]
             if self.of(value) in known:
                 yield Known(*span, value.decode("utf-8", "surrogateescape"))
 
 
 def length_to_keep(value: bytes) -> int | None:
-    """The length of a value that is more than one word: without it, nobody would find it again."""
-    return None if _WORD.fullmatch(value) else len(value)
+    """The length in bytes of a value that is more than one word: without it, nobody would find it again. Negative for
+    one without white space and quotes: of most texts, hardly anything has to be looked at to find that."""
+    if _WORD.fullmatch(value):
+        return None
+    return -len(value) if _RUN.fullmatch(value) else len(value)
 
 
 def lengths_in(values: Mapping[str, Sequence[Any]]) -> dict[str, int]:
     """The lengths that are kept beside prints, by print."""
     return {mark: int(kept[3]) for mark, kept in values.items() if len(kept) > 3}
+
+
+def _candidates(data: bytes, length: int) -> set[tuple[int, int]]:
+    if length > 0:
+        return _parts(data, length)
+    runs = (hit for hit in _RUN.finditer(data) if hit.end() - hit.start() >= -length)
+    return {(hit.start() + start, hit.start() + end) for hit in runs for start, end in _parts(hit[0], -length)}
 
 
 def _parts(data: bytes, length: int) -> set[tuple[int, int]]:
