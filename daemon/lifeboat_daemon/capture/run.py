@@ -14,7 +14,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import clock_trust, search, withheld
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import guard, linkage, lookalikes, scan
+from lifeboat_daemon.capture import databases, guard, linkage, lookalikes, scan
 from lifeboat_daemon.capture.commit import SEEN_AT, commit
 from lifeboat_daemon.capture.installed import remember, taken_as_it_stands
 from lifeboat_daemon.capture.look import IGNORE, MOUNTS, ROOT, RULES, Look, look
@@ -22,7 +22,7 @@ from lifeboat_daemon.capture.report import CAPTURE, CAPTURED, FAILED, LAST_CAPTU
 from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.capture.secrets import EXPOSED
 from lifeboat_daemon.capture.session import Session
-from lifeboat_daemon.capture.work import DATABASES, SHARING, Work, staging_folder
+from lifeboat_daemon.capture.work import SHARING, Work, staging_folder
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Busy, DiskFull, of_system, system_errors
 from lifeboat_daemon.locks import agent_lock
@@ -171,7 +171,7 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
         SHARING: seen.installation.sharing or None,
         MOUNTS: sorted({*seen.scan.mounts, *(session.db.get(MOUNTS) or ())}) or None,
         lookalikes.FACT: lookalikes.to_json(work.tree.lookalikes),
-        **({} if work.databases is None else {DATABASES: work.databases}),
+        **({} if work.stored is None else {databases.FACT: work.stored.stats}),
     }
     _write(session, seen, work, {key: value for key, value in facts.items() if session.db.get(key) != value})
     _note(session, row)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.contract import DerivationContext, Secret, UnparsableSecrets
-from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.contract import DerivationContext
 from lifeboat_alf import codec, layout, metas, partitions, times
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.partitions import Ledger
 from lifeboat_daemon import clock_trust, room, withheld
 from lifeboat_daemon.capture import commit, guard, linkage, lookalikes, references
+from lifeboat_daemon.capture.databases import Databases, Stored
 from lifeboat_daemon.capture.documents import IDENTITY, Documents
 from lifeboat_daemon.capture.installed import taken_as_it_stands
 from lifeboat_daemon.capture.look import Look
@@ -32,29 +29,19 @@ JsonObject = dict[str, Any]
 FORGOTTEN = "forgotten"
 """The vault's decision that lists memories the user dropped although a file holds them."""
 
-DATABASES, SHARING = "databases", "sharing"
-"""Facts of `state.db`: what the databases looked like when they were read, and whose the rest was."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """What was read of the runtime's databases: `tables` by path with the secrets in them; `learned` are secrets of
-    files that are not captured; `stats` says which state of them this is."""
-
-    tables: dict[str, tuple[bytes, list[Secret]]]
-    learned: list[Secret]
-    stats: JsonObject
+SHARING = "sharing"
+"""Where `state.db` keeps whose the rest of what agents have in common was."""
 
 
 class Work:
     """One capture's work. What it finds out is in the session's overlay and report; `counts` is that in numbers;
-    `tree` and `databases` say what the caches have to learn, `links` what the vault has to."""
+    `tree` and `stored` say what the caches have to learn, `links` what the vault has to."""
 
     def __init__(self, session: Session, seen: Look) -> None:
         self._session, self._seen = session, seen
         self.outcome = Outcome()
         self.counts: JsonObject = {}
-        self.databases: JsonObject | None = None
+        self.stored: Stored | None = None
         self.links: list[list[str]] | None = None
         self.cutter = Cutter(
             seen.adapter,
@@ -64,6 +51,7 @@ class Work:
             session.vault.get(SECRETS),
             session.now,
         )
+        self._databases = Databases(session, seen, self.cutter)
         self.tree = Tree(
             files=session.context.files,
             overlay=session.overlay,
@@ -76,7 +64,7 @@ class Work:
             started_ns=seen.started_ns,
             staging=staging_folder(session),
             measure=lambda: room.measured(session.context, session.vault, session.setting),
-            elsewhere=self._secrets_elsewhere,
+            elsewhere=self._databases.secrets_elsewhere,
             share=lambda path, data: seen.adapter.share(seen.installation, path, data),
             matters=seen.adapter.matters,
             lookalikes=lookalikes.read(session.db),
@@ -100,7 +88,7 @@ class Work:
         report.left_out.update({path: why for path, why in found.skipped.items() if why == "not a regular file"})
         everything = not self._seen.trusted
         # What the stores of the runtime hold is known before the first file is cut.
-        stored = self._read_databases(everything=everything)
+        stored = self._databases.read(everything=everything)
         everything = self._learned(stored) or everything
         self.tree.take(
             found,
@@ -110,17 +98,14 @@ class Work:
             anew=self._shared_anew(),
             rows_follow=stored is not None,
         )
-        if stored is None and self.tree.reads_everything and self._home not in report.unread:
-            stored = self._read_databases(everything=True)
+        prefix = self._databases.prefix
+        if stored is None and self.tree.reads_everything and prefix not in report.unread:
+            stored = self._databases.read(everything=True)
             self._learned(stored)
         if stored is not None:
-            former = [entry.path for entry in self._session.state.entries(self._home)] if self._session.state else []
+            former = [entry.path for entry in self._session.state.entries(prefix)] if self._session.state else []
             self.tree.put_rows(stored.tables, former)
-            self.databases = stored.stats
-
-    @property
-    def _home(self) -> str:
-        return f"{layout.home_prefix(self._seen.adapter.runtime)}db/"
+        self.stored = stored
 
     def _shared_anew(self) -> tuple[str, ...]:
         """The prefixes of files that agents have in common, when another part of them is this agent's than before."""
@@ -130,62 +115,7 @@ class Work:
 
     def _learned(self, stored: Stored | None) -> bool:
         """Whether a secret that was not known before turned up in a store: it may stand in any file."""
-        if stored is None:
-            return False
-        secrets = [secret for _, found in stored.tables.values() for secret in found]
-        return self.cutter.learn([*secrets, *stored.learned])
-
-    def _read_databases(self, *, everything: bool) -> Stored | None:
-        """The durable rows, when a database was written since they were read; None when not, or when they cannot be
-        read now: then the last ones stay."""
-        transcripts = bool(self._session.setting("transcripts"))
-        if self._stands_alone():
-            return None
-        try:
-            stats = self._database_stats(transcripts=transcripts)
-            if not everything and stats == self._session.db.get(DATABASES):
-                return None
-            tables = self._tables(transcripts=transcripts)
-            found = {path: (data, self.cutter.secrets_in(path, data) or []) for path, data in tables.items()}
-            return Stored(found, list(self._seen.adapter.learned(self._seen.installation)), stats)
-        except (AdapterError, UnparsableSecrets, sqlite3.Error, OSError) as error:
-            self._session.report.unread[self._home] = str(error)
-            return None
-
-    def _secrets_elsewhere(self) -> list[Secret]:
-        """What cannot be read now is known by its prints."""
-        found: list[Secret] = []
-        if not self._stands_alone():
-            with suppress(AdapterError, UnparsableSecrets, sqlite3.Error, OSError):
-                found.extend(self._seen.adapter.learned(self._seen.installation))
-        return found
-
-    def _stands_alone(self) -> bool:
-        """Without a runtime around the workspace, what is held of its databases stays as it is."""
-        installed, adapter = self._seen.installed, self._seen.adapter
-        alone = installed.installation.state_dir is None and not adapter.databases(installed.installation)
-        return alone or installed.lost is not None
-
-    def _database_stats(self, *, transcripts: bool) -> JsonObject:
-        stats: JsonObject = {"transcripts": transcripts}
-        if self._seen.installation.sharing:
-            stats["sharing"] = self._seen.installation.sharing
-        for path in self._seen.adapter.databases(self._seen.installation):
-            stats[str(path)] = [self._stat(f"{path}{suffix}") for suffix in ("", "-wal")]
-        return stats
-
-    def _stat(self, path: str) -> list[int] | None:
-        try:
-            found = self._session.context.files.lstat(path)
-        except OSError:
-            return None
-        return [found.st_size, found.st_mtime_ns, found.st_ino]
-
-    def _tables(self, *, transcripts: bool) -> dict[str, bytes]:
-        rows: dict[str, list[tuple[str, bytes]]] = {}
-        for row in self._seen.adapter.rows(self._seen.installation, transcripts=transcripts):
-            rows.setdefault(row.path, []).append((row.key, codec.encode(row.values)))
-        return {path: b"".join(line + b"\n" for _, line in sorted(found)) for path, found in rows.items()}
+        return stored is not None and self.cutter.learn(stored.secrets())
 
     # What follows from them -------------------------------------------------------------------------------------
 

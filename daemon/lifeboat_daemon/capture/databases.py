@@ -1,0 +1,93 @@
+"""What capture reads of the runtime's databases: rows by table, when a database was written since the last time."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from lifeboat_adapters.contract import Secret, UnparsableSecrets
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_alf import codec, layout
+from lifeboat_daemon.capture.look import Look
+from lifeboat_daemon.capture.secrets import Cutter
+from lifeboat_daemon.capture.session import Session
+
+JsonObject = dict[str, Any]
+
+FACT = "databases"
+"""Where `state.db` keeps what the databases looked like when they were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What was read: `tables` by path with the secrets in them; `learned` are secrets of files that are not captured;
+    `stats` says which state of the databases this is."""
+
+    tables: dict[str, tuple[bytes, list[Secret]]]
+    learned: list[Secret]
+    stats: JsonObject
+
+    def secrets(self) -> list[Secret]:
+        """All that the runtime keeps outside of the files that are captured."""
+        return [*(secret for _, found in self.tables.values() for secret in found), *self.learned]
+
+
+class Databases:
+    """The databases of one capture. `prefix` is that of their archive paths."""
+
+    def __init__(self, session: Session, seen: Look, cutter: Cutter) -> None:
+        self._session, self._seen, self._cutter = session, seen, cutter
+        self._transcripts = bool(session.setting("transcripts"))
+        self.prefix = f"{layout.home_prefix(seen.adapter.runtime)}db/"
+
+    def read(self, *, everything: bool) -> Stored | None:
+        """The durable rows, when a database was written since they were read; None when not, or when they cannot be
+        read now: then the last ones stay."""
+        if self._stands_alone():
+            return None
+        try:
+            stats = self._stats()
+            if not everything and stats == self._session.db.get(FACT):
+                return None
+            tables = {path: (data, self._cutter.secrets_in(path, data) or []) for path, data in self._tables().items()}
+            return Stored(tables, list(self._seen.adapter.learned(self._seen.installation)), stats)
+        except (AdapterError, UnparsableSecrets, sqlite3.Error, OSError) as error:
+            self._session.report.unread[self.prefix] = str(error)
+            return None
+
+    def secrets_elsewhere(self) -> list[Secret]:
+        """Secrets of what is no file of the tree. What cannot be read now is known by its prints."""
+        found: list[Secret] = []
+        if not self._stands_alone():
+            with suppress(AdapterError, UnparsableSecrets, sqlite3.Error, OSError):
+                found.extend(self._seen.adapter.learned(self._seen.installation))
+        return found
+
+    def _stands_alone(self) -> bool:
+        """Without a runtime around the workspace, what is held of its databases stays as it is."""
+        installed, adapter = self._seen.installed, self._seen.adapter
+        alone = installed.installation.state_dir is None and not adapter.databases(installed.installation)
+        return alone or installed.lost is not None
+
+    def _stats(self) -> JsonObject:
+        stats: JsonObject = {"transcripts": self._transcripts}
+        if self._seen.installation.sharing:
+            stats["sharing"] = self._seen.installation.sharing
+        for path in self._seen.adapter.databases(self._seen.installation):
+            stats[str(path)] = [self._stat(f"{path}{suffix}") for suffix in ("", "-wal")]
+        return stats
+
+    def _stat(self, path: str) -> list[int] | None:
+        try:
+            found = self._session.context.files.lstat(path)
+        except OSError:
+            return None
+        return [found.st_size, found.st_mtime_ns, found.st_ino]
+
+    def _tables(self) -> dict[str, bytes]:
+        rows: dict[str, list[tuple[str, bytes]]] = {}
+        for row in self._seen.adapter.rows(self._seen.installation, transcripts=self._transcripts):
+            rows.setdefault(row.path, []).append((row.key, codec.encode(row.values)))
+        return {path: b"".join(line + b"\n" for _, line in sorted(found)) for path, found in rows.items()}
