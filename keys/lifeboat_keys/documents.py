@@ -17,6 +17,9 @@ USER_KEY = "user.key"
 USER_PUBLIC = "user.json"
 DEVICE_KEY = "device.key"
 FINGERPRINT_KEY = "fingerprint.key"
+AGENTS, JOURNAL, SETTLING = "agents", "rotation.json", "settling.json"
+IRREPLACEABLE = frozenset({AGENTS, JOURNAL, SETTLING})
+"""What the words of the key cannot make anew."""
 
 
 def of_user_key(key: UserKey) -> JsonObject:

@@ -242,7 +242,7 @@ class HomeKeys(Identity):
             reached(Step.ROTATE_KEY_KEPT)
             self.keep(new)
             reached(Step.ROTATE_JOURNAL_WRITTEN)
-            self._store.write_once(rotation.JOURNAL, journal)
+            self._store.write_once(documents.JOURNAL, journal)
             self._store.roll_forward()
 
     def refuse_unsettled(self) -> None:
@@ -262,7 +262,7 @@ class HomeKeys(Identity):
 
     def _refuse_second_key(self) -> None:
         """Under another key nothing that was sealed before would open."""
-        if self._store.names(rotation.AGENTS):
+        if self._store.names(documents.AGENTS):
             raise NoKey("the files that say whose home this is are lost", fix="lifeboat keys recover")
 
     def _open(self) -> Opened:

@@ -15,6 +15,7 @@ import msgspec
 
 from lifeboat_alf import codec
 from lifeboat_alf.seams.files import TEMPORARY, FileOperations, NotRegular, write_atomic
+from lifeboat_keys import documents
 from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, KeyUnsafe
 
 JsonObject = dict[str, Any]
@@ -177,5 +178,12 @@ def _document(path: Path, data: bytes) -> JsonObject:
     except (msgspec.DecodeError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        raise KeyDamaged(f"{path} is not the document that was written")
+        raise KeyDamaged(f"{path} is not the document that was written", fix=_repair(path))
     return document
+
+
+def _repair(path: Path) -> str:
+    """The words of the key make everything anew but what was made at random or is under way."""
+    if documents.IRREPLACEABLE & {path.name, path.parent.name}:
+        return f"bring {path.name} back from a copy of {path.parent}"
+    return f"mv {path} {path}.damaged, then: lifeboat keys recover"

@@ -26,7 +26,7 @@ from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_keys import agent_pair, documents, former
 from lifeboat_keys.agent_pair import AgentPair
 from lifeboat_keys.device_key import SIGNATURE_BYTES, DeviceKey
-from lifeboat_keys.documents import DEVICE_KEY, USER_PUBLIC
+from lifeboat_keys.documents import AGENTS, DEVICE_KEY, JOURNAL, SETTLING, USER_PUBLIC
 from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.errors import KeyDamaged
 from lifeboat_keys.former import FormerKey
@@ -36,9 +36,6 @@ from lifeboat_keys.user_key import UserKey, UserPublic
 
 JsonObject = dict[str, Any]
 
-JOURNAL = "rotation.json"
-SETTLING = "settling.json"
-AGENTS = "agents"
 _KIND = "lifeboat rotation"
 _SETTLING_KIND = "lifeboat rotation, settling"
 _VERSION = 1

@@ -468,3 +468,26 @@ def test_a_lock_that_is_none_is_named(folder: Path, keys: HomeKeys) -> None:
     (folder / ".lock").mkdir()
     with pytest.raises(KeysError, match=r"\.lock cannot be used"):
         keys.note_proven("2026-11-12T12:00:00.000Z")
+
+
+@pytest.mark.parametrize("name", ["user.json", "device.key", "fingerprint.key", "devices.json", "store.json"])
+def test_a_damaged_document_names_what_makes_it_anew_and_that_does(folder: Path, keys: HomeKeys, name: str) -> None:
+    record, key = _seal(keys), keys.user_key()
+    (folder / name).write_bytes(b"\0" * 100)
+    with pytest.raises(KeyDamaged) as caught:
+        keys.ensure()
+        keys.fingerprint(b"value")
+        keys.user_key()
+    assert caught.value.fix == f"mv {folder / name} {folder / name}.damaged, then: lifeboat keys recover"
+    (folder / name).rename(folder / f"{name}.damaged")
+    keys.install(key)
+    assert keys.status().state is KeyState.OK
+    assert keys.open(record) == b"value" and keys.open(_seal(keys)) == b"value" and keys.fingerprint(b"value")
+
+
+def test_what_the_words_cannot_make_anew_has_to_come_from_a_copy(folder: Path, keys: HomeKeys) -> None:
+    keys.agent_public(AGENT)
+    (folder / "agents" / f"{AGENT}.json").write_bytes(b"")
+    with pytest.raises(KeyDamaged) as caught:
+        keys.agent_secret(AGENT)
+    assert caught.value.fix.startswith(f"bring {AGENT}.json back")

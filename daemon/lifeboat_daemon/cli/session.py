@@ -15,7 +15,7 @@ from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import ConsentNeeded
 from lifeboat_daemon.words import argument
-from lifeboat_keys.rotation import SETTLING
+from lifeboat_keys.documents import SETTLING
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -86,7 +86,8 @@ def open_session(*, as_json: bool) -> Session:
 
 
 def _finish_restores(context: Context, output: Output) -> None:
-    if not context.home.restore_folder.is_dir():  # where nothing was ever restored, no command loads what restores
+    folder = context.home.restore_folder
+    if not (folder.is_dir() and context.files.scan(folder)):  # where nothing was ever restored, nothing is loaded for it
         return
     from lifeboat_daemon.restore import recover
 
