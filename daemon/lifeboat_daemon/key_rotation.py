@@ -179,7 +179,7 @@ def _settle(context: Context) -> Settled | None:
         return None
     settled = Settled()
     if not work.signed:
-        _sign_history(context, keys, work, settled)
+        _sign_history(context, keys, settled)
         if settled.unfinished:
             return settled
         if work.lost is not None:
@@ -212,7 +212,7 @@ def _with_vault(context: Context, folder: Path, work: Callable[[Vault], None]) -
         work(vault)
 
 
-def _sign_history(context: Context, keys: HomeKeys, work: Settling, settled: Settled) -> None:
+def _sign_history(context: Context, keys: HomeKeys, settled: Settled) -> None:
     before, after, device = keys.trusted, keys.trusted_when_settled, keys.device
 
     def sign(vault: Vault) -> None:

@@ -64,17 +64,11 @@ def rotate(
     when its words are with you; until then nothing changed. With --words-from another machine follows one that has
     the new key.
     """
-    if words_to is not None and words_from is not None:
-        raise click.UsageError("Give --words-to or --words-from, not both.")
-    if words_to == DASH:
-        raise click.UsageError("The new words need a file: standard output may be lost before they are kept.")
+    _check_usage(words_to, words_from)
     session = replace(session, context=_with_passphrase(session))
     old = key_rotation.key_in_force(session.context)
     machine = None if lost is None else key_rotation.lost_machine(session.context, lost)
-    if words_to is not None:
-        refuse_existing(words_to)
-    elif words_from is None and not word_screen.has_terminal(session.output):
-        raise NobodyToAsk("the new words would be shown to nobody; name a file for them", fix="add --words-to FILE")
+    _check_arrival(session, words_to, words_from)
     if not yes:
         session.output.note(_STOLEN if compromised or machine else _SAFE)
         confirm(session, f"Replace the key {old.key_id}?", otherwise=f"this replaces the key {old.key_id}")
@@ -94,6 +88,21 @@ def rotate(
     document = {**report.to_json(), "words_to": None if words_to is None else str(words_to)}
     session.output.document(document, lambda: _say(session, report))
     return 1 if report.settled.unfinished else 0
+
+
+def _check_usage(words_to: Path | None, words_from: Path | None) -> None:
+    if words_to is not None and words_from is not None:
+        raise click.UsageError("Give --words-to or --words-from, not both.")
+    if words_to == DASH:
+        raise click.UsageError("The new words need a file: standard output may be lost before they are kept.")
+
+
+def _check_arrival(session: Session, words_to: Path | None, words_from: Path | None) -> None:
+    """Refuse, before anything is asked, new words that would not come to the user."""
+    if words_to is not None:
+        refuse_existing(words_to)
+    elif words_from is None and not word_screen.has_terminal(session.output):
+        raise NobodyToAsk("the new words would be shown to nobody; name a file for them", fix="add --words-to FILE")
 
 
 def _with_passphrase(session: Session) -> Context:
