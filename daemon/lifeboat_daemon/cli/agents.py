@@ -127,7 +127,7 @@ def _missing(session: Session, first: bool) -> list[str]:
     """What a person should know or do next."""
     keys = session.context.keys().status()
     said = keys.note or f"key: {keys.state}"
-    lines = [f"A key was made for this home ({keys.key_id})."] if first else []
+    lines = [f"This home has a key now ({keys.key_id})."] if first else []
     if keys.proven_at is None:
         lines.append(NEVER_PROVEN)
     return [

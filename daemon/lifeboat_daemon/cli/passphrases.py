@@ -55,7 +55,7 @@ def _new() -> str:
 
 def _long_enough(passphrase: str) -> str:
     if len(passphrase) < PASSPHRASE_LENGTH:
-        raise click.UsageError("it is too short")  # which asks again
+        raise click.UsageError("that has fewer characters")  # which asks again
     return passphrase
 
 
