@@ -152,6 +152,22 @@ def test_a_known_value_in_a_name_is_in_no_service_and_no_label(tmp_path: Path) -
     assert _whole(ada, HOME_CONFIG) == (ada.state_dir / "openclaw.json").read_bytes()
 
 
+@pytest.mark.parametrize("where", ["agents", "meta", "IDENTITY.md"])
+def test_a_known_value_in_the_name_of_an_agent_is_in_no_archive(tmp_path: Path, where: str) -> None:
+    config: Any = {"gateway": {"auth": {"token": KEY}}}
+    named = {"agents": {"entries": {"main": {"name": KEY}}}, "meta": {"lastTouchedVersion": KEY}}
+    ada = Protected(tmp_path, config=json.dumps(config | {key: one for key, one in named.items() if key == where}))
+    if where == "IDENTITY.md":
+        ada.write(where, f"# Identity\n\n- **Name:** {KEY}\n")
+    ada.add()
+    (ada.workspace / "SOUL.md").unlink()
+    ada.capture()
+    with ada.context.vault(ada.agent.id) as vault:
+        state = vault.state()
+        bodies = [state.body(entry.path) for entry in state.entries()] + [record.line for record in state.records()]
+    assert not [body for body in bodies if KEY.encode() in body]
+
+
 @given(st.data())
 def test_a_former_value_without_white_space_is_found_as_if_every_part_of_the_text_were_looked_at(data: Any) -> None:
     value = data.draw(st.text("abAB01._-:/+=", min_size=16, max_size=24)).encode()

@@ -286,9 +286,10 @@ class Cutter:
 
     def _discreet(self, kind: Kind) -> Kind:
         """What a credential is called stands in clear, and comes from names that anybody may have given."""
-        return kind._replace(service=self._without_values(kind.service), label=self._without_values(kind.label))
+        return kind._replace(service=self.without_values(kind.service), label=self.without_values(kind.label))
 
-    def _without_values(self, text: str) -> str:
+    def without_values(self, text: str) -> str:
+        """A name as it may stand in clear: `[secret]` in the place of known values."""
         data = _bytes_of(text)
         return masked(data, ((found.start, found.end) for found in self._search.spans(data))).decode("utf-8", "replace")
 

@@ -107,7 +107,7 @@ class Tree:
         over = self._caps.over(suspects, known, scan.found)
         self.report.left_out.update({suspects[name].path: reason for name, reason in over.items()})
         self._drop_gone(scan, known, roots)
-        if rows_follow or any(one.kind == FILE for one in suspects.values()):
+        if rows_follow or suspects or self.changed:
             self._look_for_known(one for name, one in scan.found.items() if name not in suspects)
         if self._read_all({name: one for name, one in suspects.items() if name not in over}, known):
             self._everything = True

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.contract import DerivationContext
+from lifeboat_adapters.contract import DerivationContext, Installation
 from lifeboat_alf import codec, layout, metas, partitions, times
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.partitions import Ledger
@@ -129,7 +130,7 @@ class Work:
         if not first:
             self._seal(ledger)
         if changed or first:
-            about = DerivationContext(self._seen.installation, session.agent.id, session.stable_id)
+            about = DerivationContext(self._named(), session.agent.id, session.stable_id)
             documents = Documents(session.overlay, about, session.now, head)
             documents.derive(self._seen.adapter.derivations(), changed, everything=first)
             yield from self._remember(documents, ledger)
@@ -139,6 +140,12 @@ class Work:
         self._link(first=first)
         commit.write_head(session.overlay, self._described(head), ledger)
         self._count()
+
+    def _named(self) -> Installation:
+        """The installation, with names that do not repeat a secret: the agent itself writes them."""
+        found, cutter = self._seen.installation, self.cutter
+        version = None if found.version is None else cutter.without_values(found.version)
+        return replace(found, name=cutter.without_values(found.name), version=version)
 
     def _link(self, *, first: bool) -> None:
         """Say which capability needs which credential, when anything that this follows from has changed."""
@@ -176,7 +183,7 @@ class Work:
     def _remember(self, documents: Documents, ledger: Ledger) -> Iterator[Step]:
         session, changed = self._session, self.tree.changed
         scribe = Scribe(session.agent.id, ledger, commit.minting(session.vault), documents.identity_version())
-        origin = Origin(self._seen.adapter.runtime, self._seen.installation.version, documents.primary())
+        origin = Origin(self._seen.adapter.runtime, self._named().version, documents.primary())
         forgotten = frozenset(session.vault.get(FORGOTTEN) or ())
         db = session.db
         lookup = Lookup(session.state, self._with_content(), db.winner, db.is_listed, db.unlisted_of, forgotten)
@@ -191,8 +198,9 @@ class Work:
 
     def _described(self, head: JsonObject) -> JsonObject:
         """The head document with what does not follow from a derivation; what one said stands."""
-        runtime, version = self._seen.adapter.runtime, self._seen.installation.version
-        about = {"id": self._session.agent.id, "name": self._session.agent.name, "source_runtime": runtime}
+        runtime, version = self._seen.adapter.runtime, self._named().version
+        name = self.cutter.without_values(self._session.agent.name)
+        about = {"id": self._session.agent.id, "name": name, "source_runtime": runtime}
         if version is not None:
             about["source_runtime_version"] = version
         head["agent"] = {**about, **head.get("agent", {}), "id": self._session.agent.id}
