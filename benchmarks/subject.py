@@ -19,7 +19,7 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_daemon import agents
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import capture
+from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import RestoreOptions, opened_plan, run
 from lifeboat_daemon.search import search

@@ -19,7 +19,7 @@ from openclaw_workspaces import StateFolder
 
 from lifeboat_daemon import agent as known_agents
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import capture
+from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.cli import program
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo.tree import Tree, read_tree

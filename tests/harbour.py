@@ -9,7 +9,7 @@ from pathlib import Path
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_daemon import agents
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import capture
+from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo import workspace as demo
 from lifeboat_daemon.demo.tree import Tree, read_tree

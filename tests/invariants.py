@@ -14,8 +14,7 @@ from lifeboat_alf import merkle
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_daemon import verification
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import capture
-from lifeboat_daemon.capture.run import capture_into
+from lifeboat_daemon.capture.run import capture, capture_into
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo.tree import Tree, differences, read_tree
 from lifeboat_daemon.restore import RestoreOptions, recover, restore

@@ -12,7 +12,8 @@ from lifeboat_alf import codec, metas
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
 from lifeboat_daemon import agents
-from lifeboat_daemon.capture import CaptureReport, capture
+from lifeboat_daemon.capture.report import CaptureReport
+from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 
 JsonObject = dict[str, Any]

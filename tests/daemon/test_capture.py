@@ -16,7 +16,7 @@ from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import agents
-from lifeboat_daemon.capture import capture
+from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.state_db import throw_away
 
 

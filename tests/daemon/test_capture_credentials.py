@@ -17,8 +17,8 @@ from lifeboat_adapters.contract import Secret
 from lifeboat_adapters.openclaw import ADAPTER
 from lifeboat_adapters.secrets import payload
 from lifeboat_alf import layout
-from lifeboat_daemon.capture import CaptureReport
 from lifeboat_daemon.capture.overlay import Overlay
+from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.capture.secrets import MOST_VALUES, Cutter
 
 KEY = "sk-fake-orchard-key-0000000000"

@@ -18,7 +18,7 @@ from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import MemoryState, identity, record
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import agents as registry
-from lifeboat_daemon.capture import capture
+from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo.tree import Tree, differences, read_tree
 from lifeboat_daemon.errors import AlreadyProtected, ExchangeError, FileExists, UnsignedState

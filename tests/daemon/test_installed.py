@@ -13,7 +13,8 @@ from protected import Protected, SteadyClock
 from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon import agents, status
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import CaptureReport, capture
+from lifeboat_daemon.capture.report import CaptureReport
+from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 
 HOME = "raw/openclaw-home/"

@@ -29,7 +29,7 @@ from lifeboat_adapters.secrets import payload
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import exchange, programs
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import capture
+from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.errors import TargetRefused
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, delivering, opened_plan, recover, restore, undo
 from lifeboat_daemon.restore.diffs import plan_lines

@@ -12,7 +12,7 @@ from lifeboat_daemon import agent as agents
 from lifeboat_daemon import agents as registry
 from lifeboat_daemon import exchange, withheld
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import capture
+from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.restore import RestoreOptions, restore
 
 DOTENV = "raw/openclaw/.env"

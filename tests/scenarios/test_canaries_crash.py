@@ -18,7 +18,7 @@ from killing import killed_at
 from openclaw_workspaces import NEW, OLD
 
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.capture import capture
+from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.restore import RestoreOptions, recover, restore
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="crashes are made in forks, which this system lacks")

@@ -30,7 +30,7 @@ from lifeboat_alf import codec, layout
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon import retention, verification
-from lifeboat_daemon.capture import capture
+from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo.tree import Tree, differences, read_tree
 from lifeboat_daemon.restore import RestoreOptions, recover, restore, undo

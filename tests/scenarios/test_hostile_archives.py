@@ -15,7 +15,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import AGENT_ID, MemoryState
 from lifeboat_daemon import agents, exchange
-from lifeboat_daemon.capture import capture
+from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.errors import UnsignedState
 from lifeboat_daemon.exchange import ImportReport
 from lifeboat_daemon.home import Home

@@ -12,7 +12,7 @@ from harbour import TODAY, Harbour, harbour
 from killing import killed_at, steps_of
 
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.capture import capture
+from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.demo import workspace as demo
 from lifeboat_daemon.demo.tree import read_tree
 

@@ -12,7 +12,7 @@ from harbour import Harbour, harbour
 from killing import killed_at, steps_of
 
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.capture import capture
+from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.demo.tree import differences, read_tree
 from lifeboat_daemon.restore import RestoreOptions, recover, restore, undo
 

@@ -12,7 +12,7 @@ import pytest
 from harbour import Harbour, harbour
 
 from lifeboat_alf.validate import validate
-from lifeboat_daemon.capture import capture
+from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.demo.tree import differences, read_tree
 from lifeboat_daemon.exchange import export
 from lifeboat_daemon.restore import RestoreOptions, restore

@@ -21,7 +21,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import records, retention
-from lifeboat_daemon.capture import capture
+from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.demo.tree import differences, read_tree
 from lifeboat_daemon.errors import NothingToUndo, TargetChanged
 from lifeboat_daemon.restore import RestoreOptions, recover, restore, undo

@@ -15,7 +15,7 @@ SAFETY = "safety"
 
 def capture_now(context: Context, agent: Agent, kind: str = "capture") -> int | None:
     """Capture a workspace; the number of the newest sequence after it. Raises what capture raises."""
-    from lifeboat_daemon.capture import capture
+    from lifeboat_daemon.capture.run import capture
 
     capture(context, agent, kind=kind)
     return newest(context, agent.id)
