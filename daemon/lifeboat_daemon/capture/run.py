@@ -204,7 +204,7 @@ def _write(session: Session, seen: Look, work: Work, facts: JsonObject) -> None:
             db.forget_seen()
             changed = {**seen.known, **tree.seen}
         db.put_seen(changed, tree.unseen)
-        for path, large in tree.new_large.items():
+        for path, large in tree.large.new.items():
             db.put_large(path, large.size, large.captured_at)
         for path in tree.changed:
             if session.overlay.puts.get(path, ...) is None:

@@ -7,16 +7,16 @@ import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.contract import Root, Secret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError
-from lifeboat_alf import layout, metas, times
+from lifeboat_alf import layout, metas
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon.capture import lookalikes, names, read
 from lifeboat_daemon.capture.caps import Caps
+from lifeboat_daemon.capture.large import LargeFiles
 from lifeboat_daemon.capture.lookalikes import Places
 from lifeboat_daemon.capture.media import media_type
 from lifeboat_daemon.capture.overlay import Overlay
@@ -24,9 +24,7 @@ from lifeboat_daemon.capture.read import OverLimit, Unstable
 from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.capture.scan import FILE, FOLDER, LINK, Found, Scan
 from lifeboat_daemon.capture.secrets import Cutter
-from lifeboat_daemon.room import Room
 from lifeboat_daemon.seen import Known
-from lifeboat_daemon.words import time_text
 
 JsonObject = dict[str, Any]
 RACY_NS = 2_000_000_000
@@ -35,42 +33,22 @@ LARGEST = 64 << 20
 everything."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What is kept of artifacts: sizes in bytes, `interval` between two captures of a large file."""
-
-    threshold: int
-    max_file: int
-    max_total: int
-    interval: timedelta
-
-
-@dataclass(slots=True)
-class Large:
-    """A large artifact, or a file of a capped folder, that is captured now."""
-
-    size: int
-    captured_at: str
-
-
 @dataclass(slots=True)
 class Tree:
     """The files of one capture. `changed` are archive paths whose entry changed or went; `seen` and `unseen` is what
-    the stat cache has to learn; `attachment_id` mints the id of a new artifact by its path; `measure` looks how much
-    room the vault has; `elsewhere` gives the secrets of what is no file of the tree; `lookalikes` is what looks like a
-    secret in any file; `share` and `matters` are the adapter's; `withheld` are paths whose absence is no deletion."""
+    the stat cache has to learn; `attachment_id` mints the id of a new artifact by its path; `elsewhere` gives the
+    secrets of what is no file of the tree; `lookalikes` is what looks like a secret in any file; `share` and `matters`
+    are the adapter's; `withheld` are paths whose absence is no deletion."""
 
     files: FileOperations
     overlay: Overlay
     cutter: Cutter
     report: CaptureReport
-    limits: Limits
     attachment_id: Any
-    large: dict[str, tuple[int, str]]
+    large: LargeFiles
     now: str
     started_ns: int
     staging: Path
-    measure: Callable[[], Room]
     elsewhere: Callable[[], Iterable[Secret]]
     share: Callable[[str, bytes], bytes | None]
     matters: Callable[[str, bytes], bytes | None]
@@ -79,9 +57,7 @@ class Tree:
     changed: set[str] = field(default_factory=set)
     seen: dict[str, Known] = field(default_factory=dict)
     unseen: set[str] = field(default_factory=set)
-    new_large: dict[str, Large] = field(default_factory=dict)
     _everything: bool = False
-    _room: Room | None = None
     _caps: Caps = field(default_factory=Caps)
     _news: bool = False
 
@@ -130,7 +106,7 @@ class Tree:
         for name, found in suspects.items():
             if found.kind != FILE:
                 self._put_unread_kind(name, found)
-            elif self._is_large(found):
+            elif self.large.is_large(found):
                 large.append((name, found))
             elif (one := self._read_with_secrets(found)) is not None:
                 self._learn(one[1])
@@ -147,7 +123,7 @@ class Tree:
         tokens stand in addresses."""
         holders = set(self.cutter.places().values())
         for found in unchanged:
-            if found.kind == FILE and found.path in holders and not self._is_large(found):
+            if found.kind == FILE and found.path in holders and not self.large.is_large(found):
                 with suppress(OverLimit, Unstable, OSError, UnparsableSecrets):
                     data = read.read_file(self.files, found.real, LARGEST).data
                     self.cutter.look_for(self.cutter.secrets_in(found.path, data) or [])
@@ -159,13 +135,13 @@ class Tree:
     def _take_large(self, name: str, found: Found, known: dict[str, Known]) -> None:
         one = self._read_with_secrets(found) if self._may_take(found) else None
         if one is None:
-            self.new_large.pop(found.path, None)
+            self.large.new.pop(found.path, None)
             return
         self._forget_former_path(name, found, known)
         self._put(name, found, *one)
         put = self.overlay.puts.get(found.path)
         if put is not None and isinstance(put.body, bytes):
-            staged = self.staging / str(len(self.new_large))
+            staged = self.staging / str(len(self.large.new))
             self.files.make_folders(self.staging, 0o700)
             self.files.write_new(staged, put.body, mode=0o600, sync=False)
             self.overlay.stage(found.path, staged)
@@ -195,7 +171,7 @@ class Tree:
         return None if own is None else (content._replace(data=data), own)
 
     def _is_too_soon(self, found: Found) -> bool:
-        _, captured_at = self.large.get(found.path, (0, None))
+        captured_at = self.large.captured_at(found.path)
         reason = None if self._everything else self._caps.too_soon(found, captured_at, self.now)
         if reason is not None:
             self.report.left_out[found.path] = reason
@@ -205,8 +181,9 @@ class Tree:
         """The bytes of a file; None, with the reason in the report, when its last version has to stay."""
         cap = self._caps.of(found)
         limit = LARGEST if cap is None else cap.size
+        most = self.large.limits.max_file if self.large.is_large(found) else limit
         try:
-            return read.read_file(self.files, found.real, self.limits.max_file if self._is_large(found) else limit)
+            return read.read_file(self.files, found.real, most)
         except OverLimit:
             self.report.left_out[found.path] = f"larger than {limit >> 20} MB"
         except Unstable:
@@ -224,37 +201,14 @@ class Tree:
             self.report.waiting[path] = str(error)
             return None
 
-    def _is_large(self, found: Found) -> bool:
-        return found.path.startswith(layout.ARTIFACTS) and found.key.size > self.limits.threshold
-
     def _may_take(self, found: Found) -> bool:
-        reason = self._reason_against(found)
+        reason = self.large.reason_against(found, anyhow=self._everything)
+        self.report.no_room = self.large.no_room
         if reason is not None:
             self.report.left_out[found.path] = reason
             return False
-        self.new_large[found.path] = Large(found.key.size, self.now)
+        self.large.take(found.path, found.key.size)
         return True
-
-    def _reason_against(self, found: Found) -> str | None:
-        if found.key.size > self.limits.max_file:
-            return "larger than artifacts.max_file"
-        no_room = self._no_room(found.key.size)
-        if no_room is not None:
-            self.report.no_room = no_room
-            return f"{no_room}; large files are not taken until there is room"
-        taken = {path: size for path, (size, _) in self.large.items()}
-        taken |= {path: one.size for path, one in self.new_large.items()}
-        if sum(size for path, size in taken.items() if path != found.path) + found.key.size > self.limits.max_total:
-            return "all large files together are larger than artifacts.max_total"
-        last = None if self._everything else self.large.get(found.path)
-        if last is not None and times.parse(self.now) - times.parse(last[1]) < self.limits.interval:
-            return f"its version of {time_text(last[1])} is; a large file is captured again after artifacts.interval"
-        return None
-
-    def _no_room(self, size: int) -> str | None:
-        """Looked up once, and only for a large file: notes and credentials are always taken."""
-        self._room = self._room or self.measure()
-        return self._room.shortage(size + sum(one.size for one in self.new_large.values()))
 
     def _put_unread_kind(self, name: str, found: Found) -> None:
         try:
@@ -284,7 +238,7 @@ class Tree:
             meta[metas.CUTS] = cuts
         self._note(found.path, self.overlay.put(found.path, meta, data))
         if self._caps.of(found) is not None and found.path in self.changed:
-            self.new_large[found.path] = Large(len(data), self.now)
+            self.large.take(found.path, len(data))
         self._look_at(found.path, content.data, data)
         self._remember(name, found._replace(key=content.key))
 
@@ -300,7 +254,7 @@ class Tree:
             return meta
         old = (self.overlay.meta(path) or {}).get(metas.ATTACHMENT)
         kept = old or {"id": self.attachment_id(path)}
-        tier = 3 if size > self.limits.threshold else 2
+        tier = 3 if size > self.large.limits.threshold else 2
         return {**meta, metas.ATTACHMENT: {**kept, "media_type": media_type(path), "tier": tier}}
 
     def _note(self, path: str, changed: bool) -> None:
@@ -369,7 +323,7 @@ class Tree:
             return True
         if found.kind == FOLDER:
             return False
-        return known.key != found.key or (known.racy and not self._is_large(found))
+        return known.key != found.key or (known.racy and not self.large.is_large(found))
 
     def put_rows(self, tables: dict[str, tuple[bytes, list[Secret]]], former: Iterable[str]) -> None:
         """The rows of the runtime's databases, a file for each table, with the secrets that stand in it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ from lifeboat_daemon.capture import commit, guard, linkage, lookalikes, referenc
 from lifeboat_daemon.capture.databases import Databases, Stored
 from lifeboat_daemon.capture.documents import IDENTITY, Documents
 from lifeboat_daemon.capture.installed import taken_as_it_stands
+from lifeboat_daemon.capture.large import LargeFiles, Limits
 from lifeboat_daemon.capture.look import Look
 from lifeboat_daemon.capture.records import Lookup, Memories, Origin, Outcome
 from lifeboat_daemon.capture.report import CAPTURE
 from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.capture.secrets import Cutter
 from lifeboat_daemon.capture.session import Session
-from lifeboat_daemon.capture.tree import Limits, Tree
+from lifeboat_daemon.capture.tree import Tree
 
 JsonObject = dict[str, Any]
 
@@ -58,13 +60,11 @@ class Work:
             overlay=session.overlay,
             cutter=self.cutter,
             report=session.report,
-            limits=self._limits(),
             attachment_id=lambda path: session.stable_id("attachment", path),
-            large=session.db.large(),
+            large=self._large_files(),
             now=session.now,
             started_ns=seen.started_ns,
             staging=staging_folder(session),
-            measure=lambda: room.measured(session.context, session.vault, session.setting),
             elsewhere=self._databases.secrets_elsewhere,
             share=lambda path, data: seen.adapter.share(seen.installation, path, data),
             matters=seen.adapter.matters,
@@ -72,11 +72,14 @@ class Work:
             withheld=withheld.paths(session.vault),
         )
 
-    def _limits(self) -> Limits:
+    def _large_files(self) -> LargeFiles:
+        session = self._session
         threshold, max_file, max_total, interval = (
-            self._session.setting(f"artifacts.{name}") for name in ("threshold", "max_file", "max_total", "interval")
+            session.setting(f"artifacts.{name}") for name in ("threshold", "max_file", "max_total", "interval")
         )
-        return Limits(threshold, max_file, max_total, timedelta(seconds=interval))
+        limits = Limits(threshold, max_file, max_total, timedelta(seconds=interval))
+        measure = partial(room.measured, session.context, session.vault, session.setting)
+        return LargeFiles(limits, session.db.large(), session.now, measure)
 
     # Files ------------------------------------------------------------------------------------------------------
 
