@@ -10,10 +10,13 @@ import pytest
 from cli_client import run
 from protected import MEMORY, Protected
 
+from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import verification
+from lifeboat_daemon.cli import program
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import RestoreOptions, restore
-from lifeboat_keys.errors import NoKey, OtherKey, StoreReadOnly, UnknownMachine
+from lifeboat_keys.errors import KeysError, NoKey, OtherKey, StoreReadOnly, UnknownMachine
 from lifeboat_keys.home_keys import HomeKeys, KeyState
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey
@@ -206,3 +209,30 @@ def test_whoever_stops_while_the_words_are_shown_keeps_the_old_key(home: Protect
         assert terminal.interrupted() == 130
     assert "your key was not replaced" in terminal.left
     assert home.context.keys().public == before and home.context.keys().former == []
+
+
+@pytest.mark.parametrize(
+    ("times", "said"), [(1, "your key was replaced: the words"), (9, "keep the words of both keys")]
+)
+def test_when_it_stops_after_the_decision_the_user_is_told_which_words_count(
+    home: Protected,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    times: int,
+    said: str,
+) -> None:
+    left = [Step.ROTATE_KEY_REPLACED] * times
+
+    def refuse(step: Step) -> None:
+        if step in left:
+            left.remove(step)
+            raise KeysError("user.json could not be written: No space left on device")
+
+    monkeypatch.setattr(steps, "hook", refuse)
+    words = tmp_path / "words"
+    assert program.run(["keys", "rotate", "--words-to", str(words), "--no-prove", "--yes"]) == 1
+    assert said in capsys.readouterr().err
+    monkeypatch.setattr(steps, "hook", None)
+    assert run("keys", "status")["key_id"] == UserKey.from_words(words.read_text()).key_id
+    _all_goes_on(home)

@@ -18,6 +18,7 @@ from cli_client import Json, run
 from commands import PROGRAM
 from openclaw_workspaces import make_state_dir, make_workspace
 
+from lifeboat_daemon.cli import program
 from lifeboat_daemon.context import Context
 from lifeboat_keys.stores import keyring
 from lifeboat_keys.user_key import UserKey
@@ -358,3 +359,13 @@ def test_a_key_moves_into_the_store_that_is_named(
     moved = run("keys", "init", "--store", "passphrase")
     assert (moved["key_id"], moved["store"], moved["made"]) == (key_id, "passphrase", False)
     assert run("keys", "export-kit", "-o", tmp_path / "kit")["key_id"] == key_id
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no mode bits")
+def test_keys_that_others_can_read_are_not_told_to_be_none(
+    words_file: Path, isolated_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (isolated_home / "lifeboat" / "keys").chmod(0o755)
+    assert program.run(["keys", "status"]) == 0
+    said = capsys.readouterr().out
+    assert "others can use it" in said and "no key yet" not in said

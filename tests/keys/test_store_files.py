@@ -102,6 +102,8 @@ def test_a_passphrase_file_opens_it_as_well_and_has_to_be_private(
     file = _private(tmp_path / "phrase", f"{PHRASE}\n")
     keys = home(LIFEBOAT_PASSPHRASE_FILE=str(file))
     assert keys.status().state is KeyState.OK
+    file.write_bytes(b"\xef\xbb\xbf" + PHRASE.encode() + b"\r\n")  # as an editor of Windows writes it
+    assert keys.status().state is KeyState.OK
     if os.name == "posix":
         file.chmod(0o644)
         with pytest.raises(KeyUnsafe) as caught:

@@ -21,7 +21,7 @@ from lifeboat_daemon.exchange.new_file import refuse_existing
 from lifeboat_daemon.key_rotation import RotationReport
 from lifeboat_daemon.words import argument, count_text
 from lifeboat_keys import devices, kit
-from lifeboat_keys.errors import NoPassphrase
+from lifeboat_keys.errors import KeysError, NoPassphrase
 from lifeboat_keys.user_key import UserKey
 
 _SAFE = "The words of the old key open nothing new from then on; what was kept before goes on with the new words."
@@ -138,9 +138,18 @@ def _void_unless_in_force(session: Session, new: UserKey) -> Iterator[None]:
     try:
         yield
     except (LifeboatError, click.Abort, KeyboardInterrupt):
-        if session.context.keys().public != new.public:
-            session.output.warn(f"your key was not replaced: words of the key {new.key_id} open nothing")
+        session.output.warn(_what_the_words_are(session, new))
         raise
+
+
+def _what_the_words_are(session: Session, new: UserKey) -> str:
+    try:
+        is_in_force = session.context.keys().public == new.public
+    except KeysError:  # the keys are written as far as the disk let them be
+        return f"keep the words of both keys: lifeboat keys status says whether {new.key_id} is yours, once it can"
+    if is_in_force:
+        return f"your key was replaced: the words of the key {new.key_id} are yours from now on"
+    return f"your key was not replaced: words of the key {new.key_id} open nothing"
 
 
 def _say(session: Session, report: RotationReport) -> None:

@@ -29,7 +29,9 @@ NEVER_PROVEN = "The 24 words of your key were never written down and proven: lif
 def print_status(output: Output, document: dict[str, Any]) -> None:
     """What `user_keys.describe` found."""
     if document["key_id"] is None:
-        output.line("There is no key yet: lifeboat keys init")
+        is_broken = document["state"] == KeyState.ERROR
+        said = f"The key cannot be used: {document['note']}" if is_broken else "There is no key yet: lifeboat keys init"
+        output.line(said)
         return
     if document["state"] == KeyState.OK:
         output.line(f"Key {document['key_id']}: ok, {document['note'].removeprefix('key: ')}", style="bold")

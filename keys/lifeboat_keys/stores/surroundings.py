@@ -74,7 +74,7 @@ def _passphrase_of(path: Path, files: FileOperations) -> str:
     if data is None:
         raise NoPassphrase(f"{path}, which {PASSPHRASE_FILE} names, is not there")
     try:
-        passphrase = data.decode().rstrip("\r\n")
+        passphrase = data.decode("utf-8-sig").rstrip("\r\n")  # some editors put a mark before the text
     except UnicodeDecodeError:
         raise KeysError(f"{path} is not text") from None
     if not passphrase:
