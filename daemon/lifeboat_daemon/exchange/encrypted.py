@@ -23,6 +23,7 @@ from lifeboat_daemon import user_keys
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import ExchangeError, MisleadingName
 from lifeboat_daemon.exchange.new_file import new_file
+from lifeboat_daemon.words import argument
 from lifeboat_keys import age, age_header
 from lifeboat_keys.errors import AgeError, NoKey, NotForYourKey
 from lifeboat_keys.user_key import UserPublic
@@ -101,7 +102,8 @@ def check(target: Path, encryption: Encryption | None) -> None:
     if encryption is None and is_age_name:
         raise MisleadingName(f"{target} would not be encrypted", fix="the same command with --encrypt")
     if encryption is not None and not is_age_name:
-        raise MisleadingName(f"{target} would be encrypted", fix=f"the same command with -o {target}{SUFFIX}")
+        name = argument(f"{target}{SUFFIX}")
+        raise MisleadingName(f"{target} would be encrypted", fix=f"the same command with -o {name}")
     if encryption is not None:
         age.check(encryption.recipients, encryption.passphrase)
 

@@ -30,6 +30,7 @@ from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import target
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.state_db import StateDb
+from lifeboat_daemon.words import argument
 from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.errors import NoAgentKey
 
@@ -78,7 +79,8 @@ def export(
     workspace = target.resolve(folder)
     agent = _known(context, runtime, workspace)
     if agent is None and since is not None:
-        raise ExchangeError(f"{workspace} has no history to make a delta from", fix=f"lifeboat agents add {workspace}")
+        fix = f"lifeboat agents add {argument(str(workspace))}"
+        raise ExchangeError(f"{workspace} has no history to make a delta from", fix=fix)
     with _reading(context, agent, runtime, workspace, threshold) as (vault, warnings):
         file = encrypted.new_archive(context, output, encryption, force=force)
         records = _write(context, vault, file, since, inline=embeddings_inline)
