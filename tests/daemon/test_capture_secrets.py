@@ -175,9 +175,9 @@ def test_a_former_value_without_white_space_is_found_as_if_every_part_of_the_tex
     text = data.draw(around).encode() + value + data.draw(around).encode()
     prints = Prints(_SteadyKeys(), "ada")  # type: ignore[arg-type]
     length = length_to_keep(value)
-    quick, slow = ([] if length is None else [length]), ([] if length is None else [abs(length)])
-    assert sorted(prints.known_in(text, [prints.of(value)], quick)) == sorted(
-        prints.known_in(text, [prints.of(value)], slow)
+    quick, slow = length, None if length is None else abs(length)
+    assert sorted(prints.known_in(text, {prints.of(value): quick})) == sorted(
+        prints.known_in(text, {prints.of(value): slow})
     )
 
 

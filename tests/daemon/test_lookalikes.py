@@ -65,6 +65,17 @@ def test_it_is_still_named_after_a_capture_that_read_other_files_only(noted: Pro
     assert len(_named(noted)) == 1
 
 
+def test_a_file_that_says_the_same_is_not_named_by_every_sync(noted: Protected) -> None:
+    assert noted.capture().looks_like_secret == {}
+    assert len(_named(noted)) == 1
+
+
+def test_it_is_found_again_when_the_caches_are_lost(noted: Protected) -> None:
+    noted.context.home.state_file(noted.agent.id).unlink()
+    noted.capture()
+    assert len(_named(noted)) == 1
+
+
 def test_it_is_named_no_more_when_the_file_changed(noted: Protected) -> None:
     noted.write("memory/note.md", "# Note\n\nOnce it was here.\n")
     noted.capture()

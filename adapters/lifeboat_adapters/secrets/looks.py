@@ -27,17 +27,17 @@ class Look(NamedTuple):
 
 class _Shape(NamedTuple):
     """`marks`: parts of which every such text holds one, and hardly any other text; `sign` says the same where no
-    plain text would. The first group of `pattern`, or all of it, is the secret; `check` looks closer at it."""
+    plain text would. The first group of `pattern`, or all of it, is the secret; `check` looks closer at it. A
+    pattern is compiled when it is needed: most never are."""
 
     marks: tuple[bytes, ...]
-    pattern: re.Pattern[bytes]
+    pattern: bytes
     check: Callable[[bytes], bool] | None = None
-    sign: re.Pattern[bytes] | None = None
+    sign: bytes = b""
 
 
 def _shape(marks: str, pattern: str, check: Callable[[bytes], bool] | None = None, sign: str = "") -> _Shape:
-    whole = re.compile(rb"(?<![A-Za-z0-9])(?:%b)" % pattern.encode())
-    return _Shape(tuple(marks.encode().split()), whole, check, re.compile(sign.encode()) if sign else None)
+    return _Shape(tuple(marks.encode().split()), rb"(?<![A-Za-z0-9])(?:%b)" % pattern.encode(), check, sign.encode())
 
 
 def _is_random(value: bytes) -> bool:
@@ -106,16 +106,18 @@ _SHAPES = {
         "://", r"[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@\"'`<>]{0,64}:([^\s/@\"'`<>]{1,128})@[A-Za-z0-9\[]", _is_password
     ),
 }
-_NAMES = (
-    *(b"password passwd passphrase pwd secret token apikey _key -key credential".split()),
-    *(b"api key", b"access key", b"bearer "),
-)
+_KINDS = tuple((mark, kind) for kind, shape in _SHAPES.items() for mark in shape.marks)
+"""Each mark with the kind of secret it is a part of."""
+
+_NAMES = tuple(b"pass pwd secret token key credential".split())
+"""What a name that promises a secret holds: few, since every file is searched for each of them."""
 _ASSIGNED = re.compile(
+    rb"(?:pass(?:word|wd|phrase)|pwd|secret|token|credential|(?:(?<=[_-])|(?<=api)|(?<=api )|(?<=access ))key)"
     rb"s?[\"'`*_]{0,3}[ \t]{0,3}(?:[:=]{1,2}>?|is\b)[ \t]{0,3}[\"'`*_]{0,3}(?:Bearer |Basic )?"
     rb"([^\s\"'`<>,;()\[\]{}|]{8,512}+)(?![(\[])",
     re.IGNORECASE,
 )
-_BEARER = re.compile(rb"([A-Za-z0-9._~+/=-]{16,4096})")
+_BEARER = re.compile(rb"bearer ([A-Za-z0-9._~+/=-]{16,4096})", re.IGNORECASE)
 _ADDRESS = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://|[./~]")
 
 
@@ -147,7 +149,9 @@ _SPACES = frozenset((*range(11, 14), *range(23, 26)))
 
 def find(data: bytes) -> list[Look]:
     """What looks like a secret, sorted, apart."""
-    found = sorted((*_shapes(data), *_phrases(data), *_assigned(data)), key=lambda look: (look.start, -look.end))
+    long = _long_words(data)
+    found = [*_shapes(data, long), *_phrases(data), *_assigned(data, with_bearer=bool(long))]
+    found.sort(key=lambda look: (look.start, -look.end))
     apart: list[Look] = []
     for look in found:
         if not apart or look.start >= apart[-1].end:
@@ -157,7 +161,8 @@ def find(data: bytes) -> list[Look]:
 
 def is_secret(value: str) -> bool:
     """Whether a value by itself looks like a secret: one of the shapes, or drawn at random."""
-    return entropy.is_random(value) or any(True for _ in _shapes(value.encode("utf-8", "replace")))
+    data = value.encode("utf-8", "replace")
+    return entropy.is_random(value) or any(True for _ in _shapes(data, _long_words(data)))
 
 
 def line_of(data: bytes, look: Look) -> int:
@@ -165,17 +170,21 @@ def line_of(data: bytes, look: Look) -> int:
     return data.count(b"\n", 0, look.start) + 1
 
 
-def _shapes(data: bytes) -> Iterator[Look]:
-    long = b"\n".join(data[start:end] for start, end in _KEY_LIKE.find(data))
-    if _BEGIN in data:
-        long += _BEGIN
-    for kind, shape in _SHAPES.items():
-        if any(mark in long for mark in shape.marks) and (shape.sign is None or shape.sign.search(long)):
+def _long_words(data: bytes) -> bytes:
+    """Everything that is long enough for a key, each on a line: b"" of nearly every note."""
+    long = b"\n".join([data[start:end] for start, end in _KEY_LIKE.find(data)])
+    return long + _BEGIN if _BEGIN in data else long
+
+
+def _shapes(data: bytes, long: bytes) -> Iterator[Look]:
+    for kind in dict.fromkeys([kind for mark, kind in _KINDS if mark in long] if long else ()):
+        shape = _SHAPES[kind]
+        if not shape.sign or re.search(shape.sign, long):
             yield from _looks(data, kind, shape)
 
 
 def _looks(data: bytes, kind: str, shape: _Shape) -> Iterator[Look]:
-    for hit in shape.pattern.finditer(data):
+    for hit in re.finditer(shape.pattern, data):
         group = hit.lastindex or 0
         if shape.check is None or shape.check(hit[group]):
             yield Look(hit.start(group), hit.end(group), kind)
@@ -191,14 +200,14 @@ def _phrases(data: bytes) -> Iterator[Look]:
             yield Look(start + len(text) - len(text.lstrip()), start + len(text.rstrip()), "recovery_phrase")
 
 
-def _assigned(data: bytes) -> Iterator[Look]:
+def _assigned(data: bytes, *, with_bearer: bool) -> Iterator[Look]:
     """`password: ...`, `API_KEY = ...`, `Bearer ...` with a random value."""
     lower = data.lower()
-    for name in _NAMES:
-        pattern = _BEARER if name == b"bearer " else _ASSIGNED
+    searches = [(name, _ASSIGNED) for name in _NAMES] + ([(b"bearer ", _BEARER)] if with_bearer else [])
+    for name, pattern in searches:
         at = lower.find(name)
         while at >= 0:
-            hit = pattern.match(data, at + len(name))
+            hit = pattern.match(data, at)
             if hit is not None and _ADDRESS.match(hit[1]) is None and _is_random(hit[1]):
                 yield Look(*hit.span(1), "secret_value")
             at = lower.find(name, at + len(name))

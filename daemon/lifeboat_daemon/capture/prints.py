@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lifeboat_adapters.secrets.finder import Known
@@ -35,11 +35,12 @@ class Prints:
             self._key = bytes.fromhex(self._keys.fingerprint(self._subject))
         return hashlib.blake2b(value, key=self._key, digest_size=24).hexdigest()
 
-    def known_in(self, data: bytes, known: Container[str], lengths: Iterable[int] = ()) -> Iterator[Known]:
-        """Values with one of the known prints that stand in a text as a word of their own. `lengths` are those that
+    def known_in(self, data: bytes, known: Mapping[str, int | None]) -> Iterator[Known]:
+        """Values with one of the known prints that stand in a text as a word of their own. Beside a print stands what
         `length_to_keep` gave: every part of the text, or of its runs, that is so long is looked at."""
         words = {hit.span() for pattern in _TOKENS for hit in pattern.finditer(data)}
-        for span in words.union(*(_candidates(data, length) for length in set(lengths))):
+        lengths = {length for length in known.values() if length is not None}
+        for span in words.union(*(_candidates(data, length) for length in lengths)):
             value = data[slice(*span)]
             if self.of(value) in known:
                 yield Known(*span, value.decode("utf-8", "surrogateescape"))
@@ -53,9 +54,9 @@ def length_to_keep(value: bytes) -> int | None:
     return -len(value) if _RUN.fullmatch(value) else len(value)
 
 
-def lengths_in(values: Mapping[str, Sequence[Any]]) -> dict[str, int]:
-    """The lengths that are kept beside prints, by print."""
-    return {mark: int(kept[3]) for mark, kept in values.items() if len(kept) > 3}
+def lengths_in(values: Mapping[str, Sequence[Any]]) -> dict[str, int | None]:
+    """The lengths that are kept beside prints, by print; None where there is none."""
+    return {mark: int(kept[3]) if len(kept) > 3 else None for mark, kept in values.items()}
 
 
 def _candidates(data: bytes, length: int) -> set[tuple[int, int]]:

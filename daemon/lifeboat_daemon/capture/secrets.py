@@ -303,10 +303,10 @@ class Cutter:
                 yield Known(*reading.span(found.start, found.end), found.value)
 
     def _spelled_in(self, data: bytes) -> Iterator[Known]:
-        """Values of this capture, and those of earlier ones that stand in a text as a word of their own."""
+        """Values of this capture, and those that only earlier ones read, as words of their own."""
         yield from self._search.spans(data)
-        if self._prints:
-            yield from self._print.known_in(data, self._prints, self._former.values())
+        if self._former:
+            yield from self._print.known_in(data, self._former)
 
 
 def _is_looked_for(secret: Secret) -> bool:

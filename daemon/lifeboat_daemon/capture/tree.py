@@ -113,7 +113,7 @@ class Tree:
                 contents.append((name, found, *one))
         for name, found, content, secrets in contents:
             self._forget_former_path(name, found, known)
-            self._put(name, found, content, secrets)
+            self._put(name, found, content, secrets, is_new=name not in known)
         for name, found in large:
             self._take_large(name, found, known)
         return self._news
@@ -138,7 +138,7 @@ class Tree:
             self.large.new.pop(found.path, None)
             return
         self._forget_former_path(name, found, known)
-        self._put(name, found, *one)
+        self._put(name, found, *one, is_new=name not in known)
         put = self.overlay.puts.get(found.path)
         if put is not None and isinstance(put.body, bytes):
             staged = self.staging / str(len(self.large.new))
@@ -222,7 +222,8 @@ class Tree:
         self._note(found.path, self.overlay.put(found.path, self._with_attachment(found.path, meta, 0), b""))
         self._remember(name, found)
 
-    def _put(self, name: str, found: Found, content: read.Content, secrets: list[Secret]) -> None:
+    def _put(self, name: str, found: Found, content: read.Content, secrets: list[Secret], *, is_new: bool) -> None:
+        """`is_new`: the caches say nothing about the file."""
         matters = self.matters(found.path, content.data)
         if matters is not None and self.cutter.holds_what_matters(found.path, matters):
             self._remember(name, found._replace(key=content.key))
@@ -236,10 +237,12 @@ class Tree:
             meta[metas.RECORDS] = old[metas.RECORDS]
         if cuts:
             meta[metas.CUTS] = cuts
-        self._note(found.path, self.overlay.put(found.path, meta, data))
+        changed = self.overlay.put(found.path, meta, data)
+        self._note(found.path, changed)
         if self._caps.of(found) is not None and found.path in self.changed:
             self.large.take(found.path, len(data))
-        self._look_at(found.path, content.data, data)
+        if changed or is_new or self._everything:
+            self._look_at(found.path, content.data, data)
         self._remember(name, found._replace(key=content.key))
 
     def _look_at(self, path: str, original: bytes, kept: bytes) -> None:
@@ -331,7 +334,7 @@ class Tree:
             body, cuts = self.cutter.cut(path, data, secrets)
             self._note(path, self.overlay.put(path, {metas.CUTS: cuts} if cuts else {}, body))
         for path in former:
-            if path not in tables:
+            if path not in tables and path not in self.withheld:
                 self._remove(path)
 
 

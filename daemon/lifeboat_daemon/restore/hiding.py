@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from lifeboat_adapters.contract import UnparsableSecrets
 from lifeboat_adapters.secrets.finder import Known
@@ -44,8 +43,7 @@ def in_files(context: Context, plan: Plan) -> HideFile:
 def _known(context: Context, plan: Plan) -> Callable[[bytes], Iterator[Known]]:
     """Finds what captures of this agent remember, by their prints; nothing where there was none."""
     prints = Prints(context.keys(), plan.agent_id)
-    known: dict[str, list[Any]] = {}
+    known: dict[str, int | None] = {}
     with contextlib.suppress(LifeboatError), context.vault(plan.agent_id) as vault:
-        known.update((vault.get(DECISION) or {}).get("values", {}))
-    lengths = lengths_in(known).values()
-    return lambda data: prints.known_in(data, known, lengths) if known else iter(())
+        known.update(lengths_in((vault.get(DECISION) or {}).get("values", {})))
+    return lambda data: prints.known_in(data, known) if known else iter(())
