@@ -74,6 +74,13 @@ if argv[:2] == ["models", "auth"] and argv[2].startswith("paste-"):
     if "--expires-in" in argv:
         profile["expires"] = now + int(option("--expires-in")[:-1]) * 1000
     upsert(option("--agent", "main"), {{option("--profile-id"): profile}})
+elif argv[:4] == ["models", "auth", "order", "set"]:
+    connection = shared()
+    order = {{option("--provider"): argv[argv.index("--agent") + 2:]}}
+    row = ("authProfiles.state", json.dumps({{"version": 1, "order": order}}), now)
+    connection.execute("INSERT OR REPLACE INTO config_machine_state VALUES (?, ?, ?)", row)
+    connection.commit()
+    connection.close()
 elif argv[:1] == ["doctor"]:
     how = behaviour.get("doctor")
     if how == "hangs":

@@ -30,6 +30,8 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import exchange, programs
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.run import capture
+from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.cli.restore import print_report
 from lifeboat_daemon.errors import TargetRefused
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, delivering, opened_plan, recover, restore, undo
 from lifeboat_daemon.restore.diffs import plan_lines
@@ -241,6 +243,35 @@ def test_what_the_other_machine_has_stays_and_is_reported_as_kept(
     assert (second.state / ".env").read_text() == "HARBOUR_API_KEY=mine\nEDITOR=nano\n"
     kept = {each["service"] for each in report["credential_details"] if "already" in (each["reason"] or "")}
     assert kept >= {"orchard", "openai", "harbour"}
+
+
+def test_the_order_of_profiles_is_set_where_there_is_none(first: Machine, tmp_path: Path) -> None:
+    set_order = ("models", "auth", "order", "set", "--provider", "openai", "--agent", "main")
+    first.openclaw(*set_order, "openai:default", "openai:work")
+    capture(first.context, _agent(first))
+    exchange.export(first.context, "openclaw", first.workspace, tmp_path / "new.alf")
+    for name, own in (("fresh", ()), ("used", (*set_order, "openai:mine"))):
+        second = second_machine(tmp_path / name, first)
+        if own:
+            paste = ("models", "auth", "paste-api-key", "--provider", "openai", "--profile-id", "openai:mine")
+            second.openclaw(*paste, given="sk-mine")
+            second.openclaw(*own)
+        _imported(second, tmp_path / "new.alf")
+        last = [call["argv"] for call in second.fake.calls() if call["argv"][2:4] == ["order", "set"]][-1]
+        assert last == list(own or (*set_order, "openai:default", "openai:work"))
+
+
+def test_a_file_that_stays_out_whole_is_said_once_and_a_backup_by_its_own_name(
+    first: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (first.state / "openclaw.json.bak").write_bytes((first.state / "openclaw.json").read_bytes())
+    capture(first.context, _agent(first))
+    exchange.export(first.context, "openclaw", first.workspace, tmp_path / "new.alf")
+    report = _imported(second_machine(tmp_path / "second", first), tmp_path / "new.alf")
+    print_report(Output(as_json=False), report)
+    said = [line for line in "".join(capsys.readouterr()).splitlines() if "openclaw.json" in line]
+    assert [line.startswith("warning: openclaw.json.bak is not written: bound") for line in said] == [True, False]
+    assert "openclaw.json: gateway.auth.token" in said[1]
 
 
 def test_what_stood_in_a_comment_does_not_come_into_a_configuration_that_is_there(

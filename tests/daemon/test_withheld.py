@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -66,6 +67,51 @@ def test_once_they_are_there_again_their_absence_is_a_deletion(first: Machine) -
     (first.workspace / ".env").unlink()
     capture(first.context, _agent(first))
     assert DOTENV not in _held(first)
+    with first.context.vault(_agent(first).id) as vault:
+        assert withheld.paths(vault) == frozenset()
+
+
+STORES = {f"raw/openclaw-home/db/auth/{name}.jsonl" for name in ("profiles", "order", "secrets")}
+
+
+def _loses_its_folder(machine: Machine) -> None:
+    order = ("models", "auth", "order", "set", "--provider", "openai", "--agent", "main", "openai:default")
+    machine.openclaw(*order)
+    capture(machine.context, _agent(machine))
+    shutil.rmtree(machine.state)
+
+
+def _ids(machine: Machine) -> set[str]:
+    with machine.context.vault(_agent(machine).id) as vault:
+        document = json.loads(vault.state().body("credentials.json"))
+    return {each["id"] for each in document["credentials"]}
+
+
+def test_what_the_runtime_keeps_in_its_databases_stays_while_they_are_gone(first: Machine) -> None:
+    _loses_its_folder(first)
+    (first.fake.folder / "openclaw").unlink()
+    before = _ids(first)
+    restore(
+        first.context,
+        _agent(first),
+        RestoreOptions(yes=True, reindex=False, with_credentials=True, state_dir=first.state),
+    )
+    capture(first.context, _agent(first))
+    assert _held(first) >= STORES
+    assert _ids(first) == before
+
+
+def test_what_is_back_in_its_databases_goes_on_as_the_same_credentials(first: Machine) -> None:
+    _loses_its_folder(first)
+    before = _ids(first)
+    restore(
+        first.context,
+        _agent(first),
+        RestoreOptions(yes=True, reindex=False, with_credentials=True, state_dir=first.state),
+    )
+    capture(first.context, _agent(first))
+    assert _held(first) >= STORES
+    assert _ids(first) == before
     with first.context.vault(_agent(first).id) as vault:
         assert withheld.paths(vault) == frozenset()
 

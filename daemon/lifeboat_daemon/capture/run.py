@@ -157,7 +157,8 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
         session.vault.set(linkage.DECISION, work.links, kind="links")
     remember(session.vault, seen.installed)
     if work.tree.withheld:
-        withheld.found(session.vault, {one.path for one in seen.scan.found.values()})
+        tables = work.stored.tables if work.stored is not None else {}
+        withheld.found(session.vault, {one.path for one in seen.scan.found.values()} | tables.keys())
     if row is not None and seen.is_empty and taken_as_it_stands(session):
         session.vault.set(guard.ACCEPTED, {"sequence": row.number, "time": session.now}, kind="accepted")
     if row is not None:

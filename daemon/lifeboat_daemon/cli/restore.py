@@ -116,7 +116,15 @@ def _left_out(report: dict[str, Any]) -> Iterator[str]:
     """Credentials that stay out with why, those a person has to do something about, and what lacks them."""
     if report["kind"] == "undo":
         return
+    files = {(item["name"], item["reason"]) for item in report["skipped"]}
+    said = {(name, reason) for name, reason in files if f"{name} is not written: {reason}" in report["warnings"]}
     for each in report.get("credential_details", []):
+        whole = (each["label"].partition(": ")[0], each["reason"])
+        if whole in files:  # the whole file stays out: that is said once
+            if whole not in said:
+                said.add(whole)
+                yield f"{whole[0]}: {whole[1]}"
+            continue
         needed = f"; {each['reissue']}" if each["reissue"] and each["reissue"] not in (each["reason"] or "") else ""
         if each["reason"] or needed:
             yield f"{each['label']}: {each['reason'] or 'it is in its place'}{needed}"

@@ -22,7 +22,7 @@ class RestoreReport:
     in-place restore, `captured` the one after it; `undo` says whether `lifeboat undo` can take it back.
     `state_dir` is the runtime's own folder where one was named; `credential_details` say what became of each
     credential, where they were asked for, and `capabilities_without` which capabilities stay without one. `withheld`
-    are archive paths of files that are not there because their credentials were not put back."""
+    are archive paths of files that may not be there because their credentials were not put back."""
 
     agent: str
     name: str
@@ -89,9 +89,11 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
 
 
 def left_without(plan: Plan) -> list[str]:
-    """Files that a restore leaves out because credentials were cut out of them, and that are not there either."""
+    """Files that a restore leaves out because credentials were cut out of them, and that are not there either, and the
+    runtime's stores: it is given what belongs in them last, and may not take it."""
     absent = (item.wanted for item in plan.skipped() if item.wanted is not None and item.seen is None)
-    return sorted(wanted.path for wanted in absent if wanted.cuts)
+    stores = {row.path for row in plan.contents.rows if plan.adapter.is_store(row.path)}
+    return sorted(stores | {wanted.path for wanted in absent if wanted.cuts})
 
 
 def _state_dir(plan: Plan) -> str | None:

@@ -13,6 +13,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import delivering, hiding
 from lifeboat_daemon.restore.credentials import failed
 from lifeboat_daemon.restore.finish import write_receipt
+from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import Plan, into, locate
 from lifeboat_daemon.restore.report import RestoreReport, with_fates
 
@@ -52,8 +53,16 @@ def give_credentials(context: Context, plan: Plan, report: RestoreReport, run: R
         hung = ended.problem if ended.timed_out else ""
     missing = _not_arrived(_installation(context, plan) or plan.installation, plan, ran, failures)
     done = with_fates(report, plan, failed(plan.fates, plan.stands, missing))
+    done = replace(done, warnings=[*done.warnings, *_beside_credentials(plan, ran, missing)])
     write_receipt(context, done)
     return done
+
+
+def _beside_credentials(plan: Plan, ran: list[Delivery], missing: Mapping[Place, str]) -> list[str]:
+    """What did not arrive and is no credential, which nothing else tells."""
+    told = {stand.path for stands in plan.stands.values() for stand in stands}
+    places = ((each, place) for each in ran for place in each.places if place in missing and place[0] not in told)
+    return [f"{each.where} of {printable(each.places[place])}: {missing[place]}" for each, place in places]
 
 
 def _deliver(context: Context, plan: Plan, number: int, delivery: Delivery, run: Run) -> delivering.Ended:

@@ -58,8 +58,7 @@ def find(path: str, data: bytes) -> list[Secret] | None:
         return None
     name = path.rpartition("/")[2]
     if _CONFIG.fullmatch(name):
-        # A backup of the configuration holds the same secrets: the same label makes them the same credentials.
-        return _with_looks(paths.CONFIG, data, _in_config(paths.CONFIG, data))
+        return _with_looks(name, data, _in_config(name, data))
     if _DOTENV.fullmatch(name):
         _check_size(data)
         found = [_bound_by_name(_labelled(name, secret)) for secret in finder.secrets_in_dotenv(data)]

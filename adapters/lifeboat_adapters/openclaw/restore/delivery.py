@@ -73,7 +73,8 @@ def deliveries(
         else:
             legacy.setdefault(_owner(installation, each.profile), []).append(each)
     done += _store_imports(installation, files.get(paths.STORED_SECRETS, b""), left_out, there)
-    return [*done, *_taken_over(installation, legacy, now)]
+    done += _taken_over(installation, legacy, now)
+    return [*done, *_orders(installation, files.get(paths.AUTH_ORDER, b""), there)]
 
 
 def _profiles_of(path: str, data: bytes) -> Iterator[_Wanted]:
@@ -95,11 +96,13 @@ def _once(wanted: Iterable[_Wanted]) -> list[_Wanted]:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """What the stores hold: profiles by id, an agent's own before those of all, and secrets by name. `waits`: a file
-    of an older release lies there, which no command gets past. `problem` says why the stores cannot be read."""
+    """What the stores hold: profiles by id, an agent's own before those of all, secrets by name, and of which (store,
+    provider) the order of profiles is set. `waits`: a file of an older release lies there, which no command gets past.
+    `problem` says why the stores cannot be read."""
 
     profiles: dict[str, JsonObject]
     secrets: dict[str, Any]
+    ordered: frozenset[tuple[str, str]] = frozenset()
     waits: bool = False
     problem: str = ""
 
@@ -109,13 +112,14 @@ def _stored(installation: Installation) -> _Stored:
     try:
         rows = list(databases.credentials(installation))
     except AdapterError:
-        return _Stored({}, {}, bool(waiting), "OpenClaw's store cannot be read now")
+        return _Stored({}, {}, waits=bool(waiting), problem="OpenClaw's store cannot be read now")
     listed = [row.values for row in rows if row.path == paths.AUTH_PROFILES]
     found = {profile.id: profile.credential for profile in waiting}
     for row in sorted(listed, key=lambda row: row.get("store") == AGENT):
         found[str(row.get("id"))] = row["credential"]
     secrets = {str(row.values.get("name")): row.values.get("value") for row in rows if row.path == paths.STORED_SECRETS}
-    return _Stored(found, secrets, bool(waiting))
+    ordered = frozenset(_order_of(row.values) for row in rows if row.path == paths.AUTH_ORDER)
+    return _Stored(found, secrets, ordered, bool(waiting))
 
 
 def _waiting(installation: Installation) -> Iterator[Profile]:
@@ -243,6 +247,25 @@ def _legacy_file(state_dir: Path, owner: str, listed: list[_Wanted], now: str) -
         return path, merge_profiles(None, [each.profile for each in listed], now).data
 
 
+# The order of profiles ---------------------------------------------------------------------------------------------
+
+
+def _orders(installation: Installation, data: bytes, there: _Stored) -> Iterator[Delivery]:
+    """In which order profiles are tried, of providers that have none yet. Last: it names profiles."""
+    for number, row in enumerate(rows_of(data)):
+        store, provider = _order_of(row)
+        ids = [id for id in row.get("ids") or () if isinstance(id, str) and id and not id.startswith("-")]
+        if not ids or not provider or (store, provider) in there.ordered or there.problem or not installation.program:
+            continue
+        owner = installation.native_id if store == AGENT else _owner(installation, Profile(SHARED, provider, {}))
+        words = ["models", "auth", "order", "set", "--provider", provider, "--agent", owner, *ids]
+        yield _command(installation, {(paths.AUTH_ORDER, (number,)): provider}, "the order of profiles", words)
+
+
+def _order_of(row: JsonObject) -> tuple[str, str]:
+    return str(row.get("store") or ""), str(row.get("provider") or "")
+
+
 # The secret store --------------------------------------------------------------------------------------------------
 
 
@@ -300,6 +323,8 @@ def not_arrived(installation: Installation, delivery: Delivery) -> dict[Place, s
 
 
 def _missing(place: Place, name: str, there: _Stored) -> str:
+    if place[0] == paths.AUTH_ORDER:
+        return "" if any(provider == name for _, provider in there.ordered) else _NOT_THERE
     if place[0] == paths.STORED_SECRETS:
         return "" if name in there.secrets else _NOT_THERE
     credential = there.profiles.get(name)
