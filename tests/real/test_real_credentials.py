@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,11 @@ from credentialed import REFRESH, SECRETS, SETUP_TOKEN, Machine, live, second_ma
 from real_openclaw import FEBRUARY, VERSION, OpenClaw
 
 from lifeboat_daemon import exchange
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture.run import capture
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.restore import RestoreOptions, restore
+from lifeboat_daemon.state_documents import credentials_of
 
 pytestmark = pytest.mark.real
 
@@ -80,3 +86,29 @@ def test_the_openclaw_of_february_reads_the_file_of_its_time(tmp_path: Path) -> 
     assert found["anthropic:setup"] == "token"
     assert found["zai:me"] == "oauth"
     assert SETUP_TOKEN in (arrived.machine.state / "agents/main/agent/auth-profiles.json").read_text()
+
+
+def test_a_lost_state_folder_comes_back_with_its_stores_and_their_order(tmp_path: Path) -> None:
+    installed = real_openclaw.require()
+    machine = Machine(tmp_path / "only")
+    agent = live(machine)
+    machine.openclaw("models", "auth", "order", "set", "--provider", "zai", "--agent", "main", "zai:me")
+    capture(machine.context, agent)
+    before = _ids(machine.context, agent)
+    shutil.rmtree(machine.state)
+    with real_openclaw.network(tmp_path) as (namespace, log):
+        context = machine.with_path(real_openclaw.program(installed, namespace, tmp_path / "real"))
+        options = RestoreOptions(yes=True, reindex=False, with_credentials=True, state_dir=machine.state)
+        report = restore(context, agent, options)
+        assert [each for each in report.credential_details if each["outcome"] != "injected"] == []
+        real = OpenClaw(installed, machine.home, namespace, log)
+        said = real.run("models", "auth", "order", "get", "--provider", "zai", "--agent", "main")
+    assert "override: zai:me" in said
+    capture(context, agent)
+    assert _ids(context, agent) >= before
+    assert machine.profiles()["zai:me"]["refresh"] == REFRESH
+
+
+def _ids(context: Context, agent: Agent) -> set[str]:
+    with context.vault(agent.id) as vault:
+        return set(credentials_of(vault.state()))
