@@ -87,7 +87,7 @@ def open_session(*, as_json: bool) -> Session:
 
 def _finish_restores(context: Context, output: Output) -> None:
     folder = context.home.restore_folder
-    if not (folder.is_dir() and context.files.scan(folder)):  # where nothing was ever restored, nothing is loaded for it
+    if not (folder.is_dir() and context.files.scan(folder)):  # nothing was ever restored: nothing is loaded for it
         return
     from lifeboat_daemon.restore import recover
 
