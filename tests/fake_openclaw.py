@@ -74,6 +74,8 @@ if argv[:2] == ["models", "auth"] and argv[2].startswith("paste-"):
     if "--expires-in" in argv:
         profile["expires"] = now + int(option("--expires-in")[:-1]) * 1000
     upsert(option("--agent", "main"), {{option("--profile-id"): profile}})
+    if behaviour.get("paste") == "rewrites":
+        (state / "openclaw.json").write_text((state / "openclaw.json").read_text() + "\\n")
 elif argv[:4] == ["models", "auth", "order", "set"]:
     connection = shared()
     order = {{option("--provider"): argv[argv.index("--agent") + 2:]}}

@@ -293,6 +293,7 @@ def test_an_undo_takes_merged_files_back(first: Machine, archive: Path, tmp_path
     second = second_machine(tmp_path / "second", first)
     _of_another(second, "{ gateway: { port: 1 } }")
     before = second.files()
+    second.fake.behave(paste="rewrites")  # as the real one does
     report = _imported(second, archive)
     assert second.files()[".openclaw/openclaw.json"] != before[".openclaw/openclaw.json"]
     assert report["undo"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -50,6 +52,21 @@ def _keep_undo(context: Context, journal: Journal, report: RestoreReport) -> Res
     done = replace(journal, phase=DONE, installed=moves.installed(context.files, journal), report=report.to_json())
     journals.write(context.files, journals.undo_path(context.home, journal.id), done)
     return replace(report, undo=True)
+
+
+@contextlib.contextmanager
+def changes_of_our_own(context: Context, journal_id: str) -> Iterator[None]:
+    """What the runtime's commands change that a restore runs is a part of it: undo takes that back like the rest."""
+    path = journals.undo_path(context.home, journal_id)
+    done = journals.read(context.files, path) if path.is_file() else None
+    before = moves.installed(context.files, done) if done is not None else ()
+    try:
+        yield
+    finally:
+        if done is not None:
+            each = zip(done.installed, before, moves.installed(context.files, done), strict=True)
+            left = tuple(now if was == known else known for known, was, now in each)
+            journals.write(context.files, path, replace(done, installed=left))
 
 
 def _adopt(context: Context, journal: Journal, report: RestoreReport) -> RestoreReport:

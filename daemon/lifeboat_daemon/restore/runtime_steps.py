@@ -12,7 +12,7 @@ from lifeboat_daemon import programs
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import delivering, hiding
 from lifeboat_daemon.restore.credentials import failed
-from lifeboat_daemon.restore.finish import write_receipt
+from lifeboat_daemon.restore.finish import changes_of_our_own, write_receipt
 from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import Plan, into, locate
 from lifeboat_daemon.restore.report import RestoreReport, with_fates
@@ -48,7 +48,8 @@ def give_credentials(context: Context, plan: Plan, report: RestoreReport, run: R
         if hung:  # the next one would wait for the same
             failures |= dict.fromkeys(delivery.places, f"it was not tried: {hung}")
             continue
-        ended = _deliver(context, plan, number, delivery, run)
+        with changes_of_our_own(context, plan.id):
+            ended = _deliver(context, plan, number, delivery, run)
         failures |= dict.fromkeys(delivery.places, ended.problem) if ended.problem else {}
         hung = ended.problem if ended.timed_out else ""
     missing = _not_arrived(_installation(context, plan) or plan.installation, plan, ran, failures)
