@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from dataclasses import replace
 from pathlib import Path
 
 import openclaw_stores as stores
@@ -31,9 +32,12 @@ def test_every_secret_of_the_configuration_is_found_where_it_stands(tmp_path: Pa
     assert [data[secret.start : secret.end].strip(b"\"'").decode() for secret in found] == [one.value for one in found]
 
 
-def test_a_backup_of_the_configuration_holds_the_same_credentials(tmp_path: Path) -> None:
+def test_a_backup_of_the_configuration_holds_the_same_secrets_under_its_own_name(tmp_path: Path) -> None:
     data = workspaces.make_state_dir(tmp_path / ".openclaw").config.read_bytes()
-    assert ADAPTER.secrets(CONFIG + ".bak.2", data) == ADAPTER.secrets(CONFIG, data)
+    found = ADAPTER.secrets(CONFIG + ".bak.2", data) or []
+    assert {secret.label.partition(": ")[0] for secret in found} == {"openclaw.json.bak.2"}
+    named = [replace(secret, label=secret.label.replace(".bak.2", "")) for secret in found]
+    assert named == ADAPTER.secrets(CONFIG, data)
 
 
 def test_references_to_secrets_stay() -> None:
