@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import openclaw_stores as stores

@@ -167,7 +167,7 @@ class Cutter:
         spelled = spellings(data, parts)
         for value, credential_id in chosen.items():
             if credential_id in spelled:
-                self._seal(path, credential_id, kinds[value], Payload(value, {path: spelled[credential_id]}))
+                self._seal(credential_id, kinds[value], Payload(value, {path: spelled[credential_id]}))
         self._keep_only(path, set(spelled))
         return parts.data, parts.cuts
 
@@ -234,7 +234,7 @@ class Cutter:
                 return key
         return None
 
-    def _seal(self, path: str, credential_id: str, kind: Kind, payload: Payload) -> None:
+    def _seal(self, credential_id: str, kind: Kind, payload: Payload) -> None:
         mark = self._print.of(payload.encode())
         known = self._credentials[credential_id]
         old = self._documents.get(credential_id)

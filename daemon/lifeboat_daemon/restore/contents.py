@@ -173,7 +173,7 @@ def _artifact(state: State, entry: Entry, found: Contents) -> None:
 
 def _rendered(state: State, inventory: Inventory, adapter: Adapter, workspace: dict[str, Wanted]) -> None:
     """Add the files that have to be made from the structured layers."""
-    if any(item.basis == RAW for item in workspace.values()) and not is_outdated(state, inventory, adapter.runtime):
+    if any(item.basis == RAW for item in workspace.values()) and not is_outdated(state, adapter.runtime):
         return
     for item in _render(state, adapter):
         _put(workspace, item)
@@ -185,7 +185,7 @@ def _render(state: State, adapter: Adapter) -> Iterator[Wanted]:
         yield Wanted(names.name_of(made.path, {}, prefix), made.path, made.basis, {}, None, made.data)
 
 
-def is_outdated(state: State, inventory: Inventory, runtime: str) -> bool:
+def is_outdated(state: State, runtime: str) -> bool:
     """Whether another runtime captured this agent after `runtime` last did: then raw files are not the last word."""
     found: Any = _head(state).get("raw_state")
     captured = found if isinstance(found, dict) else {}
