@@ -181,8 +181,10 @@ def test_a_broken_job_file_of_the_old_layout_is_an_error(tmp_path: Path) -> None
 
 
 def test_the_files_to_watch_are_the_databases_and_the_job_file(made: workspaces.StateFolder, tmp_path: Path) -> None:
+    made.folder.joinpath("openclaw.json.bak").unlink()
     assert ADAPTER.databases(located(made)) == [made.state_database, made.agent_database()]
     old = workspaces.make_state_dir(tmp_path / "old/.openclaw", layout=workspaces.OLD)
+    old.folder.joinpath("openclaw.json.bak").unlink()
     assert ADAPTER.databases(located(old)) == [old.folder / "cron/jobs.json"]
 
 

@@ -59,11 +59,12 @@ def test_a_leftover_is_named_and_not_captured(installed: Installation, path: str
     assert ADAPTER.exclusion(f"raw/openclaw-home/{path}", is_folder=False)
 
 
-def test_a_copy_of_the_configuration_is_named_although_it_is_captured(installed: Installation) -> None:
+def test_a_copy_of_the_configuration_is_named_known_and_not_captured(installed: Installation) -> None:
     file = leave(installed, "openclaw.json.bak.2", json.dumps({"gateway": {"auth": {"token": KEY}}}))
     (found,) = ADAPTER.leftovers(installed)
     assert (found.path, found.made_again) == (file, True)
-    assert ADAPTER.exclusion("raw/openclaw-home/openclaw.json.bak.2", is_folder=False) is None
+    assert KEY in {secret.value for secret in ADAPTER.learned(installed)}
+    assert ADAPTER.exclusion("raw/openclaw-home/openclaw.json.bak.2", is_folder=False)
 
 
 def test_a_leftover_without_secrets_is_nobodys_concern(installed: Installation) -> None:

@@ -85,7 +85,6 @@ def test_folders_of_state_and_artifacts_are_entered() -> None:
     "path",
     [
         "openclaw.json",
-        "openclaw.json.bak.2",
         "parts/agents.json5",
         ".env",
         "secrets.json",
@@ -107,6 +106,7 @@ def test_of_the_state_folder_configuration_credentials_and_managed_skills_are_ke
         "state/openclaw.sqlite",
         "identity/device.json",
         "devices/paired.json",
+        "openclaw.json.bak.2",
         "agents/main/agent/models.json",
         "agents/main/agent/auth-profiles.json.migrated-1",
         "agents/main/auth-profiles.json",

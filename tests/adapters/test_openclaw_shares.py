@@ -224,12 +224,6 @@ def test_a_file_that_the_configuration_includes_is_shared_like_the_rest(state_di
     assert "channels.json5" in ADAPTER.roots(ADAPTER.locate(state_dir / "rover", {}, state_dir.parent))[1].only  # type: ignore[operator]
 
 
-def test_a_copy_of_the_configuration_is_shared_by_what_stands_in_it(state_dir: Path) -> None:
-    data = json.dumps({**CONFIG, "hooks": {"token": "fake-hook"}}).encode()
-    found = of_file(state_dir, "rover", "openclaw.json.bak.1", data)
-    assert found is not None and json.loads(found) == part("rover")
-
-
 def test_a_file_of_which_nothing_is_the_agents_is_none_of_its_files(state_dir: Path) -> None:
     assert of_file(state_dir, "rover", ".env", b"EDITOR=nano\n") is None
     assert of_file(state_dir, "rover", "credentials/whatsapp/default/creds.json", b"{}") is None
@@ -237,7 +231,7 @@ def test_a_file_of_which_nothing_is_the_agents_is_none_of_its_files(state_dir: P
 
 def test_a_file_that_does_not_parse_cannot_be_shared(state_dir: Path) -> None:
     with pytest.raises(UnparsableSecrets):
-        of_file(state_dir, "rover", "openclaw.json.bak", b"{ fake-secret")
+        of_file(state_dir, "rover", "secrets.json", b"{ fake-secret")
 
 
 def test_files_of_the_workspace_are_not_shared(state_dir: Path) -> None:

@@ -338,7 +338,7 @@ def test_every_text_of_the_secrets_file_is_a_secret(ada: Protected) -> None:
     assert whole(ada, f"{HOME}secrets.json") == (ada.state_dir / "secrets.json").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["secrets.json", FILE, "openclaw.json.bak"])
+@pytest.mark.parametrize("name", ["secrets.json", FILE])
 def test_a_store_that_does_not_parse_keeps_its_last_version_and_is_named(ada: Protected, name: str) -> None:
     ada.write_config(json.dumps(stores.store(a__x=stores.api_key("a", KEY))), name)
     ada.add()

@@ -261,17 +261,18 @@ def test_the_order_of_profiles_is_set_where_there_is_none(first: Machine, tmp_pa
         assert last == list(own or (*set_order, "openai:default", "openai:work"))
 
 
-def test_a_file_that_stays_out_whole_is_said_once_and_a_backup_by_its_own_name(
+def test_a_file_that_stays_out_whole_is_said_once(
     first: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (first.state / "openclaw.json.bak").write_bytes((first.state / "openclaw.json").read_bytes())
+    login = first.state / "credentials/whatsapp/home/creds.json"
+    login.parent.mkdir(parents=True)
+    login.write_text('{"noiseKey": "fake-noise-key-0123456789"}')
     capture(first.context, _agent(first))
     exchange.export(first.context, "openclaw", first.workspace, tmp_path / "new.alf")
     report = _imported(second_machine(tmp_path / "second", first), tmp_path / "new.alf")
     print_report(Output(as_json=False), report)
-    said = [line for line in "".join(capsys.readouterr()).splitlines() if "openclaw.json" in line]
-    assert [line.startswith("warning: openclaw.json.bak is not written: bound") for line in said] == [True, False]
-    assert "openclaw.json: gateway.auth.token" in said[1]
+    said = [line for line in "".join(capsys.readouterr()).splitlines() if "whatsapp/home/creds.json" in line]
+    assert len(said) == 1 and "bound" in said[0]
 
 
 def test_what_stood_in_a_comment_does_not_come_into_a_configuration_that_is_there(

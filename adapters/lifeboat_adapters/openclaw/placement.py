@@ -15,7 +15,6 @@ from lifeboat_adapters.openclaw import paths
 
 HOME_FILES = (
     "openclaw.json",
-    "openclaw.json.bak*",
     ".env",
     "secrets.json",
     "skills/**",

@@ -1,5 +1,5 @@
-"""What migrations and generators leave behind with secrets in clear. None of it is captured: it is a copy of what is,
-or made again. Its secrets are known all the same, and a person is told that it lies there."""
+"""What migrations, generators and automatic copies leave behind with secrets in clear. None of it is captured: it is a
+copy of what is or was, or made again. Its secrets are known all the same, and a person is told that it lies there."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ GENERATED = ("models.json",)
 """Names in an agent's folder that OpenClaw writes again whenever it needs them."""
 
 _IN_AGENT = (*GENERATED, "auth-profiles.json.*", "auth.json", "auth.json.*", "*.imported-*")
-_IN_STATE = {"": ("secrets.json.*", "*.imported-*"), "cron": ("jobs.json.migrated*",)}
+_BACKUPS = "openclaw.json.bak*"
+_IN_STATE = {"": (_BACKUPS, "secrets.json.*", "*.imported-*"), "cron": ("jobs.json.migrated*",)}
 _MARKER = re.compile(r"[a-z]+(?:[-:][a-z]+)*")
 _CODEX = "codex-home"
-_BACKUPS = ("openclaw.json.bak*",)
 MOST = 500
 """Files. Whoever lays down more does not do it by migrating."""
 
@@ -43,9 +43,8 @@ def learned(state_dir: Path) -> Iterator[Secret]:
 
 
 def named(state_dir: Path) -> Iterator[Leftover]:
-    """The files in which a secret stands, or may stand because they do not parse; copies of the configuration too: a
-    capture seals those, in the state folder they are in clear."""
-    for file in (*_named(state_dir, _BACKUPS), *files(state_dir)):
+    """The files in which a secret stands, or may stand because they do not parse."""
+    for file in files(state_dir):
         found = _secrets_in(file)
         if found is None or found:
             yield _leftover(file)
@@ -56,7 +55,7 @@ def _leftover(file: Path) -> Leftover:
         return Leftover(file, "written by OpenClaw from its configuration", made_again=True)
     if file.parent.name == _CODEX:
         return Leftover(file, "the login of Codex, which is not captured", made_again=True)
-    if any(fnmatchcase(file.name, pattern) for pattern in _BACKUPS):
+    if fnmatchcase(file.name, _BACKUPS):
         return Leftover(file, "a copy that OpenClaw makes before it changes its configuration", made_again=True)
     advice = "it may go as soon as `openclaw models auth list` shows what stands in it"
     return Leftover(file, "left behind by a migration", made_again=False, advice=advice)

@@ -42,7 +42,7 @@ def _share_of_file(home: str, data: bytes, mine: Share, included: dict[str, Plac
     if home == paths.SECRETS:
         kept = shares.of_secrets(_parsed(data), mine)
         return shares.written(kept) if kept else None
-    if home == paths.CONFIG or home.startswith(f"{paths.CONFIG}.bak") or home in included:
+    if home == paths.CONFIG or home in included:
         return shares.written(shares.of_config(_parsed(data), mine, included.get(home, ())))
     return data
 
