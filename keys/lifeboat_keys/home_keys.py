@@ -34,6 +34,7 @@ from lifeboat_keys.documents import DEVICE_KEY, FINGERPRINT_KEY, USER_PUBLIC
 from lifeboat_keys.errors import KeyExists, KeysError, NoAgentKey, NoKey, OtherKey
 from lifeboat_keys.identity import MAKE, Identity
 from lifeboat_keys.rotation import Before, Reason, RotatingFiles
+from lifeboat_keys.stores.command import CommandStore
 from lifeboat_keys.stores.holder import Held
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
@@ -105,9 +106,12 @@ class HomeKeys(Identity):
             self._user.keep(user_key, store)
             self._complete(user_key)
 
-    def status(self) -> KeyStatus:
-        """Asks the store, once. Never raises for what is wrong with a key: it says so."""
+    def status(self, *, thorough: bool = False) -> KeyStatus:
+        """Asks the store, once; a program of the user's only if `thorough`, because it may have to ask somebody. Never
+        raises for what is wrong with a key: it says so."""
         try:
+            if not thorough and self.public and self.store is StoreKind.COMMAND and not self.store_problem(self.store):
+                return self._status(KeyState.OK, CommandStore.note)
             opened = self._open()
         except NoKey as error:
             return self._status(KeyState.NEEDS_KEY, f"{_uncapitalised(error.title)}: {error.message} ({error.fix})")

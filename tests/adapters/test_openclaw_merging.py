@@ -20,11 +20,11 @@ from lifeboat_adapters.openclaw.restore.json5_text import Change
 NOW = "2026-11-20T12:00:00Z"
 DAY = 86_400_000
 NOW_MS = 1_795_176_000_000
-HOME = Path("/home/ada")
+HOME = Path("/people/ada")
 KEY = "sk-fake-0123456789abcdef"
 
 
-def place(*, layout: str = NEW, native_id: str = "main", workspace: str = "/home/ada/.openclaw/workspace") -> Place:
+def place(*, layout: str = NEW, native_id: str = "main", workspace: str = "/people/ada/.openclaw/workspace") -> Place:
     folder = HOME / ".openclaw"
     return Place(layout, native_id, Path(workspace), host.StateFolder(folder, folder / "openclaw.json", HOME))
 
@@ -140,7 +140,7 @@ def test_a_configuration_that_is_taken_over_names_the_workspace_it_is_restored_i
     wanted = (
         b"{\n  agents: { entries: { main: { workspace: '/old/workspace', agentDir: '/old/agent' } } }, // mine\n}\n"
     )
-    merged = merge_config(None, wanted, place(workspace="/home/ada/juniper"), {})
+    merged = merge_config(None, wanted, place(workspace="/people/ada/juniper"), {})
     assert values(merged.data)["agents"]["entries"]["main"] == {"workspace": "~/juniper"}
     assert b"// mine" in merged.data
 
@@ -186,7 +186,7 @@ def test_the_agents_list_of_an_older_release_becomes_entries_and_its_retired_key
         "gateway": {"port": 1, "tailscale": {"resetOnExit": False}},
         "meta": {"lastTouchedVersion": "2026.2.26", "lastTouchedAt": NOW},
     }
-    merged = merge_config(None, json.dumps(wanted).encode(), place(native_id="rover", workspace="/home/ada/r"), {})
+    merged = merge_config(None, json.dumps(wanted).encode(), place(native_id="rover", workspace="/people/ada/r"), {})
     assert values(merged.data) == {
         "agents": {"entries": {"rover": {"name": "Rover", "workspace": "~/r"}}},
         "models": {"providers": {"one": {"apiKey": KEY}}},
@@ -199,7 +199,7 @@ def test_the_agents_list_of_an_older_release_becomes_entries_and_its_retired_key
 
 def test_a_second_agent_leaves_the_first_one_the_owner() -> None:
     wanted = b"{ agents: { entries: { rover: { name: 'Rover' } } } }"
-    merged = merge_config(b"{ gateway: {} }", wanted, place(native_id="rover", workspace="/home/ada/rover"), {})
+    merged = merge_config(b"{ gateway: {} }", wanted, place(native_id="rover", workspace="/people/ada/rover"), {})
     assert values(merged.data)["agents"] == {
         "entries": {
             "rover": {"name": "Rover", "workspace": "~/rover"},
@@ -220,7 +220,7 @@ def test_an_agent_that_is_configured_stays_where_it_lives() -> None:
 def test_an_agent_whose_name_another_one_has_comes_in_under_its_new_name() -> None:
     found = b"{ agents: { entries: { main: { workspace: '/srv/other' } } } }"
     wanted = b"{ agents: { entries: { main: { name: 'Ada' } } }, bindings: [ { agentId: 'main' } ] }"
-    target = replace(place(native_id="ada", workspace="/home/ada/juniper"), source_id="main")
+    target = replace(place(native_id="ada", workspace="/people/ada/juniper"), source_id="main")
     merged = merge_config(found, wanted, target, {})
     assert values(merged.data)["agents"]["entries"] == {
         "main": {"workspace": "/srv/other"},
@@ -233,7 +233,7 @@ def test_an_agent_whose_name_another_one_has_comes_in_under_its_new_name() -> No
 def test_an_agent_goes_into_the_list_of_an_older_release() -> None:
     found = b"{ agents: { list: [ { id: 'main' } ] } }"
     wanted = b"{ agents: { entries: { rover: { name: 'Rover', identity: { name: 'R' } } } } }"
-    merged = merge_config(found, wanted, place(layout=OLD, native_id="rover", workspace="/home/ada/rover"), {})
+    merged = merge_config(found, wanted, place(layout=OLD, native_id="rover", workspace="/people/ada/rover"), {})
     rover = {"id": "rover", "name": "Rover", "identity": {"name": "R"}, "workspace": "~/rover"}
     assert values(merged.data) == {"agents": {"list": [{"id": "main"}, rover]}}
 

@@ -108,7 +108,7 @@ def test_the_password_in_an_address_is_found() -> None:
         "the secret: never skip the second coat of varnish",
         "token budget: 200000, max tokens = 4096",
         "api_key: ${OPENAI_API_KEY}",
-        "secret: /home/ada/.config/tide/2026-02-10",
+        "secret: /people/ada/.config/tide/2026-02-10",
         "key: memory/2026-02-10.md",
         "postgres://user:password@localhost/x and https://example.com:8080/a@b",
         "the words are able to carry every boat over any cold dark wave again",

@@ -461,6 +461,18 @@ def test_further_keys_move_with_the_first(home: Callable[..., HomeKeys], tmp_pat
     assert not list((tmp_path / "keys" / "users").iterdir())
 
 
+def test_a_status_runs_no_program_of_the_user_unless_it_has_to_be_thorough(
+    tmp_path: Path, home: Callable[..., HomeKeys]
+) -> None:
+    words = " ".join(UserKey.generate().words())
+    ran = tmp_path / "ran"
+    command = f"sh -c 'echo once >> {ran}; echo {words}'"
+    home(command).ensure(StoreKind.COMMAND)
+    ran.unlink()
+    assert home(command).status().state is KeyState.OK and not ran.exists()
+    assert home(command).status(thorough=True).state is KeyState.OK and ran.exists()
+
+
 def test_a_replaced_key_goes_with_the_file_because_the_new_one_opens_it(
     tmp_path: Path, home: Callable[..., HomeKeys]
 ) -> None:

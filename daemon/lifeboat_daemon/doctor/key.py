@@ -16,7 +16,7 @@ TITLE = "The key that opens the credentials"
 
 def check(context: Context) -> Iterator[Finding]:
     keys = context.keys()
-    status = keys.status()
+    status = keys.status(thorough=True)
     if status.key_id is None and status.state is not KeyState.ERROR:
         yield Finding(Level.WARNING, "key", "none yet", "lifeboat keys init")
         return
