@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cli_client import run
+from openclaw_workspaces import make_state_dir
 
 from lifeboat_daemon.context import Context
 from lifeboat_keys.user_key import UserKey
@@ -227,3 +228,29 @@ def test_a_passphrase_that_was_forgotten_is_replaced_by_whoever_has_the_words(
         assert terminal.ended() == 0
     monkeypatch.setenv("LIFEBOAT_PASSPHRASE", PASSPHRASE)
     assert run("keys", "status")["state"] == "ok"
+
+
+def test_a_restore_with_credentials_asks_for_the_passphrase_of_a_locked_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = make_state_dir(Path.home() / ".openclaw")
+    variables = state.workspace / ".env"
+    variables.write_text("HARBOUR_API_KEY=sk-fake-harbour-0123456789abcdef\n")
+    monkeypatch.setenv("LIFEBOAT_PASSPHRASE", PASSPHRASE)
+    run("keys", "init", "--store", "passphrase", "--words-to", tmp_path / "words", "--no-prove")
+    monkeypatch.delenv("LIFEBOAT_PASSPHRASE")
+    run("agents", "add", state.workspace)
+    written = variables.read_bytes()
+    run("alf", "export", "openclaw", state.workspace, "-o", tmp_path / "ada.alf")
+    places = (
+        ("restore", state.workspace, "--to"),
+        ("alf", "import", tmp_path / "ada.alf", "--runtime", "openclaw", "--to"),
+    )
+    for number, command in enumerate(places):
+        target = tmp_path / f"back-{number}"
+        with Terminal(*command, target, "--with-credentials") as terminal:
+            terminal.wait_for("Passphrase: ")
+            terminal.type(PASSPHRASE)
+            assert terminal.ended() == 0, terminal.said
+            assert PASSPHRASE not in terminal.said
+        assert (target / ".env").read_bytes() == written

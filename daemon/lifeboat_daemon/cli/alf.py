@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_alf.state import Changes, State
-from lifeboat_daemon.cli import encryption
+from lifeboat_daemon.cli import encryption, passphrases
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import COUNT, RUNTIME
 from lifeboat_daemon.cli.output import Output
@@ -398,6 +398,8 @@ def import_file(
     from lifeboat_daemon.cli.restore import print_report
 
     passphrase = encryption.passphrase_from_stdin(passphrase_stdin)
+    if flags["with_credentials"]:
+        session = passphrases.unlocked(session)
     with session.output.progress("Importing"):
         report = exchange.import_(
             session.context,

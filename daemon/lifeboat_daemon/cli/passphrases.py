@@ -26,6 +26,11 @@ def for_new_store(session: Session, store: StoreKind | None) -> Context:
     return _with(session.context, _new())
 
 
+def unlocked(session: Session) -> Session:
+    """The session in which the key is used; see `for_use`."""
+    return replace(session, context=for_use(session))
+
+
 def for_use(session: Session) -> Context:
     """The context in which the key is used; the passphrase is typed when it is locked."""
     if _may_be_typed(session):

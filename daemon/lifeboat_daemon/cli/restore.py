@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from lifeboat_daemon import agent as agents
+from lifeboat_daemon.cli import passphrases
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, MOMENT, RUNTIME
 from lifeboat_daemon.cli.output import Output
@@ -47,6 +48,8 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
 
     if flags["adopt"] and target is None:
         raise click.UsageError("--adopt needs --to: the folder in which the agent lives from now on")
+    if flags["with_credentials"]:
+        session = passphrases.unlocked(session)
     found = agents.find(session.context, agent)
     reindex = not flags.pop("no_reindex")
     options = RestoreOptions(at=at, path_globs=tuple(flags.pop("paths")), reindex=reindex, **flags)
