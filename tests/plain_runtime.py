@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import (
     Adapter,
     Delivery,
@@ -36,7 +37,7 @@ from lifeboat_daemon.context import Context
 RUNTIME = "openclaw"
 
 
-class PlainAdapter:
+class PlainAdapter(BaseAdapter):
     """Every file is the runtime's own; `steps` is what a restore is told to run."""
 
     runtime = RUNTIME
@@ -109,7 +110,7 @@ class PlainAdapter:
     def derivations(self) -> Sequence[Derivation]:
         return []
 
-    def rows(self, installation: Installation, *, transcripts: bool) -> Iterator[Row]:
+    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[Row]:
         return iter(())
 
     def databases(self, installation: Installation) -> list[Path]:

@@ -14,6 +14,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
+from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, WriteOrder
+from lifeboat_adapters.receipts import Fate
+
 JsonObject = dict[str, Any]
 
 
@@ -163,6 +166,19 @@ class Leftover:
     advice: str = ""
 
 
+Place = tuple[str, tuple[str | int, ...]]
+"""A path in a file of an archive, and everything below it: (archive path, keys and indexes from the root)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Something of the agent that its runtime does not use, found beside it: `command` of Lifeboat puts it back to
+    use."""
+
+    what: str
+    command: str
+
+
 class UnparsableSecrets(ValueError):
     """A file that may hold secrets does not parse: its last version stays, and it is named."""
 
@@ -222,10 +238,6 @@ class NextStep:
     timeout_seconds: float = 120.0
 
 
-Place = tuple[str, tuple[str | int, ...]]
-"""A path in a file of an archive, and everything below it: (archive path, keys and indexes from the root)."""
-
-
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """How credentials get into a store that only the runtime itself writes, or (`reason`) why they do not.
@@ -244,6 +256,32 @@ class Delivery:
     files: tuple[tuple[Path, bytes], ...] = ()
     leftovers: tuple[str, ...] = ()
     timeout_seconds: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignCredential:
+    """A credential that another runtime kept. `members` are the parts of a login by name, empty for a single value;
+    `place` is the archive's path and keys where it stood."""
+
+    id: str
+    service: str
+    credential_type: str
+    label: str
+    value: str
+    members: Mapping[str, str] = field(default_factory=dict)
+    place: Place | None = None
+    expires_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """Credentials of another runtime under this one's names: `files` by archive path, as if they had been captured
+    here, for `merge_home` and `deliveries`; `places` say where in them each stands, `reasons` why others have none, by
+    id."""
+
+    files: Mapping[str, bytes]
+    places: Mapping[str, Place]
+    reasons: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +305,9 @@ class Adapter(Protocol):
         """The installation around a workspace; a folder that looks like none of the runtime's raises NotAWorkspace."""
         ...
 
-    def recognises(self, workspace: Path) -> bool:
-        """Whether a folder looks like this runtime's workspace (cheap, by names)."""
+    def recognises(self, workspace: Path) -> int:
+        """How surely a folder is this runtime's workspace (cheap, by names): 0 not at all, 1 its files look like it,
+        2 the runtime's own database or configuration says so."""
         ...
 
     def roots(self, installation: Installation) -> Sequence[Root]: ...
@@ -318,17 +357,65 @@ class Adapter(Protocol):
 
     def derivations(self) -> Sequence[Derivation]: ...
 
-    def rows(self, installation: Installation, *, transcripts: bool) -> Iterator[Row]:
-        """Durable rows of the runtime's databases, each database read in one read transaction, nothing written."""
+    def offers(self, installation: Installation) -> Iterator[Offer]:
+        """What the runtime left lying where it does not look any more. Errors are those of `rows`."""
+        ...
+
+    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[Row]:
+        """Durable rows of the runtime's databases but its memories, each database read in one read transaction, nothing
+        written. Transcripts, and scheduled jobs that are no part of the configuration, only where they are asked
+        for."""
         ...
 
     def databases(self, installation: Installation) -> list[Path]:
-        """The files that `rows` and `learned` read: capture watches their stat."""
+        """The files that `rows`, `learned` and `memory_store` read: capture watches their stat."""
+        ...
+
+    def memory_store(self, installation: Installation) -> MemoryStore | None:
+        """Where the runtime keeps memories as rows; None when it keeps them in files. Raises RuntimeDatabaseError for a
+        store that is not there, empty or damaged: that is no deletion."""
+        ...
+
+    def memory_of(self, installation: Installation, values: JsonObject) -> Section:
+        """The memory in a row of `memory_store`, from its columns. `fields.temporal.created_at` is the row's own time;
+        `fields.raw_source_format` holds, under the runtime's name, all columns but the content."""
+        ...
+
+    def row_of(self, record: JsonObject, root_id: str) -> JsonObject:
+        """The row that a restore writes for a record: every column that `memory_of` could have come from, and those
+        that a new row needs. `root_id` is the first id of the record's chain: the row's own id where it has no
+        other."""
         ...
 
     def render(self, state: Any) -> Iterator[Rendered]:
-        """Native files of a state that holds no (or outdated) raw of this runtime, workspace-relative archive paths
-        under `raw/<runtime>/`. `state` is a `lifeboat_alf.state.State`."""
+        """Native files of a state that holds no (or outdated) raw of this runtime, archive paths under `raw/<runtime>/`
+        and `raw/<runtime>-home/`. `state` is a `lifeboat_alf.state.State`."""
+        ...
+
+    def home_around(self, workspace: Path) -> Path | None:
+        """Where a restore makes the runtime's own folder for a workspace that has none around it; None for a runtime
+        whose workspaces stand alone."""
+        ...
+
+    def running(self, installation: Installation) -> str:
+        """Why the runtime seems to be at work on this installation ("zeroclaw daemon, process 123"), "" when not.
+        Nothing is written into its databases then."""
+        ...
+
+    def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
+        """What a restore does to the runtime's databases. Reads, never writes. Raises RuntimeDatabaseError for one that
+        is there and cannot be merged into."""
+        ...
+
+    def cannot_hold(self, installation: Installation, state: Any) -> Iterator[Fate]:
+        """What of a state this runtime has no place for: it is listed, kept in the archive, and comes back
+        elsewhere."""
+        ...
+
+    def translate(
+        self, installation: Installation, credentials: Sequence[ForeignCredential], state: Any
+    ) -> Translation:
+        """Credentials of another runtime's archive under this one's names."""
         ...
 
     def install_into(

@@ -31,8 +31,11 @@ def adapter(runtime: str) -> Adapter:
 
 
 def recognise(workspace: Path) -> Adapter:
-    """The adapter whose runtime a folder looks like. Raises NotAWorkspace when there is none, or more than one."""
-    found = [candidate for candidate in _loaded().values() if candidate.recognises(workspace)]
+    """The adapter whose runtime a folder is most surely of. Raises NotAWorkspace when there is none, or more than
+    one."""
+    sure = {candidate.runtime: candidate.recognises(workspace) for candidate in _loaded().values()}
+    best = max(sure.values(), default=0)
+    found = [candidate for candidate in _loaded().values() if best and sure[candidate.runtime] == best]
     if len(found) == 1:
         return found[0]
     if not found:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import (
     Delivery,
     Derivation,
@@ -35,7 +36,7 @@ JsonObject = dict[str, Any]
 DERIVATIONS = (identity.DERIVATION, principals.DERIVATION, *hints.DERIVATIONS)
 
 
-class OpenClaw:
+class OpenClaw(BaseAdapter):
     """`contract.Adapter` for OpenClaw of February and of September 2026."""
 
     runtime = paths.RUNTIME
@@ -47,7 +48,7 @@ class OpenClaw:
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         return discovery.locate(workspace, environment, user_home)
 
-    def recognises(self, workspace: Path) -> bool:
+    def recognises(self, workspace: Path) -> int:
         return discovery.recognises(workspace)
 
     def roots(self, installation: Installation) -> Sequence[Root]:
@@ -91,7 +92,7 @@ class OpenClaw:
     def derivations(self) -> Sequence[Derivation]:
         return DERIVATIONS
 
-    def rows(self, installation: Installation, *, transcripts: bool) -> Iterator[Row]:
+    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = True) -> Iterator[Row]:
         return databases.rows(installation, transcripts=transcripts)
 
     def databases(self, installation: Installation) -> list[Path]:

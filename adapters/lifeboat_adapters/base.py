@@ -1,0 +1,144 @@
+"""What an adapter need not say: the answers of a runtime without databases, credentials of its own or other extras."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters.contract import (
+    Delivery,
+    Files,
+    ForeignCredential,
+    Installation,
+    Leftover,
+    Merged,
+    Need,
+    NextStep,
+    Offer,
+    Place,
+    Rendered,
+    Row,
+    Secret,
+    Section,
+    Translation,
+)
+from lifeboat_adapters.errors import RuntimeConfigError, RuntimeDatabaseError
+from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, WriteOrder
+from lifeboat_adapters.receipts import Fate
+
+JsonObject = dict[str, Any]
+
+
+class BaseAdapter:
+    """`contract.Adapter` but for what every runtime has to answer itself: runtime, splitter_version, discover, locate,
+    recognises, roots, place, exclusion, split, join, derivations, render."""
+
+    def label(self, record_id: str) -> str:
+        return record_id
+
+    def secrets(self, path: str, data: bytes) -> list[Secret] | None:
+        return None
+
+    def share(self, installation: Installation, path: str, data: bytes) -> bytes | None:
+        return data
+
+    def matters(self, path: str, data: bytes) -> bytes | None:
+        return None
+
+    def learned(self, installation: Installation) -> Iterator[Secret]:
+        return iter(())
+
+    def leftovers(self, installation: Installation) -> Iterator[Leftover]:
+        return iter(())
+
+    def offers(self, installation: Installation) -> Iterator[Offer]:
+        return iter(())
+
+    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[Row]:
+        return iter(())
+
+    def databases(self, installation: Installation) -> list[Path]:
+        return []
+
+    def memory_store(self, installation: Installation) -> MemoryStore | None:
+        return None
+
+    def memory_of(self, installation: Installation, values: JsonObject) -> Section:
+        raise RuntimeDatabaseError(f"{installation.runtime} keeps no memories as rows")
+
+    def row_of(self, record: JsonObject, root_id: str) -> JsonObject:
+        raise RuntimeDatabaseError("this runtime keeps no memories as rows")
+
+    def home_around(self, workspace: Path) -> Path | None:
+        return None
+
+    def install_into(
+        self,
+        state_dir: Path,
+        workspace: Path,
+        state: Any,
+        environment: Mapping[str, str],
+        user_home: Path,
+        version: str,
+    ) -> Installation:
+        raise RuntimeConfigError(f"{workspace} has no folder of its runtime's own")
+
+    def running(self, installation: Installation) -> str:
+        return ""
+
+    def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
+        return []
+
+    def is_store(self, path: str) -> bool:
+        return False
+
+    def home_name(self, installation: Installation, path: str) -> str | None:
+        return None
+
+    def merge_home(
+        self,
+        installation: Installation,
+        path: str,
+        found: bytes | None,
+        wanted: bytes,
+        left_out: Mapping[tuple[str | int, ...], str],
+        state: Any,
+        user_home: Path,
+        now: str,
+    ) -> Merged | None:
+        return None
+
+    def secret_places(self, path: str, data: bytes, offsets: Sequence[int]) -> list[tuple[str | int, ...]]:
+        return [()] * len(offsets)
+
+    def translate(
+        self, installation: Installation, credentials: Sequence[ForeignCredential], state: Any
+    ) -> Translation:
+        return Translation({}, {}, {each.id: f"{installation.runtime} has no place for it" for each in credentials})
+
+    def deliveries(
+        self, installation: Installation, files: Mapping[str, bytes], left_out: Mapping[Place, str], now: str
+    ) -> list[Delivery]:
+        return []
+
+    def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, str]:
+        return {}
+
+    def needs(self, files: Files, identity: JsonObject) -> list[Need]:
+        return []
+
+    def missing_on_host(self, identity: JsonObject) -> list[JsonObject]:
+        return []
+
+    def next_steps(self, installation: Installation, state: Any) -> list[NextStep]:
+        return []
+
+    def cannot_hold(self, installation: Installation, state: Any) -> Iterator[Fate]:
+        return iter(())
+
+    def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
+        return "".join(text for _, text in memories)
+
+    def render(self, state: Any) -> Iterator[Rendered]:
+        return iter(())
