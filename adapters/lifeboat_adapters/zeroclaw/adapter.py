@@ -1,0 +1,44 @@
+"""ZeroClaw as an adapter: one door to what the modules of this package decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lifeboat_adapters.base import BaseAdapter
+from lifeboat_adapters.contract import Derivation, FoundAgent, Installation, Placement, Root, Section
+from lifeboat_adapters.errors import NotAWorkspace
+from lifeboat_adapters.zeroclaw import paths
+
+DERIVATIONS: tuple[Derivation, ...] = ()
+
+
+class ZeroClaw(BaseAdapter):
+    """`contract.Adapter` for ZeroClaw, from its first release on."""
+
+    runtime = paths.RUNTIME
+    splitter_version = 1
+
+    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
+        return []
+
+    def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
+        raise NotAWorkspace(f"{workspace} holds no files of a ZeroClaw agent")
+
+    def recognises(self, workspace: Path) -> int:
+        return 0
+
+    def roots(self, installation: Installation) -> Sequence[Root]:
+        return (Root(paths.RAW, installation.workspace),)
+
+    def place(self, path: str, *, is_folder: bool) -> Placement:
+        return Placement.MANAGED
+
+    def exclusion(self, path: str, *, is_folder: bool) -> str | None:
+        return None
+
+    def split(self, path: str, text: str) -> list[Section] | None:
+        return None
+
+    def derivations(self) -> Sequence[Derivation]:
+        return DERIVATIONS
