@@ -11,6 +11,7 @@ from lifeboat_adapters.contract import (
     Files,
     ForeignCredential,
     Installation,
+    KeyFile,
     Leftover,
     Merged,
     Need,
@@ -39,6 +40,9 @@ class BaseAdapter:
 
     def secrets(self, path: str, data: bytes) -> list[Secret] | None:
         return None
+
+    def opened(self, installation: Installation, secrets: list[Secret]) -> list[Secret]:
+        return secrets
 
     def share(self, installation: Installation, path: str, data: bytes) -> bytes | None:
         return data
@@ -108,6 +112,21 @@ class BaseAdapter:
         now: str,
     ) -> Merged | None:
         return None
+
+    def key_file(self, installation: Installation) -> KeyFile | None:
+        return None
+
+    def recrypted(
+        self,
+        installation: Installation,
+        path: str,
+        data: bytes,
+        values: Mapping[tuple[str | int, ...], str],
+        key: KeyFile | None,
+        *,
+        translated: bool = False,
+    ) -> bytes:
+        return data
 
     def secret_places(self, path: str, data: bytes, offsets: Sequence[int]) -> list[tuple[str | int, ...]]:
         return [()] * len(offsets)

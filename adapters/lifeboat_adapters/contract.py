@@ -114,7 +114,8 @@ class Secret:
 
     `start` and `end` bound the literal as spelled in the file; `value` is what the runtime reads from it. Secrets of
     one file with the same `group` are one credential (a login has an access and a refresh token); each then has its
-    `member` name in it. `expires_at` is a timestamp. One that is `bound` to this machine is never put into another.
+    `member` name in it. `expires_at` is a timestamp. One that is `bound` to this machine is never put into another. One
+    that is `locked` is still encrypted, with a key of the runtime's that was not there: it is of use beside it only.
     """
 
     start: int
@@ -127,6 +128,17 @@ class Secret:
     member: str = ""
     expires_at: str | None = None
     bound: bool = False
+    locked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFile:
+    """The key that a runtime encrypts its credentials with: `name` is the file in the runtime's own folder, `data` what
+    stands in it. One that `is_new` is not there yet: whoever encrypts with it writes it."""
+
+    name: str
+    data: bytes
+    is_new: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +349,11 @@ class Adapter(Protocol):
         """Spans to cut, sorted, not overlapping; None when this path never holds secrets. Raises UnparsableSecrets."""
         ...
 
+    def opened(self, installation: Installation, secrets: list[Secret]) -> list[Secret]:
+        """What `secrets` found, with values that the runtime encrypts on this machine decrypted (others `locked`): an
+        archive never holds the runtime's own key, and whoever restores it elsewhere needs what the value says."""
+        ...
+
     def share(self, installation: Installation, path: str, data: bytes) -> bytes | None:
         """This agent's share of a file that it has in common with others, by archive path; None when none of it is its
         own. All of it for the only agent. Raises UnparsableSecrets, and AdapterError when nobody can say."""
@@ -454,6 +471,27 @@ class Adapter(Protocol):
         """A file of an archive (whole again) merged into the runtime's own, None where that is not there. `left_out`
         says of paths why they must not be put in. None for a file that is taken over as it is or not at all. Raises
         ValueError when either does not parse."""
+        ...
+
+    def key_file(self, installation: Installation) -> KeyFile | None:
+        """The key that credentials in the runtime's own folder are encrypted with, a new one where it has none; None
+        when they are not encrypted. Asked once for a restore. Raises SecretsError."""
+        ...
+
+    def recrypted(
+        self,
+        installation: Installation,
+        path: str,
+        data: bytes,
+        values: Mapping[tuple[str | int, ...], str],
+        key: KeyFile | None,
+        *,
+        translated: bool = False,
+    ) -> bytes:
+        """A file of an archive (whole again) as this installation can read it: what `key` does not open is encrypted
+        with it, what it opens stays byte for byte. `values` are what the runtime read at the places of
+        `secret_places`. Of a file that was `translated` what stands in clear is encrypted, too. Raises ValueError when
+        it does not parse."""
         ...
 
     def secret_places(self, path: str, data: bytes, offsets: Sequence[int]) -> list[tuple[str | int, ...]]:

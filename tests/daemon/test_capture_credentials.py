@@ -13,7 +13,7 @@ import openclaw_stores as stores
 import pytest
 from protected import MEMORY, Protected
 
-from lifeboat_adapters.contract import Secret
+from lifeboat_adapters.contract import Installation, Secret
 from lifeboat_adapters.openclaw import ADAPTER
 from lifeboat_adapters.secrets import payload
 from lifeboat_alf import layout
@@ -217,7 +217,9 @@ def test_a_secret_that_left_its_store_stays_cut_where_it_still_stands(ada: Prote
 
 
 def cutter_of(ada: Protected, memory: Any) -> Cutter:
-    return Cutter(ADAPTER, ada.context.keys(), ada.agent.id, Overlay(None), memory, "2026-11-20T00:00:00.000Z")
+    keys, now = ada.context.keys(), "2026-11-20T00:00:00.000Z"
+    installation = Installation("openclaw", ada.workspace, "main", "Ada")
+    return Cutter(ADAPTER, installation, keys, ada.agent.id, Overlay(None), memory, now)
 
 
 def test_of_a_login_that_rotates_for_years_the_newest_values_are_remembered(ada: Protected) -> None:

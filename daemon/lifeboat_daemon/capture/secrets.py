@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.contract import Adapter, Secret, UnparsableSecrets
+from lifeboat_adapters.contract import Adapter, Installation, Secret, UnparsableSecrets
 from lifeboat_adapters.secrets import cutting
 from lifeboat_adapters.secrets.cutting import Span
 from lifeboat_adapters.secrets.encoded import readings
@@ -41,6 +41,9 @@ EXPOSED = "exposed_secrets"
 MACHINE_BOUND = "machine-bound"
 """The tag of a credential that is only put back into the machine it was taken from."""
 
+RUNTIME_KEY = "needs-runtime-key"
+"""The tag of a credential whose value is encrypted with a key of the runtime's that could not be read."""
+
 MOST_VALUES = 256
 """Values of one secret that are remembered, the newest ones."""
 
@@ -56,6 +59,7 @@ class Kind(NamedTuple):
     label: str
     expires_at: str | None = None
     bound: bool = False
+    locked: bool = False
 
 
 class Sealable(NamedTuple):
@@ -69,9 +73,17 @@ class Cutter:
     """One capture's work on secrets. `memory` is the vault's decision `secrets`; `finish` gives the new one."""
 
     def __init__(
-        self, adapter: Adapter, keys: HomeKeys, agent_id: str, overlay: Overlay, memory: Any, now: str
+        self,
+        adapter: Adapter,
+        installation: Installation,
+        keys: HomeKeys,
+        agent_id: str,
+        overlay: Overlay,
+        memory: Any,
+        now: str,
     ) -> None:
         self._adapter = adapter
+        self._installation = installation
         self._keys = keys
         self._agent_id = agent_id
         self._overlay = overlay
@@ -106,7 +118,7 @@ class Cutter:
         found = self._adapter.secrets(path, data)
         if found is not None and len(found) > MOST_SECRETS:
             raise UnparsableSecrets(f"more than {MOST_SECRETS} secrets in one file")
-        return found
+        return self._adapter.opened(self._installation, found) if found else found
 
     def learn(self, secrets: list[Secret]) -> bool:
         """Look for these values everywhere from now on; True when one of them was not known before."""
@@ -125,7 +137,7 @@ class Cutter:
         """Look for these values everywhere in this capture, also inside of words, where a print finds none."""
         for secret in filter(_is_looked_for, secrets):
             # A copy in a note expires with the note, and is restored wherever the note is.
-            self._values.setdefault(secret.value, _kind_of(secret)._replace(expires_at=None, bound=False))
+            self._values.setdefault(secret.value, _kind_of(secret)._replace(expires_at=None, bound=False, locked=False))
             self._former.pop(self._print.of(_bytes_of(secret.value)), None)
             self._known = None
 
@@ -258,18 +270,21 @@ class Cutter:
         )
         fresh = {"id": credential_id, "agent_id": self._agent_id, "created_at": self._now}
         document = {**(old or fresh), "service": kind.service, "credential_type": kind.credential_type}
-        document |= {"label": kind.label, **sealed, **self._binding(old or {}, bound=kind.bound)}
+        document |= {"label": kind.label, **sealed, **self._binding(old or {}, kind)}
         if kind.expires_at is not None or "expires_at" in document:
             document["expires_at"] = kind.expires_at
         if old is not None:
             document["updated_at"] = self._now
         return document | ({"last_rotated_at": self._now} if rotated else {})
 
-    def _binding(self, old: JsonObject, *, bound: bool) -> JsonObject:
-        """The fields that say of which machine a credential is; what others wrote into them stays."""
-        tags = [tag for tag in old.get("tags") or [] if tag != MACHINE_BOUND]
+    def _binding(self, old: JsonObject, kind: Kind) -> JsonObject:
+        """The fields that say of which machine a credential is, or that its value is still encrypted; what others wrote
+        into them stays."""
+        tags = [tag for tag in old.get("tags") or [] if tag not in (MACHINE_BOUND, RUNTIME_KEY)]
         about = {name: value for name, value in (old.get("x_lifeboat") or {}).items() if name != "bound_to"}
-        if bound:
+        if kind.locked:
+            tags.append(RUNTIME_KEY)
+        if kind.bound:
             tags.append(MACHINE_BOUND)
             about["bound_to"] = self._keys.device.id
         return {name: value for name, value in (("tags", tags), ("x_lifeboat", about)) if value or name in old}
@@ -319,7 +334,7 @@ def _bytes_of(text: str) -> bytes:
 
 
 def _kind_of(secret: Secret) -> Kind:
-    return Kind(secret.service, secret.credential_type, secret.label, secret.expires_at, secret.bound)
+    return Kind(secret.service, secret.credential_type, secret.label, secret.expires_at, secret.bound, secret.locked)
 
 
 def _sealable(secrets: list[Secret]) -> list[Sealable]:

@@ -48,6 +48,7 @@ class Work:
         self.links: list[list[str]] | None = None
         self.cutter = Cutter(
             seen.adapter,
+            seen.installation,
             session.context.keys(),
             session.agent.id,
             session.overlay,

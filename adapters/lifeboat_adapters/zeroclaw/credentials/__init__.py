@@ -1,0 +1,1 @@
+"""Where ZeroClaw keeps credentials, and how it encrypts them."""
