@@ -7,10 +7,10 @@ import openclaw_workspaces as workspaces
 import pytest
 from openclaw_derived import FileMap
 
+from lifeboat_adapters.notes import joining, splitting
+from lifeboat_adapters.notes import rendering as notes_rendering
 from lifeboat_adapters.openclaw import ADAPTER
-from lifeboat_adapters.openclaw.layers import synthesis
-from lifeboat_adapters.openclaw.memories import joining, splitting
-from lifeboat_adapters.openclaw.restore import rendering
+from lifeboat_adapters.persona import synthesis
 from lifeboat_alf import testing
 from lifeboat_alf.testing import MemoryState
 
@@ -127,7 +127,7 @@ def memories(name: str, files: dict[str, str]) -> list[str]:
 def test_preferences_of_the_human_have_a_file_of_their_own() -> None:
     record = memory("likes tea", memory_type="preference", namespace="principal_context:p-1")
     state = with_documents(user={"structured": {"name": "Bo"}}).add_all([record])
-    (section,) = splitting.split(RAW + "memory/preferences.md", render(state)["memory/preferences.md"]) or []
+    (section,) = splitting.split("memory/preferences.md", render(state)["memory/preferences.md"]) or []
     assert section.text == "likes tea"
     assert section.fields["namespace"] == splitting.PRIMARY_PRINCIPAL_NAMESPACE
 
@@ -135,7 +135,7 @@ def test_preferences_of_the_human_have_a_file_of_their_own() -> None:
 def test_what_is_known_of_another_principal_finds_its_namespace_again() -> None:
     namespace = "principal_context:0198f7a0-0000-7000-8000-00000000000b"
     (path,) = render(MemoryState().add_all([memory("knows", namespace=namespace)]))
-    (section,) = splitting.split(RAW + path, "knows") or []
+    (section,) = splitting.split(path, "knows") or []
     assert section.fields["namespace"] == namespace
 
 
@@ -148,7 +148,7 @@ def test_no_memory_leads_out_of_the_notes(origin: str) -> None:
 
 
 def test_a_name_made_of_a_namespace_is_safe_and_tells_namespaces_apart() -> None:
-    names = {rendering.file_for(memory("x", namespace=name)) for name in ("a/b", "a b", "../..", "ä", "x" * 500)}
+    names = {notes_rendering.file_for(memory("x", namespace=name)) for name in ("a/b", "a b", "../..", "ä", "x" * 500)}
     assert len(names) == 5
     assert all(name.startswith("memory/") and name.count("/") == 1 and len(name) < 110 for name in names)
 
@@ -172,7 +172,7 @@ def test_a_memory_that_says_nothing_is_no_file() -> None:
 
 
 def test_a_raw_file_that_says_the_same_is_not_written_again() -> None:
-    sections = splitting.split(RAW + "MEMORY.md", workspaces.MEMORY) or []
+    sections = splitting.split("MEMORY.md", workspaces.MEMORY) or []
     records = [testing.record(section.content) for section in sections]
     state = with_documents({"prose": {"soul": workspaces.SOUL}}).add_all(records)
     state.put(RAW + "SOUL.md", workspaces.SOUL.encode())

@@ -25,15 +25,16 @@ from lifeboat_adapters.contract import (
     Secret,
     Section,
 )
+from lifeboat_adapters.notes import dress, joining, splitting
 from lifeboat_adapters.openclaw import databases, discovery, paths, placement
 from lifeboat_adapters.openclaw.credentials import leftovers, needs, profiles, secrets, sharing
-from lifeboat_adapters.openclaw.layers import capabilities, hints, identity, principals
-from lifeboat_adapters.openclaw.memories import dress, joining, splitting
+from lifeboat_adapters.openclaw.layers import hints, identity
 from lifeboat_adapters.openclaw.restore import delivery, installing, next_steps, rendering
+from lifeboat_adapters.persona import capabilities, principals
 
 JsonObject = dict[str, Any]
 
-DERIVATIONS = (identity.DERIVATION, principals.DERIVATION, *hints.DERIVATIONS)
+DERIVATIONS = (identity.DERIVATION, principals.derivation(paths.RUNTIME, paths.RAW + paths.USER), *hints.DERIVATIONS)
 
 
 class OpenClaw(BaseAdapter):
@@ -66,7 +67,8 @@ class OpenClaw(BaseAdapter):
         return placement.exclusion(path, is_folder=is_folder)
 
     def split(self, path: str, text: str) -> list[Section] | None:
-        return splitting.split(path, text)
+        name = paths.in_workspace(path)
+        return None if name is None else splitting.split(name, text)
 
     def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
         return joining.join(path.removeprefix(paths.RAW), memories, native=True)

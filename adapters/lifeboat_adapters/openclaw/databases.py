@@ -7,22 +7,21 @@ Columns are taken as they are found: the schema changes with almost every releas
 
 from __future__ import annotations
 
-import base64
 import json
-import math
 import re
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lifeboat_adapters import database_reading
 from lifeboat_adapters.contract import Installation, Row, Secret
+from lifeboat_adapters.database_reading import Found, as_json, columns_of, key_of
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.openclaw import config, host, includes, paths
 from lifeboat_adapters.openclaw.credentials import leftovers, outside, profiles, secrets, shares, stores
-from lifeboat_adapters.openclaw.database_reading import read_database
 from lifeboat_adapters.openclaw.layers import subagents
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf import codec
@@ -107,7 +106,7 @@ def rows(installation: Installation, *, transcripts: bool = False) -> Iterator[R
         helpers = subagents.from_config(sources.values, sources.owner.id)
         yield from (Row(paths.HELPERS, id, {"id": id, "helper": helper}) for id, helper in helpers)
     if sources.state.is_file():
-        yield from read_database(sources.state, lambda connection: _of_state(connection, sources, share, own))
+        yield from _read(sources.state, lambda connection: _of_state(connection, sources, share, own))
     elif sources.legacy_jobs.is_file():
         yield from _legacy_jobs(sources.legacy_jobs, sources.owner)
 
@@ -119,9 +118,9 @@ def credentials(installation: Installation) -> Iterator[Row]:
     if sources is None:
         return
     if sources.agent.is_file():
-        yield from read_database(sources.agent, lambda own: _profiles(profiles.AGENT, stores.of_agent(own), None))
+        yield from _read(sources.agent, lambda own: _profiles(profiles.AGENT, stores.of_agent(own), None))
     if sources.state.is_file():
-        yield from read_database(sources.state, lambda state: _all_shared(state, sources))
+        yield from _read(sources.state, lambda state: _all_shared(state, sources))
 
 
 def _all_shared(connection: sqlite3.Connection, sources: _Sources) -> Iterator[Row]:
@@ -132,7 +131,7 @@ def _all_shared(connection: sqlite3.Connection, sources: _Sources) -> Iterator[R
 def _shared_store(connection: sqlite3.Connection, sources: _Sources) -> stores.Store | None:
     found = stores.shared(connection)
     if found is None and sources.main is not None and sources.main.is_file():
-        (found,) = read_database(sources.main, lambda main: iter([stores.of_agent(main)]))
+        (found,) = _read(sources.main, lambda main: iter([stores.of_agent(main)]))
     return found
 
 
@@ -145,7 +144,7 @@ def _of_agent(sources: _Sources, *, transcripts: bool) -> Iterator[Row]:
         yield from _profiles(profiles.AGENT, stores.of_agent(connection), None)
 
     if sources.agent.is_file():
-        yield from read_database(sources.agent, read)
+        yield from _read(sources.agent, read)
     elif sources.profile_file is not None and sources.profile_file.is_file():
         yield from _profiles(profiles.AGENT, stores.of_file(sources.profile_file), None)
 
@@ -158,6 +157,10 @@ def _of_state(
     common = list(_profiles(profiles.SHARED, _shared_store(connection, sources), share))
     yield from common
     yield from stores.secrets(connection, share, stores.referred_by([*own, *common]))
+
+
+def _read(path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]]) -> Iterator[Found]:
+    return database_reading.read_database(path, read, fix="openclaw doctor")
 
 
 def learned(installation: Installation) -> Iterator[Secret]:
@@ -219,7 +222,7 @@ def _rows_of(
 ) -> Iterator[Row]:
     """The agent's rows of one table, by key; none when the table is not there. `jobs` collects the agent's cron jobs,
     which say whose the notes of a job are."""
-    columns, keys = _columns(connection, table.name)
+    columns, keys = columns_of(connection, table.name)
     if not columns:
         return
     order = ", ".join(f'"{key}"' for key in keys) or "rowid"
@@ -233,14 +236,7 @@ def _rows_of(
         if table.name == "cron_jobs":
             jobs.add(row.get("job_id", ""))
         path = f"{paths.DATABASES}{database}/{table.name}.jsonl"
-        yield Row(path, _key(values[:count]), _durable(row, table))
-
-
-def _columns(connection: sqlite3.Connection, table: str) -> tuple[list[str], list[str]]:
-    """All columns, and those of the primary key in its order."""
-    found = list(connection.execute(f'PRAGMA table_info("{table}")'))
-    keys = sorted((column for column in found if column[5]), key=lambda column: int(column[5]))
-    return [column[1] for column in found], [column[1] for column in keys]
+        yield Row(path, key_of(values[:count]), _durable(row, table))
 
 
 def _belongs(row: JsonObject, table: Table, owner: config.ConfiguredAgent) -> bool:
@@ -251,17 +247,13 @@ def _belongs(row: JsonObject, table: Table, owner: config.ConfiguredAgent) -> bo
     return bool(owner.id == named[0])
 
 
-def _key(values: tuple[Any, ...]) -> str:
-    return "\x1f".join(f"{value:020d}" if isinstance(value, int) else str(value) for value in values)
-
-
 def _durable(row: JsonObject, table: Table) -> JsonObject:
     kept = {name: value for name, value in row.items() if name not in table.left_out}
     if table.name == "transcript_events":
         kept = _unfolded(kept)
     if isinstance(kept.get("job_json"), str):
         kept["job_json"] = _without_run_state(kept["job_json"])
-    return {name: _json(value) for name, value in kept.items()}
+    return {name: as_json(value) for name, value in kept.items()}
 
 
 def _unfolded(event: JsonObject) -> JsonObject:
@@ -288,15 +280,6 @@ def _without_run_state(text: str) -> str:
     if not isinstance(job, dict) or not ("state" in job or "updatedAtMs" in job):
         return text
     return json.dumps({key: value for key, value in job.items() if key not in ("state", "updatedAtMs")})
-
-
-def _json(value: Any) -> Any:
-    """A value as JSON can hold it: bytes as base64, numbers that are none as their name."""
-    if isinstance(value, bytes):
-        return {"base64": base64.b64encode(value).decode()}
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"real": str(value)}
-    return value
 
 
 def _legacy_jobs(path: Path, owner: config.ConfiguredAgent) -> Iterator[Row]:

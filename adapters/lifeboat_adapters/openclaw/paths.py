@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from datetime import date
-
+from lifeboat_adapters.notes import names
 from lifeboat_alf import layout
 
 RUNTIME = "openclaw"
@@ -12,15 +10,9 @@ RAW = layout.raw_prefix(RUNTIME)
 HOME = layout.home_prefix(RUNTIME)
 DATABASES = f"{HOME}db/"
 
-SOUL, IDENTITY, AGENTS, USER = "SOUL.md", "IDENTITY.md", "AGENTS.md", "USER.md"
-MEMORY, LEGACY_MEMORY = "MEMORY.md", "memory.md"
+SOUL, IDENTITY, AGENTS = "SOUL.md", "IDENTITY.md", "AGENTS.md"
+USER, MEMORY = names.USER, names.MEMORY
 TOOLS, HEARTBEAT, BOOT = "TOOLS.md", "HEARTBEAT.md", "BOOT.md"
-MEMORY_FOLDER = "memory/"
-PREFERENCES = "memory/preferences.md"
-"""What is known of the primary human beside USER.md."""
-_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_CONTEXT = re.compile(rf"principal_context:({_UUID})")
-_CONTEXT_FILE = re.compile(rf"memory/principals/({_UUID})\.md")
 
 CONFIG = "openclaw.json"
 SECRETS = "secrets.json"
@@ -38,8 +30,6 @@ AUTH_PROFILES = f"{DATABASES}auth/profiles.jsonl"
 AUTH_ORDER = f"{DATABASES}auth/order.jsonl"
 STORED_SECRETS = f"{DATABASES}auth/secrets.jsonl"
 
-_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[-_. ].*)?\.md", re.DOTALL)
-
 
 def in_workspace(path: str) -> str | None:
     """The workspace-relative path of an archive path (raw or artifact), None for anything else."""
@@ -52,26 +42,3 @@ def in_workspace(path: str) -> str | None:
 def in_home(path: str) -> str | None:
     """The path in the state folder of an archive path, None for anything else."""
     return path[len(HOME) :] if path.startswith(HOME) else None
-
-
-def file_of_principal(namespace: str) -> str | None:
-    """The notes about a principal other than the primary human, from its namespace (ALF §3.3.2)."""
-    match = _CONTEXT.fullmatch(namespace)
-    return f"memory/principals/{match[1]}.md" if match else None
-
-
-def namespace_of_principal(relative: str) -> str | None:
-    """`file_of_principal`, backwards."""
-    match = _CONTEXT_FILE.fullmatch(relative)
-    return f"principal_context:{match[1]}" if match else None
-
-
-def day_of(path: str) -> date | None:
-    """The day in a name like `2026-02-10.md` or `2026-02-12-offer.md`."""
-    match = _DAY.fullmatch(path.rpartition("/")[2])
-    if match is None:
-        return None
-    try:
-        return date.fromisoformat(match[1])
-    except ValueError:
-        return None

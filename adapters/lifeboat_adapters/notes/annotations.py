@@ -1,4 +1,4 @@
-"""What OpenClaw and its users write beside a memory: comments, importance marks and tags. Read, never changed."""
+"""What agents and their users write beside a memory: comments, importance marks and tags. Read, never changed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from datetime import date
 from typing import Any
 
-from lifeboat_adapters.openclaw import markdown
+from lifeboat_adapters.notes import markdown
 
 JsonObject = dict[str, Any]
 

@@ -1,25 +1,33 @@
-"""Reading a database that its runtime may be using: in one transaction, nothing written, nothing copied."""
+"""Reading a database that its runtime may be using: in one transaction, nothing written, nothing copied.
+
+Columns are taken as they are found: a schema changes with almost every release.
+"""
 
 from __future__ import annotations
 
+import base64
+import math
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lifeboat_adapters.errors import RuntimeDatabaseError
 
 Found = TypeVar("Found")
 
 
-def read_database(path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]]) -> Iterator[Found]:
-    """What is read of a database, all of it in one transaction. Raises RuntimeDatabaseError."""
+def read_database(
+    path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]], *, fix: str | None = None
+) -> Iterator[Found]:
+    """What is read of a database, all of it in one transaction. Raises RuntimeDatabaseError; `fix` is the command that
+    opens and closes the database properly."""
     try:
         before = _stamp(path)
-        with closing(_open(path)) as connection:
+        with closing(_open(path, fix)) as connection:
             connection.execute("BEGIN")
             yield from read(connection)
         if before.log is None and _stamp(path) != before:
@@ -45,12 +53,12 @@ def _log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
-def _open(path: Path) -> sqlite3.Connection:
+def _open(path: Path, fix: str | None) -> sqlite3.Connection:
     """Open without leaving a trace: a closed database as immutable; one in use through the shared memory that its user
     made. A log without shared memory would make SQLite create it in the runtime's folder, so it is left alone."""
     in_use = _stamp(path).log is not None
     if in_use and not path.with_name(f"{path.name}-shm").is_file():
-        raise RuntimeDatabaseError(f"{path} was not closed properly", fix="openclaw doctor")
+        raise RuntimeDatabaseError(f"{path} was not closed properly", fix=fix)
     mode = "mode=ro" if in_use else "mode=ro&immutable=1"
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, timeout=2)
     connection.text_factory = _text
@@ -62,3 +70,24 @@ def _text(data: bytes) -> str | bytes:
         return data.decode()
     except UnicodeDecodeError:
         return data
+
+
+def columns_of(connection: sqlite3.Connection, table: str) -> tuple[list[str], list[str]]:
+    """All columns of a table, and those of its primary key in its order; nothing when there is no such table."""
+    found = list(connection.execute(f'PRAGMA table_info("{table}")'))
+    keys = sorted((column for column in found if column[5]), key=lambda column: int(column[5]))
+    return [column[1] for column in found], [column[1] for column in keys]
+
+
+def key_of(values: tuple[Any, ...]) -> str:
+    """What sorts and identifies a row in its table, from the values of its primary key."""
+    return "\x1f".join(f"{value:020d}" if isinstance(value, int) else str(value) for value in values)
+
+
+def as_json(value: Any) -> Any:
+    """A value as JSON can hold it: bytes as base64, numbers that are none as their name."""
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"real": str(value)}
+    return value

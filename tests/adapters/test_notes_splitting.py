@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_adapters.contract import Section
-from lifeboat_adapters.openclaw.memories import splitting
-from lifeboat_adapters.openclaw.memories.splitting import LARGEST_SECTION, PRIMARY_PRINCIPAL_NAMESPACE
-
-RAW = "raw/openclaw/"
+from lifeboat_adapters.notes import splitting
+from lifeboat_adapters.notes.splitting import LARGEST_SECTION, PRIMARY_PRINCIPAL_NAMESPACE
+from lifeboat_adapters.openclaw import ADAPTER
 
 
 def split(relative: str, text: str) -> list[Section]:
-    sections = splitting.split(RAW + relative, text)
+    sections = splitting.split(relative, text)
     assert sections is not None
     assert "".join(section.content for section in sections) == text
     return sections
@@ -150,16 +149,20 @@ def test_tags_are_words_after_a_hash_outside_headings_code_links_and_comments() 
 @pytest.mark.parametrize(
     "path",
     [
-        "raw/openclaw/SOUL.md",
-        "raw/openclaw/notes/memory/a.md",
-        "raw/openclaw/memory/a.txt",
-        "raw/openclaw/memory/.dreams/corpus/a.md",
-        "raw/openclaw-home/memory/a.md",
+        "SOUL.md",
+        "notes/memory/a.md",
+        "memory/a.txt",
+        "memory/.dreams/corpus/a.md",
         "identity.json",
     ],
 )
 def test_other_files_hold_no_memories(path: str) -> None:
     assert splitting.split(path, "## A\n") is None
+
+
+def test_files_outside_the_workspace_hold_no_memories() -> None:
+    assert ADAPTER.split("raw/openclaw-home/memory/a.md", "## A\n") is None
+    assert ADAPTER.split("identity.json", "## A\n") is None
 
 
 def test_a_large_section_is_divided_between_its_blocks() -> None:

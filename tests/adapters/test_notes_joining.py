@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from lifeboat_adapters.notes import dress, joining, splitting
 from lifeboat_adapters.openclaw import ADAPTER
-from lifeboat_adapters.openclaw.memories import dress, joining, splitting
 
 NOTE = "memory/default.md"
 IDS = [f"0198f7a0-0000-7000-8000-0000000{number:05x}" for number in range(40)]
@@ -45,7 +45,7 @@ def named(contents: list[str]) -> list[tuple[str, str]]:
 def test_any_memories_come_out_of_their_note_as_they_went_in(name: str, contents: list[str], native: bool) -> None:
     text = joining.join(name, named(contents), native=native)
     assert joining.texts(name, text) == contents
-    sections = splitting.split(f"raw/openclaw/{name}", text) or []
+    sections = splitting.split(name, text) or []
     assert "".join(section.content for section in sections) == text
 
 
@@ -58,7 +58,7 @@ def test_what_is_written_below_is_a_memory_of_its_own(name: str, contents: list[
 @given(st.lists(st.sampled_from(["<!-- ", "\\", "/", "memory", " -->", " 0a", "\n", "x", "\r"]), max_size=30))
 def test_joining_the_sections_gives_back_any_text_with_comments(parts: list[str]) -> None:
     text = "".join(parts)
-    sections = splitting.split(f"raw/openclaw/{NOTE}", text) or []
+    sections = splitting.split(NOTE, text) or []
     assert "".join(section.content for section in sections) == text
 
 
@@ -82,7 +82,7 @@ def test_only_what_needs_dress_in_a_note_of_openclaw_gets_some() -> None:
 
 def test_the_fields_of_a_memory_follow_from_its_text_alone() -> None:
     text = joining.join(NOTE, [(IDS[0], "Tide tables #harbour")], native=False)
-    (section,) = splitting.split(f"raw/openclaw/{NOTE}", text) or []
+    (section,) = splitting.split(NOTE, text) or []
     assert section.fields["tags"] == ["harbour"]
     assert "raw_source_format" not in section.fields
     assert section.heading == (ADAPTER.label(IDS[0]),)
@@ -112,5 +112,5 @@ def test_an_endless_memory_between_comments_is_divided_like_any_text(monkeypatch
 
 @pytest.mark.parametrize("text", ["<!-- memory -->\n" * 50_000, "<!-- \\" * 100_000, "<!-- memory \n" * 50_000])
 def test_hostile_comments_cost_no_time(text: str) -> None:
-    sections = splitting.split(f"raw/openclaw/{NOTE}", text) or []
+    sections = splitting.split(NOTE, text) or []
     assert "".join(section.content for section in sections) == text

@@ -1,4 +1,4 @@
-"""Memories from OpenClaw's notes (ALF §2.1, §3.1.2, §3.1.7): which files hold them, where they end, what they are.
+"""Memories from notes (ALF §2.1, §3.1.2, §3.1.7): which files hold them, where they end, what they are.
 
 Entities are not extracted: finding names without a model is guesswork, and a guess that is fixed when a record is made
 would stay in it for ever (ALF §6.1 asks for them only "where feasible").
@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from lifeboat_adapters.contract import Section
-from lifeboat_adapters.openclaw import markdown, paths
-from lifeboat_adapters.openclaw.memories import dress, notes
+from lifeboat_adapters.notes import annotations, dress, markdown, names
 from lifeboat_alf import times
 
 JsonObject = dict[str, Any]
+
+Split = Callable[[str, str], list[Section] | None]
+"""The memories in a file, by its name in the workspace and its text; None for a file that holds none."""
 
 VERSION = 2
 """Raised when the same text would be cut in other places: a file is then cut anew when it changes, never before."""
@@ -38,36 +40,35 @@ _MEMORY_DEPTH = 2
 _RULES = re.compile(r"(gating-)?polic(y|ies)|procedures?|procedural|rules|playbooks?|runbooks?|workflows?")
 
 
-def split(path: str, text: str) -> list[Section] | None:
-    """The memories in a file, by archive path; None for a file that holds none."""
-    relative = paths.in_workspace(path)
-    if relative is None or not holds_memories(relative):
+def split(name: str, text: str) -> list[Section] | None:
+    """The memories in a file, by its name in the workspace; None for a file that holds none."""
+    if not holds_memories(name):
         return None
-    base = _fields_of_file(relative)
-    user = relative == paths.USER
+    base = _fields_of_file(name)
+    user = name == names.USER
     found: list[Section] = []
     for stretch in dress.cut(text):
         if stretch.memory is not None:
             fields = _fields(base, stretch.memory, user=user)
             found.append(Section(stretch.text, (stretch.label,) if stretch.label else (), fields, stretch.memory))
         else:
-            pieces = _pieces(relative, stretch.text)
+            pieces = _pieces(name, stretch.text)
             found.extend(Section(content, heading, _fields(base, content, user=user)) for content, heading in pieces)
     return found
 
 
-def holds_memories(relative: str) -> bool:
+def holds_memories(name: str) -> bool:
     """MEMORY.md, USER.md and every note under `memory/`; hidden folders there are the runtime's own bookkeeping."""
-    if relative in (paths.MEMORY, paths.LEGACY_MEMORY, paths.USER):
+    if name in (names.MEMORY, names.LEGACY_MEMORY, names.USER):
         return True
-    if not relative.startswith(paths.MEMORY_FOLDER) or not relative.endswith(".md"):
+    if not name.startswith(names.MEMORY_FOLDER) or not name.endswith(".md"):
         return False
-    return not any(part.startswith(".") for part in relative.split("/"))
+    return not any(part.startswith(".") for part in name.split("/"))
 
 
-def _pieces(relative: str, text: str) -> list[tuple[str, tuple[str, ...]]]:
-    depth = _MEMORY_DEPTH if relative in (paths.MEMORY, paths.LEGACY_MEMORY) else _DEPTH
-    starts = notes.ENTRY if relative == paths.USER else None
+def _pieces(name: str, text: str) -> list[tuple[str, tuple[str, ...]]]:
+    depth = _MEMORY_DEPTH if name in (names.MEMORY, names.LEGACY_MEMORY) else _DEPTH
+    starts = annotations.ENTRY if name == names.USER else None
     found: list[tuple[str, tuple[str, ...]]] = []
     for piece in markdown.sections(text, depth, starts):
         first, *others = divide(piece.text)
@@ -117,26 +118,26 @@ def _size(text: str) -> int:
     return len(_bytes(text))
 
 
-def _fields_of_file(relative: str) -> JsonObject:
+def _fields_of_file(name: str) -> JsonObject:
     """What all memories of a file have in common."""
-    if relative in (paths.MEMORY, paths.LEGACY_MEMORY):
+    if name in (names.MEMORY, names.LEGACY_MEMORY):
         return _base("summary", "memory_md")
-    if relative == paths.USER:
+    if name == names.USER:
         return _base("preference", "user_md", namespace=PRIMARY_PRINCIPAL_NAMESPACE)
-    if relative == paths.PREFERENCES:
+    if name == names.PREFERENCES:
         return _base("preference", "memory_file", namespace=PRIMARY_PRINCIPAL_NAMESPACE)
-    context = paths.namespace_of_principal(relative)
+    context = names.namespace_of_principal(name)
     if context is not None:
         return _base("preference", "memory_file", namespace=context)
-    folder = relative.split("/")[1] if relative.count("/") > 1 else None
-    day = paths.day_of(relative)
+    folder = name.split("/")[1] if name.count("/") > 1 else None
+    day = names.day_of(name)
     if folder == "dreaming":
         fields = _base("semantic", "dreaming", "llm_extracted", category="dreaming")
     elif folder == "imports":
         fields = _base("semantic", "memory_file", "migrated", category="imports")
     elif day is not None:
         fields = _base("episodic", "daily_log", category="daily_log")
-    elif _holds_rules(relative):
+    elif _holds_rules(name):
         fields = _base("procedural", "memory_file", category=folder or "rules")
     else:
         fields = _base("semantic", "memory_file", category=folder)
@@ -159,20 +160,20 @@ def _base(
     return fields | {"source": {"origin": origin, "extraction_method": method}}
 
 
-def _holds_rules(relative: str) -> bool:
-    names = relative.removeprefix(paths.MEMORY_FOLDER).removesuffix(".md").lower().replace("_", "-").split("/")
-    return any(_RULES.fullmatch(name) for name in names)
+def _holds_rules(name: str) -> bool:
+    parts = name.removeprefix(names.MEMORY_FOLDER).removesuffix(".md").lower().replace("_", "-").split("/")
+    return any(_RULES.fullmatch(part) for part in parts)
 
 
 def _fields(base: JsonObject, content: str, *, user: bool) -> JsonObject:
     """The fields of one memory. Annotations stay in the text; a copy of what they say stands in raw_source_format."""
     fields = dict(base)
-    confidence, tags = notes.all_tags(content)
+    confidence, tags = annotations.all_tags(content)
     if confidence is not None:
         fields["confidence"] = confidence
     if tags:
         fields["tags"] = tags
-    comments = notes.comments(content)
+    comments = annotations.comments(content)
     if comments:
         fields["raw_source_format"] = {"annotations": comments}
     if user:
@@ -181,7 +182,7 @@ def _fields(base: JsonObject, content: str, *, user: bool) -> JsonObject:
 
 
 def _apply_comments(fields: JsonObject, comments: dict[str, str]) -> None:
-    observed = notes.day(comments.get("observed"))
+    observed = annotations.day(comments.get("observed"))
     if observed is not None:
         fields["temporal"] = {"observed_at": times.day_text(observed)}
     if comments.get("status", "").lower() == "superseded":

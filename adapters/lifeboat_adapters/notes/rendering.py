@@ -1,0 +1,85 @@
+"""Notes from the memories of a state: each memory in the note that it belongs to (ALF §2.1, §3.1.7)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from lifeboat_adapters.contract import Rendered
+from lifeboat_adapters.notes import joining, names, splitting
+from lifeboat_alf import effective, metas, records
+from lifeboat_alf.state import State
+
+JsonObject = dict[str, Any]
+
+STRUCTURED, MERGED = "structured", "merged"
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST_NAME = 80
+
+
+def memory_files(
+    state: State, raw: str, primary: str, *, has_profile: bool, split: splitting.Split = splitting.split
+) -> Iterator[Rendered]:
+    """Notes from the effective memories: those a raw file lists in its order, then the others that belong to it. `raw`
+    is the prefix of the workspace in the archive; with a profile USER.md is written from that."""
+    listed = _listed(state, raw)
+    found: dict[str, list[tuple[int, joining.Memory]]] = {}
+    for item in effective.visible_records(state):
+        known = next((listed[id] for id in item.chain_ids if id in listed), None)
+        name, place = known or (file_for(item.record, primary), len(listed))
+        memory = (str(item.record["id"]), str(item.record.get("content", "")))
+        if (known or memory[1].strip()) and (name != names.USER or not has_profile):
+            found.setdefault(name, []).append((place, memory))
+    for name, placed in sorted(found.items()):
+        memories = [memory for _, memory in sorted(placed, key=lambda pair: pair[0])]
+        entry = state.entry(raw + name)
+        is_merged = entry is not None and bool(entry.meta.get(metas.RECORDS))
+        if not (is_merged and _says(state, raw, name, memories, split)):
+            data = joining.join(name, memories, native=is_merged, split=split).encode("utf-8", "surrogatepass")
+            yield Rendered(raw + name, data, MERGED if is_merged else STRUCTURED)
+
+
+def _says(state: State, raw: str, name: str, memories: list[joining.Memory], split: splitting.Split) -> bool:
+    text = state.body(raw + name).decode("utf-8", "replace")
+    return joining.says(name, text, (content for _, content in memories), split)
+
+
+def _listed(state: State, raw: str) -> dict[str, tuple[str, int]]:
+    """Where records stand in raw files: id to workspace path and place."""
+    found: dict[str, tuple[str, int]] = {}
+    for entry in state.entries(raw):
+        for record_id in entry.meta.get(metas.RECORDS) or []:
+            found[record_id] = (entry.path[len(raw) :], len(found))
+    return found
+
+
+def file_for(record: JsonObject, primary: str = "") -> str:
+    """The note that a memory belongs to: the one it came from, else by its kind."""
+    origin = str((record.get("source") or {}).get("origin_file") or "")
+    if _is_note(origin):
+        return origin
+    if records.reads_as("memory_type", str(record.get("memory_type"))) == "summary":
+        return names.MEMORY
+    if record.get("category") == "daily_log":
+        temporal = record.get("temporal") or {}
+        return f"{names.MEMORY_FOLDER}{str(temporal.get('observed_at') or temporal.get('created_at'))[:10]}.md"
+    namespace = str(record.get("namespace") or "default")
+    if primary and namespace == f"principal_context:{primary}":
+        return names.PREFERENCES
+    return names.file_of_principal(namespace) or f"{names.MEMORY_FOLDER}{_file_name(namespace)}.md"
+
+
+def _is_note(path: str) -> bool:
+    """A path that memories are read from, and that cannot lead out of the workspace."""
+    return splitting.holds_memories(path) and not any(part in ("", ".", "..") for part in path.split("/"))
+
+
+def _file_name(namespace: str) -> str:
+    """A namespace as a file name; one that had to change carries a few digits of what it was."""
+    name = _UNSAFE.sub("-", namespace).strip(".-")[:_LONGEST_NAME]
+    if name == namespace:
+        return name
+    return f"{name or 'notes'}-{hashlib.sha256(namespace.encode('utf-8', 'replace')).hexdigest()[:6]}"

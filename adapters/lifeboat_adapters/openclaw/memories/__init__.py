@@ -1,1 +1,0 @@
-"""Memories of an agent from OpenClaw's notes, and notes from memories."""
