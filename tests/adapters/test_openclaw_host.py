@@ -9,8 +9,8 @@ import pytest
 
 from lifeboat_adapters.contract import Installation, NextStep
 from lifeboat_adapters.openclaw import ADAPTER
-from lifeboat_adapters.openclaw.layers import capabilities
 from lifeboat_adapters.openclaw.restore import next_steps
+from lifeboat_adapters.persona import capabilities
 from lifeboat_alf.testing import MemoryState
 
 DB = "raw/openclaw-home/db/"

@@ -13,7 +13,7 @@ from openclaw_derived import FileMap
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.openclaw import ADAPTER
-from lifeboat_adapters.openclaw.layers import synthesis
+from lifeboat_adapters.persona import synthesis
 
 RAW = "raw/openclaw/"
 HOME = "raw/openclaw-home/"

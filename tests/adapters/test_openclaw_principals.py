@@ -7,7 +7,7 @@ import openclaw_workspaces as workspaces
 import pytest
 from openclaw_derived import FileMap
 
-from lifeboat_adapters.openclaw.layers import synthesis
+from lifeboat_adapters.persona import synthesis
 
 USER = "raw/openclaw/USER.md"
 

@@ -13,7 +13,7 @@ from lifeboat_adapters.contract import FoundAgent, Installation
 from lifeboat_adapters.errors import NotAWorkspace, RuntimeConfigError
 from lifeboat_adapters.openclaw import config, host, includes, paths, placement
 from lifeboat_adapters.openclaw.credentials import sharing
-from lifeboat_adapters.openclaw.layers import reading
+from lifeboat_adapters.persona import reading
 from lifeboat_adapters.small_files import read_small
 
 _CERTAIN = (paths.SOUL, paths.IDENTITY)

@@ -14,7 +14,8 @@ from typing import Any
 from lifeboat_adapters.contract import Files, Need, UnparsableSecrets
 from lifeboat_adapters.openclaw import config, paths
 from lifeboat_adapters.openclaw.documents import config_of
-from lifeboat_adapters.openclaw.layers import capabilities, identity
+from lifeboat_adapters.openclaw.layers.identity import PERSONA
+from lifeboat_adapters.persona import capabilities
 from lifeboat_adapters.secrets import yaml
 
 JsonObject = dict[str, Any]
@@ -55,7 +56,7 @@ def _need(name: str, skill: _Skill, values: JsonObject) -> Need:
 
 def _skills(files: Files) -> Iterator[tuple[str, _Skill]]:
     """Every skill by the name of its capability."""
-    for folder, text in identity.skills(files):
+    for folder, text in PERSONA.every_skill(files):
         keys, variables = [folder], []
         for path, value in _declared(capabilities.front_matter(text)):
             if path[-1:] == ("primaryEnv",) or path[-3:-1] == ("requires", "env"):

@@ -6,7 +6,7 @@ from typing import Any
 
 from lifeboat_adapters.contract import Files
 from lifeboat_adapters.openclaw import config, paths
-from lifeboat_adapters.openclaw.documents import rows_of
+from lifeboat_adapters.persona.documents import rows_of
 
 JsonObject = dict[str, Any]
 

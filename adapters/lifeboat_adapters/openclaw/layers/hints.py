@@ -6,8 +6,10 @@ from typing import Any
 
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
 from lifeboat_adapters.openclaw import config, paths
-from lifeboat_adapters.openclaw.documents import config_of, text_of
-from lifeboat_adapters.openclaw.layers import identity, overlay, reading, subagents
+from lifeboat_adapters.openclaw.documents import config_of
+from lifeboat_adapters.openclaw.layers import identity, subagents
+from lifeboat_adapters.persona import hints, overlay, reading
+from lifeboat_adapters.persona.documents import text_of
 
 JsonObject = dict[str, Any]
 
@@ -19,19 +21,13 @@ def reads_config(path: str) -> bool:
 
 
 def runtime_hints(files: Files, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
-    """The configured model, as `last_model`; nothing where none is configured.
-
-    The first one ever seen stays `primary_model`: OpenClaw writes down nowhere which model an agent lived on.
-    """
+    """The configured model; nothing where none is configured."""
     values = config_of(files)
     model = subagents.model_of(values, config.agent(values, context.installation.native_id))
     if model is None:
         return previous
-    before = previous or {}
-    hints = {**before, "primary_model": before.get("primary_model") or model, "last_model": model}
-    known = {"provider": model.partition("/")[0] if "/" in model else None, "context_window": _window(values, model)}
-    carried = {key: value for key, value in hints.items() if key not in known}
-    return {**carried, **overlay.without_empty(known)}
+    provider = model.partition("/")[0] if "/" in model else None
+    return hints.hints(previous, model, {"provider": provider, "context_window": _window(values, model)})
 
 
 def _window(values: JsonObject, model: str) -> int | None:
@@ -54,9 +50,8 @@ def manifest(files: Files, previous: JsonObject | None, context: DerivationConte
     values = config_of(files)
     said = reading.pairs(text_of(files, paths.RAW + paths.IDENTITY))
     found = context.installation
-    names = identity.names_of(said, values, found.native_id)
     agent = {
-        "name": names["primary"] or found.name,
+        "name": identity.configured_name(values, found.native_id) or said.get("name") or found.name,
         "source_runtime_version": config.text(values, "meta", "lastTouchedVersion") or found.version,
     }
     search = config.get(values, "memory", "search") or config.get(values, "memorySearch")

@@ -11,9 +11,10 @@ from pathlib import Path as FilePath
 from lifeboat_adapters.contract import Installation, Merged, UnparsableSecrets
 from lifeboat_adapters.openclaw import config, host, paths, placement
 from lifeboat_adapters.openclaw.credentials import profiles
-from lifeboat_adapters.openclaw.documents import StateFiles, config_of
+from lifeboat_adapters.openclaw.documents import config_of
 from lifeboat_adapters.openclaw.restore import config_merging, merging
 from lifeboat_adapters.openclaw.restore.config_merging import NEW, OLD, Place
+from lifeboat_adapters.persona.documents import StateFiles
 from lifeboat_adapters.secrets import dotenv, json5
 from lifeboat_adapters.secrets.leaves import Leaf, Path
 from lifeboat_alf.state import State

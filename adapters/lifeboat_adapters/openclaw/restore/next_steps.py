@@ -14,8 +14,8 @@ from typing import Any
 from lifeboat_adapters.contract import Installation, NextStep
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.openclaw import config, databases, paths
-from lifeboat_adapters.openclaw.documents import StateFiles, rows_of
 from lifeboat_adapters.openclaw.layers import heartbeat
+from lifeboat_adapters.persona.documents import StateFiles, rows_of
 from lifeboat_alf.state import State
 
 JsonObject = dict[str, Any]

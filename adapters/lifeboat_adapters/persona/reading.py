@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from lifeboat_adapters.openclaw import markdown
+from lifeboat_adapters.notes import markdown
 
 _PAIR = re.compile(
     r"[ \t]*(?:[-*+][ \t]+)?(?:\*\*|__)?([^\W\d_][\w '/()-]{0,40}?)[ \t]*(?:\*\*|__)?:(?:\*\*|__)?[ \t]+(\S.*)"

@@ -1,4 +1,4 @@
-"""Whom the agent serves, from USER.md (ALF §3.3). OpenClaw knows one human; every other principal is carried."""
+"""Whom the agent serves, from USER.md (ALF §3.3). It knows one human; every other principal is carried."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import re
 from typing import Any
 
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
-from lifeboat_adapters.openclaw import paths
-from lifeboat_adapters.openclaw.documents import text_of
-from lifeboat_adapters.openclaw.layers import overlay, reading, synthesis
+from lifeboat_adapters.persona import overlay, reading, synthesis
+from lifeboat_adapters.persona.documents import text_of
 
 JsonObject = dict[str, Any]
 
-_USER = paths.RAW + paths.USER
 _COMMUNICATION = re.compile(r"\b(communication|preferences|style|tone)\b")
 _WORK = re.compile(r"\b(work|job|professional)\b")
 _PROJECTS = re.compile(r"\bprojects?\b")
@@ -26,27 +24,28 @@ _COMMENT = re.compile(r"<!--[^\n]*?-->")
 _READ_ELSEWHERE = frozenset(("name", "timezone", "time zone", "locale", "language"))
 
 
-def reads(path: str) -> bool:
-    return path == _USER
+def derivation(runtime: str, user: str) -> Derivation:
+    """The principals of a runtime's agent; `user` is the archive path of its USER.md."""
+
+    def derive(files: Files, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
+        return principals(runtime, text_of(files, user), previous)
+
+    return Derivation("principals", lambda path: path == user, derive)
 
 
-def derive(files: Files, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
+def principals(runtime: str, text: str, previous: JsonObject | None) -> JsonObject | None:
     """The principals document; profiles without ids, versions and times of their own."""
-    text = text_of(files, _USER)
     every = list((previous or {}).get("principals") or [])
     at = next((place for place, one in enumerate(every) if one.get("principal_type") == "human"), None)
     if not text.strip() and at is None:
         return previous
     primary: JsonObject = {"principal_type": "human", "agent_id": None} if at is None else every[at]
-    updated = {**primary, "profile": profile(text, primary.get("profile") or {})}
+    updated = {**primary, "profile": profile(runtime, text, primary.get("profile") or {})}
     others = every if at is None else every[:at] + every[at + 1 :]
     return {**(previous or {}), "principals": [updated, *others]}
 
 
-DERIVATION = Derivation("principals", reads, derive)
-
-
-def profile(text: str, before: JsonObject) -> JsonObject:
+def profile(runtime: str, text: str, before: JsonObject) -> JsonObject:
     """The primary human's profile: what USER.md says over what it cannot say."""
     if synthesis.is_own("user_profile", text, before):
         return before
@@ -54,7 +53,7 @@ def profile(text: str, before: JsonObject) -> JsonObject:
     fresh = overlay.without_empty({"structured": structured(text), "prose": prose})
     former = str((before.get("prose") or {}).get("user_profile") or "")
     said = overlay.leaves({"structured": overlay.without_empty(structured(former))})
-    merged = overlay.document(before, fresh, said=overlay.read_paths(before).union(said))
+    merged = overlay.document(runtime, before, fresh, said=overlay.read_paths(runtime, before).union(said))
     return merged if before else {**merged, "structured": {**merged.get("structured", {}), "principal_type": "human"}}
 
 

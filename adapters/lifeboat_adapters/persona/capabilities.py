@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from lifeboat_adapters.openclaw.layers import reading
+from lifeboat_adapters.persona import reading
 
 JsonObject = dict[str, Any]
 

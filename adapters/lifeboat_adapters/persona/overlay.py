@@ -1,6 +1,6 @@
 """A new document over the one before: what the files say replaces what they said, what they cannot say stays.
 
-A document may carry more than OpenClaw's files hold: personality scores from another runtime, a sub-agent's lineage,
+A document may carry more than a runtime's files hold: personality scores from another runtime, a sub-agent's lineage,
 fields nobody here knows. So each document remembers (in `raw_source`) which of its fields were read from files. A
 remembered field that the files no longer say is gone; any other field stays as it is.
 """
@@ -10,8 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
-
-from lifeboat_adapters.openclaw.paths import RUNTIME
 
 JsonObject = dict[str, Any]
 Path = tuple[str, ...]
@@ -29,9 +27,15 @@ _GONE = object()
 
 
 def document(
-    previous: JsonObject, fresh: JsonObject, *, said: Collection[Path] = (), elsewhere: Collection[Path] = ()
+    runtime: str,
+    previous: JsonObject,
+    fresh: JsonObject,
+    *,
+    said: Collection[Path] = (),
+    elsewhere: Collection[Path] = (),
 ) -> JsonObject:
-    """A whole document from its `fresh` structured and prose parts; `previous` itself when they change nothing.
+    """A whole document from its `fresh` structured and prose parts; `previous` itself when they change nothing. It
+    remembers under the name of the runtime what that one's files say.
 
     What was `said`, and is no longer, goes. `elsewhere` are fields of `fresh` that come from outside the workspace:
     they are remembered apart, because a workspace alone does not say that they are gone.
@@ -42,7 +46,7 @@ def document(
     if previous and merged == known:
         return dict(previous)
     rest = {key: value for key, value in previous.items() if key not in parts}
-    return {**rest, **merged, "source_format": RUNTIME, "raw_source": _remember(previous, fresh, elsewhere)}
+    return {**rest, **merged, "source_format": runtime, "raw_source": _remember(runtime, previous, fresh, elsewhere)}
 
 
 def overlay(previous: JsonObject, fresh: JsonObject, read: Collection[Path], above: Path = ()) -> JsonObject:
@@ -113,20 +117,20 @@ def _keyed(items: list[Any]) -> Iterator[tuple[str, Any]]:
         yield key if seen[key] == 1 else f"{key} {seen[key]}", item
 
 
-def read_paths(document: JsonObject, *, elsewhere: bool = False) -> frozenset[Path]:
+def read_paths(runtime: str, document: JsonObject, *, elsewhere: bool = False) -> frozenset[Path]:
     """Which fields of a document came from files of the workspace, as it remembers; with `elsewhere` from outside."""
-    own = (document.get("raw_source") or {}).get(RUNTIME)
+    own = (document.get("raw_source") or {}).get(runtime)
     remembered = own.get(_ELSEWHERE if elsewhere else _READ) if isinstance(own, dict) else None
     return frozenset(tuple(map(str, path)) for path in remembered or [] if isinstance(path, list))
 
 
-def _remember(previous: JsonObject, fresh: JsonObject, elsewhere: Collection[Path]) -> JsonObject:
+def _remember(runtime: str, previous: JsonObject, fresh: JsonObject, elsewhere: Collection[Path]) -> JsonObject:
     """The `raw_source` that remembers what `fresh` says and from where; the parts of other runtimes stay. What is
     known to come from elsewhere is not forgotten while nothing from there can be read."""
     every = set(leaves(fresh))
-    outside = set(elsewhere) or read_paths(previous, elsewhere=True) - every
+    outside = set(elsewhere) or read_paths(runtime, previous, elsewhere=True) - every
     own = {_READ: _listed(every - outside), **({_ELSEWHERE: _listed(outside)} if outside else {})}
-    return {**(previous.get("raw_source") or {}), RUNTIME: own}
+    return {**(previous.get("raw_source") or {}), runtime: own}
 
 
 def _listed(paths: Collection[Path]) -> list[list[str]]:
