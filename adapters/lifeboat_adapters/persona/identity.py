@@ -1,0 +1,167 @@
+"""Who the agent is, from SOUL, IDENTITY, AGENTS and the files beside them (ALF §2.1, §3.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lifeboat_adapters.contract import Files
+from lifeboat_adapters.persona import capabilities, overlay, reading, roster, synthesis
+from lifeboat_adapters.persona.documents import Only, text_of
+
+JsonObject = dict[str, Any]
+
+SOUL, IDENTITY, AGENTS = "SOUL.md", "IDENTITY.md", "AGENTS.md"
+PROSE = {"soul": SOUL, "operating_instructions": AGENTS, "identity_profile": IDENTITY}
+
+_SKILL = re.compile(r"(?:[^/]+/)*([^/]+)/SKILL\.md")
+_GOALS = re.compile(r"\b(goals?|objectives?|mission|motivations?)\b")
+_TOOLS = re.compile(r"tools")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+_YES_NO = {"yes": True, "true": True, "no": False, "false": False, "never": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """Where a runtime keeps what its agent is: archive prefixes of its workspace and of its own folder, the file of
+    each block of `identity.prose.custom_blocks` (ALF §3.2.2), and the archive prefixes under which skills stand."""
+
+    runtime: str
+    raw: str
+    home: str
+    blocks: Mapping[str, str]
+    skills: tuple[str, ...]
+
+    def reads(self, path: str) -> bool:
+        """Whether a file says something about who the agent is."""
+        return path in self.files or self.skill(path) is not None
+
+    @property
+    def files(self) -> frozenset[str]:
+        return frozenset(self.raw + name for name in (*PROSE.values(), *self.blocks.values()))
+
+    def skill(self, path: str) -> str | None:
+        """The name of the folder of a SKILL.md, None for any other path."""
+        below = (path.removeprefix(folder) for folder in self.skills if path.startswith(folder))
+        return next((match[1] for name in below if (match := _SKILL.fullmatch(name))), None)
+
+    def every_skill(self, files: Files) -> Iterator[tuple[str, str]]:
+        """The skills of the agent, each with the name of its folder and the text of its SKILL.md."""
+        for path in sorted(path for folder in self.skills for path in files.paths(folder)):
+            name = self.skill(path)
+            if name is not None:
+                yield name, text_of(files, path)
+
+    def own(self, files: Files, document: JsonObject) -> set[str]:
+        """Which prose files are exactly what is made from a document."""
+        return {
+            name for name, file in PROSE.items() if synthesis.is_own(name, text_of(files, self.raw + file), document)
+        }
+
+
+Fresh = Callable[[Files, Collection[str]], JsonObject]
+"""What files say, `structured` and `prose`; prose files in the second argument are left out."""
+
+
+def document(
+    persona: Persona,
+    files: Files,
+    previous: JsonObject | None,
+    fresh: Fresh,
+    *,
+    name: str,
+    unsaid: Collection[overlay.Path] = (),
+) -> JsonObject | None:
+    """The identity document, without id, version and time, from what files say now. `unsaid` are fields whose files
+    are not there to say that they are gone. `name` is the agent's where neither files nor document know one."""
+    before = previous or {}
+    own = persona.own(files, before)
+    now = overlay.without_empty(fresh(files, own))
+    if not now and previous is None:
+        return None
+    alone = set(overlay.leaves(overlay.without_empty(fresh(Only(files, persona.raw), own))))
+    outside = set(overlay.leaves(now)) - alone
+    # What Lifeboat wrote from the document itself says nothing new, so it cannot say that something is gone either.
+    said = frozenset() if own else _said(persona, before, elsewhere=any(files.paths(persona.home)))
+    return _named(overlay.document(persona.runtime, before, now, said=said - set(unsaid), elsewhere=outside), name)
+
+
+def _named(document: JsonObject, name: str) -> JsonObject:
+    """An agent always has a name; the installation knows one when neither files nor document do."""
+    known = document.get("structured") or {}
+    names = known.get("names") or {}
+    if not isinstance(names, dict) or names.get("primary"):
+        return document
+    return {**document, "structured": {**known, "names": {**names, "primary": name}}}
+
+
+def _said(persona: Persona, document: JsonObject, *, elsewhere: bool) -> frozenset[overlay.Path]:
+    """What the files said: as remembered, and as the prose says that was theirs. What came from the state folder
+    counts only where there is one."""
+    prose = document.get("prose") or {}
+    profile, instructions = (str(prose.get(name) or "") for name in ("identity_profile", "operating_instructions"))
+    told = set(overlay.leaves({"structured": overlay.without_empty(structured(profile, instructions))}))
+    outside = overlay.read_paths(persona.runtime, document, elsewhere=True) if elsewhere else frozenset()
+    return overlay.read_paths(persona.runtime, document).union(told, outside)
+
+
+def texts(persona: Persona, files: Files, own: Collection[str] = ()) -> dict[str, str]:
+    """The prose files as they stand, but for those in `own`."""
+    return {name: "" if name in own else text_of(files, persona.raw + file) for name, file in PROSE.items()}
+
+
+def structured(profile: str, instructions: str, skills: Iterable[tuple[str, str]] = ()) -> JsonObject:
+    """What IDENTITY.md, AGENTS.md and skills say in shapes that need no guessing; empty where they say nothing."""
+    said = reading.pairs(profile)
+    noted = [*capabilities.from_notes(profile), *capabilities.from_notes(instructions)]
+    return {
+        "names": {"primary": said.get("name"), "nickname": said.get("nickname"), "full": said.get("full name")},
+        "role": said.get("role"),
+        "goals": list(reading.items(reading.under(profile, _GOALS))),
+        "linguistics": _linguistics(said),
+        "capabilities": capabilities.once([*noted, *(capabilities.from_skill(*skill) for skill in skills)]),
+        "sub_agents": roster.from_notes(instructions),
+    }
+
+
+def _linguistics(said: dict[str, str]) -> JsonObject:
+    """The voice, where it is given in numbers and lists."""
+    language = said.get("language", "")
+    return {
+        "formality_level": _share(said.get("formality")),
+        "verbosity": _share(said.get("verbosity")),
+        "humor_level": _share(said.get("humor") or said.get("humour")),
+        "slang_usage": _YES_NO.get(said.get("slang", "").lower()),
+        "preferred_language": language if _LANGUAGE.fullmatch(language) else None,
+        "idiolect": {
+            "catchphrases": reading.listed(said.get("catchphrases", "")),
+            "verbal_tics": reading.listed(said.get("verbal tics", "")),
+            "avoided_words": reading.listed(said.get("avoid") or said.get("avoided words") or ""),
+        },
+    }
+
+
+def _share(text: str | None) -> float | None:
+    """A number between 0 and 1; other words are prose."""
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value <= 1 else None
+
+
+def prose(persona: Persona, files: Files, texts: Mapping[str, str]) -> JsonObject:
+    """`identity.prose` of prose files (`texts`) and the files of custom blocks."""
+    blocks = {name: text_of(files, persona.raw + file) for name, file in persona.blocks.items()}
+    blocks["tools_guidance"] = blocks.get("tools_guidance") or tools_section(texts["operating_instructions"])
+    return {
+        **{name: text for name, text in texts.items() if text.strip()},
+        "custom_blocks": {name: text for name, text in blocks.items() if text.strip()},
+    }
+
+
+def tools_section(agents_md: str) -> str:
+    """`## Tools` of AGENTS.md, where there is no TOOLS.md."""
+    return reading.section(agents_md, _TOOLS)

@@ -1,0 +1,70 @@
+"""Persona files from an agent's structured layers (ALF §6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from lifeboat_adapters.persona import synthesis
+from lifeboat_adapters.persona.identity import AGENTS, PROSE, Persona
+from lifeboat_alf import codec, layout
+from lifeboat_alf.state import State
+
+JsonObject = dict[str, Any]
+
+USER = "USER.md"
+
+
+def document(state: State, path: str) -> JsonObject:
+    """A document of the state, {} when it has none."""
+    if state.entry(path) is None:
+        return {}
+    found: JsonObject = codec.decode(state.body(path))
+    return found
+
+
+def primary_human(state: State) -> JsonObject:
+    """The first human among the principals, {} without one."""
+    principals = document(state, layout.PRINCIPALS).get("principals") or []
+    return next((one for one in principals if one.get("principal_type") == "human"), {})
+
+
+def files(persona: Persona, identity: JsonObject, primary: JsonObject, held: Collection[str] = ()) -> dict[str, str]:
+    """The texts of persona files by name, "" for those that say nothing. A block that stands in one of the texts in
+    `held` gets no file of its own."""
+    return {**_identity_files(persona, identity, held), USER: _user_file(primary)}
+
+
+def _identity_files(persona: Persona, identity: JsonObject, held: Collection[str]) -> dict[str, str]:
+    """SOUL, IDENTITY and AGENTS from prose; what prose does not tell from the structured fields."""
+    prose = identity.get("prose") or {}
+    texts = {file: str(prose.get(name) or "") for name, file in PROSE.items()}
+    made = list(_made_up_for(identity, texts))
+    texts |= {PROSE[name]: synthesis.MAKERS[name](identity) for name in made}
+    blocks = prose.get("custom_blocks") or {}
+    for name, file in persona.blocks.items():
+        block = str(blocks.get(name) or "")
+        if not any(block and block in text for text in (texts[AGENTS], *held)):
+            texts[file] = block
+    return texts
+
+
+def _made_up_for(identity: JsonObject, texts: dict[str, str]) -> Iterator[str]:
+    """Which prose has to be made: all of it when there is none; else only where the structure says more."""
+    structured = identity.get("structured") or {}
+    absent = [name for name, file in PROSE.items() if not texts[file].strip()]
+    if len(absent) == len(PROSE):
+        yield from absent if identity else ()
+        return
+    if "identity_profile" in absent and (structured.get("role") or structured.get("goals")):
+        yield "identity_profile"
+    if "operating_instructions" in absent and structured.get("sub_agents"):
+        yield "operating_instructions"
+
+
+def _user_file(primary: JsonObject) -> str:
+    profile = primary.get("profile") or {}
+    text = str((profile.get("prose") or {}).get("user_profile") or "")
+    if not text.strip() and profile.get("structured"):
+        return synthesis.user_profile(profile)
+    return text
