@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 from urllib.parse import quote
 
 from lifeboat_adapters.contract import Secret
-from lifeboat_adapters.secrets import dotenv, json5, rules
+from lifeboat_adapters.secrets import dotenv, json5, looks, rules
 from lifeboat_adapters.secrets.leaves import Leaf
 
 LEAST_KNOWN = 16
@@ -42,6 +43,20 @@ def secrets_of(data: bytes, leaves: Iterable[Leaf], name_of: Callable[[Leaf], st
         if kind is not None:
             found.append(secret_at(data, leaf, name_of(leaf), kind))
     return found
+
+
+def with_looks(name: str, data: bytes, found: list[Secret]) -> list[Secret]:
+    """The secrets of a file that is made for secrets, with whatever else in it looks like one: a key in a comment, or
+    in the place of a name. `name` is what the file is called."""
+    taken = sorted((secret.start, secret.end) for secret in found)
+    others = []
+    for look in looks.find(data):
+        at = bisect_left(taken, (look.start, look.end))
+        before, after = taken[at - 1 : at] if at else [], taken[at : at + 1]
+        if all(end <= look.start for _, end in before) and all(start >= look.end for start, _ in after):
+            value = data[look.start : look.end].decode("utf-8", "surrogateescape")
+            others.append(Secret(look.start, look.end, value, "custom", "custom", f"{name}: {look.kind}"))
+    return sorted([*found, *others], key=lambda secret: secret.start)
 
 
 def secret_at(data: bytes, leaf: Leaf, service: str, kind: str) -> Secret:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -15,7 +14,7 @@ from lifeboat_adapters.contract import Secret, UnparsableSecrets
 from lifeboat_adapters.openclaw import paths
 from lifeboat_adapters.openclaw.credentials import profiles
 from lifeboat_adapters.openclaw.credentials.profiles import Profile
-from lifeboat_adapters.secrets import finder, json5, looks, rules, settings_files
+from lifeboat_adapters.secrets import finder, json5, rules, settings_files
 from lifeboat_adapters.secrets.leaves import Leaf
 
 GATEWAY = "openclaw-gateway"
@@ -58,11 +57,11 @@ def find(path: str, data: bytes) -> list[Secret] | None:
         return None
     name = path.rpartition("/")[2]
     if _CONFIG.fullmatch(name):
-        return _with_looks(name, data, _in_config(name, data))
+        return finder.with_looks(name, data, _in_config(name, data))
     if _DOTENV.fullmatch(name):
         _check_size(data)
         found = [_bound_by_name(_labelled(name, secret)) for secret in finder.secrets_in_dotenv(data)]
-        return _with_looks(name, data, found)
+        return finder.with_looks(name, data, found)
     settings = settings_files.find(name, data)
     return None if settings is None else [_labelled(name, secret) for secret in settings]
 
@@ -77,25 +76,12 @@ def _find_in_home(path: str, home: str, data: bytes) -> list[Secret] | None:
         return [_labelled(home, _secret(data, leaf)) for leaf in json5.scan(data) if _is_text(leaf)]
     if home.startswith("db/") or _CONFIG.fullmatch(home) or not _INCLUDED.fullmatch(home):
         return None
-    return _with_looks(home, data, _in_config(home, data))
+    return finder.with_looks(home, data, _in_config(home, data))
 
 
 def _check_size(data: bytes) -> None:
     if len(data) > _LARGEST:
         raise UnparsableSecrets(f"larger than {_LARGEST >> 20} MB")
-
-
-def _with_looks(name: str, data: bytes, found: list[Secret]) -> list[Secret]:
-    """The secrets of a file that is made for secrets, with whatever else in it looks like one: a key in a comment, or
-    in the place of a name."""
-    taken = [(secret.start, secret.end) for secret in found]
-    for look in looks.find(data):
-        at = bisect_left(taken, (look.start, look.end))
-        before, after = taken[at - 1 : at] if at else [], taken[at : at + 1]
-        if all(end <= look.start for _, end in before) and all(start >= look.end for start, _ in after):
-            value = data[look.start : look.end].decode("utf-8", "surrogateescape")
-            found.append(Secret(look.start, look.end, value, "custom", "custom", f"{name}: {look.kind}"))
-    return sorted(found, key=lambda secret: secret.start)
 
 
 # The configuration --------------------------------------------------------------------------------------------------
