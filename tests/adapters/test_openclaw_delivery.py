@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_adapters.contract import Delivery, Installation
+from lifeboat_adapters.merging import KEPT
 from lifeboat_adapters.openclaw import paths
 from lifeboat_adapters.openclaw.restore import delivery
 from lifeboat_adapters.openclaw.restore.delivery import deliveries, not_arrived
-from lifeboat_adapters.openclaw.restore.merging import KEPT
 from lifeboat_adapters.secrets import dotenv
 
 NOW = "2026-11-20T12:00:00Z"

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lifeboat_adapters.merging import Change
 from lifeboat_adapters.openclaw import config, host
 from lifeboat_adapters.openclaw.credentials.profiles import Profile
 from lifeboat_adapters.openclaw.restore import json5_text, merging
 from lifeboat_adapters.openclaw.restore.config_merging import NEW, OLD, Place, merge_config
-from lifeboat_adapters.openclaw.restore.json5_text import Change
 
 NOW = "2026-11-20T12:00:00Z"
 DAY = 86_400_000

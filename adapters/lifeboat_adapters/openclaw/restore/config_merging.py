@@ -12,10 +12,9 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from lifeboat_adapters.contract import Merged
+from lifeboat_adapters.merging import Change, Missing, has, joined
 from lifeboat_adapters.openclaw import config, host
 from lifeboat_adapters.openclaw.restore import json5_text
-from lifeboat_adapters.openclaw.restore.json5_text import Change
-from lifeboat_adapters.openclaw.restore.merging import Missing, has, joined
 from lifeboat_adapters.secrets.leaves import Path
 
 JsonObject = dict[str, Any]
@@ -84,7 +83,7 @@ def merge_config(found: bytes | None, wanted: bytes, place: Place, left_out: Map
     mapped = _in_layout(values, place, decided)
     _stay(mapped.values, there, place)
     _own(mapped.values, there, place)
-    missing = Missing(decided, left_out, mapped.original)
+    missing = Missing(decided, left_out, mapped.original, appended=(("bindings",),))
     if place.layout == OLD:
         _list(missing, mapped, there)
     missing.walk(there, mapped.values, ())

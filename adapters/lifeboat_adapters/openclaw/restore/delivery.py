@@ -16,10 +16,11 @@ from typing import Any
 
 from lifeboat_adapters.contract import Delivery, Installation, Place
 from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.merging import KEPT
 from lifeboat_adapters.openclaw import config, databases, paths
 from lifeboat_adapters.openclaw.credentials import profiles
 from lifeboat_adapters.openclaw.credentials.profiles import AGENT, SHARED, Profile
-from lifeboat_adapters.openclaw.restore.merging import KEPT, is_live, is_usable, merge_profiles, reason_to_keep
+from lifeboat_adapters.openclaw.restore.merging import is_live, is_usable, merge_profiles, reason_to_keep
 from lifeboat_adapters.persona.documents import rows_of
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf import times

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from lifeboat_adapters.contract import UnparsableSecrets
+from lifeboat_adapters.merging import Change
 from lifeboat_adapters.openclaw import config
 from lifeboat_adapters.secrets import json5
 from lifeboat_adapters.secrets.json5 import Container, Outline
@@ -23,15 +24,6 @@ _COMMA_BEHIND = re.compile(r"\s*,")
 _BLANK = re.compile(r"[ \t]*")
 _BETWEEN = r"(?:\s|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*"
 _KEY = re.compile(rf"""(?:"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|[^\s:'"/]+){_BETWEEN}:{_BETWEEN}""")
-
-
-class Change(NamedTuple):
-    """`path` gets `value`; a path that is not there is added to its container, a list by an index past its end.
-    `remove` takes it out instead."""
-
-    path: Path
-    value: Any = None
-    remove: bool = False
 
 
 class _Edit(NamedTuple):

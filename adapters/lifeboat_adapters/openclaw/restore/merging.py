@@ -6,21 +6,20 @@ whoever knows where a credential stood in it knows what became of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lifeboat_adapters.contract import Merged
+from lifeboat_adapters.merging import KEPT, Change, Missing, joined
 from lifeboat_adapters.openclaw import config
 from lifeboat_adapters.openclaw.credentials.profiles import Profile
 from lifeboat_adapters.openclaw.restore import json5_text
-from lifeboat_adapters.openclaw.restore.json5_text import Change
 from lifeboat_adapters.secrets import dotenv
 from lifeboat_adapters.secrets.leaves import Path
 from lifeboat_alf import times
 
 JsonObject = dict[str, Any]
 
-KEPT = "it is there already and stays"
 _FENCE = "openclaw-oauth-refresh-fence:"
 
 
@@ -105,74 +104,3 @@ def is_usable(credential: JsonObject, now: str) -> bool:
 def is_live(token: str) -> bool:
     """OpenClaw puts a fence in the place of a token that it could not refresh."""
     return bool(token) and not token.startswith(_FENCE)
-
-
-class Missing:
-    """Collects the changes that add what is missing, and says in `decided` what became of every path. `original` gives
-    the path in the archive's file, which differs where its layout was another one."""
-
-    def __init__(
-        self,
-        decided: dict[Path, str],
-        left_out: Collection[Path],
-        original: Callable[[Path], Path] = lambda path: path,
-    ) -> None:
-        self.changes: list[Change] = []
-        self.decided, self.left_out, self.original = decided, left_out, original
-
-    def walk(self, found: JsonObject, wanted: JsonObject, path: Path) -> None:
-        for key, value in wanted.items():
-            here = (*path, key)
-            if self.original(here) in self.left_out:
-                continue
-            if key not in found or found[key] in ("", None):
-                self.changes.append(Change(here, self._pruned(value, here)))
-                self.decided[self.original(here)] = ""
-            elif isinstance(value, dict) and isinstance(found[key], dict):
-                self.walk(found[key], value, here)
-            elif isinstance(value, list) and isinstance(found[key], list) and here == ("bindings",):
-                self._append(found[key], value, here)
-            else:
-                self.decided[self.original(here)] = "" if found[key] == value else KEPT
-
-    def _append(self, found: list[Any], wanted: list[Any], path: Path) -> None:
-        count = len(found)
-        for number, item in enumerate(wanted):
-            self.decided[(*path, number)] = ""
-            if item not in found:
-                self.changes.append(Change((*path, count), item))
-                count += 1
-
-    def _pruned(self, value: Any, path: Path) -> Any:
-        """A value without what must not be put in."""
-        if isinstance(value, dict):
-            kept = {key: inner for key, inner in value.items() if self.original((*path, key)) not in self.left_out}
-            return {key: self._pruned(inner, (*path, key)) for key, inner in kept.items()}
-        if isinstance(value, list):
-            return [self._pruned(inner, (*path, number)) for number, inner in enumerate(value)]
-        return value
-
-
-def joined(there: JsonObject, changes: Iterable[Change]) -> list[Change]:
-    """Changes whose containers are not there yet, as one change that makes the outermost of them."""
-    plain: list[Change] = []
-    made: dict[Path, Any] = {}
-    for each in changes:
-        depth = next((n for n in range(1, len(each.path)) if not has(there, each.path[:n])), len(each.path))
-        if depth == len(each.path):
-            plain.append(each)
-            continue
-        inner = made.setdefault(each.path[:depth], {})
-        for step in each.path[depth:-1]:
-            inner = inner.setdefault(step, {})
-        inner[each.path[-1]] = each.value
-    return [*(each for each in plain if each.path not in made), *(Change(path, value) for path, value in made.items())]
-
-
-def has(values: Any, path: Path) -> bool:
-    for step in path:
-        inside = step in values if isinstance(values, dict) else isinstance(values, list) and step in range(len(values))
-        if not inside:
-            return False
-        values = values[step]
-    return True

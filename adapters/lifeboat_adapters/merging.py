@@ -1,0 +1,102 @@
+"""What is missing in a file of an installation is added, what is there stays: the same for every runtime.
+
+Pure: values go in, changes and what was decided about each path come out. Paths are those of the archive's file, so
+that whoever knows where a credential stood in it knows what became of it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, NamedTuple
+
+from lifeboat_adapters.secrets.leaves import Path
+
+JsonObject = dict[str, Any]
+
+KEPT = "it is there already and stays"
+
+
+class Change(NamedTuple):
+    """`path` gets `value`; a path that is not there is added to its container, a list by an index past its end.
+    `remove` takes it out instead."""
+
+    path: Path
+    value: Any = None
+    remove: bool = False
+
+
+class Missing:
+    """Collects the changes that add what is missing, and says in `decided` what became of every path. `original` gives
+    the path in the archive's file, which differs where its layout was another one. Lists at `appended` get the items
+    that they lack, others stay. `same` says whether two values are."""
+
+    def __init__(
+        self,
+        decided: dict[Path, str],
+        left_out: Collection[Path],
+        original: Callable[[Path], Path] = lambda path: path,
+        *,
+        appended: Collection[Path] = (),
+        same: Callable[[Any, Any], bool] = operator.eq,
+    ) -> None:
+        self.changes: list[Change] = []
+        self.decided, self.left_out, self.original = decided, left_out, original
+        self._appended, self._same = appended, same
+
+    def walk(self, found: JsonObject, wanted: JsonObject, path: Path) -> None:
+        for key, value in wanted.items():
+            here = (*path, key)
+            if self.original(here) in self.left_out:
+                continue
+            if key not in found or found[key] in ("", None):
+                self.changes.append(Change(here, self._pruned(value, here)))
+                self.decided[self.original(here)] = ""
+            elif isinstance(value, dict) and isinstance(found[key], dict):
+                self.walk(found[key], value, here)
+            elif isinstance(value, list) and isinstance(found[key], list) and here in self._appended:
+                self._append(found[key], value, here)
+            else:
+                self.decided[self.original(here)] = "" if self._same(found[key], value) else KEPT
+
+    def _append(self, found: list[Any], wanted: list[Any], path: Path) -> None:
+        count = len(found)
+        for number, item in enumerate(wanted):
+            self.decided[(*path, number)] = ""
+            if item not in found:
+                self.changes.append(Change((*path, count), item))
+                count += 1
+
+    def _pruned(self, value: Any, path: Path) -> Any:
+        """A value without what must not be put in."""
+        if isinstance(value, dict):
+            kept = {key: inner for key, inner in value.items() if self.original((*path, key)) not in self.left_out}
+            return {key: self._pruned(inner, (*path, key)) for key, inner in kept.items()}
+        if isinstance(value, list):
+            return [self._pruned(inner, (*path, number)) for number, inner in enumerate(value)]
+        return value
+
+
+def joined(there: JsonObject, changes: Iterable[Change]) -> list[Change]:
+    """Changes whose containers are not there yet, as one change that makes the outermost of them."""
+    plain: list[Change] = []
+    made: dict[Path, Any] = {}
+    for each in changes:
+        depth = next((n for n in range(1, len(each.path)) if not has(there, each.path[:n])), len(each.path))
+        if depth == len(each.path):
+            plain.append(each)
+            continue
+        inner = made.setdefault(each.path[:depth], {})
+        for step in each.path[depth:-1]:
+            inner = inner.setdefault(step, {})
+        inner[each.path[-1]] = each.value
+    return [*(each for each in plain if each.path not in made), *(Change(path, value) for path, value in made.items())]
+
+
+def has(values: Any, path: Path) -> bool:
+    for step in path:
+        inside = step in values if isinstance(values, dict) else isinstance(values, list) and step in range(len(values))
+        if not inside:
+            return False
+        values = values[step]
+    return True
