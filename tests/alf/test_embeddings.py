@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_alf import embeddings
-from lifeboat_alf.embeddings import INDEX, Vector, Vectors, pack
+from lifeboat_alf.embeddings import CHUNK, INDEX, Chunk, Kind, Vector, Vectors, pack
 from lifeboat_alf.errors import BadDocument, BadJson
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import MemoryState, embedding, record
@@ -26,10 +26,18 @@ def state_with(*vectors: Vector) -> MemoryState:
     return state
 
 
+def change(state: MemoryState, entries: dict[str, bytes | None]) -> None:
+    for path, body in entries.items():
+        if body is None:
+            state.remove(path)
+        else:
+            state.put(path, body)
+
+
 def test_the_file_holds_little_endian_float32_and_nothing_else():
     found = pack([Vector(FILE, "a", embedding([1.0, -2.5])), Vector(FILE, "b", embedding([0.0, 3.0]))])
-    assert found["memory/embeddings/2026-Q4.bin"].hex() == "0000803f000020c00000000000004040"
-    (group,) = json.loads(found[INDEX])["vectors"]
+    assert found["memory/embeddings/2026-Q4/0.bin"].hex() == "0000803f000020c00000000000004040"
+    (group,) = json.loads(found["memory/embeddings/2026-Q4/0.json"])["vectors"]
     assert (group["records"], group["offset"], group["dimensions"]) == (["a", "b"], 0, 2)
 
 
@@ -73,10 +81,8 @@ def test_a_purge_leaves_the_others_and_removes_what_is_empty():
         Vector(FILE, "a", one), Vector(FILE, "b", two), Vector("memory/partitions/2026-Q3.jsonl", "c", one)
     )
     left = Vectors(state).without({"a", "c"})
-    assert left["memory/embeddings/2026-Q3.bin"] is None
-    for path, body in left.items():
-        if body is not None:
-            state.put(path, body)
+    assert left["memory/embeddings/2026-Q3/0.bin"] is None
+    change(state, left)
     assert (Vectors(state).of("a"), Vectors(state).of("b")) == ([], [two])
     assert Vectors(state).without({"nobody"}) == {}
     assert set(Vectors(state).without({"b"}).values()) == {None}
@@ -151,18 +157,80 @@ def test_an_empty_array_or_the_word_alone_is_no_vector(line, expected):
 def test_an_index_of_another_shape_is_refused(group):
     state = MemoryState().put_document(INDEX, {"vectors": [group]})
     with pytest.raises(BadDocument):
-        Vectors(state)
+        Vectors(state).of("a")
 
 
 def test_an_index_that_is_not_json_is_refused_and_one_of_another_tool_is_passed_over():
     with pytest.raises(BadJson):
-        Vectors(MemoryState().put(INDEX, b"{"))
-    assert Vectors(MemoryState().put(INDEX, b'{"other": 1}')).groups == []
+        Vectors(MemoryState().put(INDEX, b"{")).of("a")
+    assert Vectors(MemoryState().put(INDEX, b'{"other": 1}')).of("a") == []
 
 
 def test_a_file_that_ends_early_is_named():
     state = state_with(Vector(FILE, "a", embedding([1.0, 2.0])))
-    state.put("memory/embeddings/2026-Q4.bin", b"\0\0\0")
+    state.put("memory/embeddings/2026-Q4/0.bin", b"\0\0\0")
     with pytest.raises(BadDocument) as caught:
         Vectors(state).of("a")
-    assert caught.value.entry == "memory/embeddings/2026-Q4.bin"
+    assert caught.value.entry == "memory/embeddings/2026-Q4/0.bin"
+
+
+def test_another_vector_of_a_full_chunk_begins_the_next_one():
+    found = pack(Vector(FILE, str(number), embedding([float(number)])) for number in range(CHUNK + 1))
+    assert [len(found[f"memory/embeddings/2026-Q4/{number}.bin"]) for number in (0, 1)] == [CHUNK * 4, 4]
+
+
+def single_index(records: dict[str, list[float]]) -> dict[str, bytes]:
+    """Vectors in the one file of a partition, listed in the one index."""
+    group = {"file": "memory/embeddings/2026-Q3.bin", "model": "example/small", "dimensions": 1, "source": "runtime"}
+    group |= {"offset": 0, "records": list(records), "computed_at": ["2026-11-20T00:00:00Z"] * len(records)}
+    body = b"".join(embeddings.bytes_of(numbers) for numbers in records.values())
+    return {"memory/embeddings/2026-Q3.bin": body, INDEX: json.dumps({"vectors": [group]}).encode()}
+
+
+def test_vectors_under_one_index_are_read_and_purged_beside_chunks():
+    state = state_with(Vector(FILE, "a", embedding([1.0])))
+    change(state, single_index({"b": [2.0], "c": [3.0]}))
+    assert [Vectors(state).packed(one, "example/small") for one in "abc"] == [
+        embeddings.bytes_of([number]) for number in (1.0, 2.0, 3.0)
+    ]
+    change(state, Vectors(state).without({"b"}))
+    assert [len(Vectors(state).of(one)) for one in "abc"] == [1, 0, 1]
+    assert state.body("memory/embeddings/2026-Q3.bin") == embeddings.bytes_of([3.0])
+
+
+def test_the_latest_of_two_vectors_of_a_model_is_the_one_to_use():
+    state = state_with(Vector(FILE, "b", embedding([2.0], computed_at="2026-11-22T00:00:00Z")))
+    change(state, single_index({"b": [1.0]}))
+    assert Vectors(state).packed("b", "example/small") == embeddings.bytes_of([2.0])
+    assert Vectors(state).packed("b", "example/other") is None
+
+
+def test_a_group_that_lies_outside_of_the_vectors_is_refused():
+    entries = single_index({"b": [1.0]})
+    state = MemoryState().put("raw/openclaw/SOUL.md", b"soul")
+    state.put(INDEX, entries[INDEX].replace(b"memory/embeddings/2026-Q3.bin", b"raw/openclaw/SOUL.md"))
+    with pytest.raises(BadDocument):
+        Vectors(state).without({"b"})
+
+
+def test_json_that_is_no_index_stands_beside_vectors_without_harm():
+    state = state_with(Vector(FILE, "a", embedding([1.0]))).put("memory/embeddings/notes.json", b"[")
+    assert len(Vectors(state).of("a")) == 1
+
+
+@pytest.mark.parametrize("data", [b"", b"\0\0\0", bytes(8), b"\0\0\x80\x7f", b"\0\0\xc0\x7f"])
+def test_bytes_that_are_not_so_many_finite_numbers_are_no_vector(data):
+    assert not embeddings.is_vector(data, 1)
+
+
+def test_a_chunk_keeps_the_vector_of_an_earlier_model_and_replaces_that_of_the_same():
+    chunk = Chunk("memory/embeddings/2026-Q4/0.json")
+    old, new = Kind("example/old", 1, "runtime"), Kind("example/new", 2, "runtime")
+    chunk.put("a", old, bytes(4), "1")
+    chunk.put("a", new, bytes(8), "2")
+    chunk.put("a", Kind("example/new", 1, "runtime"), b"\1" * 4, "3")
+    assert (len(chunk), chunk.holds("a", "example/old")) == (2, True)
+    entries = chunk.entries()
+    again = Chunk.read(chunk.index, entries[chunk.index], entries.__getitem__)
+    assert again.entries() == entries
+    assert again.drop("a") and set(again.entries().values()) == {None}
