@@ -19,6 +19,8 @@ from lifeboat_adapters.errors import RuntimeDatabaseError
 
 Found = TypeVar("Found")
 
+_LARGEST = 2**63 - 1
+
 
 def read_database(
     path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]], *, fix: str | None = None
@@ -91,3 +93,18 @@ def as_json(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return {"real": str(value)}
     return value
+
+
+def from_json(value: Any) -> Any:
+    """`as_json`, backwards. Raises ValueError for what no database holds."""
+    if not isinstance(value, dict | list | int):
+        return value
+    if isinstance(value, int) and -_LARGEST - 1 <= value <= _LARGEST:
+        return value
+    if isinstance(value, dict) and len(value) == 1:
+        (kind, text), *_ = value.items()
+        if kind == "base64" and isinstance(text, str):
+            return base64.b64decode(text, validate=True)
+        if kind == "real" and isinstance(text, str):
+            return float(text)
+    raise ValueError("neither a number, nor text, nor bytes")

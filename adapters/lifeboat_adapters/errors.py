@@ -6,6 +6,7 @@ LifeboatError
     +-- UnknownRuntime      no adapter has this name
     +-- RuntimeConfigError  the runtime's own configuration cannot be read
     +-- RuntimeDatabaseError  a database of the runtime cannot be read now: its last rows stay
+    |   +-- DatabaseAbsent  it is not there: no deletion either, and nothing to worry about where there never was one
     +-- SecretsError        a file cannot be made whole again
         +-- CutMismatch     the listed cuts are not where secrets were cut out
         +-- BadPayload      what was unsealed is not what is sealed for a cut
@@ -43,6 +44,11 @@ class RuntimeDatabaseError(AdapterError):
     code = "runtime_database"
     title = "A database of the agent's runtime cannot be read now"
     retryable = True
+
+
+class DatabaseAbsent(RuntimeDatabaseError):
+    code = "database_absent"
+    title = "A database of the agent's runtime is not there"
 
 
 class SecretsError(AdapterError):

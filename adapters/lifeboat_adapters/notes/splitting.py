@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from lifeboat_adapters.contract import Section
-from lifeboat_adapters.notes import annotations, dress, markdown, names
+from lifeboat_adapters.notes import dress, markdown, names, remarks
 from lifeboat_alf import times
 
 JsonObject = dict[str, Any]
@@ -68,7 +68,7 @@ def holds_memories(name: str) -> bool:
 
 def _pieces(name: str, text: str) -> list[tuple[str, tuple[str, ...]]]:
     depth = _MEMORY_DEPTH if name in (names.MEMORY, names.LEGACY_MEMORY) else _DEPTH
-    starts = annotations.ENTRY if name == names.USER else None
+    starts = remarks.ENTRY if name == names.USER else None
     found: list[tuple[str, tuple[str, ...]]] = []
     for piece in markdown.sections(text, depth, starts):
         first, *others = divide(piece.text)
@@ -168,12 +168,12 @@ def _holds_rules(name: str) -> bool:
 def _fields(base: JsonObject, content: str, *, user: bool) -> JsonObject:
     """The fields of one memory. Annotations stay in the text; a copy of what they say stands in raw_source_format."""
     fields = dict(base)
-    confidence, tags = annotations.all_tags(content)
+    confidence, tags = remarks.all_tags(content)
     if confidence is not None:
         fields["confidence"] = confidence
     if tags:
         fields["tags"] = tags
-    comments = annotations.comments(content)
+    comments = remarks.comments(content)
     if comments:
         fields["raw_source_format"] = {"annotations": comments}
     if user:
@@ -182,7 +182,7 @@ def _fields(base: JsonObject, content: str, *, user: bool) -> JsonObject:
 
 
 def _apply_comments(fields: JsonObject, comments: dict[str, str]) -> None:
-    observed = annotations.day(comments.get("observed"))
+    observed = remarks.day(comments.get("observed"))
     if observed is not None:
         fields["temporal"] = {"observed_at": times.day_text(observed)}
     if comments.get("status", "").lower() == "superseded":

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import Derivation, FoundAgent, Installation, Placement, Root, Section
 from lifeboat_adapters.errors import NotAWorkspace
+from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_adapters.zeroclaw import paths
+from lifeboat_adapters.zeroclaw.databases import brain
+from lifeboat_adapters.zeroclaw.memories import rows
+
+JsonObject = dict[str, Any]
 
 DERIVATIONS: tuple[Derivation, ...] = ()
 
@@ -39,6 +45,15 @@ class ZeroClaw(BaseAdapter):
 
     def split(self, path: str, text: str) -> list[Section] | None:
         return None
+
+    def memory_store(self, installation: Installation) -> MemoryStore | None:
+        return brain.memory_store(installation)
+
+    def memory_of(self, installation: Installation, values: JsonObject) -> Section:
+        return rows.memory_of(values)
+
+    def row_of(self, record: JsonObject, root_id: str) -> JsonObject:
+        return rows.row_of(record, root_id)
 
     def derivations(self) -> Sequence[Derivation]:
         return DERIVATIONS

@@ -1,0 +1,102 @@
+"""`config.toml`: which agents there are, where each one's workspace is, and where its memory is kept.
+
+Three shapes: without a `schema_version` and with 2 there is one agent, and `[agents.*]` are helpers it hands work to;
+since 3 each `[agents.<alias>]` is an agent.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters.errors import RuntimeConfigError
+from lifeboat_adapters.small_files import read_small
+from lifeboat_adapters.zeroclaw import paths
+
+JsonObject = dict[str, Any]
+
+CURRENT_SCHEMA = 3
+"""`schema_version` since which several agents share an installation."""
+
+SQLITE, LUCID, MARKDOWN, NONE, POSTGRES, QDRANT = "sqlite", "lucid", "markdown", "none", "postgres", "qdrant"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredAgent:
+    """One agent as configured. `workspace` is as written, None where the default applies; `values` is its table."""
+
+    alias: str
+    workspace: str | None
+    values: JsonObject
+
+    @property
+    def is_enabled(self) -> bool:
+        return self.values.get("enabled") is not False
+
+
+def read(path: Path) -> JsonObject:
+    """The configuration in a file; {} when there is none. Raises RuntimeConfigError."""
+    try:
+        return parse(read_small(path))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise RuntimeConfigError(f"{path}: {error}", fix="zeroclaw doctor") from error
+
+
+def parse(data: bytes) -> JsonObject:
+    """A configuration, also one whose secrets were cut out. Raises ValueError, which names the line, for what is not
+    TOML."""
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"it is not UTF-8 (at line {line})") from None
+    except RecursionError:
+        raise ValueError("its tables are nested too deep") from None
+
+
+def schema(values: JsonObject) -> int:
+    """`schema_version`; 1 where there is none."""
+    version = values.get("schema_version")
+    return version if isinstance(version, int) and version > 0 else 1
+
+
+def agents(values: JsonObject) -> list[ConfiguredAgent]:
+    """Every configured agent by alias; `default` alone where none is configured."""
+    tables = get(values, "agents") if schema(values) >= CURRENT_SCHEMA else None
+    found = [
+        ConfiguredAgent(alias, text(table, "workspace", "path"), table)
+        for alias, table in (tables.items() if isinstance(tables, dict) else ())
+        if isinstance(table, dict)
+    ]
+    return found or [ConfiguredAgent(paths.DEFAULT_ALIAS, None, {})]
+
+
+def agent(values: JsonObject, alias: str) -> ConfiguredAgent | None:
+    return next((found for found in agents(values) if found.alias == alias), None)
+
+
+def backend(values: JsonObject, alias: str) -> str:
+    """Where an agent's memory is kept: `sqlite`, `lucid`, `markdown`, `none`, `postgres` or `qdrant`. A name nobody
+    knows is given as it stands."""
+    own = text(values, "agents", alias, "memory", "backend") if schema(values) >= CURRENT_SCHEMA else None
+    named = own or text(values, "memory", "backend") or SQLITE
+    return named.partition(".")[0].lower()
+
+
+def get(values: Any, *keys: str) -> Any:
+    """A value deep in nested tables, None when a step is missing or is not a table."""
+    for key in keys:
+        if not isinstance(values, dict):
+            return None
+        values = values.get(key)
+    return values
+
+
+def text(values: Any, *keys: str) -> str | None:
+    """`get`, where only a string with something in it counts."""
+    value = get(values, *keys)
+    return value.strip() if isinstance(value, str) and value.strip() else None

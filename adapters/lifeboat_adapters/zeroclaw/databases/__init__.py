@@ -1,0 +1,1 @@
+"""ZeroClaw's databases: memories, and durable rows of the others."""

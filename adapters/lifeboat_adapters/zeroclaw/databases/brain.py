@@ -1,0 +1,102 @@
+"""`brain.db`: where it is, whose rows are whose, and which columns it has. Nothing is written and nothing left
+beside it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.database_reading import Found, columns_of, read_database
+from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
+from lifeboat_adapters.memory_stores import MemoryTable, VectorModel
+from lifeboat_adapters.zeroclaw import config, host, paths
+
+TABLE = "memories"
+VECTOR, OWNER = "embedding", "agent_id"
+FIX = "zeroclaw memory stats"
+"""What opens the database and closes it properly."""
+
+_HOLDS_ROWS = (config.SQLITE, config.LUCID)
+_REQUIRED = ("id", "key", "content", "category", "created_at", "updated_at")
+
+
+def path_of(installation: Installation) -> Path:
+    return host.data_folder(installation) / paths.BRAIN
+
+
+def memory_store(installation: Installation) -> MemoryTable | None:
+    """The memories of one agent; None when it keeps none as rows. Rows that stand there from before another backend
+    was chosen are carried as well.
+
+    Raises RuntimeDatabaseError for a database that cannot be read now, DatabaseAbsent where there should be one.
+    """
+    path = path_of(installation)
+    if not path.is_file():
+        if host.backend(installation) in _HOLDS_ROWS:
+            raise DatabaseAbsent(f"{path} is not there", fix=FIX)
+        return None
+    (found,) = read_brain(path, lambda connection: iter([_table(connection, path, installation.native_id)]))
+    return found
+
+
+def read_brain(path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]]) -> Iterator[Found]:
+    """What is read of the database, in one transaction. Raises RuntimeDatabaseError, also for one that is empty."""
+    try:
+        if path.stat().st_size == 0:
+            raise RuntimeDatabaseError(f"{path} is empty (0 bytes)", fix=FIX)
+    except OSError as error:
+        raise RuntimeDatabaseError(f"{path}: {error.strerror}", fix=FIX) from error
+    return read_database(path, read, fix=FIX)
+
+
+def _table(connection: sqlite3.Connection, path: Path, alias: str) -> MemoryTable:
+    columns, _ = columns_of(connection, TABLE)
+    missing = [name for name in _REQUIRED if name not in columns]
+    if not columns or missing:
+        what = f"no column {', '.join(missing)}" if columns else f"no table {TABLE}"
+        raise RuntimeDatabaseError(f"{path} has {what}", fix=FIX)
+    where, parameters = owned(connection, alias) if OWNER in columns else ("1", ())
+    return MemoryTable(
+        database=path,
+        name=paths.BRAIN,
+        table=TABLE,
+        columns=tuple(name for name in columns if name not in (VECTOR, OWNER)),
+        vector=VECTOR if VECTOR in columns else None,
+        where=where,
+        parameters=parameters,
+        model=_model(connection) if VECTOR in columns else None,
+    )
+
+
+def owned(connection: sqlite3.Connection, alias: str) -> tuple[str, tuple[str, ...]]:
+    """The condition that chooses an agent's rows, and its parameters. Rows of nobody are the default agent's: so does
+    ZeroClaw's own migration."""
+    id = agent_id(connection, alias)
+    if alias == paths.DEFAULT_ALIAS:
+        return (f"{OWNER} IS NULL", ()) if id is None else (f"({OWNER} = ? OR {OWNER} IS NULL)", (id,))
+    return ("0", ()) if id is None else (f"{OWNER} = ?", (id,))
+
+
+def agent_id(connection: sqlite3.Connection, alias: str) -> str | None:
+    """What rows call an agent; None for one that has no rows yet."""
+    if not columns_of(connection, "agents")[0]:
+        return None
+    found = connection.execute("SELECT id FROM agents WHERE alias = ?", (alias,)).fetchone()
+    return None if found is None else str(found[0])
+
+
+def _model(connection: sqlite3.Connection) -> VectorModel | None:
+    """What computed the vectors: known since v0.8.3."""
+    if not {"key", "value"} <= set(columns_of(connection, "memory_meta")[0]):
+        return None
+    meta = dict(connection.execute("SELECT key, value FROM memory_meta"))
+    provider, model = meta.get("embedding_provider"), meta.get("embedding_model")
+    try:
+        dimensions = int(meta.get("embedding_dimensions") or 0)
+    except (TypeError, ValueError):
+        return None
+    if not (isinstance(provider, str) and isinstance(model, str) and provider and model) or dimensions <= 0:
+        return None
+    return VectorModel(f"{provider}/{model}", dimensions)

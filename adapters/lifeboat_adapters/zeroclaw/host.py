@@ -1,0 +1,153 @@
+"""Where ZeroClaw keeps its state on a machine: folders, environment variables, layouts. Looks, never touches."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.errors import RuntimeConfigError
+from lifeboat_adapters.zeroclaw import config, paths
+from lifeboat_adapters.zeroclaw.config import ConfiguredAgent, JsonObject
+
+FOLDER = ".zeroclaw"
+ACTIVE = "active_workspace.toml"
+"""Which home builds of February used last."""
+WORKSPACE, DATA, AGENTS = "workspace", "data", "agents"
+_SIGNS = (paths.CONFIG, paths.SECRET_KEY, WORKSPACE, AGENTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A folder with `config.toml`. `workspace` is that of the early layout, where it is not inside."""
+
+    folder: Path
+    workspace: Path | None = None
+
+    @property
+    def config(self) -> Path:
+        return self.folder / paths.CONFIG
+
+    def layout(self, values: JsonObject) -> str:
+        """Which generation laid it out: by what its configuration says, else by its folders."""
+        both = (self.folder / DATA).is_dir() and (self.folder / AGENTS).is_dir()
+        return paths.CURRENT if config.schema(values) >= config.CURRENT_SCHEMA or both else paths.EARLY
+
+    def workspace_of(self, agent: ConfiguredAgent, values: JsonObject, user_home: Path) -> Path:
+        """An agent's workspace, absolute. A configured one starts in the home where it is relative."""
+        if self.layout(values) == paths.EARLY:
+            return self.workspace or self.folder / WORKSPACE
+        if agent.workspace is None:
+            return self.folder / AGENTS / agent.alias / WORKSPACE
+        return self.folder / _expanded(agent.workspace, user_home)
+
+
+def homes(environment: Mapping[str, str], user_home: Path) -> list[Home]:
+    """Every home that is there: the one a plain `zeroclaw` would use first."""
+    every = [*_named(environment, user_home), *_remembered(user_home), Home(user_home / FOLDER)]
+    every += [Home(folder) for folder in _of_homebrew(environment)]
+    seen: set[Path] = set()
+    found: list[Home] = []
+    for home in every:
+        real = home.folder.resolve()
+        if real not in seen and is_home(home.folder):
+            found.append(home)
+        seen.add(real)
+    return found
+
+
+def around(workspace: Path) -> Iterator[Home]:
+    """Homes that a workspace may lie in, by where it stands: as in the current layout, as in the early one, beside."""
+    above = workspace.parent.parent
+    if above.name == AGENTS and is_home(above.parent):
+        yield Home(above.parent)
+    for folder in (workspace.parent, workspace.parent / FOLDER):
+        if (folder / paths.CONFIG).is_file():
+            yield Home(folder, workspace)
+
+
+def is_home(folder: Path) -> bool:
+    return folder.is_dir() and any((folder / sign).exists() for sign in _SIGNS)
+
+
+def program(environment: Mapping[str, str]) -> Path | None:
+    """The `zeroclaw` command on this machine."""
+    found = shutil.which("zeroclaw", path=environment.get("PATH"))
+    return Path(found) if found else None
+
+
+def data_folder(installation: Installation) -> Path:
+    """The folder with `memory/`, `sessions/` and `cron/`: the workspace itself in the early layout."""
+    if installation.layout != paths.CURRENT or installation.state_dir is None:
+        return installation.workspace
+    inside = installation.state_dir / DATA
+    beside = installation.state_dir.parent / DATA
+    is_beside = installation.state_dir.name == FOLDER and (beside / "memory").is_dir()
+    return beside if is_beside and not inside.is_dir() else inside
+
+
+def values_of(installation: Installation) -> JsonObject:
+    """The configuration; {} when there is none, or none that can be read."""
+    try:
+        return {} if installation.config is None else config.read(installation.config)
+    except RuntimeConfigError:
+        return {}
+
+
+def backend(installation: Installation) -> str:
+    """Where an agent's memory is kept, as configured."""
+    return config.backend(values_of(installation), installation.native_id)
+
+
+def _named(environment: Mapping[str, str], user_home: Path) -> Iterator[Home]:
+    """The home that the environment names. Each variable counts only where those before it are not set."""
+    named = environment.get("ZEROCLAW_CONFIG_DIR", "").strip()
+    if named:
+        yield Home(_absolute(named, user_home))
+        return
+    named = environment.get("ZEROCLAW_DATA_DIR", "").strip() or environment.get("ZEROCLAW_WORKSPACE", "").strip()
+    if named:
+        yield _by_folder(_absolute(named, user_home))
+
+
+def _by_folder(folder: Path) -> Home:
+    """The home of a folder that the environment names as workspace or data: itself, beside it, or around it."""
+    beside = folder.parent / FOLDER
+    if (folder / paths.CONFIG).is_file():
+        return Home(folder)
+    if (beside / paths.CONFIG).is_file() or (folder.name == WORKSPACE and not (folder.parent / paths.CONFIG).is_file()):
+        return Home(beside, folder)
+    if folder.name in (DATA, WORKSPACE) and (folder.parent / paths.CONFIG).is_file():
+        return Home(folder.parent)
+    return Home(folder)
+
+
+def _remembered(user_home: Path) -> Iterator[Home]:
+    try:
+        named = config.text(config.read(user_home / FOLDER / ACTIVE), "config_dir")
+    except RuntimeConfigError:
+        return
+    if named:
+        yield Home(_absolute(named, user_home, user_home / FOLDER))
+
+
+def _of_homebrew(environment: Mapping[str, str]) -> Iterator[Path]:
+    """`<prefix>/var/zeroclaw`: services that Homebrew starts keep their state there."""
+    prefixes = [environment.get("HOMEBREW_PREFIX", "").strip()]
+    command = program(environment)
+    cellar = next((each for each in command.resolve().parents if each.name == "Cellar"), None) if command else None
+    if cellar is not None:
+        prefixes.append(str(cellar.parent))
+    yield from (Path(prefix) / "var" / "zeroclaw" for prefix in prefixes if prefix)
+
+
+def _absolute(written: str, user_home: Path, start: Path | None = None) -> Path:
+    return (start or Path(os.getcwd())) / _expanded(written, user_home)
+
+
+def _expanded(written: str, user_home: Path) -> Path:
+    """A path as configured; `~` is the user's home."""
+    return user_home / written[2:] if written == "~" or written.startswith(("~/", "~\\")) else Path(written)
