@@ -26,13 +26,15 @@ class Outcome(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Fate:
     """What became of one thing. `kind` is memory, vector, row, identity, principal, credential, file, artifact,
-    setting, capability or document; `name` says which (an id, a path, a label), never what it holds. `reason` is in
-    people's words."""
+    setting, capability or document; `name` says which (an id, a path, a label; of a row its archive path, `#` and its
+    line, of all rows of a table the path), never what it holds. `reason` is in people's words, `code` says the same for
+    programs where there is a word for it."""
 
     kind: str
     name: str
     outcome: Outcome
     reason: str = ""
+    code: str = ""
 
 
 def counted(fates: Iterable[Fate]) -> dict[str, int]:

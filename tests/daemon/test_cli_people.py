@@ -239,7 +239,7 @@ def test_a_closed_standard_output_is_no_crash(ada: str) -> None:
         (["verify", "--at", ""], set()),
         (["timeline", "ada", "x"], set()),
         (["config", "get", "cad"], {"plain,cadence"}),
-        (["alf", "export", ""], {"plain,openclaw"}),
+        (["alf", "export", ""], {"plain,openclaw", "plain,zeroclaw"}),
     ],
 )
 def test_a_shell_is_offered_agents_sequences_settings_and_runtimes(

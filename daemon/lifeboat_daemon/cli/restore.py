@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from lifeboat_daemon import agent as agents
-from lifeboat_daemon.cli import passphrases
+from lifeboat_daemon.cli import passphrases, receipts
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, MOMENT, RUNTIME
 from lifeboat_daemon.cli.output import Output
@@ -44,7 +44,7 @@ from lifeboat_daemon.words import argument, count_text
 @session_command
 def restore(session: Session, /, agent: str, target: Path | None, at: str | None, **flags: Any) -> None:
     """Bring an agent back: as it is now or as it was, in place or into another folder."""
-    from lifeboat_daemon.restore import RestoreOptions, opened_plan, run
+    from lifeboat_daemon.restore import RestoreOptions, opened_plan, receipt, run
 
     if flags["adopt"] and target is None:
         raise click.UsageError("--adopt needs --to: the folder in which the agent lives from now on")
@@ -55,7 +55,8 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
     options = RestoreOptions(at=at, path_globs=tuple(flags.pop("paths")), reindex=reindex, **flags)
     with opened_plan(session.context, found, target, options) as plan:
         if options.dry_run:
-            session.output.document(plan.to_json(), lambda: _print_plan(session, plan))
+            document = plan.to_json() | receipt.of(plan, plan.fates).to_json()
+            session.output.document(document, lambda: _print_plan(session, plan))
             return
         if not plan.is_fresh and not options.yes and may_ask(session):
             _print_plan(session, plan)
@@ -67,10 +68,11 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
 
 
 def _print_plan(session: Session, plan: Any) -> None:
-    from lifeboat_daemon.restore import diff_lines, hiding, plan_lines
+    from lifeboat_daemon.restore import diff_lines, hiding, plan_lines, receipt
 
     for line in plan_lines(plan):
         session.output.line(line)
+    session.output.line(receipts.counts_line(receipt.of(plan, plan.fates).to_json()))
     for line in diff_lines(plan, hiding.in_files(session.context, plan)):
         session.output.verbatim(line)
 
@@ -88,13 +90,18 @@ def print_report(
         output.line(f"Memories: {report['records']['restored']}.")
     if report["kind"] != "undo" and (report["credentials"]["injected"] or report.get("credential_details")):
         output.line(_credentials(report))
+    if report["objects"]:
+        output.line(receipts.counts_line(report))
     for warning in report["warnings"]:
         output.warn(warning)
     for each in report.get("credential_details", []) if is_dry_run else []:
         if each["where"]:
             output.line(f"  {each['label']} -> {each['where']}")
-    for line in _left_out(report):
+    left_out = list(_left_out(report))
+    for line in left_out:
         output.warn(line)
+    for line in receipts.detail_lines(report, "\n".join([*report["warnings"], *left_out])):
+        output.line(f"  {line}")
     for missing in report.get("capabilities_missing", []):
         output.warn(f"this machine lacks what {missing['name']} needs: {missing.get('host_requirements', '')}")
     for title, command in _next(report):

@@ -66,14 +66,20 @@ class Memories:
             record_id = self._chains.winner(record_id)
         return self._contents.get(record_id)
 
-    def in_force(self) -> int:
-        """How many memories there are: records that win their chain and were not deleted."""
+    def chain_of(self, record_id: str) -> tuple[str, ...]:
+        """All ids of a memory, by any of them."""
+        return self._chains.chain_of(record_id) if self._successors else (record_id,)
+
+    def winners(self) -> Iterator[str]:
+        """The memories there are, by the record that is in force and was not deleted."""
         chained = {record_id for each in self._successors for record_id in (each["id"], each["supersedes"])}
-        alone = sum(text is not None for text in self._contents.values())
-        hidden = (
-            self._contents.get(record_id) is not None and not self._chains.wins(record_id) for record_id in chained
-        )
-        return alone - sum(hidden)
+        for record_id, text in self._contents.items():
+            if text is not None and (record_id not in chained or self._chains.wins(record_id)):
+                yield record_id
+
+    def in_force(self) -> int:
+        """How many memories there are."""
+        return sum(1 for _ in self.winners())
 
     def of(self, record_ids: list[str]) -> list[tuple[str, str]]:
         """The memories of a file, each an id and what it says, in order."""

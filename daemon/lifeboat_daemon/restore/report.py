@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from lifeboat_alf.codec import JsonObject
+from lifeboat_daemon.restore import receipt
 from lifeboat_daemon.restore.credentials import Fate, capabilities_without
 from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import Plan
@@ -22,7 +23,8 @@ class RestoreReport:
     in-place restore, `captured` the one after it; `undo` says whether `lifeboat undo` can take it back.
     `state_dir` is the runtime's own folder where one was named; `credential_details` say what became of each
     credential, where they were asked for, and `capabilities_without` which capabilities stay without one. `withheld`
-    are archive paths of files that may not be there because their credentials were not put back."""
+    are archive paths of files that may not be there because their credentials were not put back. `objects` is how many
+    things the archive holds, `outcomes` how many of them had each outcome, `fates` which: alike ones together."""
 
     agent: str
     name: str
@@ -52,6 +54,9 @@ class RestoreReport:
     withheld: list[str] = field(default_factory=list)
     steps: list[JsonObject] = field(default_factory=list)
     next: list[JsonObject] = field(default_factory=list)
+    objects: int = 0
+    outcomes: dict[str, int] = field(default_factory=dict)
+    fates: list[JsonObject] = field(default_factory=list)
 
     def to_json(self) -> JsonObject:
         return asdict(self)
@@ -84,16 +89,22 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         credential_details=[fate.to_json() for fate in plan.fates],
         capabilities_without=capabilities_without(plan.state, plan.fates) if plan.filler is not None else [],
         withheld=left_without(plan),
+        **_receipt(plan, plan.fates),
         **fields,
     )
 
 
+def _receipt(plan: Plan, fates: Sequence[Fate]) -> JsonObject:
+    return receipt.of(plan, fates).to_json()
+
+
 def left_without(plan: Plan) -> list[str]:
-    """Files that a restore leaves out because credentials were cut out of them, and that are not there either, and the
-    runtime's stores: it is given what belongs in them last, and may not take it."""
+    """Files, and memories by id, that a restore leaves out because credentials were cut out of them, and that are not
+    there either, and the runtime's stores: it is given what belongs in them last, and may not take it."""
     absent = (item.wanted for item in plan.skipped() if item.wanted is not None and item.seen is None)
     stores = {row.path for row in plan.contents.rows if plan.adapter.is_store(row.path)}
-    return sorted(stores | {wanted.path for wanted in absent if wanted.cuts})
+    rows = {name for write in plan.databases for name in write.withheld}
+    return sorted(stores | rows | {wanted.path for wanted in absent if wanted.cuts})
 
 
 def _state_dir(plan: Plan) -> str | None:
@@ -109,6 +120,7 @@ def with_fates(report: RestoreReport, plan: Plan, fates: Sequence[Fate]) -> Rest
         credentials=counted(plan, fates),
         credential_details=[fate.to_json() for fate in fates],
         capabilities_without=capabilities_without(plan.state, fates),
+        **_receipt(plan, fates),
     )
 
 

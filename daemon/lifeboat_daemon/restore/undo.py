@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.seams.steps import Step
@@ -21,6 +22,8 @@ from lifeboat_daemon.restore import moves, target
 from lifeboat_daemon.restore.capturing import capture_for_safety
 from lifeboat_daemon.restore.finish import finish
 from lifeboat_daemon.restore.journal import MOVING, Folder, Journal, Move, Seen, Time, look, to_path, to_text
+from lifeboat_daemon.restore.names import printable
+from lifeboat_daemon.restore.receipt import Receipt
 from lifeboat_daemon.restore.recovery import is_recent
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.run import carry_out
@@ -140,7 +143,14 @@ def _report(report: RestoreReport, undo_id: str, now: str, back: list[Move]) -> 
         safety=None,
         captured=None,
         recovered=False,
+        **_receipt(back).to_json(),
     )
+
+
+def _receipt(back: list[Move]) -> Receipt:
+    """What stood there before is what an undo reads: each of it comes back as it was."""
+    names = (printable(str(to_path(move.target))) for move in back if move.staged is not None)
+    return Receipt(tuple(Fate("file", name, Outcome.ACCEPTED) for name in names))
 
 
 def _word(move: Move) -> str:

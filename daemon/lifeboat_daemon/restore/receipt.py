@@ -1,0 +1,296 @@
+"""The receipt of a restore or an import: what became of each thing that the archive holds, in the same six words for
+every runtime. The counts add up: nothing is left out of it, nothing is told twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lifeboat_adapters.contract import Section
+from lifeboat_adapters.memory_stores import DatabaseWrite
+from lifeboat_adapters.receipts import Fate, Outcome, counted
+from lifeboat_alf import layout, metas
+from lifeboat_alf.codec import JsonObject
+from lifeboat_daemon.errors import RestoreFailed
+from lifeboat_daemon.restore import credentials, home_files
+from lifeboat_daemon.restore.contents import MERGED, RAW, STRUCTURED
+from lifeboat_daemon.restore.decide import Action, Item
+from lifeboat_daemon.restore.plan import Plan
+from lifeboat_daemon.restore.things import (
+    ARTIFACT,
+    CREDENTIAL,
+    DOCUMENT,
+    FILE,
+    IDENTITY,
+    MEMORY,
+    PRINCIPAL,
+    ROW,
+    VECTOR,
+    Thing,
+    runtime_of,
+    things_of,
+)
+
+KEPT = "it is kept in the archive"
+DELIVERED = "the runtime's own command stored it"
+NOT_ASKED = "it was not asked for"
+CUT_OUT = "credentials were cut out of it; --with-credentials puts them back"
+_BEST_FIRST = (
+    Outcome.TRANSFORMED,
+    Outcome.ACCEPTED,
+    Outcome.DEDUPLICATED,
+    Outcome.UNRESOLVED,
+    Outcome.REJECTED,
+    Outcome.OMITTED,
+)
+_WAITING = {
+    home_files.NO_FOLDER: "no_runtime_folder",
+    home_files.CUT_OUT: "without_credentials",
+    CUT_OUT: "without_credentials",
+    credentials.NOWHERE: "not_in_a_file",
+}
+_REFUSED = {home_files.NOT_KEPT: "not_kept", home_files.UNREADABLE: "unreadable"}
+
+
+class End(NamedTuple):
+    """What became of something."""
+
+    outcome: Outcome
+    reason: str = ""
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """`fates` has one for each thing that was read."""
+
+    fates: tuple[Fate, ...] = ()
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        return counted(self.fates)
+
+    def to_json(self) -> JsonObject:
+        return {"objects": len(self.fates), "outcomes": self.outcomes, "fates": self.groups()}
+
+    def groups(self) -> list[JsonObject]:
+        """The fates, those that are alike as one: [{kind, outcome, code, reason, names}]."""
+        alike: dict[tuple[str, str, str, str], list[str]] = {}
+        for fate in self.fates:
+            alike.setdefault((fate.kind, fate.outcome.value, fate.code, fate.reason), []).append(fate.name)
+        fields = ("kind", "outcome", "code", "reason")
+        return [{**dict(zip(fields, key, strict=True)), "names": names} for key, names in alike.items()]
+
+
+def of(plan: Plan, settled: Sequence[credentials.Fate], writes: Sequence[DatabaseWrite] = ()) -> Receipt:
+    """The receipt of a plan. `settled` are the fates of credentials, where they were asked for. Raises RestoreFailed
+    when it does not add up, which is before anything is written."""
+    read = list(things_of(plan.state, plan.inventory))
+    teller = _Teller(plan, settled, writes)
+    fates = [Fate(thing.kind, thing.name, *teller.end(thing)) for thing in read]
+    known = {(fate.kind, fate.name) for fate in fates}
+    fates += [fate for fate in teller.told if (fate.kind, fate.name) not in known and not teller.is_known(fate)]
+    _check(plan, fates)
+    return Receipt(tuple(fates))
+
+
+def _check(plan: Plan, fates: Sequence[Fate]) -> None:
+    """What was counted when the state was read is what the receipt tells of."""
+    told = Counter(fate.kind for fate in fates)
+    files = sum(path.startswith(layout.RAW) for path in plan.inventory.entries)
+    tables = sum(path.startswith(layout.RAW) and "-home/db/" in path for path in plan.inventory.entries)
+    if told[MEMORY] < plan.inventory.memories.in_force() or told[FILE] < files - tables:
+        raise RestoreFailed("the receipt does not add up; nothing was changed", fix="lifeboat doctor --bundle FILE")
+
+
+class _Teller:
+    """Tells of one thing after the other what becomes of it."""
+
+    def __init__(self, plan: Plan, settled: Sequence[credentials.Fate], writes: Sequence[DatabaseWrite]) -> None:
+        self._plan = plan
+        self._memories = plan.inventory.memories
+        self._items = {item.wanted.path: item for item in plan.items if item.wanted is not None}
+        self._settled = {fate.id: fate for fate in settled}
+        self._delivered = {path: each for each in plan.deliveries for path, _ in each.places}
+        self._wanted = {each.path: each for each in (*plan.contents.workspace.values(), *plan.contents.home.values())}
+        written = [fate for write in writes for fate in write.fates]
+        held = [Fate(MEMORY, record_id, Outcome.ACCEPTED) for write in writes for record_id in write.held]
+        self._written = _by_name([*held, *written])
+        refused = [] if plan.installation is None else plan.adapter.cannot_hold(plan.installation, plan.state)
+        self._refused = _by_name(refused)
+        self.told = [*written, *self._refused.values()]
+        self._in_files = self._memories_in_files()
+
+    def is_known(self, fate: Fate) -> bool:
+        """Whether a thing that an adapter told of is one of the state's by another of its names."""
+        if fate.kind == MEMORY:
+            return any(self._memories.content(each) is not None for each in self._memories.chain_of(fate.name))
+        return fate.kind == ROW and fate.name in self._plan.inventory.entries
+
+    def end(self, thing: Thing) -> End:
+        written = self._by_any_name(self._written, thing)
+        if written is not None:
+            return _end(written)
+        own = self._own_end(thing)
+        refused = self._by_any_name(self._refused, thing)
+        return _end(refused) if refused is not None and own.outcome not in _BEST_FIRST[:3] else own
+
+    def _by_any_name(self, told: Mapping[tuple[str, str], Fate], thing: Thing) -> Fate | None:
+        names = self._memories.chain_of(thing.name) if thing.kind == MEMORY else (thing.name, thing.path)
+        return next((told[thing.kind, name] for name in reversed(names) if (thing.kind, name) in told), None)
+
+    def _own_end(self, thing: Thing) -> End:
+        if thing.kind == MEMORY:
+            return self._memory(thing.name)
+        if thing.kind == CREDENTIAL:
+            return self._credential(thing.name)
+        if thing.kind == IDENTITY:
+            return self._derived("identity")
+        if thing.kind == PRINCIPAL:
+            return self._derived("principals")
+        if thing.kind == VECTOR:
+            return End(Outcome.OMITTED, "the runtime computes its vectors itself", "computed_again")
+        if thing.kind == DOCUMENT:
+            return End(Outcome.OMITTED, f"no runtime has a place for it; {KEPT}", "kept_in_archive")
+        return self._entry(thing)
+
+    # Files ------------------------------------------------------------------------------------------------------
+
+    def _entry(self, thing: Thing) -> End:
+        item = self._items.get(thing.path)
+        if item is not None:
+            return end_of(item)
+        runtime = runtime_of(thing.path)
+        if thing.path.startswith(layout.RAW) and runtime != self._plan.runtime:
+            return End(Outcome.OMITTED, f"it belongs to {runtime}; {KEPT}", "other_runtime")
+        if thing.path in self._delivered:
+            reason = self._delivered[thing.path].reason
+            return End(Outcome.UNRESOLVED, reason, "not_delivered") if reason else End(Outcome.TRANSFORMED, DELIVERED)
+        if thing.kind == ROW:
+            return self._row(thing.path)
+        if thing.path in self._wanted and not self._plan.options.wants(self._wanted[thing.path].name):
+            return End(Outcome.OMITTED, NOT_ASKED, "not_asked")
+        if thing.kind == ARTIFACT and thing.path not in self._wanted:
+            return End(Outcome.UNRESOLVED, "it is only described, its bytes are not here", "not_held")
+        return End(Outcome.OMITTED, f"nothing of it has a place in the runtime; {KEPT}", "kept_in_archive")
+
+    def _row(self, path: str) -> End:
+        if self._plan.adapter.is_store(path) and self._plan.filler is None:
+            return End(Outcome.UNRESOLVED, CUT_OUT, "without_credentials")
+        return End(Outcome.OMITTED, f"rows of this database are not written; {KEPT}", "kept_in_archive")
+
+    # Memories ---------------------------------------------------------------------------------------------------
+
+    def _memory(self, record_id: str) -> End:
+        ends = [self._in_files[each] for each in self._memories.chain_of(record_id) if each in self._in_files]
+        if ends:
+            return _best(ends)
+        if self._plan.options.path_globs:
+            return End(Outcome.OMITTED, NOT_ASKED, "not_asked")
+        return End(Outcome.OMITTED, f"no file of the runtime holds it; {KEPT}", "kept_in_archive")
+
+    def _memories_in_files(self) -> dict[str, End]:
+        """What became of the files that memories stand in, by an id of the memory."""
+        found: dict[str, End] = {}
+        made: list[Item] = []
+        for item in self._items.values():
+            wanted = item.wanted
+            if wanted is not None and wanted.basis == STRUCTURED:
+                made.append(item)
+            elif wanted is not None and wanted.entry is not None:
+                for record_id in wanted.meta.get(metas.RECORDS) or ():
+                    found[record_id] = _best([end_of(item), *([found[record_id]] if record_id in found else [])])
+        return found | self._in_made_files(made) if made else found
+
+    def _in_made_files(self, made: Sequence[Item]) -> dict[str, End]:
+        """A file that was made for this runtime tells what it holds as any file does: by being split."""
+        labels: dict[str, End] = {}
+        texts: dict[str, End] = {}
+        for item in made:
+            for section in self._sections(item):
+                texts[section.text.strip()] = end_of(item)
+                labels |= {section.heading[-1]: end_of(item)} if section.heading else {}
+        return dict(self._found_in(labels, texts)) if texts else {}
+
+    def _sections(self, item: Item) -> Sequence[Section]:
+        if item.wanted is None or item.wanted.data is None:
+            return ()
+        return self._plan.adapter.split(item.wanted.path, item.wanted.data.decode("utf-8", "replace")) or ()
+
+    def _found_in(self, labels: Mapping[str, End], texts: Mapping[str, End]) -> Iterator[tuple[str, End]]:
+        for record_id in self._memories.winners():
+            ids = self._memories.chain_of(record_id)
+            end = next((labels[name] for each in ids if (name := self._plan.adapter.label(each)) in labels), None)
+            end = end or texts.get((self._memories.content(record_id) or "").strip())
+            if end is not None:
+                yield record_id, end
+
+    # Documents and credentials ----------------------------------------------------------------------------------
+
+    def _derived(self, document: str) -> End:
+        """A document that follows from files takes their outcome."""
+        reads = [each.reads for each in self._plan.adapter.derivations() if each.document == document]
+        ends = [end_of(item) for path, item in self._items.items() if any(read(path) for read in reads)]
+        if ends:
+            return _best(ends)
+        if self._plan.options.path_globs:
+            return End(Outcome.OMITTED, NOT_ASKED, "not_asked")
+        return End(Outcome.OMITTED, f"no file of the runtime says it; {KEPT}", "kept_in_archive")
+
+    def _credential(self, credential_id: str) -> End:
+        fate = self._settled.get(credential_id)
+        if fate is None:
+            return End(Outcome.UNRESOLVED, CUT_OUT, "without_credentials")
+        if not fate.is_injected:
+            return _of_credential(fate)
+        paths = [stand.path for stand in self._plan.stands.get(credential_id, ()) if stand.path in self._items]
+        ends = [end for path in paths if (end := end_of(self._items[path])).outcome in _BEST_FIRST[:3]]
+        return _best(ends) if ends else End(Outcome.TRANSFORMED, fate.where or "")
+
+
+def end_of(item: Item) -> End:
+    """What became of the thing behind an item of a plan."""
+    if item.action is Action.SAME:
+        return End(Outcome.DEDUPLICATED)
+    if item.action is Action.SKIP:
+        return _skipped(item)
+    basis = RAW if item.wanted is None else item.wanted.basis
+    if basis == MERGED:
+        return End(Outcome.TRANSFORMED, "merged", "merged")
+    if basis == STRUCTURED:
+        return End(Outcome.TRANSFORMED, "written in the form of this runtime", "written_anew")
+    return End(Outcome.ACCEPTED)
+
+
+def _skipped(item: Item) -> End:
+    reason = item.reason
+    if reason in _WAITING:
+        return End(Outcome.UNRESOLVED, reason, _WAITING[reason])
+    if reason in _REFUSED:
+        return End(Outcome.REJECTED, reason, _REFUSED[reason])
+    if item.wanted is not None and item.wanted.cuts:
+        return End(Outcome.UNRESOLVED, reason, "credentials")
+    return End(Outcome.REJECTED, reason, "in_the_way" if item.seen is not None else "refused")
+
+
+def _of_credential(fate: credentials.Fate) -> End:
+    reason = fate.reason or ""
+    if reason == credentials.NOT_ASKED:
+        return End(Outcome.OMITTED, reason, "not_asked")
+    if reason.startswith(credentials.BOUND):
+        return End(Outcome.UNRESOLVED, reason, "bound_to_machine")
+    return End(Outcome.UNRESOLVED, reason, _WAITING.get(reason, "credentials"))
+
+
+def _best(ends: Iterable[End]) -> End:
+    return min(ends, key=lambda end: _BEST_FIRST.index(end.outcome))
+
+
+def _by_name(fates: Iterable[Fate]) -> dict[tuple[str, str], Fate]:
+    return {(fate.kind, fate.name): fate for fate in fates}
+
+
+def _end(fate: Fate) -> End:
+    return End(fate.outcome, fate.reason, fate.code)

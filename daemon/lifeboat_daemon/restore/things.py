@@ -1,0 +1,95 @@
+"""The things that a state holds, each of which a receipt says what became of.
+
+What an archive says about itself (manifest, indexes, earlier versions of documents) is none of them, and a memory of
+which a database's row stands in raw as well is one thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lifeboat_alf import embeddings, layout
+from lifeboat_alf.state import Entry, State
+from lifeboat_daemon.restore.contents import DATABASES
+from lifeboat_daemon.restore.inventory import Inventory
+from lifeboat_daemon.restore.names import printable
+from lifeboat_daemon.state_documents import credentials_of, of
+
+MEMORY, VECTOR, ROW, FILE, ARTIFACT = "memory", "vector", "row", "file", "artifact"
+IDENTITY, PRINCIPAL, CREDENTIAL, DOCUMENT = "identity", "principal", "credential", "document"
+
+_OF_THE_ARCHIVE = (layout.MANIFEST, layout.PRINCIPALS, layout.CREDENTIALS)
+_MEMORIES = "/memories.jsonl"
+_CONTAINERS = (layout.EMBEDDINGS, layout.HISTORY, layout.PARTITIONS)
+
+
+class Thing(NamedTuple):
+    """`name` is the id of a memory's record in force, of a principal or a credential; the path of everything else, for
+    a row with `#` and its line. `path` is the entry it stands in, "" for memories."""
+
+    kind: str
+    name: str
+    path: str = ""
+
+
+def things_of(state: State, inventory: Inventory) -> Iterator[Thing]:
+    """Everything that a state holds, once each."""
+    for record_id in inventory.memories.winners():
+        yield Thing(MEMORY, record_id)
+    for number, principal in enumerate(_listed(state, layout.PRINCIPALS, "principals"), 1):
+        yield Thing(PRINCIPAL, _text(principal, "id") or f"{layout.PRINCIPALS}#{number}", layout.PRINCIPALS)
+    for credential_id in credentials_of(state):
+        yield Thing(CREDENTIAL, credential_id, layout.CREDENTIALS)
+    yield from _vectors(state)
+    for entry in inventory.entries.values():
+        yield from _in_entry(state, entry)
+
+
+def _in_entry(state: State, entry: Entry) -> Iterator[Thing]:
+    path = entry.path
+    if is_rows(path):
+        if path.endswith(_MEMORIES):
+            return
+        for line in _lines(state.body(path)):
+            yield Thing(ROW, f"{path}#{line}", path)
+    elif path.startswith(layout.RAW):
+        yield Thing(FILE, printable(path), path)
+    elif path.startswith(layout.ARTIFACTS):
+        yield Thing(ARTIFACT, printable(path), path)
+    elif path == layout.IDENTITY:
+        yield Thing(IDENTITY, path, path)
+    elif path not in _OF_THE_ARCHIVE and not path.startswith(_CONTAINERS):
+        yield Thing(DOCUMENT, printable(path), path)
+
+
+def is_rows(path: str) -> bool:
+    """Whether an entry holds rows of a runtime's database."""
+    runtime, _, rest = path.removeprefix(layout.RAW).partition("/")
+    return path.startswith(layout.RAW) and runtime.endswith("-home") and rest.startswith(DATABASES)
+
+
+def runtime_of(path: str) -> str:
+    """Whose raw file an entry is."""
+    return path.removeprefix(layout.RAW).partition("/")[0].removesuffix("-home")
+
+
+def _lines(body: bytes) -> Iterator[int]:
+    return (number for number, line in enumerate(body.split(b"\n"), 1) if line.strip())
+
+
+def _vectors(state: State) -> Iterator[Thing]:
+    """One for each model's vectors in each file."""
+    for number, group in enumerate(_listed(state, embeddings.INDEX, "vectors"), 1):
+        file, model = _text(group, "file"), _text(group, "model")
+        yield Thing(VECTOR, f"{file}: {model}" if file and model else f"{embeddings.INDEX}#{number}", embeddings.INDEX)
+
+
+def _listed(state: State, path: str, name: str) -> list[object]:
+    found = of(state, path).get(name)
+    return found if isinstance(found, list) else []
+
+
+def _text(item: object, name: str) -> str:
+    value = item.get(name) if isinstance(item, dict) else None
+    return value if isinstance(value, str) else ""

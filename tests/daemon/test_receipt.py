@@ -1,0 +1,202 @@
+"""The receipt of a restore: every thing that the archive holds once, and counts that add up."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_runtime import PlainAdapter, plain_context
+
+from lifeboat_adapters.contract import Rendered, Section
+from lifeboat_adapters.memory_stores import DatabaseWrite
+from lifeboat_adapters.receipts import Fate, Outcome
+from lifeboat_alf import embeddings, layout
+from lifeboat_alf.testing import MemoryState, credentials, identity, principals, record
+from lifeboat_daemon.restore import Plan, RestoreOptions, plan, receipt, run
+
+RAW, HOME = "raw/openclaw/", "raw/openclaw-home/"
+Ends = dict[tuple[str, str], tuple[str, str]]
+
+
+def planned(folder: Path, state: MemoryState, adapter: PlainAdapter | None = None, **options: Any) -> Plan:
+    context = plain_context(folder, adapter)
+    return plan(context, state, folder / "ada", RestoreOptions(accept_unsigned=True, yes=True, **options))
+
+
+def ends(made: receipt.Receipt) -> Ends:
+    return {(fate.kind, fate.name): (fate.outcome.value, fate.code) for fate in made.fates}
+
+
+def ends_of(folder: Path, state: MemoryState, **options: Any) -> Ends:
+    return ends(receipt.of(planned(folder, state, **options), []))
+
+
+def soul(*memories: dict[str, Any]) -> MemoryState:
+    return with_memories(MemoryState().put(f"{RAW}SOUL.md", b"# Soul\n"), *memories)
+
+
+def with_memories(state: MemoryState, *memories: dict[str, Any]) -> MemoryState:
+    for memory in memories:
+        state.add(memory)
+    return state
+
+
+def test_a_file_that_is_written_is_accepted(tmp_path: Path) -> None:
+    assert ends_of(tmp_path, soul())["file", f"{RAW}SOUL.md"] == ("accepted", "")
+
+
+def test_a_file_that_stands_there_already_is_deduplicated(tmp_path: Path) -> None:
+    (tmp_path / "ada").mkdir()
+    (tmp_path / "ada" / "SOUL.md").write_bytes(b"# Soul\n")
+    assert ends_of(tmp_path, soul())["file", f"{RAW}SOUL.md"] == ("deduplicated", "")
+
+
+def test_a_file_that_nobody_asked_for_is_omitted(tmp_path: Path) -> None:
+    state = soul().put(f"{RAW}USER.md", b"# User\n")
+    assert ends_of(tmp_path, state, path_globs=("SOUL.md",))["file", f"{RAW}USER.md"] == ("omitted", "not_asked")
+
+
+def test_a_file_of_another_runtime_is_omitted_and_kept(tmp_path: Path) -> None:
+    state = soul().put("raw/zeroclaw/SOUL.md", b"# Soul\n")
+    assert ends_of(tmp_path, state)["file", "raw/zeroclaw/SOUL.md"] == ("omitted", "other_runtime")
+
+
+def test_a_link_that_leads_out_is_rejected(tmp_path: Path) -> None:
+    state = soul().put(f"{RAW}out", b"", type="link", target="/etc/passwd")
+    assert ends_of(tmp_path, state)["file", f"{RAW}out"] == ("rejected", "refused")
+
+
+def test_a_file_for_a_folder_of_the_runtime_that_is_not_there_is_unresolved(tmp_path: Path) -> None:
+    state = soul().put(f"{HOME}plain.json", b"{}")
+    assert ends_of(tmp_path, state)["file", f"{HOME}plain.json"] == ("unresolved", "no_runtime_folder")
+
+
+def test_a_memory_takes_the_outcome_of_the_file_it_stands_in(tmp_path: Path) -> None:
+    memory = record("Tea.\n")
+    state = soul(memory).put(f"{RAW}MEMORY.md", b"Tea.\n", records=[memory["id"]])
+    assert ends_of(tmp_path, state)["memory", memory["id"]] == ("accepted", "")
+
+
+def test_a_memory_that_no_file_holds_is_omitted(tmp_path: Path) -> None:
+    memory = record("Tea.")
+    assert ends_of(tmp_path, soul(memory))["memory", memory["id"]] == ("omitted", "kept_in_archive")
+
+
+class _Splitting(PlainAdapter):
+    def split(self, path: str, text: str) -> list[Section] | None:
+        return [Section(line) for line in text.splitlines(keepends=True)] if path.endswith("MEMORY.md") else None
+
+
+def test_a_memory_in_a_file_made_for_the_runtime_is_transformed(tmp_path: Path) -> None:
+    adapter = _Splitting()
+    adapter.rendered = [Rendered(f"{RAW}MEMORY.md", b"Tea.\n", "structured")]
+    there, missing = record("Tea."), record("Coffee.")
+    made = planned(tmp_path, with_memories(MemoryState(), there, missing), adapter)
+    found = ends(receipt.of(made, []))
+    assert found["memory", there["id"]] == ("transformed", "written_anew")
+    assert found["memory", missing["id"]] == ("omitted", "kept_in_archive")
+
+
+def test_a_deleted_memory_is_no_thing(tmp_path: Path) -> None:
+    state = soul(record("Tea.", status="deleted"))
+    assert [fate for fate in receipt.of(planned(tmp_path, state), []).fates if fate.kind == "memory"] == []
+
+
+def test_what_a_database_says_of_a_memory_counts(tmp_path: Path) -> None:
+    memory = record("Tea.")
+    made = planned(tmp_path, soul(memory))
+    fates = (Fate("memory", memory["id"], Outcome.DEDUPLICATED),)
+    write = DatabaseWrite(tmp_path / "brain.db", True, lambda path: None, fates=fates)
+    assert ends(receipt.of(made, [], [write]))["memory", memory["id"]] == ("deduplicated", "")
+
+
+def test_the_rows_of_a_table_are_things_of_their_own(tmp_path: Path) -> None:
+    state = soul().put(f"{HOME}db/state/jobs.jsonl", b'{"id":1}\n{"id":2}\n')
+    found = [name for kind, name in ends_of(tmp_path, state) if kind == "row"]
+    assert found == [f"{HOME}db/state/jobs.jsonl#1", f"{HOME}db/state/jobs.jsonl#2"]
+
+
+def test_what_an_adapter_says_of_a_table_holds_for_its_rows(tmp_path: Path) -> None:
+    path = f"{HOME}db/state/jobs.jsonl"
+    made = planned(tmp_path, soul().put(path, b'{"id":1}\n{"id":2}\n'))
+    write = DatabaseWrite(tmp_path / "x.db", True, lambda path: None, fates=(Fate("row", path, Outcome.REJECTED),))
+    told = receipt.of(made, [], [write])
+    assert told.outcomes["rejected"] == 2 and len(told.fates) == 3
+
+
+def test_what_a_runtime_cannot_hold_is_told_beside_what_was_read(tmp_path: Path) -> None:
+    class Refusing(PlainAdapter):
+        def cannot_hold(self, installation: Any, state: Any) -> Any:
+            return iter([Fate("setting", "agents.list", Outcome.OMITTED, "one agent only")])
+
+    (tmp_path / "ada").mkdir()
+    (tmp_path / "ada" / "SOUL.md").write_bytes(b"# Soul\n")
+    told = receipt.of(planned(tmp_path, soul(), Refusing()), [])
+    assert ends(told)["setting", "agents.list"] == ("omitted", "")
+
+
+def test_a_credential_waits_until_it_is_asked_for(tmp_path: Path) -> None:
+    document = credentials()
+    state = soul().put_document(layout.CREDENTIALS, document)
+    name = document["credentials"][0]["id"]
+    assert ends_of(tmp_path, state)["credential", name] == ("unresolved", "without_credentials")
+
+
+def test_the_report_of_a_restore_holds_the_receipt(tmp_path: Path) -> None:
+    report = run(plain_context(tmp_path), planned(tmp_path, soul())).to_json()
+    fates = [{"kind": "file", "outcome": "accepted", "code": "", "reason": "", "names": [f"{RAW}SOUL.md"]}]
+    assert (report["objects"], report["outcomes"]["accepted"], report["fates"]) == (1, 1, fates)
+
+
+# Generated states -----------------------------------------------------------------------------------------------
+
+_TEXTS = st.text("ab \n", max_size=6)
+_NAMES = st.sampled_from(["SOUL.md", "MEMORY.md", "memory/a.md", "x/y", "z"])
+_PREFIXES = st.sampled_from([RAW, "raw/zeroclaw/", "raw/zeroclaw-home/db/brain/", f"{HOME}db/state/"])
+
+
+@st.composite
+def states(draw: st.DrawFn) -> MemoryState:
+    state = soul()
+    for prefix, name in draw(st.lists(st.tuples(_PREFIXES, _NAMES), unique=True, max_size=8)):
+        state.put(prefix + name, draw(_TEXTS).encode())
+    memories = [
+        record(draw(_TEXTS), status=draw(st.sampled_from(["active", "deleted", "superseded"])))
+        for _ in range(draw(st.integers(0, 6)))
+    ]
+    for number, memory in enumerate(memories):
+        if number and draw(st.booleans()):
+            memory["supersedes"] = memories[draw(st.integers(0, number - 1))]["id"]
+        state.add(memory)
+    if memories and draw(st.booleans()):
+        state.put(f"{RAW}notes.md", draw(_TEXTS).encode(), records=[each["id"] for each in memories])
+    for path, document in (
+        (layout.IDENTITY, identity()),
+        (layout.PRINCIPALS, principals()),
+        (layout.CREDENTIALS, credentials()),
+        ("unknown.json", {}),
+    ):
+        if draw(st.booleans()):
+            state.put_document(path, document)
+    if draw(st.booleans()):
+        state.put_document(
+            embeddings.INDEX, {"vectors": draw(st.sampled_from([[], [{}], 1, [{"file": "f", "model": "m"}]]))}
+        )
+    return state
+
+
+@settings(max_examples=60, deadline=None)
+@given(states(), st.sampled_from([(), ("SOUL.md",)]))
+def test_the_counts_add_up_to_what_was_read(state: MemoryState, globs: tuple[str, ...]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        made = planned(Path(folder), state, path_globs=globs)
+        told = receipt.of(made, [])
+    kinds = Counter(fate.kind for fate in told.fates)
+    raw = [entry.path for entry in state.entries(layout.RAW)]
+    assert kinds["file"] == sum("-home/db/" not in path for path in raw)
+    assert kinds["memory"] == made.inventory.memories.in_force()
+    assert sum(told.outcomes.values()) == len(told.fates) == sum(len(group["names"]) for group in told.groups())
