@@ -22,6 +22,7 @@ LifeboatError
     |   +-- ConsentNeeded       files would be replaced or an agent given up, and nobody said yes
     |   +-- UnsignedState       nobody signed the state and nobody accepted that
     |   +-- TargetChanged       a file changed between plan and restore, or since the restore that is undone
+    |   +-- RuntimeRunning      the runtime is at work on what would be written
     |   +-- NamesDoNotFit       the file system cannot hold some names
     |   +-- UnsafeName          a name that would climb out of the folder
     |   +-- RestoreFailed       the file system refused; everything was put back
@@ -201,6 +202,15 @@ class TargetChanged(RestoreError):
 
     code = "target_changed"
     title = "A file changed meanwhile"
+    retryable = True
+    exit_status = 3
+
+
+class RuntimeRunning(RestoreError):
+    """What a runtime has open it writes again, over whatever took its place."""
+
+    code = "runtime_running"
+    title = "The runtime is running"
     retryable = True
     exit_status = 3
 

@@ -26,10 +26,11 @@ from lifeboat_daemon.exchange.another_id import AnotherId, credentials_of_copy
 from lifeboat_daemon.locks import home_lock
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, run, target
 from lifeboat_daemon.restore import contents as contents_module
-from lifeboat_daemon.restore.plan import Plan, locate
+from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.report import draft, left_without
 from lifeboat_daemon.restore.run import check_guards
 from lifeboat_daemon.restore.scratch import scratch_folder
+from lifeboat_daemon.restore.surroundings import locate
 from lifeboat_daemon.words import argument
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault
 from lifeboat_keys import signing

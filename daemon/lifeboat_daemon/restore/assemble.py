@@ -18,6 +18,8 @@ from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.target import Place
 
 TREE = "tree"
+INDEX_OF_LOG = "-shm"
+"""The end of the one file beside a database that reading changes; it says nothing that the log does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,8 @@ def _move(item: Item, places: list[Place], staged: Path | None) -> Move:
     path = item.root / item.name
     place = target.place_for(places, path)
     aside = place.undo / os.path.relpath(path, place.folder)
-    return Move(to_text(path), to_text(staged) if staged else None, to_text(aside), item.seen)
+    loose = item.companion and path.name.endswith(INDEX_OF_LOG)
+    return Move(to_text(path), to_text(staged) if staged else None, to_text(aside), item.seen, loose)
 
 
 def _replaces_folder(item: Item) -> bool:
@@ -122,10 +125,11 @@ def _folders_to_make(items: list[Item]) -> Iterator[Folder]:
 
 def _folders_to_drop(files: FileOperations, plan: Plan, items: list[Item]) -> Iterator[Folder]:
     """Folders that hold nothing once the removed files are gone, the deepest first."""
-    removed = [item for item in items if item.action == Action.REMOVE]
+    removed = [item for item in items if item.action == Action.REMOVE and item.root == plan.target]
     left = {parent for item in removed for parent in names.parents(item.name)}
     left |= {item.name for item in removed if item.kind == FOLDER}
     needed = {parent for name in plan.contents.workspace for parent in (*names.parents(name), name)}
+    needed |= {parent for item in items if item.is_write for parent in names.parents(item.name)}
     for name in sorted(left - needed, key=lambda each: each.count("/"), reverse=True):
         path = plan.target / name
         found = files.lstat(path)

@@ -3,8 +3,9 @@ into them, files made from the structured layers where the runtime has no raw of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.contract import Adapter
@@ -18,14 +19,15 @@ from lifeboat_daemon.restore import names
 from lifeboat_daemon.restore.inventory import Inventory
 
 FILE, LINK, FOLDER = "file", "link", "folder"
-RAW, MERGED, STRUCTURED, ARTIFACT = "raw", "merged", "structured", "artifact"
+RAW, MERGED, STRUCTURED, ARTIFACT, DATABASE = "raw", "merged", "structured", "artifact", "database"
 DATABASES = "db/"
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """One file, link or empty folder. `name` is relative to its root; `data` holds the bytes where they are not the
-    entry's own; `basis` says where they come from."""
+    entry's own; `make` writes the file where it is a database, which is never in memory as a whole; `basis` says where
+    they come from."""
 
     name: str
     path: str
@@ -33,6 +35,7 @@ class Wanted:
     meta: JsonObject
     entry: Entry | None = None
     data: bytes | None = None
+    make: Callable[[Path], None] | None = None
 
     @property
     def kind(self) -> str:
@@ -116,7 +119,7 @@ def gather(state: State, inventory: Inventory, adapter: Adapter) -> Contents:
             _put(home, _raw(state, entry, home_prefix, inventory, adapter))
         elif entry.path.startswith(layout.ARTIFACTS):
             _artifact(state, entry, found)
-    _rendered(state, inventory, adapter, workspace)
+    _rendered(state, adapter, found)
     check_nothing_behind_links(workspace)
     check_nothing_behind_links(home)
     return found
@@ -171,18 +174,15 @@ def _artifact(state: State, entry: Entry, found: Contents) -> None:
         found.absent.append(Absent(name, entry.size))
 
 
-def _rendered(state: State, inventory: Inventory, adapter: Adapter, workspace: dict[str, Wanted]) -> None:
+def _rendered(state: State, adapter: Adapter, found: Contents) -> None:
     """Add the files that have to be made from the structured layers."""
-    if any(item.basis == RAW for item in workspace.values()) and not is_outdated(state, adapter.runtime):
+    if any(item.basis == RAW for item in found.workspace.values()) and not is_outdated(state, adapter.runtime):
         return
-    for item in _render(state, adapter):
-        _put(workspace, item)
-
-
-def _render(state: State, adapter: Adapter) -> Iterator[Wanted]:
-    prefix = layout.raw_prefix(adapter.runtime)
+    prefix, home_prefix = layout.raw_prefix(adapter.runtime), layout.home_prefix(adapter.runtime)
     for made in adapter.render(state):
-        yield Wanted(names.name_of(made.path, {}, prefix), made.path, made.basis, {}, None, made.data)
+        is_home = made.path.startswith(home_prefix)
+        name = names.name_of(made.path, {}, home_prefix if is_home else prefix)
+        _put(found.home if is_home else found.workspace, Wanted(name, made.path, made.basis, {}, None, made.data))
 
 
 def is_outdated(state: State, runtime: str) -> bool:

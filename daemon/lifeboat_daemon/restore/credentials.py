@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
-from lifeboat_adapters.contract import Adapter, Delivery, Place
+from lifeboat_adapters.contract import Adapter, Delivery, Merged, Place
 from lifeboat_alf import layout, metas
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.state import State
@@ -54,10 +54,12 @@ class Fate:
 
 
 class Stand(NamedTuple):
-    """Where a credential stands in a state: a file, and the keys to it there (() where nobody can tell)."""
+    """Where a credential stands in a state: a file, and the keys to it there (() where nobody can tell). One that is
+    `translated` would stand there, had this runtime been captured with it."""
 
     path: str
     keys: Keys
+    translated: bool = False
 
 
 def bound_elsewhere(context: Context, state: State) -> dict[str, str]:
@@ -76,8 +78,11 @@ def bound_elsewhere(context: Context, state: State) -> dict[str, str]:
 Stands = Mapping[str, Sequence[Stand]]
 
 
-def stands_of(state: State, inventory: Inventory, adapter: Adapter, home: HomePlan) -> Stands:
-    """Where every credential stands; to the key in files of which parts go different ways."""
+def stands_of(
+    state: State, inventory: Inventory, adapter: Adapter, home: HomePlan, translated: Mapping[str, Place]
+) -> Stands:
+    """Where every credential stands; to the key in files of which parts go different ways. `translated` are places of
+    those that another runtime kept."""
     parted = {*home.merged, *(path for each in home.deliveries for path, _ in each.places)}
     found: dict[str, list[Stand]] = {}
     for entry in inventory.entries.values():
@@ -88,18 +93,27 @@ def stands_of(state: State, inventory: Inventory, adapter: Adapter, home: HomePl
             keys = adapter.secret_places(entry.path, state.body(entry.path), offsets)
         for cut, place in zip(cuts, keys, strict=True):
             found.setdefault(str(cut["credential_id"]), []).append(Stand(entry.path, place))
-    return found
+    return found | {id: [Stand(path, keys, translated=True)] for id, (path, keys) in translated.items()}
 
 
 def fates(
-    state: State, stands: Stands, filler: Filler, items: Sequence[Item], home: HomePlan, *, travelled: bool
+    state: State,
+    stands: Stands,
+    filler: Filler,
+    items: Sequence[Item],
+    home: HomePlan,
+    untranslated: Mapping[str, str],
+    *,
+    travelled: bool,
 ) -> list[Fate]:
-    """Every credential of a state, in the order of its document. `travelled`: the agent may live on elsewhere with the
-    same ones."""
+    """Every credential of a state, in the order of its document. `untranslated` says why those of another runtime have
+    no place in this one; `travelled`: the agent may live on elsewhere with the same ones."""
     by_path = {item.wanted.path: item for item in items if item.wanted is not None}
     found: list[Fate] = []
     for id, record in credentials_of(state).items():
         ends = [_end(stand, by_path, home) for stand in stands.get(id, [])]
+        if id in untranslated:
+            ends = [_End(None, untranslated[id])]
         if not ends:
             problem = filler.problem(id)
             ends = [_End(None, problem or NOWHERE)]
@@ -115,6 +129,8 @@ class _End(NamedTuple):
 def _end(stand: Stand, by_path: Mapping[str, Item], home: HomePlan) -> _End:
     """What becomes of a credential in one of the files that it stands in."""
     item = by_path.get(stand.path)
+    if stand.translated and stand.path in home.translated:
+        return _translated_end(stand, item, home.translated[stand.path])
     if stand.path in home.merged:
         blocked = item.reason if item is not None and item.action is Action.SKIP and item.seen is None else ""
         beside = NO_VALUE if item is not None and item.action is Action.OVERWRITE and not stand.keys else ""
@@ -126,6 +142,14 @@ def _end(stand: Stand, by_path: Mapping[str, Item], home: HomePlan) -> _End:
     if item is not None:
         return _End(_name(item), item.reason if item.action is Action.SKIP else "")
     return _End(None, NOT_ASKED)
+
+
+def _translated_end(stand: Stand, item: Item | None, became: Merged | Item) -> _End:
+    """The same of one that another runtime kept."""
+    if isinstance(became, Merged):
+        blocked = item.reason if item is not None and item.action is Action.SKIP and item.seen is None else ""
+        return _End(None if item is None else _name(item), blocked or became.reason(stand.keys))
+    return _End(_name(became), became.reason if became.action is Action.SKIP else "")
 
 
 def _name(item: Item) -> str:

@@ -25,7 +25,7 @@ class Action(StrEnum):
 class Item:
     """One name of a plan. `root` is the folder it is relative to. `seen` is what stands there and is in question.
     `reason` says why something is skipped, or why something that was never captured has to go aside. `old_time` is
-    given where only the time is wrong."""
+    given where only the time is wrong. A `companion` goes aside with the database that it belongs to, uncounted."""
 
     name: str
     action: Action
@@ -35,6 +35,7 @@ class Item:
     kind: str = FILE
     reason: str = ""
     old_time: int | None = None
+    companion: bool = False
 
     @property
     def is_write(self) -> bool:

@@ -60,10 +60,14 @@ class Filler:
         """The original bytes of a cut file. Raises UnsealError, CutMismatch, WholeFileMismatch."""
         return payload.whole(wanted.path, body, wanted.cuts, self._payload)
 
+    def value(self, credential_id: str) -> str:
+        """What the runtime reads. Raises what `problem` tells of."""
+        return self._payload(credential_id).value
+
     def values(self) -> list[str]:
         """What was opened so far: each value, and of a login its members."""
         opened = [found.value for found in self._opened.values()]
-        return opened + [member for value in opened for member in _members(value)]
+        return opened + [member for value in opened for member in members_of(value).values()]
 
     def _payload(self, credential_id: str) -> Payload:
         found = self._opened.get(credential_id)
@@ -73,10 +77,11 @@ class Filler:
         return found
 
 
-def _members(value: str) -> list[str]:
-    """The members of a value that is a JSON object; one secret may be JSON of its own."""
+def members_of(value: str) -> dict[str, str]:
+    """The members of a value that is a JSON object, by name; one secret may be JSON of its own."""
     try:
         document = json.loads(value)
     except (ValueError, RecursionError):
-        return []
-    return [member for member in document.values() if isinstance(member, str)] if isinstance(document, dict) else []
+        return {}
+    found = document.items() if isinstance(document, dict) else ()
+    return {name: member for name, member in found if isinstance(member, str)}

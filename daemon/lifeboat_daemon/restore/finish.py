@@ -24,8 +24,10 @@ from lifeboat_daemon.home import Home
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves
 from lifeboat_daemon.restore.capturing import capture_now
-from lifeboat_daemon.restore.journal import DONE, Journal, look, to_path
+from lifeboat_daemon.restore.journal import DONE, STAGING, Journal, look, to_path
 from lifeboat_daemon.restore.report import RestoreReport
+from lifeboat_daemon.restore.surroundings import locate
+from lifeboat_daemon.state_db import throw_away
 
 LAST_RESTORE = "last_restore"
 
@@ -70,11 +72,20 @@ def changes_of_our_own(context: Context, journal_id: str) -> Iterator[None]:
 
 
 def _adopt(context: Context, journal: Journal, report: RestoreReport) -> RestoreReport:
-    """Make the restored folder the workspace of the agent."""
+    """Make the restored folder the workspace of the agent: what was known of the old one says nothing about it."""
+    from lifeboat_daemon.capture import installed
+
     if not report.adopted:
         return report
-    agent = agents.read(context, journal.agent_id)
-    agents.save(context, replace(agent, workspace=to_path(journal.workspace), runtime=report.runtime))
+    agent, workspace = agents.read(context, journal.agent_id), to_path(journal.workspace)
+    if (agent.workspace, agent.runtime) == (workspace, report.runtime):
+        return report
+    found = locate(context, context.adapter(report.runtime), workspace)
+    native_id = agent.native_id if found is None else found.native_id
+    throw_away(context.home.state_file(agent.id))
+    with context.vault(agent.id) as vault:
+        installed.forget(vault)
+    agents.save(context, replace(agent, workspace=workspace, runtime=report.runtime, native_id=native_id))
     return report
 
 
@@ -158,9 +169,11 @@ def _audit(context: Context, report: RestoreReport) -> None:
 
 
 def put_away(context: Context, journal: Journal) -> None:
-    """Remove the staging folders, then the journal."""
+    """Remove the staging folders, then the journal. Where nothing was moved, new folders that hold nothing go too."""
     for folder in journal.work:
         moves.remove_tree(context.files, to_path(folder))
+    for folder in journal.fresh if journal.phase == STAGING else ():
+        moves.remove_empty_tree(context.files, to_path(folder))
     steps.reached(Step.RESTORE_JOURNAL_REMOVED)
     path = journals.path_of(context.home, journal.id)
     context.files.remove(path)

@@ -16,9 +16,10 @@ from lifeboat_alf.state import State
 from lifeboat_daemon.capture.names import archive_name
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import target
-from lifeboat_daemon.restore.contents import FILE, MERGED, Contents, Wanted
+from lifeboat_daemon.restore.contents import FILE, MERGED, STRUCTURED, Contents, Wanted
 from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
 from lifeboat_daemon.restore.filling import Filler
+from lifeboat_daemon.restore.inventory import Inventory
 from lifeboat_daemon.restore.options import RestoreOptions
 from lifeboat_daemon.restore.tree import DiskTree, Found
 
@@ -33,32 +34,38 @@ REWRITTEN = "its comments are lost: it had to be written anew to be merged"
 
 @dataclass(frozen=True, slots=True)
 class HomePlan:
-    """`merged` says by archive path what was decided about files that are merged; `deliveries` are what is run once all
-    files are in their places."""
+    """`merged` says by archive path what was decided about files that are merged, `translated` the same of files with
+    credentials of another runtime (an item where one is not merged); `deliveries` are what is run once all files are in
+    their places."""
 
     items: list[Item] = field(default_factory=list)
     merged: dict[str, Merged] = field(default_factory=dict)
     deliveries: list[Delivery] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    translated: dict[str, Merged | Item] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
     """What the decisions about the runtime's own folder depend on. `bound` says of credentials, by id, why they stay
-    away from this machine; `rules` makes the rules for a folder that nothing is replaced in."""
+    away from this machine; `barred` why a file cannot be whole again; `rules` makes the rules for a folder that nothing
+    is replaced in; `is_new_here` says that the folder, or the agent in it, is made by this restore."""
 
     context: Context
     state: State
+    inventory: Inventory
     contents: Contents
     adapter: Adapter
     installation: Installation | None
     filler: Filler | None
     options: RestoreOptions
     bound: Mapping[str, str]
+    barred: Callable[[Wanted], str]
     rules: Callable[[Path], Rules]
+    is_new_here: bool = False
 
     def body(self, wanted: Wanted) -> bytes:
-        return self.state.body(wanted.path)
+        return self.state.body(wanted.path) if wanted.data is None else wanted.data
 
     def whole(self, wanted: Wanted) -> bytes:
         """A file with its credentials in it."""
@@ -73,13 +80,14 @@ class _Put(NamedTuple):
     wanted: Wanted
 
 
-def plan_home(around: Around) -> HomePlan:
-    """Only where there is or was such a folder around the target, or one is named."""
+def plan_home(around: Around, translated: Mapping[str, bytes] | None = None) -> HomePlan:
+    """Only where there is or was such a folder around the target, or one is named or made. `translated` are files with
+    credentials of another runtime, by archive path, as if this one had been captured with them."""
     home = {name: item for name, item in around.contents.home.items() if around.options.wants(name)}
     root = home_root(around.adapter, around.installation)
     if root is None or around.installation is None:
         return HomePlan([_left_out(item, NO_FOLDER) for _, item in sorted(home.items())])
-    return _Planner(around, around.installation, root).plan(home)
+    return _Planner(around, around.installation, root).plan(home, translated or {})
 
 
 class _Planner:
@@ -94,9 +102,10 @@ class _Planner:
         self._tree = DiskTree(around.context.files, self._folder)
         self._merged: dict[str, Merged] = {}
         self._done: dict[str, Item] = {}
+        self._planned: dict[str, Item] = {}
         self._warnings: list[str] = []
 
-    def plan(self, home: Mapping[str, Wanted]) -> HomePlan:
+    def plan(self, home: Mapping[str, Wanted], translated: Mapping[str, bytes]) -> HomePlan:
         adapter = self._around.adapter
         stores = {item.path: item for item in home.values() if adapter.is_store(item.path)}
         asked = (row for row in self._around.contents.rows if self._around.options.wants(row.name))
@@ -106,8 +115,39 @@ class _Planner:
         items = [_left_out(item, NOT_KEPT) for _, item in sorted(foreign.items())]
         own = {name: _private(item) for name, item in plain.items() if name not in foreign}
         items += self._plain(own)
+        self._planned = {item.name: item for item in items if item.is_write}
         deliveries, left = self._stores(stores, rows)
-        return HomePlan([*self._done.values(), *items, *left], self._merged, deliveries, self._warnings)
+        taken, delivered = self._translated(translated)
+        items = [item for item in items if item.name not in self._done]
+        every = [*self._done.values(), *items, *left]
+        return HomePlan(every, self._merged, [*deliveries, *delivered], self._warnings, taken)
+
+    def _translated(self, files: Mapping[str, bytes]) -> tuple[dict[str, Merged | Item], list[Delivery]]:
+        """Files with credentials of another runtime, on top of what its own become."""
+        adapter = self._around.adapter
+        taken: dict[str, Merged | Item] = {}
+        delivered: dict[str, bytes] = {}
+        for path, data in sorted(files.items()):
+            name: str | None = path.removeprefix(layout.home_prefix(adapter.runtime))
+            if adapter.is_store(path):
+                name = adapter.home_name(self._installation, path)
+            if name is None:
+                delivered[path] = data
+            else:
+                taken[path] = self._put_translated(name, path, data)
+        if not delivered:
+            return taken, []
+        return taken, adapter.deliveries(self._installation, delivered, {}, self._around.context.now())
+
+    def _put_translated(self, name: str, path: str, data: bytes) -> Merged | Item:
+        own = self._merged.pop(path, None)
+        wanted = Wanted(name, path, STRUCTURED, {"private": True}, None, data)
+        if not self._merge(_Put(name, wanted)):
+            self._done[name] = decide({name: wanted}, [], self._rules)[0]
+        became = self._merged.pop(path, self._done[name])
+        if own is not None:
+            self._merged[path] = own
+        return became
 
     # Files ----------------------------------------------------------------------------------------------------------
 
@@ -116,6 +156,8 @@ class _Planner:
         items: list[Item] = []
         for name, wanted in sorted(own.items()):
             reason = self._rules.barred(wanted) if wanted.kind == FILE else ""
+            if reason and self._merge_without_credentials(_Put(name, wanted)):
+                continue
             if wanted.kind != FILE or reason or not self._merge(_Put(name, wanted)):
                 bound = next((self._around.bound[id] for id in _ids(wanted) if id in self._around.bound), "")
                 if bound and not reason:
@@ -124,10 +166,20 @@ class _Planner:
                     taken[name] = wanted
         return decide(taken, [], self._rules) + items
 
+    def _merge_without_credentials(self, put: _Put) -> bool:
+        """The configuration of an agent that the runtime does not know yet: without it nothing else counts. What was
+        cut out of it stays out."""
+        around = self._around
+        if not around.is_new_here or around.filler is not None or not self._merge(put):
+            return False
+        if self._done[put.name].is_write:
+            self._warnings.append(f"{put.name} is written without its credentials; --with-credentials puts them back")
+        return True
+
     def _merge(self, put: _Put) -> bool:
         """Merge a file; False for one that is not merged."""
         found = self._tree.find(put.name)
-        bound = self._bound_places(put.wanted)
+        bound = self._bound_places(put.wanted) | self._places_left_cut(put.wanted)
         if not self._may_merge(found) or () in bound:
             return False
         there = self._there(put.name)
@@ -144,23 +196,34 @@ class _Planner:
         if merged is None:
             return False
         self._merged[put.wanted.path] = merged
-        self._done[put.name] = self._item(put, found, there, whole, merged)
+        before = self._before(put.name)
+        if before is None or merged.data != there:
+            self._done[put.name] = self._item(put, found, there, whole, merged)
+        elif self._done.get(put.name) is not before:
+            self._done[put.name] = before
         if merged.rewritten:
             self._warnings.append(f"{put.name}: {REWRITTEN}")
         return True
 
     def _there(self, name: str) -> bytes | None:
         """What stands in the folder, with what was merged into it so far."""
-        before = self._done.get(name)
-        if before is not None and before.wanted is not None:
-            return before.wanted.data
-        return self._tree.read(name)
+        before = self._before(name)
+        if before is None or before.wanted is None:
+            return self._tree.read(name)
+        return self._around.whole(before.wanted) if before.wanted.data is None else before.wanted.data
+
+    def _before(self, name: str) -> Item | None:
+        """What was decided so far that leaves a file."""
+        found = self._done.get(name) or self._planned.get(name)
+        return found if found is not None and (found.is_write or found.action is Action.SAME) else None
 
     def _may_merge(self, found: Found | None) -> bool:
-        """Without credentials nothing that is there is touched."""
+        """Without credentials nothing that is there is touched, but where the runtime would not know of the agent."""
+        around = self._around
         if found is None:
-            return self._around.filler is not None or self._around.options.state_dir is not None
-        return self._around.filler is not None and found.kind == FILE
+            named = around.options.state_dir is not None or around.is_new_here
+            return around.filler is not None or named
+        return found.kind == FILE and (around.filler is not None or around.is_new_here)
 
     def _call(self, put: _Put, there: bytes | None, whole: bytes, left_out: Mapping[Keys, str]) -> Merged | None:
         around = self._around
@@ -196,12 +259,19 @@ class _Planner:
     def _bound_places(self, wanted: Wanted) -> dict[Keys, str]:
         """Where credentials of another machine stand in a file."""
         bound = self._around.bound
-        cuts = [cut for cut in wanted.cuts if cut.get("credential_id") in bound]
+        return self._places(wanted, {id: bound[id] for id in _ids(wanted) if id in bound})
+
+    def _places_left_cut(self, wanted: Wanted) -> dict[Keys, str]:
+        """Where credentials stay out because nobody asked for them."""
+        return self._places(wanted, dict.fromkeys(_ids(wanted), CUT_OUT)) if self._around.filler is None else {}
+
+    def _places(self, wanted: Wanted, reasons: Mapping[str, str]) -> dict[Keys, str]:
+        cuts = [cut for cut in wanted.cuts if str(cut.get("credential_id")) in reasons]
         if not cuts:
             return {}
         offsets = [int(cut["offset"]) for cut in cuts]
         places = self._around.adapter.secret_places(wanted.path, self._around.body(wanted), offsets)
-        return {place: bound[cut["credential_id"]] for place, cut in zip(places, cuts, strict=True)}
+        return {place: reasons[str(cut["credential_id"])] for place, cut in zip(places, cuts, strict=True)}
 
     # Stores ---------------------------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ _STAYS = (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY)
 def check_unchanged(files: FileOperations, moves: Iterable[Move]) -> None:
     """Raise TargetChanged when a target is not what the plan saw."""
     for move in moves:
-        if look(files, to_path(move.target)) != move.seen:
+        if not move.loose and look(files, to_path(move.target)) != move.seen:
             raise TargetChanged(f"{to_path(move.target)} changed since the plan was made; nothing was moved")
 
 

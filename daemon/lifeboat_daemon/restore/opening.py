@@ -23,7 +23,8 @@ def opened_plan(context: Context, agent: Agent, target: Path | None, options: Re
     """The plan to restore an agent into a folder (None: in place). Valid inside the `with` only."""
     with system_errors(), context.vault(agent.id) as vault:
         state = vault.state(number_at(vault, options.at))
-        yield plan(context, state, target or options.to, options)
+        newest = vault.state() if vault.head() is not None else None
+        yield plan(context, state, target or options.to, options, newest)
 
 
 def restore(context: Context, agent: Agent, options: RestoreOptions) -> RestoreReport:

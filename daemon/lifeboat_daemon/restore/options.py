@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+from lifeboat_adapters.memory_stores import RowChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +14,8 @@ class RestoreOptions:
     """`at` is a sequence number or a timestamp, None for the newest state. `to` is the folder to restore into, None
     for the agent's own workspace. `path_globs` limits the restore to matching files, links and folders, by
     workspace-relative name. `runtime` is the runtime to write for, the state's own by default; `state_dir` its own
-    folder, None for the one around the target. `yes` is the consent to write into a folder that is not empty;
+    folder, None for the one around the target; `rows` says which optional rows of its databases come along, scheduled
+    jobs and sessions. `yes` is the consent to write into a folder that is not empty;
     `accept_unsigned` the consent to a state that nobody signed.
     """
 
@@ -28,6 +31,7 @@ class RestoreOptions:
     dry_run: bool = False
     runtime: str | None = None
     state_dir: Path | None = None
+    rows: RowChoice = field(default_factory=RowChoice)
 
     def wants(self, name: str) -> bool:
         """Whether a file of this name is asked for. A glob without a slash also fits the last part of a name, and a

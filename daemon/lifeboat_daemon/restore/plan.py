@@ -9,26 +9,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lifeboat_adapters.contract import Adapter, Delivery, Installation
-from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.memory_stores import DatabaseWrite
 from lifeboat_alf import ids, layout
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.state import State
 from lifeboat_daemon import agent as agents
-from lifeboat_daemon import programs, state_documents, user_keys
+from lifeboat_daemon import state_documents, user_keys
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, UnknownAgent
 from lifeboat_daemon.restore import contents as contents_module
-from lifeboat_daemon.restore import credentials, hazards, names, target
+from lifeboat_daemon.restore import credentials, databases, foreign, hazards, names, target
 from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore.contents import MERGED, Contents, Wanted
 from lifeboat_daemon.restore.credentials import Fate, Stands
 from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
 from lifeboat_daemon.restore.filling import Filler
-from lifeboat_daemon.restore.home_files import Around, HomePlan, plan_home
+from lifeboat_daemon.restore.home_files import Around, plan_home
 from lifeboat_daemon.restore.inventory import Inventory, Proven
 from lifeboat_daemon.restore.names import Unholdable, printable
 from lifeboat_daemon.restore.options import RestoreOptions
+from lifeboat_daemon.restore.surroundings import Surroundings, surroundings
 from lifeboat_daemon.restore.tree import DiskTree, NoTree, Tree
 from lifeboat_keys.errors import NoKey, SignedByAnother
 from lifeboat_keys.signing import Verdict
@@ -42,7 +43,8 @@ class Plan:
     `in_place` is true for the agent's own workspace; only then files are removed. `is_fresh` is true when the target
     is missing or empty. `executable` is filled for unsigned states only. `deliveries` are run after all files are in
     their places; `fates` say what becomes of each credential, where credentials are asked for, and `stands` where in
-    the state each one stands.
+    the state each one stands. `databases` are those that are among the items, `running` names the runtime that is at
+    work on what would be written, and `makes_home` says that the runtime's own folder is named or made.
     """
 
     id: str
@@ -68,6 +70,9 @@ class Plan:
     executable: list[str]
     capabilities: list[JsonObject]
     warnings: list[str] = field(default_factory=list)
+    databases: list[DatabaseWrite] = field(default_factory=list)
+    running: str = ""
+    makes_home: bool = False
 
     @property
     def sequence(self) -> int:
@@ -93,7 +98,7 @@ class Plan:
             "runtime": self.runtime,
             "signature": str(self.verdict),
             "files": self.file_counts(),
-            "items": [_item_json(item) for item in self.items if item.action != Action.SAME],
+            "items": [_item_json(item) for item in self.items if item.action != Action.SAME and not item.companion],
             "absent": [{"filename": each.filename, "size": each.size} for each in self.contents.absent],
             "executable": self.executable,
             "capabilities_missing": self.capabilities,
@@ -103,7 +108,7 @@ class Plan:
         }
 
     def file_counts(self) -> dict[str, int]:
-        counted = Counter(item.action for item in self.items)
+        counted = Counter(item.action for item in self.items if not item.companion)
         return {
             "created": counted[Action.CREATE],
             "overwritten": counted[Action.OVERWRITE],
@@ -120,10 +125,18 @@ def _item_json(item: Item) -> JsonObject:
     return document | ({"reason": item.reason} if item.reason else {})
 
 
-def plan(context: Context, given: State, target_folder: Path | None, options: RestoreOptions) -> Plan:
-    """Plan a restore of a state into a folder (None: the agent's own workspace). Reads, never writes.
+def plan(
+    context: Context,
+    given: State,
+    target_folder: Path | None,
+    options: RestoreOptions,
+    newest: State | None = None,
+) -> Plan:
+    """Plan a restore of a state into a folder (None: the agent's own workspace). Reads, never writes. `newest` is the
+    newest captured state of the agent, where there is one.
 
-    Raises TargetRefused, SignatureError, UnsafeName, NothingToRestore, UnknownAgent, UnknownRuntime.
+    Raises TargetRefused, SignatureError, UnsafeName, NothingToRestore, UnknownAgent, UnknownRuntime,
+    RuntimeDatabaseError.
     """
     inventory = inventories.take(given)
     verdict = _verdict(context, given, inventory, options)
@@ -137,21 +150,27 @@ def plan(context: Context, given: State, target_folder: Path | None, options: Re
     contents = contents_module.gather(state, inventory, adapter)
     filler = Filler.open(context, state) if options.with_credentials and verdict is Verdict.SIGNED else None
     is_fresh = target.is_empty(context.files, folder)
-    installation = _installation(context, adapter, folder, state, agent if in_place else None, options)
+    around = surroundings(context, adapter, folder, state, agent if in_place else None, options)
+    installation = around.installation
     removable = _removable(context, agent, adapter, contents, options) if in_place and not is_fresh else []
     rules = _rules(context, state, folder, filler, is_fresh)
     items = decide({n: w for n, w in contents.workspace.items() if options.wants(n)}, removable, rules)
-    home = _home(context, state, contents, adapter, installation, filler, options)
-    items += home.items
+    home_around = _around(context, state, inventory, contents, adapter, around, filler, options)
+    translated = foreign.translated(home_around)
+    home = plan_home(home_around, translated.files)
+    is_same_agent = agent is not None and (in_place or options.adopt)
+    stored = databases.plan_databases(home_around, folder, newest if is_same_agent else None)
+    items += home.items + stored.items
     if not any(item.action != Action.SKIP for item in items):
         raise NothingToRestore(_nothing(items, options))
     written = [item.name for item in items if item.root == folder and item.action == Action.CREATE]
+    running = running_at(adapter, installation, items, folder, stored.writes)
     stands: Stands = {}
     fates: list[Fate] = []
     if filler is not None:
-        stands = credentials.stands_of(state, inventory, adapter, home)
+        stands = credentials.stands_of(state, inventory, adapter, home, translated.places)
         travelled = not in_place or not credentials.is_of_this_device(context, state)
-        fates = credentials.fates(state, stands, filler, items, home, travelled=travelled)
+        fates = credentials.fates(state, stands, filler, items, home, translated.reasons, travelled=travelled)
     return Plan(
         id=f"{context.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}",
         state=state,
@@ -175,49 +194,60 @@ def plan(context: Context, given: State, target_folder: Path | None, options: Re
         unholdable=names.unholdable(context.files, folder, written),
         executable=[] if verdict is Verdict.SIGNED else hazards.executables(state, contents),
         capabilities=missing_capabilities(state, adapter),
-        warnings=[*_warnings(items, contents), *home.warnings],
+        warnings=[*_warnings(items, contents), *home.warnings, *_said(stored.writes, running)],
+        databases=stored.writes,
+        running=running,
+        makes_home=around.is_new or options.state_dir is not None,
     )
 
 
-def _installation(
-    context: Context, adapter: Adapter, folder: Path, state: State, own: Agent | None, options: RestoreOptions
-) -> Installation | None:
-    """The runtime that a restore is for: the one that was asked for, the one around the target, or the one that was
-    last found around the agent (`own`) that is restored in place."""
-    if options.state_dir is not None:
-        return into(context, adapter, folder, state, target.check_state_dir(context, options.state_dir, folder))
-    found = locate(context, adapter, folder)
-    if own is not None and (found is None or found.state_dir is None):
-        return _remembered(context, own) or found
-    return found
+def _said(writes: Iterable[DatabaseWrite], running: str) -> list[str]:
+    said = [warning for write in writes for warning in write.warnings]
+    return [*said, f"{running} is at work on it: nothing is written as long as it runs"] if running else said
 
 
-def into(context: Context, adapter: Adapter, folder: Path, state: State, state_dir: Path) -> Installation:
-    """The installation that a state folder is, or will be, for an agent in a workspace. A folder that is new gets the
-    layout of the program that is here."""
-    around = (state_dir, folder, state, context.environment, context.user_home)
-    found = adapter.install_into(*around, "")
-    if found.program is None:
-        return found
-    said = programs.run((str(found.program), "--version"), environment=context.environment, timeout_seconds=20)
-    return adapter.install_into(*around, said.output if said.ok else "")
-
-
-def _home(
-    context: Context,
-    state: State,
-    contents: Contents,
+def running_at(
     adapter: Adapter,
     installation: Installation | None,
+    items: Iterable[Item],
+    folder: Path,
+    writes: Iterable[DatabaseWrite],
+) -> str:
+    """The runtime that is at work on what a plan writes into its own folder or its databases, "" when none is."""
+    touched = any(item.root != folder and item.is_write for item in items) or any(write.changes for write in writes)
+    return adapter.running(installation) if touched and installation is not None else ""
+
+
+def _around(
+    context: Context,
+    state: State,
+    inventory: Inventory,
+    contents: Contents,
+    adapter: Adapter,
+    around: Surroundings,
     filler: Filler | None,
     options: RestoreOptions,
-) -> HomePlan:
+) -> Around:
     bound = {} if filler is None else credentials.bound_elsewhere(context, state)
+    barred = _barred(filler)
 
     def rules(home: Path) -> Rules:
-        return Rules(home, DiskTree(context.files, home), _equal(state, filler), _barred(filler), keep=True)
+        return Rules(home, DiskTree(context.files, home), _equal(state, filler), barred, keep=True)
 
-    return plan_home(Around(context, state, contents, adapter, installation, filler, options, bound, rules))
+    return Around(
+        context,
+        state,
+        inventory,
+        contents,
+        adapter,
+        around.installation,
+        filler,
+        options,
+        bound,
+        barred,
+        rules,
+        around.is_new,
+    )
 
 
 def _verdict(context: Context, given: State, inventory: Inventory, options: RestoreOptions) -> Verdict:
@@ -256,26 +286,6 @@ def _runtime(state: State, agent: Agent | None, options: RestoreOptions) -> str:
     if options.runtime:
         return options.runtime
     return agent.runtime if agent is not None else contents_module.source_runtime(state)
-
-
-def locate(context: Context, adapter: Adapter, folder: Path) -> Installation | None:
-    """The runtime around a folder, also when the folder is empty or gone; None for a folder that stands alone."""
-    try:
-        return adapter.locate(folder, context.environment, context.user_home)
-    except AdapterError:
-        pass
-    for found in adapter.discover(context.environment, context.user_home):
-        if target.resolve(found.workspace) == folder and found.state_dir is not None:
-            return Installation(adapter.runtime, folder, found.native_id, found.name, state_dir=found.state_dir)
-    return None
-
-
-def _remembered(context: Context, agent: Agent) -> Installation | None:
-    """The runtime around an agent's own workspace as captures last found it: its folder may be lost as well."""
-    from lifeboat_daemon.capture import installed
-
-    with context.vault(agent.id) as vault:
-        return installed.remembered(vault, agent)
 
 
 def _removable(

@@ -8,7 +8,14 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ConsentNeeded, NamesDoNotFit, RestoreFailed, UnsignedState, system_errors
+from lifeboat_daemon.errors import (
+    ConsentNeeded,
+    NamesDoNotFit,
+    RestoreFailed,
+    RuntimeRunning,
+    UnsignedState,
+    system_errors,
+)
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves, report, runtime_steps
@@ -17,7 +24,7 @@ from lifeboat_daemon.restore.capturing import capture_for_safety
 from lifeboat_daemon.restore.decide import Action
 from lifeboat_daemon.restore.finish import finish, put_away
 from lifeboat_daemon.restore.journal import MOVING, STAGING, Journal, to_path
-from lifeboat_daemon.restore.plan import Plan
+from lifeboat_daemon.restore.plan import Plan, running_at
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.staging import Stage
 from lifeboat_keys.signing import Verdict
@@ -26,9 +33,9 @@ from lifeboat_keys.signing import Verdict
 def run(context: Context, plan: Plan) -> RestoreReport:
     """Do what a plan says, all of it or nothing.
 
-    Raises UnsignedState, ConsentNeeded, NamesDoNotFit (exit 3, nothing written), SignatureError, TargetChanged,
-    RestoreFailed (everything as it was), Busy; SystemRefused or DiskFull when the system stopped it before the first
-    move, or after the last one (then the next command does what is left).
+    Raises UnsignedState, ConsentNeeded, NamesDoNotFit, RuntimeRunning (exit 3, nothing written), SignatureError,
+    TargetChanged, RestoreFailed (everything as it was), Busy; SystemRefused or DiskFull when the system stopped it
+    before the first move, or after the last one (then the next command does what is left).
     """
     check_guards(plan)
     if plan.options.dry_run:
@@ -46,6 +53,10 @@ def run(context: Context, plan: Plan) -> RestoreReport:
         return runtime_steps.after(context, plan, done)
 
 
+def still_running(what: str, runtime: str) -> RuntimeRunning:
+    return RuntimeRunning(f"{what} is at work on it; nothing was changed", fix=f"stop it, e.g. {runtime} service stop")
+
+
 def check_guards(plan: Plan) -> None:
     """What has to be agreed to, or cannot be, before the first write."""
     if plan.unholdable:
@@ -58,8 +69,17 @@ def check_guards(plan: Plan) -> None:
             "credentials go into signed states only: who changed this one could send them anywhere",
             fix="the same command without --with-credentials",
         )
+    if plan.running and not plan.options.dry_run:
+        raise still_running(plan.running, plan.runtime)
     if not plan.is_fresh and not plan.options.yes and not plan.options.dry_run:
         raise ConsentNeeded(f"{plan.target} holds files; --dry-run shows what would happen to them, --yes does it")
+
+
+def _check_running(plan: Plan) -> None:
+    """Raise RuntimeRunning when the runtime is at work on what is about to be replaced."""
+    said = running_at(plan.adapter, plan.installation, plan.items, plan.target, plan.databases)
+    if said:
+        raise still_running(said, plan.runtime)
 
 
 def _unsigned(plan: Plan) -> str:
@@ -95,6 +115,7 @@ def _stage(context: Context, plan: Plan, assembled: Assembled) -> Journal:
         steps.reached(Step.RESTORE_STAGED)
         _write_stage(context, plan, assembled)
         moves.check_unchanged(context.files, journal.moves)
+        _check_running(plan)
         steps.reached(Step.RESTORE_JOURNAL_WRITTEN)
         moving = replace(journal, phase=MOVING)
         journals.write(context.files, path, moving)
@@ -110,7 +131,7 @@ def _stage(context: Context, plan: Plan, assembled: Assembled) -> Journal:
 def _write_stage(context: Context, plan: Plan, assembled: Assembled) -> None:
     files, journal = context.files, assembled.journal
     stage = Stage(files, plan.state, plan.filler)
-    if plan.options.state_dir is not None and plan.installation is not None and plan.installation.state_dir:
+    if plan.makes_home and plan.installation is not None and plan.installation.state_dir:
         files.make_folders(plan.installation.state_dir, 0o700)
     for folder in journal.work:
         files.make_folders(to_path(folder).parent)
@@ -152,5 +173,5 @@ def _take_back(context: Context, journal: Journal, error: OSError) -> None:
         raise RestoreFailed(
             f"{error}; putting everything back failed too ({second}); the next command goes on with it"
         ) from error
-    put_away(context, journal)
+    put_away(context, replace(journal, phase=STAGING))
     raise RestoreFailed(f"{error}; everything was put back") from error

@@ -14,8 +14,9 @@ from lifeboat_daemon.restore import delivering, hiding
 from lifeboat_daemon.restore.credentials import failed
 from lifeboat_daemon.restore.finish import changes_of_our_own, write_receipt
 from lifeboat_daemon.restore.names import printable
-from lifeboat_daemon.restore.plan import Plan, into, locate
+from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.report import RestoreReport, with_fates
+from lifeboat_daemon.restore.surroundings import into, locate
 
 Run = Callable[..., programs.Ran]
 

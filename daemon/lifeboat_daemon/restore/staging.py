@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import errno
+import sqlite3
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations
@@ -36,6 +38,8 @@ class Stage:
             self._files.make_folders(path)
         elif item.kind == LINK:
             self._files.make_link(item.target, path)
+        elif item.make is not None:
+            _make(item.make, path)
         else:
             self._files.write_new(path, self.bytes_of(item), mode=item.mode, sync=False)
         if item.kind != LINK:
@@ -74,3 +78,12 @@ class Stage:
         if folder not in self._folders:
             self._files.make_folders(folder)
             self._folders.add(folder)
+
+
+def _make(make: Callable[[Path], None], path: Path) -> None:
+    """Raises OSError, also for what a database does not get done."""
+    try:
+        make(path)
+    except sqlite3.Error as error:
+        is_full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
+        raise OSError(errno.ENOSPC if is_full else errno.EIO, str(error), str(path)) from error

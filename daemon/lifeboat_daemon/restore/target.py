@@ -81,16 +81,23 @@ def check(context: Context, target: Path, agent: Agent | None) -> None:
     _check_owner(target)
 
 
-def check_state_dir(context: Context, folder: Path, workspace: Path) -> Path:
-    """The real place of a runtime's own folder, which may not exist yet. Raises TargetRefused where none must be."""
-    place = resolve(folder.expanduser())
+def check_home(context: Context, folder: Path) -> Path:
+    """The real place of a runtime's own folder that a restore makes or adds to; the workspace may lie in it. Raises
+    TargetRefused where none must be."""
+    place = resolve(folder)
     _check_place(place, resolve(context.user_home))
     home = resolve(context.home.folder)
     if is_inside(place, home) or is_inside(home, place):
         raise TargetRefused(f"{place} holds, or lies in, the home of Lifeboat")
+    _check_owner(place)
+    return place
+
+
+def check_state_dir(context: Context, folder: Path, workspace: Path) -> Path:
+    """The real place of a runtime's own folder, which may not exist yet. Raises TargetRefused where none must be."""
+    place = check_home(context, folder.expanduser())
     if is_inside(place, workspace):
         raise TargetRefused(f"{place} lies in the workspace {workspace}")
-    _check_owner(place)
     return place
 
 

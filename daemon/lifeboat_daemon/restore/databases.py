@@ -1,0 +1,160 @@
+"""What a restore does to the runtime's databases: each is planned by its adapter, made whole in a working folder, and
+takes its place like a file. What belongs to the old one, its log, goes aside with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
+from lifeboat_alf import layout
+from lifeboat_alf.state import State
+from lifeboat_daemon.restore import target
+from lifeboat_daemon.restore.contents import DATABASE, DATABASES, Wanted
+from lifeboat_daemon.restore.decide import Action, Item
+from lifeboat_daemon.restore.home_files import Around, home_root
+from lifeboat_daemon.restore.journal import look
+from lifeboat_daemon.restore.moves import is_inside
+
+CUT_MEMORIES = "/memories.jsonl"
+"""How the table ends that holds memories with cuts, a line {"id", "content"} each; all others are records."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabasePlan:
+    """`writes` are the databases that were chosen, with what becomes of their rows; `items` the same as files."""
+
+    items: list[Item] = field(default_factory=list)
+    writes: list[DatabaseWrite] = field(default_factory=list)
+
+
+def plan_databases(around: Around, workspace: Path, newest: State | None) -> DatabasePlan:
+    """`newest` is the newest captured state of the agent where what was deleted since has to go, else None.
+
+    Raises RuntimeDatabaseError.
+    """
+    installation = around.installation
+    if installation is None:
+        return DatabasePlan()
+    tables = [row for row in around.contents.rows if not around.adapter.is_store(row.path)]
+    writes = around.adapter.write_databases(installation, _order(around, tables, newest))
+    chosen = [write for write in writes if _is_wanted(around, write, workspace)]
+    items = [item for write in chosen for item in _items(around, installation, write, workspace)]
+    if chosen:
+        items += _left_out(around, tables)
+    return DatabasePlan(items, chosen)
+
+
+def _order(around: Around, tables: list[Wanted], newest: State | None) -> WriteOrder:
+    cut: set[str] = set()
+    texts: dict[str, str] = {}
+    for table in tables:
+        if table.name.endswith(CUT_MEMORIES):
+            filled, left = _memories(around, table)
+            texts |= filled
+            cut |= left
+    return WriteOrder(
+        state=around.state,
+        before=newest,
+        exact=newest is not None,
+        tables=_Tables(around, [table for table in tables if not table.name.endswith(CUT_MEMORIES)]),
+        texts=texts,
+        cut=frozenset(cut),
+        choice=around.options.rows,
+        now=around.context.now(),
+    )
+
+
+class _Tables(Mapping[str, bytes]):
+    """Tables whole again, each when it is asked for. Those whose credentials stay out are not there."""
+
+    def __init__(self, around: Around, tables: Iterable[Wanted]) -> None:
+        self._around = around
+        self._tables = {table.path: table for table in tables if not _barred(around, table)}
+
+    def __getitem__(self, path: str) -> bytes:
+        return self._around.whole(self._tables[path])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+
+def _memories(around: Around, table: Wanted) -> tuple[dict[str, str], set[str]]:
+    """Memories with cuts: the texts of those that may be whole again, and the ids of the others.
+
+    The memory of which the text was edited since (in another runtime) is not what was cut: it stays as it is there.
+    """
+    cut = _lines(around.body(table))
+    if _barred(around, table):
+        return {}, set(cut)
+    memories = around.inventory.memories
+    as_captured = {id for id, text in cut.items() if memories.content(id) == text}
+    whole = _lines(around.whole(table))
+    return {id: text for id, text in whole.items() if id in as_captured}, set(cut) - as_captured
+
+
+def _lines(data: bytes) -> dict[str, str]:
+    """Texts by id; a line that is none is passed over."""
+    found: dict[str, str] = {}
+    for line in data.splitlines():
+        try:
+            row = json.loads(line)
+            found[str(row["id"])] = str(row["content"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            continue
+    return found
+
+
+def _barred(around: Around, table: Wanted) -> str:
+    """Why a table is not whole again, "" when it is."""
+    return around.barred(table) if table.cuts else ""
+
+
+def _left_out(around: Around, tables: Iterable[Wanted]) -> Iterator[Item]:
+    for table in tables:
+        reason = _barred(around, table)
+        if reason:
+            yield Item(table.name, Action.SKIP, Path(), table, reason=reason)
+
+
+def _is_wanted(around: Around, write: DatabaseWrite, workspace: Path) -> bool:
+    """A database is chosen by its name, or by that of the folder of its rows."""
+    options, path = around.options, _resolved(write.path)
+    name = path.relative_to(workspace).as_posix() if is_inside(path, workspace) else path.name
+    rows = (f"{DATABASES}{part}/memories.jsonl" for part in (path.stem, path.parent.name))
+    return options.wants(name) or any(options.wants(row) for row in rows)
+
+
+def _items(around: Around, installation: Installation, write: DatabaseWrite, workspace: Path) -> Iterator[Item]:
+    files, path = around.context.files, _resolved(write.path)
+    root = _root(around, installation, path, workspace)
+    prefix = layout.home_prefix(around.adapter.runtime) + DATABASES
+    name, seen = path.relative_to(root).as_posix(), look(files, path)
+    wanted = Wanted(name, f"{prefix}{write.path.stem}", DATABASE, {"private": True}, make=write.write)
+    if not write.changes:
+        yield Item(name, Action.SAME, root, wanted, seen)
+        return
+    yield Item(name, Action.CREATE if seen is None else Action.OVERWRITE, root, wanted, seen)
+    for each in write.replaces:
+        beside = _resolved(each)
+        found = look(files, beside)
+        if found is not None:
+            yield Item(beside.relative_to(root).as_posix(), Action.REMOVE, root, seen=found, companion=True)
+
+
+def _root(around: Around, installation: Installation, path: Path, workspace: Path) -> Path:
+    """The folder of a plan that a database lies in."""
+    home = home_root(around.adapter, installation)
+    folders = [workspace, *([] if home is None else [target.resolve(home.folder)])]
+    return next((folder for folder in folders if is_inside(path, folder)), path.parent)
+
+
+def _resolved(path: Path) -> Path:
+    """The real place of a file, which itself may be a link."""
+    return target.resolve(path.parent) / path.name

@@ -1,0 +1,89 @@
+"""Credentials that another runtime kept: opened, and handed to the adapter of the target under whose names they go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lifeboat_adapters.contract import ForeignCredential, Place, Translation
+from lifeboat_adapters.errors import UnknownRuntime
+from lifeboat_alf import layout, metas
+from lifeboat_daemon.restore.filling import Filler, members_of
+from lifeboat_daemon.restore.home_files import NO_FOLDER, Around
+from lifeboat_daemon.state_documents import credentials_of
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """What becomes of credentials of other runtimes: `files` by archive path; `places` in them and `reasons` why others
+    have none, by id."""
+
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    places: Mapping[str, Place] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+def translated(around: Around) -> Foreign:
+    """Nothing without credentials. Raises UnsealError for one that was tampered with."""
+    filler = around.filler
+    found = {} if filler is None else _foreign_places(around)
+    if filler is None or not found:
+        return Foreign()
+    reasons = {id: _reason(around, filler, id) for id in found}
+    usable = [id for id, reason in reasons.items() if not reason]
+    told = {id: reason for id, reason in reasons.items() if reason}
+    if around.installation is None:
+        return Foreign(reasons=told | dict.fromkeys(usable, NO_FOLDER))
+    given = [_credential(around, filler, id, found[id]) for id in usable]
+    said: Translation = around.adapter.translate(around.installation, given, around.state)
+    return Foreign(said.files, said.places, told | dict(said.reasons))
+
+
+def _reason(around: Around, filler: Filler, id: str) -> str:
+    return around.bound.get(id, "") or filler.problem(id)
+
+
+def _foreign_places(around: Around) -> dict[str, Sequence[tuple[str, int]]]:
+    """Credentials that stand in files of other runtimes only: where each was cut out, path and offset."""
+    prefixes = layout.raw_prefix(around.adapter.runtime), layout.home_prefix(around.adapter.runtime), layout.ARTIFACTS
+    own: set[str] = set()
+    other: dict[str, list[tuple[str, int]]] = {}
+    for entry in around.inventory.entries.values():
+        for cut in entry.meta.get(metas.CUTS) or []:
+            id = str(cut.get("credential_id"))
+            if entry.path.startswith(prefixes):
+                own.add(id)
+            elif entry.path.startswith(layout.RAW):
+                other.setdefault(id, []).append((entry.path, int(cut["offset"])))
+    known = credentials_of(around.state)
+    return {id: other[id] for id in known if id in other and id not in own}
+
+
+def _credential(around: Around, filler: Filler, id: str, cuts: Sequence[tuple[str, int]]) -> ForeignCredential:
+    record = credentials_of(around.state)[id]
+    value = filler.value(id)
+    expires_at = record.get("expires_at")
+    return ForeignCredential(
+        id=id,
+        service=str(record.get("service", "")),
+        credential_type=str(record.get("credential_type", "")),
+        label=str(record.get("label") or ""),
+        value=value,
+        members=members_of(value),
+        place=_place(around, cuts),
+        expires_at=None if expires_at is None else str(expires_at),
+    )
+
+
+def _place(around: Around, cuts: Sequence[tuple[str, int]]) -> Place:
+    """Where a credential stood: in the runtime's own folder rather than in the workspace."""
+    path, offset = min(cuts, key=lambda cut: not _runtime(cut[0]).endswith("-home"))
+    try:
+        adapter = around.context.adapter(_runtime(path).removesuffix("-home"))
+    except UnknownRuntime:
+        return path, ()
+    return path, adapter.secret_places(path, around.state.body(path), [offset])[0]
+
+
+def _runtime(path: str) -> str:
+    return path.removeprefix(layout.RAW).partition("/")[0]

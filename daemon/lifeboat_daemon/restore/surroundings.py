@@ -1,0 +1,73 @@
+"""The runtime around the folder of a restore: as it stands, as it was last found, or as the restore makes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from lifeboat_adapters.contract import Adapter, Installation
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_alf.state import State
+from lifeboat_daemon import programs
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.restore import target
+from lifeboat_daemon.restore.options import RestoreOptions
+
+
+class Surroundings(NamedTuple):
+    """`is_new` says that the runtime knows nothing of the agent yet: the restore makes its folder, or its part of
+    it."""
+
+    installation: Installation | None
+    is_new: bool = False
+
+
+def surroundings(
+    context: Context, adapter: Adapter, folder: Path, state: State, own: Agent | None, options: RestoreOptions
+) -> Surroundings:
+    """The runtime that a restore is for: the one that was asked for, the one around the target, the one that was last
+    found around the agent (`own`) that is restored in place, or the one that is made. Raises TargetRefused."""
+    if options.state_dir is not None:
+        named = target.check_state_dir(context, options.state_dir, folder)
+        return Surroundings(into(context, adapter, folder, state, named))
+    found = locate(context, adapter, folder)
+    if own is not None and (found is None or found.state_dir is None):
+        found = _remembered(context, own) or found
+    if found is not None and found.state_dir is not None:
+        return Surroundings(found)
+    home = adapter.home_around(folder)
+    if home is None:
+        return Surroundings(found)
+    return Surroundings(into(context, adapter, folder, state, target.check_home(context, home)), is_new=True)
+
+
+def into(context: Context, adapter: Adapter, folder: Path, state: State, state_dir: Path) -> Installation:
+    """The installation that a state folder is, or will be, for an agent in a workspace. A folder that is new gets the
+    layout of the program that is here."""
+    around = (state_dir, folder, state, context.environment, context.user_home)
+    found = adapter.install_into(*around, "")
+    if found.program is None:
+        return found
+    said = programs.run((str(found.program), "--version"), environment=context.environment, timeout_seconds=20)
+    return adapter.install_into(*around, said.output if said.ok else "")
+
+
+def locate(context: Context, adapter: Adapter, folder: Path) -> Installation | None:
+    """The runtime around a folder, also when the folder is empty or gone; None for a folder that stands alone."""
+    try:
+        return adapter.locate(folder, context.environment, context.user_home)
+    except AdapterError:
+        pass
+    for found in adapter.discover(context.environment, context.user_home):
+        if target.resolve(found.workspace) == folder and found.state_dir is not None:
+            return Installation(adapter.runtime, folder, found.native_id, found.name, state_dir=found.state_dir)
+    return None
+
+
+def _remembered(context: Context, agent: Agent) -> Installation | None:
+    """The runtime around an agent's own workspace as captures last found it: its folder may be lost as well."""
+    from lifeboat_daemon.capture import installed
+
+    with context.vault(agent.id) as vault:
+        return installed.remembered(vault, agent)
