@@ -41,8 +41,8 @@ class VectorChanges:
     """What one capture does to the vectors, in as many batches as its caller likes.
 
     `partition_of` names the partition file of a record that gets a vector; `chunks_of` the indexes that list one of a
-    record's vectors in the head (`StateDb.vectors_of`). `model` None: nobody knows which model the vectors are of, and none
-    is carried. With `staging`, no more than a batch and a chunk a partition are in memory.
+    record's vectors in the head (`StateDb.vectors_of`). `model` None: nobody knows which model the vectors are of, and
+    none is carried. With `staging`, no more than a batch and a chunk a partition are in memory.
     """
 
     overlay: Overlay
