@@ -14,6 +14,7 @@ from lifeboat_daemon.cli import encryption, passphrases
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import COUNT, RUNTIME
 from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.cli.restore import row_options
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.words import argument, count_text, path_text, size_text, time_text
 
@@ -374,8 +375,9 @@ def export(
 @click.argument("file", type=FILE)
 @click.option("--to", "target", type=click.Path(file_okay=False, path_type=Path), required=True, help="The workspace.")
 @click.option("--delta", "deltas", type=FILE, multiple=True, help="A delta on top of it; may be given often, in order.")
-@click.option("--runtime", type=RUNTIME, default="openclaw", show_default=True, help="The runtime to write for.")
+@click.option("--runtime", type=RUNTIME, help="The runtime to write for; the archive's own, where that is known here.")
 @click.option("--state-dir", type=click.Path(file_okay=False, path_type=Path), help="The runtime's own folder.")
+@row_options
 @click.option("--with-credentials", is_flag=True, help="Put secrets back where they were cut out.")
 @click.option("--accept-unsigned", is_flag=True, help="Write it although the key of this home did not sign it.")
 @click.option("--dry-run", is_flag=True, help="Say what would be written.")
@@ -388,12 +390,15 @@ def import_file(
     file: Path,
     target: Path,
     deltas: tuple[Path, ...],
-    runtime: str,
+    runtime: str | None,
     passphrase_stdin: bool,
     state_dir: Path | None,
+    with_cron: bool,
+    with_sessions: bool,
     **flags: bool,
 ) -> None:
     """Write an archive's agent into a workspace; what the runtime cannot hold is kept and exported again."""
+    from lifeboat_adapters.memory_stores import RowChoice
     from lifeboat_daemon import exchange
     from lifeboat_daemon.cli.restore import print_report
 
@@ -409,6 +414,7 @@ def import_file(
             deltas=deltas,
             passphrase=passphrase,
             state_dir=state_dir,
+            rows=RowChoice(with_cron, with_sessions),
             **flags,
         ).to_json()
 

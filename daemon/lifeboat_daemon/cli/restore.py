@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,13 @@ from lifeboat_daemon.cli.session import Session, may_ask, session_command
 from lifeboat_daemon.words import argument, count_text
 
 
+def row_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Which optional rows of the runtime's databases come along."""
+    cron = click.option("--with-cron", is_flag=True, help="Put scheduled jobs back: on two machines they run twice.")
+    sessions = click.option("--with-sessions", is_flag=True, help="Put the transcripts of sessions back.")
+    return cron(sessions(command))
+
+
 @click.command(
     short_help="Bring an agent back, as it is or as it was.",
     epilog=examples(
@@ -26,6 +33,7 @@ from lifeboat_daemon.words import argument, count_text
         "lifeboat restore Juniper --at 2026-11-20T18:00 --to ~/juniper-as-it-was",
         "lifeboat restore Juniper --with-credentials",
         "lifeboat restore Juniper --to ~/.openclaw/workspace --state-dir ~/.openclaw --with-credentials",
+        "lifeboat restore Juniper --runtime zeroclaw --to ~/.zeroclaw/agents/juniper/workspace --adopt",
     ),
 )
 @click.argument("agent", type=AGENT)
@@ -35,6 +43,7 @@ from lifeboat_daemon.words import argument, count_text
 @click.option("--path", "paths", metavar="GLOB", multiple=True, help="Only these files; may be given often.")
 @click.option("--with-credentials", is_flag=True, help="Put secrets back where they were cut out.")
 @click.option("--state-dir", type=click.Path(file_okay=False, path_type=Path), help="The runtime's own folder.")
+@row_options
 @click.option("--adopt", is_flag=True, help="With --to: the agent lives there from now on.")
 @click.option("--finish", is_flag=True, help="Run the runtime's own further steps too.")
 @click.option("--no-reindex", is_flag=True, help="Leave the runtime's search index alone.")
@@ -44,6 +53,7 @@ from lifeboat_daemon.words import argument, count_text
 @session_command
 def restore(session: Session, /, agent: str, target: Path | None, at: str | None, **flags: Any) -> None:
     """Bring an agent back: as it is now or as it was, in place or into another folder."""
+    from lifeboat_adapters.memory_stores import RowChoice
     from lifeboat_daemon.restore import RestoreOptions, opened_plan, receipt, run
 
     if flags["adopt"] and target is None:
@@ -52,7 +62,8 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
         session = passphrases.unlocked(session)
     found = agents.find(session.context, agent)
     reindex = not flags.pop("no_reindex")
-    options = RestoreOptions(at=at, path_globs=tuple(flags.pop("paths")), reindex=reindex, **flags)
+    rows = RowChoice(flags.pop("with_cron"), flags.pop("with_sessions"))
+    options = RestoreOptions(at=at, path_globs=tuple(flags.pop("paths")), reindex=reindex, rows=rows, **flags)
     with opened_plan(session.context, found, target, options) as plan:
         if options.dry_run:
             document = plan.to_json() | receipt.of(plan, plan.fates).to_json()
@@ -146,6 +157,7 @@ def _next(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What is left to do, each with its command."""
     name = argument(report["name"])
     left = [item["name"] for item in report["skipped"] if "--with-credentials" in item["reason"]]
+    left += [warning for warning in report["warnings"] if "--with-credentials puts them back" in warning]
     later = [each for each in report.get("credential_details", []) if "not on PATH" in (each["reason"] or "")]
     if left or later:
         where = "" if report["in_place"] else f" --to {argument(report['to'])}"

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from lifeboat_adapters.memory_stores import RowChoice
 from lifeboat_alf import ids, layout, metas
 from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.codec import JsonObject
@@ -38,6 +39,8 @@ from lifeboat_keys.errors import OtherKey, SignedByAnother
 from lifeboat_keys.signing import Verdict
 
 KIND = "import"
+OTHERWISE = "openclaw"
+"""The runtime to write for where the archive's own has no adapter here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +79,10 @@ def import_(
     yes: bool = False,
     passphrase: str | None = None,
     state_dir: Path | None = None,
+    rows: RowChoice | None = None,
 ) -> ImportReport:
     """Write an archive (with deltas on top, in order) into a workspace and register its agent, not yet watched.
+    `runtime` is the archive's own unless named, OpenClaw where that is not known here.
 
     An agent that this home knows comes in as a copy with another id. Raises ArchiveError, ApplyError, SignatureError,
     UnsignedState, TargetRefused, ConsentNeeded, AlreadyProtected, and what `encrypted.opened` raises.
@@ -86,9 +91,9 @@ def import_(
         with_credentials=with_credentials,
         accept_unsigned=accept_unsigned,
         dry_run=dry_run,
-        runtime=runtime,
         yes=yes,
         state_dir=state_dir,
+        rows=rows or RowChoice(),
     )
     with _opened(context, file, deltas, passphrase) as (reader, state), home_lock(context, "import"):
         folder = target.resolve(to)
@@ -96,11 +101,16 @@ def import_(
         if not accept_unsigned:
             user_keys.refuse_without_key(context, state.sequence)
         warnings = [*reader.warnings, *_take_keys(context, reader, file), *linkage.missing(state)]
-        made = plan(context, state, folder, options)
+        made = plan(context, state, folder, replace(options, runtime=runtime or _own_runtime(context, state)))
         check_guards(made)
         if dry_run:
             return ImportReport(draft(made, context.now()), made.agent_id, made.agent_name, warnings=warnings)
         return _import(context, made, warnings)
+
+
+def _own_runtime(context: Context, state: State) -> str:
+    own = contents_module.source_runtime(state)
+    return own if own in {adapter.runtime for adapter in context.adapters()} else OTHERWISE
 
 
 @contextmanager
