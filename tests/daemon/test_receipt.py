@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,7 @@ def test_what_a_database_says_of_a_memory_counts(tmp_path: Path) -> None:
     made = planned(tmp_path, soul(memory))
     fates = (Fate("memory", memory["id"], Outcome.DEDUPLICATED),)
     write = DatabaseWrite(tmp_path / "brain.db", True, lambda path: None, fates=fates)
-    assert ends(receipt.of(made, [], [write]))["memory", memory["id"]] == ("deduplicated", "")
+    assert ends(receipt.of(replace(made, databases=[write]), []))["memory", memory["id"]] == ("deduplicated", "")
 
 
 def test_the_rows_of_a_table_are_things_of_their_own(tmp_path: Path) -> None:
@@ -124,7 +125,7 @@ def test_what_an_adapter_says_of_a_table_holds_for_its_rows(tmp_path: Path) -> N
     path = f"{HOME}db/state/jobs.jsonl"
     made = planned(tmp_path, soul().put(path, b'{"id":1}\n{"id":2}\n'))
     write = DatabaseWrite(tmp_path / "x.db", True, lambda path: None, fates=(Fate("row", path, Outcome.REJECTED),))
-    told = receipt.of(made, [], [write])
+    told = receipt.of(replace(made, databases=[write]), [])
     assert told.outcomes["rejected"] == 2 and len(told.fates) == 3
 
 

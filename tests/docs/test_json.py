@@ -93,6 +93,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield "`lifeboat restore`, `undo`, `alf import`", run("restore", name, "--to", folder / "new", "--dry-run")
     yield "`lifeboat restore`, `undo`, `alf import`", run("restore", name, "--at", "0", "--yes")
     yield "`lifeboat restore`, `undo`, `alf import`", run("undo", name)
+    yield "`lifeboat log`", run("log")
     yield from _file_documents(workspace, folder)
     yield from _rotation_documents(folder)
 

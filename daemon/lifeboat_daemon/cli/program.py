@@ -24,6 +24,7 @@ COMMANDS = {
     "status": f"{_HERE}.status:status",
     "sync": f"{_HERE}.sync:sync",
     "timeline": f"{_HERE}.history:timeline",
+    "log": f"{_HERE}.log:log",
     "diff": f"{_HERE}.history:diff",
     "search": f"{_HERE}.history:search",
     "records": f"{_HERE}.records:records",

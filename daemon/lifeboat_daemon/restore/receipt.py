@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lifeboat_adapters.contract import Section
-from lifeboat_adapters.memory_stores import DatabaseWrite
 from lifeboat_adapters.receipts import Fate, Outcome, counted
 from lifeboat_alf import layout, metas
 from lifeboat_alf.codec import JsonObject
@@ -84,11 +83,11 @@ class Receipt:
         return [{**dict(zip(fields, key, strict=True)), "names": names} for key, names in alike.items()]
 
 
-def of(plan: Plan, settled: Sequence[credentials.Fate], writes: Sequence[DatabaseWrite] = ()) -> Receipt:
+def of(plan: Plan, settled: Sequence[credentials.Fate]) -> Receipt:
     """The receipt of a plan. `settled` are the fates of credentials, where they were asked for. Raises RestoreFailed
     when it does not add up, which is before anything is written."""
     read = list(things_of(plan.state, plan.inventory))
-    teller = _Teller(plan, settled, writes)
+    teller = _Teller(plan, settled)
     fates = [Fate(thing.kind, thing.name, *teller.end(thing)) for thing in read]
     known = {(fate.kind, fate.name) for fate in fates}
     fates += [fate for fate in teller.told if (fate.kind, fate.name) not in known and not teller.is_known(fate)]
@@ -108,15 +107,15 @@ def _check(plan: Plan, fates: Sequence[Fate]) -> None:
 class _Teller:
     """Tells of one thing after the other what becomes of it."""
 
-    def __init__(self, plan: Plan, settled: Sequence[credentials.Fate], writes: Sequence[DatabaseWrite]) -> None:
+    def __init__(self, plan: Plan, settled: Sequence[credentials.Fate]) -> None:
         self._plan = plan
         self._memories = plan.inventory.memories
         self._items = {item.wanted.path: item for item in plan.items if item.wanted is not None}
         self._settled = {fate.id: fate for fate in settled}
         self._delivered = {path: each for each in plan.deliveries for path, _ in each.places}
         self._wanted = {each.path: each for each in (*plan.contents.workspace.values(), *plan.contents.home.values())}
-        written = [fate for write in writes for fate in write.fates]
-        held = [Fate(MEMORY, record_id, Outcome.ACCEPTED) for write in writes for record_id in write.held]
+        written = [fate for write in plan.databases for fate in write.fates]
+        held = [Fate(MEMORY, record_id, Outcome.ACCEPTED) for write in plan.databases for record_id in write.held]
         self._written = _by_name([*held, *written])
         refused = [] if plan.installation is None else plan.adapter.cannot_hold(plan.installation, plan.state)
         self._refused = _by_name(refused)

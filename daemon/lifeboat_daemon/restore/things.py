@@ -41,7 +41,6 @@ def things_of(state: State, inventory: Inventory) -> Iterator[Thing]:
         yield Thing(PRINCIPAL, _text(principal, "id") or f"{layout.PRINCIPALS}#{number}", layout.PRINCIPALS)
     for credential_id in credentials_of(state):
         yield Thing(CREDENTIAL, credential_id, layout.CREDENTIALS)
-    yield from _vectors(state)
     for entry in inventory.entries.values():
         yield from _in_entry(state, entry)
 
@@ -57,6 +56,8 @@ def _in_entry(state: State, entry: Entry) -> Iterator[Thing]:
         yield Thing(FILE, printable(path), path)
     elif path.startswith(layout.ARTIFACTS):
         yield Thing(ARTIFACT, printable(path), path)
+    elif embeddings.is_index(path):
+        yield from _vectors(state, path)
     elif path == layout.IDENTITY:
         yield Thing(IDENTITY, path, path)
     elif path not in _OF_THE_ARCHIVE and not path.startswith(_CONTAINERS):
@@ -78,11 +79,11 @@ def _lines(body: bytes) -> Iterator[int]:
     return (number for number, line in enumerate(body.split(b"\n"), 1) if line.strip())
 
 
-def _vectors(state: State) -> Iterator[Thing]:
+def _vectors(state: State, index: str) -> Iterator[Thing]:
     """One for each model's vectors in each file."""
-    for number, group in enumerate(_listed(state, embeddings.INDEX, "vectors"), 1):
+    for number, group in enumerate(_listed(state, index, "vectors"), 1):
         file, model = _text(group, "file"), _text(group, "model")
-        yield Thing(VECTOR, f"{file}: {model}" if file and model else f"{embeddings.INDEX}#{number}", embeddings.INDEX)
+        yield Thing(VECTOR, f"{file}: {model}" if file and model else f"{index}#{number}", index)
 
 
 def _listed(state: State, path: str, name: str) -> list[object]:

@@ -1,0 +1,83 @@
+"""The activity log: what was done with agents, from their vaults and their receipts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from protected import Protected
+
+from lifeboat_daemon import activity, agents
+from lifeboat_daemon.activity import Activity
+from lifeboat_daemon.restore import RestoreOptions, restore, undo
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Protected:
+    made = Protected(tmp_path)
+    made.add()
+    made.write("MEMORY.md", "# Memory\n\nSoup.\n")
+    made.capture()
+    return made
+
+
+def told(ada: Protected, limit: int | None = None) -> list[Activity]:
+    return activity.log(ada.context, agents.everyone(ada.context), everything=True, limit=limit)
+
+
+def kinds(ada: Protected) -> list[str]:
+    return [each.kind for each in told(ada)]
+
+
+def restored(ada: Protected, at: int = 0) -> None:
+    ada.clock.advance(minutes=1)
+    restore(ada.context, ada.agent, RestoreOptions(at=at, yes=True))
+
+
+def test_captures_stand_newest_first(ada: Protected) -> None:
+    found = [each for each in told(ada) if each.kind == "capture"]
+    assert found[0].sequence == 1 and found[0].text.startswith("sequence 1: ")
+
+
+def test_a_restore_stands_with_its_receipt_and_outcomes(ada: Protected) -> None:
+    restored(ada)
+    entry = next(each for each in told(ada) if each.receipt)
+    assert entry.kind == "restore" and entry.details["outcomes"]["accepted"] >= 1
+    assert (ada.context.home.restore_folder / "receipts" / f"{entry.receipt}.json").is_file()
+
+
+def test_what_was_taken_back_stands_as_undo(ada: Protected) -> None:
+    restored(ada)
+    ada.clock.advance(minutes=1)
+    undo(ada.context, ada.agent)
+    entry = next(each for each in told(ada) if each.receipt)
+    assert entry.kind == "undo" and entry.details["outcomes"] == {"accepted": 1}
+
+
+def test_book_keeping_of_the_vault_is_not_told(ada: Protected) -> None:
+    assert {"secrets", "links", "decision"}.isdisjoint(kinds(ada))
+
+
+def test_no_content_stands_in_the_log(ada: Protected) -> None:
+    restored(ada)
+    assert "Soup" not in json.dumps([each.to_json() for each in told(ada)])
+
+
+def test_a_limit_gives_the_newest(ada: Protected) -> None:
+    assert told(ada, 1) == told(ada)[:1]
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"{", b"[]", b'{"agent": 1}', b"\xff"])
+def test_a_damaged_receipt_hides_no_other(ada: Protected, rubbish: bytes) -> None:
+    restored(ada)
+    before = kinds(ada)
+    (ada.context.home.restore_folder / "receipts" / "odd.json").write_bytes(rubbish)
+    assert kinds(ada) == before
+
+
+def test_a_receipt_of_an_agent_that_is_gone_stands_in_the_log_of_all(ada: Protected) -> None:
+    restored(ada)
+    found = activity.log(ada.context, [], everything=True)
+    assert [each.kind for each in found] == ["restore"]
+    assert activity.log(ada.context, [], everything=False) == []
