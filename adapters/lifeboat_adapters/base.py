@@ -18,6 +18,7 @@ from lifeboat_adapters.contract import (
     NextStep,
     Offer,
     Place,
+    Recrypted,
     Rendered,
     Row,
     Secret,
@@ -125,8 +126,8 @@ class BaseAdapter:
         key: KeyFile | None,
         *,
         translated: bool = False,
-    ) -> bytes:
-        return data
+    ) -> Recrypted:
+        return Recrypted(data)
 
     def secret_places(self, path: str, data: bytes, offsets: Sequence[int]) -> list[tuple[str | int, ...]]:
         return [()] * len(offsets)

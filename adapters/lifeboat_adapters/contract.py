@@ -142,6 +142,14 @@ class KeyFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Recrypted:
+    """A file that an installation can read. `unreadable` says of places why nobody can read them there."""
+
+    data: bytes
+    unreadable: Mapping[tuple[str | int, ...], str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Merged:
     """A file of the runtime's own folder with what an archive's has and it lacked. `decided` says of paths in the
     archive's file why they were not put in, "" for those that were or stood there alike; what is said of a path holds
@@ -487,11 +495,11 @@ class Adapter(Protocol):
         key: KeyFile | None,
         *,
         translated: bool = False,
-    ) -> bytes:
+    ) -> Recrypted:
         """A file of an archive (whole again) as this installation can read it: what `key` does not open is encrypted
-        with it, what it opens stays byte for byte. `values` are what the runtime read at the places of
-        `secret_places`. Of a file that was `translated` what stands in clear is encrypted, too. Raises ValueError when
-        it does not parse."""
+        with it, what it opens stays byte for byte. `values` are those of the credentials at the places of
+        `secret_places` (of a login all of its members, as they are sealed). Of a file that was `translated` what stands
+        in clear is encrypted, too. Raises ValueError when it does not parse."""
         ...
 
     def secret_places(self, path: str, data: bytes, offsets: Sequence[int]) -> list[tuple[str | int, ...]]:

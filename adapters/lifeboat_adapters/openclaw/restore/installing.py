@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path as FilePath
@@ -17,6 +16,7 @@ from lifeboat_adapters.openclaw.restore.config_merging import NEW, OLD, Place
 from lifeboat_adapters.persona.documents import StateFiles
 from lifeboat_adapters.secrets import dotenv, json5
 from lifeboat_adapters.secrets.leaves import Leaf, Path
+from lifeboat_adapters.secrets.places import places_of
 from lifeboat_alf.state import State
 
 _DATABASES_SINCE = (2026, 7)
@@ -162,16 +162,9 @@ def _profiles(path: str, found: bytes | None, wanted: bytes, left_out: Mapping[P
 def secret_places(path: str, data: bytes, offsets: Sequence[int]) -> list[Path]:
     """The paths in a cut file at which its cuts stand; () where that cannot be told."""
     try:
-        leaves = list(_leaves(path, data))
+        return places_of(_leaves(path, data), offsets)
     except UnparsableSecrets:
-        leaves = []
-    starts = [leaf.start for leaf in leaves]
-    return [_leaf_at(leaves, starts, offset) for offset in offsets]
-
-
-def _leaf_at(leaves: Sequence[Leaf], starts: Sequence[int], offset: int) -> Path:
-    number = bisect_right(starts, offset) - 1
-    return leaves[number].path if number >= 0 and offset < leaves[number].end else ()
+        return [()] * len(offsets)
 
 
 def _leaves(path: str, data: bytes) -> Iterable[Leaf]:

@@ -1,0 +1,81 @@
+"""Changing single values in the text of a TOML document: comments and order stay as somebody wrote them.
+
+Where the text cannot be changed so that exactly these values change, the whole is written anew; that loses its
+comments, and is said.
+"""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from lifeboat_adapters.merging import Change
+from lifeboat_adapters.secrets.leaves import BOM
+from lifeboat_adapters.zeroclaw import config
+
+JsonObject = dict[str, Any]
+
+
+class Changed(NamedTuple):
+    """`rewritten`: comments and order are lost."""
+
+    data: bytes
+    rewritten: bool = False
+
+
+def change(data: bytes, changes: Sequence[Change]) -> Changed:
+    """A document with these changes. Raises ValueError when it is none, or when a path leads through a plain value."""
+    if not changes:
+        return Changed(data)
+    wanted = config.parse(data)
+    for each in changes:
+        _apply(wanted, each)
+    changed = _edited(_text(data), changes, wanted)
+    if changed is not None:
+        return Changed(changed.encode())
+    return Changed(written(wanted), rewritten=True)
+
+
+def written(values: JsonObject) -> bytes:
+    """A document from values, the same for the same ones."""
+    return tomlkit.dumps(values).encode("utf-8", "replace")
+
+
+def _text(data: bytes) -> str:
+    return data.removeprefix(BOM).decode("utf-8")
+
+
+def _edited(text: str, changes: Sequence[Change], wanted: JsonObject) -> str | None:
+    """The text with single values changed; None where that cannot be done, or gives anything else than `wanted`."""
+    try:
+        document = tomlkit.parse(text)
+        for each in changes:
+            _apply(document, each)
+        edited = tomlkit.dumps(document)
+        return edited if tomllib.loads(edited) == wanted else None
+    except (TOMLKitError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
+        return None
+
+
+def _apply(values: Any, change: Change) -> None:
+    """Works alike on plain values and on a document, whose tables are dictionaries and lists, too."""
+    *above, last = change.path
+    for step in above:
+        if isinstance(values, dict):
+            values = values.setdefault(step, {})
+        elif isinstance(values, list) and step in range(len(values)):
+            values = values[int(step)]
+    if isinstance(values, dict):
+        if change.remove:
+            values.pop(last, None)
+        else:
+            values[last] = copy.deepcopy(change.value)
+    elif isinstance(values, list) and last in range(len(values) + 1):
+        values[int(last) : int(last) + 1] = [] if change.remove else [copy.deepcopy(change.value)]
+    else:
+        raise ValueError(f"{'.'.join(map(str, above))} is no table")
