@@ -169,4 +169,4 @@ def test_the_roots_are_the_workspace_and_chosen_files_of_the_state_folder(tmp_pa
 def test_a_workspace_is_recognised_by_its_names(tmp_path: Path, names: list[str], looks_like_one: bool) -> None:
     for name in names:
         (tmp_path / name).write_text("x\n")
-    assert discovery.recognises(tmp_path) is looks_like_one
+    assert discovery.recognises(tmp_path) == looks_like_one

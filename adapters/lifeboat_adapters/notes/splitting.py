@@ -40,8 +40,9 @@ _MEMORY_DEPTH = 2
 _RULES = re.compile(r"(gating-)?polic(y|ies)|procedures?|procedural|rules|playbooks?|runbooks?|workflows?")
 
 
-def split(name: str, text: str) -> list[Section] | None:
-    """The memories in a file, by its name in the workspace; None for a file that holds none."""
+def split(name: str, text: str, entries: re.Pattern[str] | None = None) -> list[Section] | None:
+    """The memories in a file, by its name in the workspace; None for a file that holds none. `entries` are lines that
+    open a memory of their own, besides headings."""
     if not holds_memories(name):
         return None
     base = _fields_of_file(name)
@@ -52,7 +53,7 @@ def split(name: str, text: str) -> list[Section] | None:
             fields = _fields(base, stretch.memory, user=user)
             found.append(Section(stretch.text, (stretch.label,) if stretch.label else (), fields, stretch.memory))
         else:
-            pieces = _pieces(name, stretch.text)
+            pieces = _pieces(name, stretch.text, entries)
             found.extend(Section(content, heading, _fields(base, content, user=user)) for content, heading in pieces)
     return found
 
@@ -66,9 +67,9 @@ def holds_memories(name: str) -> bool:
     return not any(part.startswith(".") for part in name.split("/"))
 
 
-def _pieces(name: str, text: str) -> list[tuple[str, tuple[str, ...]]]:
+def _pieces(name: str, text: str, entries: re.Pattern[str] | None) -> list[tuple[str, tuple[str, ...]]]:
     depth = _MEMORY_DEPTH if name in (names.MEMORY, names.LEGACY_MEMORY) else _DEPTH
-    starts = remarks.ENTRY if name == names.USER else None
+    starts = remarks.ENTRY if name == names.USER else entries
     found: list[tuple[str, tuple[str, ...]]] = []
     for piece in markdown.sections(text, depth, starts):
         first, *others = divide(piece.text)

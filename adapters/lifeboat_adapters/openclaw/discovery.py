@@ -20,8 +20,22 @@ _CERTAIN = (paths.SOUL, paths.IDENTITY)
 _LIKELY = (paths.AGENTS, paths.USER, paths.MEMORY, paths.TOOLS, paths.HEARTBEAT, "BOOTSTRAP.md", "memory")
 
 
-def recognises(workspace: Path) -> bool:
-    """Whether a folder looks like a workspace: SOUL.md or IDENTITY.md, or two of the other well-known names."""
+def recognises(workspace: Path) -> int:
+    """How surely a folder is a workspace: 2 when a state folder around it names it, 1 when it looks like one."""
+    if any(_names(state, workspace) for state in host.beside(workspace)):
+        return 2
+    return int(_looks_like_one(workspace))
+
+
+def _names(state: host.StateFolder, workspace: Path) -> bool:
+    """Whether a state folder says that this is one of its workspaces. One in a home that is not known here has to stand
+    beside it."""
+    standing = workspace.resolve()
+    return workspace.is_dir() and any(folder.resolve() == standing for _, folder in _workspaces(state))
+
+
+def _looks_like_one(workspace: Path) -> bool:
+    """SOUL.md or IDENTITY.md, or two of the other well-known names."""
     if any((workspace / name).is_file() for name in _CERTAIN):
         return True
     return sum((workspace / name).exists() for name in _LIKELY) >= 2
@@ -69,7 +83,7 @@ def locate(workspace: Path, environment: Mapping[str, str], user_home: Path) -> 
     RuntimeConfigError: a configuration that may name this workspace cannot be read, nor can its backup, and no folder
     name tells. A guess now would be another agent later.
     """
-    if not recognises(workspace):
+    if not _looks_like_one(workspace):
         raise NotAWorkspace(f"{workspace} holds no SOUL.md, IDENTITY.md or other files of an OpenClaw agent")
     unreadable: RuntimeConfigError | None = None
     for state in _candidates(workspace, environment, user_home):

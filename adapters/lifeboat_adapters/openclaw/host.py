@@ -72,6 +72,13 @@ def around(workspace: Path, user_home: Path) -> StateFolder | None:
     return StateFolder(folder, folder / paths.CONFIG, user_home)
 
 
+def beside(workspace: Path) -> list[StateFolder]:
+    """State folders that may name a workspace, by where it stands: around it, and those of the home it stands in."""
+    surrounding = around(workspace, workspace.parent.parent)
+    named = (StateFolder(folder, folder / paths.CONFIG, workspace.parent) for folder in _named(workspace.parent))
+    return [*([] if surrounding is None else [surrounding]), *(state for state in named if _is_state_folder(state))]
+
+
 def _active(environment: Mapping[str, str], home: Path, user_home: Path) -> StateFolder:
     """What a plain `openclaw` started with this environment would use."""
     profile = environment.get("OPENCLAW_PROFILE", "").strip()

@@ -8,9 +8,10 @@ its side files are left out, because a write-ahead log that does not fit its dat
 from __future__ import annotations
 
 import re
-from fnmatch import fnmatchcase, translate
+from fnmatch import fnmatchcase
 
 from lifeboat_adapters.contract import Cap, Installation, Placement
+from lifeboat_adapters.litter import STATE_SUFFIXES, Litter, suffix
 from lifeboat_adapters.openclaw import paths
 
 HOME_FILES = (
@@ -52,47 +53,15 @@ _LEFT_OUT_OF_LOGINS = (
     ("*.lock", "lock"),
 )
 
-_LEFT_OUT_FOLDERS = {
-    ".git": "version control data",
-    ".hg": "version control data",
-    ".svn": "version control data",
-    "node_modules": "packages, installed again from their list",
-    "__pycache__": "cache",
-    ".venv": "packages, installed again from their list",
-    ".tox": "cache",
-    ".nox": "cache",
-    ".cache": "cache",
-    ".mypy_cache": "cache",
-    ".pytest_cache": "cache",
-    ".ruff_cache": "cache",
-}
-
-_DATABASES = ("sqlite", "sqlite3", "db", "db3")
-_OF_A_RESTORE = (".*.lifeboat-*", "left by a restore, removed by it")
-
-_LEFT_OUT_FILES = (
-    _OF_A_RESTORE,
-    (".DS_Store", "written by the desktop"),
-    ("._*", "written by the desktop"),
-    ("Thumbs.db", "written by the desktop"),
-    ("desktop.ini", "written by the desktop"),
-    *((f"*.{kind}-{end}", "side file of a database") for kind in _DATABASES for end in ("wal", "shm", "journal")),
-    ("*.memory-reindex-*", "left over from an interrupted re-index"),
-    ("openclaw*.sqlite", "database of the runtime, read row by row"),
-    ("*-lock.sqlite", "lock"),
-    (".generation-*.sqlite", "lock"),
-    ("*.md.lock", "lock"),
-    ("*.json.lock", "lock"),
-    ("*.jsonl.lock", "lock"),
-    (".~lock.*", "lock"),
-    ("*.md.*.tmp", "half-written file of the runtime"),
-    (".*.sw[op]", "half-written file of an editor"),
-    ("*.sock", "socket"),
-    ("auth-profiles.json*", "credential store of the runtime"),
+_LITTER = Litter(
+    (
+        ("*.memory-reindex-*", "left over from an interrupted re-index"),
+        ("openclaw*.sqlite", "database of the runtime, read row by row"),
+        ("*-lock.sqlite", "lock"),
+        (".generation-*.sqlite", "lock"),
+        ("auth-profiles.json*", "credential store of the runtime"),
+    )
 )
-
-# A scan asks for every file: one pattern says whether a closer look is worth it.
-_LEFT_OUT_NAME = re.compile("|".join(translate(pattern) for pattern, _ in _LEFT_OUT_FILES))
 
 _LEFT_OUT_PATHS = (
     (".openclaw/workspace-state.json", "set-up state of this machine"),
@@ -107,25 +76,6 @@ _LEFT_OUT_PATHS = (
 )
 
 _STATE_FOLDERS = ("memory", "skills", ".agents", "hooks", ".openclaw")
-_STATE_SUFFIXES = frozenset(
-    (
-        "",
-        ".md",
-        ".txt",
-        ".json",
-        ".json5",
-        ".jsonl",
-        ".yaml",
-        ".yml",
-        ".toml",
-        ".ini",
-        ".sh",
-        ".py",
-        ".js",
-        ".ts",
-        ".mjs",
-    )
-)
 _STATE_FILES = frozenset((".env", paths.CONFIG))
 
 
@@ -162,13 +112,7 @@ def is_state(relative: str) -> bool:
     top, _, below = relative.partition("/")
     if not below:
         return relative.endswith(".md") or relative in _STATE_FILES or relative.startswith(f"{paths.CONFIG}.bak")
-    return top in _STATE_FOLDERS and _suffix(below) in _STATE_SUFFIXES
-
-
-def _suffix(relative: str) -> str:
-    """`.md` of `a/b.MD`, "" of `a/LICENSE` and of `a/.env`."""
-    stem, dot, ending = relative.rpartition("/")[2].rpartition(".")
-    return f".{ending.lower()}" if stem and dot else ""
+    return top in _STATE_FOLDERS and suffix(below) in STATE_SUFFIXES
 
 
 def _exclusion_in_workspace(relative: str, is_folder: bool) -> str | None:
@@ -176,20 +120,7 @@ def _exclusion_in_workspace(relative: str, is_folder: bool) -> str | None:
         for pattern, reason in _LEFT_OUT_PATHS:
             if fnmatchcase(relative, pattern) and relative.count("/") == pattern.count("/"):
                 return reason
-    return _exclusion_by_name(relative, is_folder)
-
-
-def _exclusion_by_name(relative: str, is_folder: bool) -> str | None:
-    folders, _, name = relative.rpartition("/")
-    for folder in f"{folders}/{name}".split("/") if is_folder else folders.split("/"):
-        reason = _LEFT_OUT_FOLDERS.get(folder)
-        if reason is None and ".lifeboat-" in folder and fnmatchcase(folder, _OF_A_RESTORE[0]):
-            reason = _OF_A_RESTORE[1]
-        if reason is not None:
-            return reason
-    if is_folder or _LEFT_OUT_NAME.fullmatch(name) is None:
-        return None
-    return next(reason for pattern, reason in _LEFT_OUT_FILES if fnmatchcase(name, pattern))
+    return _LITTER.reason(relative, is_folder=is_folder)
 
 
 def _exclusion_in_home(home: str, is_folder: bool) -> str | None:
@@ -202,7 +133,7 @@ def _exclusion_in_home(home: str, is_folder: bool) -> str | None:
         reason = next((reason for pattern, reason in _LEFT_OUT_OF_LOGINS if fnmatchcase(name, pattern)), None)
         if reason is not None:
             return reason
-    return _exclusion_by_name(home, is_folder)
+    return _LITTER.reason(home, is_folder=is_folder)
 
 
 def _is_wanted(home: str) -> bool:

@@ -8,11 +8,11 @@ from typing import Any
 
 from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import Derivation, FoundAgent, Installation, Placement, Root, Section
-from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_adapters.memory_stores import MemoryStore
-from lifeboat_adapters.zeroclaw import paths
+from lifeboat_adapters.notes import dress, joining
+from lifeboat_adapters.zeroclaw import discovery, paths, placement
 from lifeboat_adapters.zeroclaw.databases import brain
-from lifeboat_adapters.zeroclaw.memories import rows
+from lifeboat_adapters.zeroclaw.memories import notes, rows
 
 JsonObject = dict[str, Any]
 
@@ -23,28 +23,38 @@ class ZeroClaw(BaseAdapter):
     """`contract.Adapter` for ZeroClaw, from its first release on."""
 
     runtime = paths.RUNTIME
-    splitter_version = 1
+    splitter_version = notes.VERSION
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
-        return []
+        return discovery.discover(environment, user_home)
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
-        raise NotAWorkspace(f"{workspace} holds no files of a ZeroClaw agent")
+        return discovery.locate(workspace, environment, user_home)
 
     def recognises(self, workspace: Path) -> int:
-        return 0
+        return discovery.recognises(workspace)
 
     def roots(self, installation: Installation) -> Sequence[Root]:
-        return (Root(paths.RAW, installation.workspace),)
+        workspace = Root(paths.RAW, installation.workspace)
+        if installation.state_dir is None:
+            return (workspace,)
+        return (workspace, Root(paths.HOME, installation.state_dir, placement.home_files(installation)))
 
     def place(self, path: str, *, is_folder: bool) -> Placement:
-        return Placement.MANAGED
+        return placement.place(path, is_folder=is_folder)
 
     def exclusion(self, path: str, *, is_folder: bool) -> str | None:
-        return None
+        return placement.exclusion(path, is_folder=is_folder)
 
     def split(self, path: str, text: str) -> list[Section] | None:
-        return None
+        name = placement.in_workspace(path)
+        return None if name is None else notes.split(name, text)
+
+    def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
+        return joining.join(path.removeprefix(paths.RAW), memories, native=True, split=notes.split)
+
+    def label(self, record_id: str) -> str:
+        return dress.label(record_id)
 
     def memory_store(self, installation: Installation) -> MemoryStore | None:
         return brain.memory_store(installation)

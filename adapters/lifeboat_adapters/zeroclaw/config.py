@@ -20,6 +20,8 @@ JsonObject = dict[str, Any]
 CURRENT_SCHEMA = 3
 """`schema_version` since which several agents share an installation."""
 
+_OWN = frozenset(("schema_version", "default_provider", "default_model_provider", "channels_config", "autonomy"))
+
 SQLITE, LUCID, MARKDOWN, NONE, POSTGRES, QDRANT = "sqlite", "lucid", "markdown", "none", "postgres", "qdrant"
 
 
@@ -62,6 +64,11 @@ def schema(values: JsonObject) -> int:
     """`schema_version`; 1 where there is none."""
     version = values.get("schema_version")
     return version if isinstance(version, int) and version > 0 else 1
+
+
+def is_of_zeroclaw(values: JsonObject) -> bool:
+    """Whether a `config.toml` is ZeroClaw's: many programs have a file of this name."""
+    return not _OWN.isdisjoint(values) or text(values, "memory", "backend") is not None
 
 
 def agents(values: JsonObject) -> list[ConfiguredAgent]:

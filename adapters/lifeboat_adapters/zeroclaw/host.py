@@ -17,6 +17,7 @@ FOLDER = ".zeroclaw"
 ACTIVE = "active_workspace.toml"
 """Which home builds of February used last."""
 WORKSPACE, DATA, AGENTS = "workspace", "data", "agents"
+_CURRENT_BRAIN = f"{DATA}/{paths.BRAIN}"
 _SIGNS = (paths.CONFIG, paths.SECRET_KEY, WORKSPACE, AGENTS)
 
 
@@ -60,13 +61,15 @@ def homes(environment: Mapping[str, str], user_home: Path) -> list[Home]:
 
 
 def around(workspace: Path) -> Iterator[Home]:
-    """Homes that a workspace may lie in, by where it stands: as in the current layout, as in the early one, beside."""
+    """Homes that a workspace may lie in, by where it stands: as in the current layout, as in the early one, beside.
+    A home that has a `workspace` of its own has no other in the early layout."""
     above = workspace.parent.parent
-    if above.name == AGENTS and is_home(above.parent):
+    if above.name == AGENTS and ((above.parent / paths.CONFIG).is_file() or (above.parent / _CURRENT_BRAIN).is_file()):
         yield Home(above.parent)
+    is_early = workspace.name == WORKSPACE or (workspace / paths.BRAIN).is_file()
     for folder in (workspace.parent, workspace.parent / FOLDER):
         if (folder / paths.CONFIG).is_file():
-            yield Home(folder, workspace)
+            yield Home(folder, workspace if is_early and not (folder / WORKSPACE).is_dir() else None)
 
 
 def is_home(folder: Path) -> bool:
