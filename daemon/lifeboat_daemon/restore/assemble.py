@@ -11,7 +11,7 @@ from pathlib import Path
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon.restore import names, target
-from lifeboat_daemon.restore.contents import FOLDER, Wanted
+from lifeboat_daemon.restore.contents import DATABASE, FOLDER, Wanted
 from lifeboat_daemon.restore.decide import Action, Item
 from lifeboat_daemon.restore.journal import STAGING, Folder, Journal, Move, Time, to_text
 from lifeboat_daemon.restore.plan import Plan
@@ -99,7 +99,8 @@ def _move(item: Item, places: list[Place], staged: Path | None) -> Move:
     place = target.place_for(places, path)
     aside = place.undo / os.path.relpath(path, place.folder)
     loose = item.companion and path.name.endswith(INDEX_OF_LOG)
-    return Move(to_text(path), to_text(staged) if staged else None, to_text(aside), item.seen, loose)
+    is_database = item.wanted is not None and item.wanted.basis == DATABASE
+    return Move(to_text(path), to_text(staged) if staged else None, to_text(aside), item.seen, loose, is_database)
 
 
 def _replaces_folder(item: Item) -> bool:

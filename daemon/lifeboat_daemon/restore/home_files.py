@@ -7,10 +7,21 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from lifeboat_adapters.contract import Adapter, Delivery, Installation, Merged, Place, Placement, Root
+from lifeboat_adapters.contract import (
+    Adapter,
+    Delivery,
+    Installation,
+    KeyFile,
+    Merged,
+    Place,
+    Placement,
+    Recrypted,
+    Root,
+)
 from lifeboat_alf import layout, metas
 from lifeboat_alf.state import State
 from lifeboat_daemon.capture.names import archive_name
@@ -103,6 +114,7 @@ class _Planner:
         self._merged: dict[str, Merged] = {}
         self._done: dict[str, Item] = {}
         self._planned: dict[str, Item] = {}
+        self._uses_key = False
         self._warnings: list[str] = []
 
     def plan(self, home: Mapping[str, Wanted], translated: Mapping[str, bytes]) -> HomePlan:
@@ -119,7 +131,7 @@ class _Planner:
         deliveries, left = self._stores(stores, rows)
         taken, delivered = self._translated(translated)
         items = [item for item in items if item.name not in self._done]
-        every = [*self._done.values(), *items, *left]
+        every = [*self._done.values(), *items, *left, *self._new_key()]
         return HomePlan(every, self._merged, [*deliveries, *delivered], self._warnings, taken)
 
     def _translated(self, files: Mapping[str, bytes]) -> tuple[dict[str, Merged | Item], list[Delivery]]:
@@ -142,7 +154,7 @@ class _Planner:
     def _put_translated(self, name: str, path: str, data: bytes) -> Merged | Item:
         own = self._merged.pop(path, None)
         wanted = Wanted(name, path, STRUCTURED, {"private": True}, None, data)
-        if not self._merge(_Put(name, wanted)):
+        if not self._merge(_Put(name, wanted), translated=True):
             self._done[name] = decide({name: wanted}, [], self._rules)[0]
         became = self._merged.pop(path, self._done[name])
         if own is not None:
@@ -176,7 +188,7 @@ class _Planner:
             self._warnings.append(f"{put.name} is written without its credentials; --with-credentials puts them back")
         return True
 
-    def _merge(self, put: _Put) -> bool:
+    def _merge(self, put: _Put, *, translated: bool = False) -> bool:
         """Merge a file; False for one that is not merged."""
         found = self._tree.find(put.name)
         bound = self._bound_places(put.wanted) | self._places_left_cut(put.wanted)
@@ -188,7 +200,8 @@ class _Planner:
             return True
         whole = self._around.whole(put.wanted)
         try:
-            merged = self._call(put, there, whole, bound)
+            readable = self._readable(put.wanted, whole, translated=translated)
+            merged = self._call(put, there, readable.data, {**readable.unreadable, **bound})
         except ValueError as error:
             reason = f"it does not parse ({error}), so nothing is merged into it"
             self._done[put.name] = Item(put.name, Action.SKIP, self._folder, put.wanted, None, reason=reason)
@@ -204,6 +217,27 @@ class _Planner:
         if merged.rewritten:
             self._warnings.append(f"{put.name}: {REWRITTEN}")
         return True
+
+    def _readable(self, wanted: Wanted, whole: bytes, *, translated: bool = False) -> Recrypted:
+        """A file as the runtime here can read it: what another installation encrypted is encrypted with its own key."""
+        filler = self._around.filler
+        if filler is None or not (wanted.cuts or translated):
+            return Recrypted(whole)
+        values = self._places(wanted, {id: filler.value(id) for id in _ids(wanted)})
+        adapter, path = self._around.adapter, wanted.path
+        found = adapter.recrypted(self._installation, path, whole, values, self._key, translated=translated)
+        self._uses_key = self._uses_key or found.data != whole
+        return found
+
+    @cached_property
+    def _key(self) -> KeyFile | None:
+        return self._around.adapter.key_file(self._installation)
+
+    def _new_key(self) -> Iterator[Item]:
+        """The file of a key that was made for this restore, where something is encrypted with it."""
+        if self._uses_key and self._key is not None and self._key.is_new:
+            path = layout.home_prefix(self._around.adapter.runtime) + self._key.name
+            yield self._new(Wanted(self._key.name, path, STRUCTURED, {"private": True}, None, self._key.data))
 
     def _there(self, name: str) -> bytes | None:
         """What stands in the folder, with what was merged into it so far."""
@@ -288,7 +322,7 @@ class _Planner:
             if reason:
                 left.append(_left_out(wanted, reason))
             elif name is None:
-                files[wanted.path] = self._around.whole(wanted)
+                files[wanted.path] = self._readable(wanted, self._around.whole(wanted)).data
                 bound = self._bound_places(wanted).items()
                 left_out |= {(wanted.path, place[:length]): why for place, why in bound for length in (1, 2)}
             else:

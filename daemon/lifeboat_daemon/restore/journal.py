@@ -83,13 +83,14 @@ def seen_from(found: os.stat_result) -> Seen:
 class Move:
     """One file, link or folder: what stands at `target` goes to `aside`, `staged` (None: a removal) takes its name.
     `seen` is what the plan saw at `target`; of a `loose` one nothing was kept in mind, because reading the database
-    that it belongs to changes it."""
+    that it belongs to changes it. Before a database takes its name, whatever log stands beside it by then goes."""
 
     target: str
     staged: str | None
     aside: str
     seen: Seen | None
     loose: bool = False
+    is_database: bool = False
 
 
 @dataclass(frozen=True, slots=True)

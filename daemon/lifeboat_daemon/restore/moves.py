@@ -17,6 +17,8 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.errors import TargetChanged
 from lifeboat_daemon.restore.journal import Folder, Journal, Move, Seen, Time, look, to_path
 
+LOGS = ("-wal", "-shm", "-journal")
+"""How the files beside an SQLite database end that it reads as its own."""
 _GONE_ALREADY = (errno.ENOENT, errno.ENOTDIR)
 _STAYS = (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY)
 
@@ -72,14 +74,24 @@ def _advance(files: FileOperations, move: Move) -> None:
     if move.staged is None:
         if look(files, aside) is None:
             _set_aside(files, target, aside)
+        _set_logs_aside(files, move)
         return
     staged = to_path(move.staged)
     if look(files, staged) is None:
         return
     files.make_folders(target.parent)
     _set_aside(files, target, _free(files, aside))
+    _set_logs_aside(files, move)
     steps.reached(Step.RESTORE_MOVED_IN)
     files.replace(staged, target)
+
+
+def _set_logs_aside(files: FileOperations, move: Move) -> None:
+    """A runtime that was started since may have left a log, which would be read into whatever database is there."""
+    target, aside = to_path(move.target), to_path(move.aside)
+    for end in LOGS if move.is_database else ():
+        log = aside.with_name(f"{aside.name}{end}")
+        _set_aside(files, target.with_name(f"{target.name}{end}"), _free(files, log))
 
 
 def _set_aside(files: FileOperations, target: Path, aside: Path) -> None:

@@ -26,20 +26,22 @@ from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.receipt import Receipt
 from lifeboat_daemon.restore.recovery import is_recent
 from lifeboat_daemon.restore.report import RestoreReport
-from lifeboat_daemon.restore.run import carry_out
+from lifeboat_daemon.restore.run import carry_out, still_running
+from lifeboat_daemon.restore.surroundings import locate
 
 
 def undo(context: Context, agent: Agent | None = None, *, force: bool = False) -> RestoreReport:
     """Take back the last restore of an agent, within seven days. None: the last one of any agent.
 
-    Raises NothingToUndo; TargetChanged when a restored file was changed since (`force` moves the changed ones aside,
-    where they are kept for seven days more).
+    Raises NothingToUndo, RuntimeRunning; TargetChanged when a restored file was changed since (`force` moves the
+    changed ones aside, where they are kept for seven days more).
     """
     agent = agent or _last_restored(context)
     with system_errors(), agent_lock(context, agent.id, "undo"):
         last = last_restore(context, agent)
         if not force:
             check_untouched(context.files, last)
+        check_not_running(context, last)
         steps.reached(Step.RESTORE_PLANNED)
         safety = capture_for_safety(context, agent)
         steps.reached(Step.RESTORE_SAFETY_CAPTURED)
@@ -72,6 +74,21 @@ def check_untouched(files: FileOperations, journal: Journal) -> None:
             raise TargetChanged(
                 f"{to_path(move.target)} was changed since the restore", fix="lifeboat undo AGENT --force"
             )
+
+
+def check_not_running(context: Context, journal: Journal) -> None:
+    """Raise RuntimeRunning when the runtime is at work on what would be moved back: its databases, its own folder."""
+    runtime, workspace = RestoreReport.from_json(journal.report).runtime, to_path(journal.workspace)
+    adapter = context.adapter(runtime)
+    installation = locate(context, adapter, workspace)
+    if installation is None:
+        return
+    stores = {target.resolve(path) for path in adapter.databases(installation)}
+    targets = [to_path(move.target) for move in journal.moves]
+    if any(path in stores or not moves.is_inside(path, workspace) for path in targets):
+        said = adapter.running(installation)
+        if said:
+            raise still_running(said, runtime)
 
 
 def _reversed(context: Context, done: Journal, safety: int | None) -> Journal:
@@ -120,7 +137,8 @@ def _new_aside(move: Move, folders: list[Path], undo_id: str) -> str:
 
 def _move_back(files: FileOperations, move: Move, aside: str) -> Move:
     held: Seen | None = look(files, to_path(move.aside))
-    return Move(move.target, move.aside if held is not None else None, aside, look(files, to_path(move.target)))
+    staged = move.aside if held is not None else None
+    return Move(move.target, staged, aside, look(files, to_path(move.target)), move.loose, move.is_database)
 
 
 def _report(report: RestoreReport, undo_id: str, now: str, back: list[Move]) -> RestoreReport:
