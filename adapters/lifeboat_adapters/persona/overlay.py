@@ -21,6 +21,9 @@ NAMED_LISTS: Mapping[Path, frozenset[str]] = {
 }
 """Lists whose items are the same when their names are, and which of an item's fields the files can say."""
 
+OPAQUE = "aieos_extensions"
+"""A field that is taken as it stands, whatever is in it: what another format's document holds beside ALF's fields."""
+
 _INNER = "capabilities"
 _READ, _ELSEWHERE = "read", "read_elsewhere"
 _GONE = object()
@@ -65,7 +68,7 @@ def _merged(old: Any, new: Any, read: Collection[Path], path: Path) -> Any:
         return _carried(old, read, path)
     if path in NAMED_LISTS:
         return _merged_items(old if isinstance(old, list) else [], new, read, path)
-    if isinstance(old, dict) and isinstance(new, dict):
+    if isinstance(old, dict) and isinstance(new, dict) and path[-1] != OPAQUE:
         return overlay(old, new, read, path)
     return new
 
@@ -76,7 +79,7 @@ def _carried(old: Any, read: Collection[Path], path: Path) -> Any:
         return _GONE
     if path in NAMED_LISTS and isinstance(old, list) and old:
         return [item for key, item in _keyed(old) if (*path, key) not in read] or _GONE
-    if isinstance(old, dict) and old:
+    if isinstance(old, dict) and old and path[-1] != OPAQUE:
         return overlay(old, {}, read, path) or _GONE
     return old
 
@@ -143,7 +146,7 @@ def leaves(value: JsonObject, above: Path = ()) -> Iterator[Path]:
         path = (*above, key)
         if path in NAMED_LISTS:
             yield from ((*path, name) for name, _ in _keyed(item))
-        elif isinstance(item, dict):
+        elif isinstance(item, dict) and key != OPAQUE:
             yield from leaves(item, path)
         else:
             yield path
@@ -151,5 +154,7 @@ def leaves(value: JsonObject, above: Path = ()) -> Iterator[Path]:
 
 def without_empty(value: JsonObject) -> JsonObject:
     """Nested objects without None, empty texts, empty lists and empty objects."""
-    cleaned = {key: without_empty(item) if isinstance(item, dict) else item for key, item in value.items()}
+    cleaned = {
+        key: without_empty(item) if isinstance(item, dict) and key != OPAQUE else item for key, item in value.items()
+    }
     return {key: item for key, item in cleaned.items() if item not in (None, "", [], {})}

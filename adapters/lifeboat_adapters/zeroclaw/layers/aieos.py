@@ -1,0 +1,224 @@
+"""AIEOS v1.1 documents as `identity.structured`, and back (ALF §3.2.6).
+
+What ALF promotes is taken out of the document into fields of its own; everything else stays in `aieos_extensions` where
+it stood. So does what a promoted field cannot hold: a score outside 0..1, a list with something else than text in it.
+Documents spell some fields in two ways, and the reference adapter nests in `identity` what others keep beside it. Where
+a value stood is remembered under `MEMORY` in the extensions, so that the way back gives the same document.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from lifeboat_adapters.zeroclaw.layers import aieos_lists as lists
+from lifeboat_adapters.zeroclaw.layers.aieos_values import MEMORY, anywhere, is_share, is_text, is_texts
+from lifeboat_adapters.zeroclaw.layers.pointers import Pointer, get, put, take
+
+JsonObject = dict[str, Any]
+
+EXTENSIONS = "aieos_extensions"
+OCEAN = ("openness", "conscientiousness", "extraversion", "agreeableness", "neuroticism")
+
+
+class Field(NamedTuple):
+    """A promoted field: `places` are where documents have it, the one ZeroClaw prefers first; `home` is where
+    AIEOS v1.1 has it, and where a new one goes."""
+
+    alf: Pointer
+    places: tuple[Pointer, ...]
+    home: Pointer
+    fits: Callable[[Any], bool]
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.alf)
+
+
+class Scores(NamedTuple):
+    """A promoted object of scores. `keys` are those it may have, None for any."""
+
+    alf: Pointer
+    places: tuple[Pointer, ...]
+    home: Pointer
+    keys: tuple[str, ...] | None
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.alf)
+
+    def found(self, value: Any) -> Iterator[str]:
+        """The scores in what stands at a place that can be promoted."""
+        keys = value if isinstance(value, dict) else ()
+        return (key for key in keys if is_share(value[key]) and (self.keys is None or key in self.keys))
+
+
+def _field(alf: str, fits: Callable[[Any], bool], home: str, *others: str) -> Field:
+    places = tuple(tuple(place.split(".")) for place in (*others, home))
+    return Field(tuple(alf.split(".")), anywhere(*places), places[-1], fits)
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+FIELDS = (
+    _field("names.nickname", is_text, "identity.names.nickname"),
+    _field("names.full", is_text, "identity.names.full"),
+    _field("linguistics.formality_level", is_share, "linguistics.text_style.formality_level", "linguistics.formality"),
+    _field("linguistics.verbosity", is_share, "linguistics.text_style.verbosity_level", "linguistics.verbosity"),
+    _field("linguistics.humor_level", is_share, "linguistics.text_style.humor_level"),
+    _field("linguistics.slang_usage", _is_flag, "linguistics.text_style.slang_usage"),
+    _field("linguistics.preferred_language", is_text, "linguistics.text_style.preferred_language"),
+    _field(
+        "linguistics.idiolect.catchphrases", is_texts, "linguistics.idiolect.catchphrases", "linguistics.catchphrases"
+    ),
+    _field(
+        "linguistics.idiolect.verbal_tics",
+        is_texts,
+        "linguistics.idiolect.verbal_tics",
+        "linguistics.idiolect.hesitation_markers",
+    ),
+    _field(
+        "linguistics.idiolect.avoided_words",
+        is_texts,
+        "linguistics.idiolect.forbidden_words",
+        "linguistics.forbidden_words",
+    ),
+)
+MATRIX, TRAITS = ("psychology", "neural_matrix"), ("psychology", "personality_traits")
+SCORES = (
+    Scores(MATRIX, anywhere(MATRIX), MATRIX, None),
+    Scores(
+        (*TRAITS, "scores"),
+        anywhere(("psychology", "ocean"), ("psychology", "traits", "ocean")),
+        ("psychology", "traits", "ocean"),
+        OCEAN,
+    ),
+)
+MIRRORED = (
+    _field("psychology.mbti", is_text, "psychology.traits.mbti", "psychology.mbti"),
+    _field("psychology.moral_alignment", is_text, "psychology.moral_compass.alignment"),
+)
+"""Fields that stay in the extensions, which are the truth about them, and are told of in `psychology` too."""
+
+PRIMARY: Pointer = ("names", "primary")
+_FIRST: Pointer = ("identity", "names", "first")
+
+
+def from_aieos(document: JsonObject, name: str = "") -> JsonObject:
+    """`identity.structured` of a document. `name` is the agent's primary name where the document has none."""
+    rest = copy.deepcopy(document)
+    structured: JsonObject = {}
+    memory: JsonObject = {}
+    if MEMORY in rest:
+        memory["own"] = rest.pop(MEMORY)
+    at: dict[str, Any] = {}
+    for field in FIELDS:
+        _promote(rest, structured, field, at)
+    for scores in SCORES:
+        _promote_scores(rest, structured, scores, at)
+    memory |= _promote_name(rest, structured, name, at)
+    for mirrored in MIRRORED:
+        found = next((value for place in mirrored.places if is_text(value := get(rest, place))), None)
+        if found is not None:
+            put(structured, mirrored.alf, found)
+    memory |= lists.promote_goals(rest, structured)
+    lists.promote_capabilities(rest, structured)
+    memory |= {"at": at} if at else {}
+    rest |= {MEMORY: memory} if memory else {}
+    return structured | ({EXTENSIONS: rest} if rest else {})
+
+
+def _promote(rest: JsonObject, structured: JsonObject, field: Field, at: dict[str, Any]) -> None:
+    place = next((place for place in field.places if field.fits(get(rest, place))), None)
+    if place is None:
+        return
+    put(structured, field.alf, take(rest, place))
+    if place != field.home:
+        at[field.name] = list(place)
+
+
+def _promote_scores(rest: JsonObject, structured: JsonObject, scores: Scores, at: dict[str, Any]) -> None:
+    place = next((place for place in scores.places if any(scores.found(get(rest, place)))), None)
+    if place is None:
+        return
+    if scores.alf[:-1] == TRAITS:
+        put(structured, (*TRAITS, "framework"), "OCEAN")
+    for key in list(scores.found(get(rest, place))):
+        put(structured, (*scores.alf, key), take(rest, (*place, key)))
+    if place != scores.home:
+        at[scores.name] = list(place)
+
+
+def _promote_name(rest: JsonObject, structured: JsonObject, name: str, at: dict[str, Any]) -> JsonObject:
+    """The first name is the primary one; without it another name is, which then is no other one."""
+    first, other = get(rest, _FIRST), _other_name(structured)
+    if is_text(first):
+        put(structured, PRIMARY, take(rest, _FIRST))
+        if first == other:
+            at["names.primary"] = list(_FIRST)
+    elif other:
+        put(structured, PRIMARY, other)
+    elif name:
+        put(structured, PRIMARY, name)
+        return {"name": name}
+    return {}
+
+
+def _other_name(structured: JsonObject) -> str:
+    nickname, full = get(structured, ("names", "nickname")), get(structured, ("names", "full"))
+    return next((found for found in (nickname, full) if is_text(found)), "")
+
+
+def to_aieos(structured: JsonObject) -> JsonObject:
+    """The document that `from_aieos` made structured fields of; a new one for those of another runtime."""
+    kept = structured.get(EXTENSIONS)
+    document: JsonObject = copy.deepcopy(kept) if isinstance(kept, dict) else {}
+    memory = document.pop(MEMORY, None)
+    memory = memory if isinstance(memory, dict) else {}
+    if "own" in memory:
+        document[MEMORY] = memory["own"]
+    at = memory.get("at") if isinstance(memory.get("at"), dict) else {}
+    _put_name(document, structured, memory, at)
+    for field in FIELDS:
+        value = get(structured, field.alf)
+        if field.fits(value):
+            _put_back(document, _place(at, field), field.home, copy.deepcopy(value))
+    for scores in SCORES:
+        _put_scores(document, structured, scores, _place(at, scores))
+    for mirrored in MIRRORED:
+        value = get(structured, mirrored.alf)
+        if is_text(value) and not any(is_text(get(document, place)) for place in mirrored.places):
+            put(document, mirrored.home, value)
+    lists.put_goals(document, structured, memory.get("goals"))
+    lists.put_capabilities(document, structured)
+    return document
+
+
+def _place(at: Any, field: Field | Scores) -> Pointer:
+    """Where a field stood, as far as that is one of its places."""
+    said = at.get(field.name)
+    return next((place for place in field.places if list(place) == said), field.home)
+
+
+def _put_back(document: JsonObject, place: Pointer, home: Pointer, value: Any) -> None:
+    """A value that something else is in the way of is left out: what stands there is the document's own."""
+    if not put(document, place, value) and place != home:
+        put(document, home, value)
+
+
+def _put_scores(document: JsonObject, structured: JsonObject, scores: Scores, place: Pointer) -> None:
+    if scores.alf[:-1] == TRAITS and get(structured, (*TRAITS, "framework")) != "OCEAN":
+        return
+    found = get(structured, scores.alf)
+    for key in scores.found(found):
+        put(document, (*place, key), found[key])
+
+
+def _put_name(document: JsonObject, structured: JsonObject, memory: JsonObject, at: Any) -> None:
+    primary = get(structured, PRIMARY)
+    other = _other_name(structured) or memory.get("name")
+    if is_text(primary) and (primary != other or at.get("names.primary") == list(_FIRST)):
+        put(document, _FIRST, primary)

@@ -1,0 +1,49 @@
+"""An AIEOS document made from an identity that came without one (ALF §3.2.1).
+
+No model writes here: the same identity gives the same document. It says under `MARK` that it was made so, with a digest
+of the rest, so that capture knows it again and does not take its own words for the agent's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from lifeboat_adapters.zeroclaw.layers.aieos import to_aieos
+from lifeboat_adapters.zeroclaw.layers.aieos_values import is_text
+from lifeboat_adapters.zeroclaw.layers.pointers import GONE, Pointer, get, put
+from lifeboat_alf import codec
+
+JsonObject = dict[str, Any]
+
+MARK = "@lifeboat"
+"""ZeroClaw passes over keys that begin with `@`."""
+_STANDARD = {"protocol": "AIEOS", "version": "1.1.0"}
+_OCCUPATION: Pointer = ("history", "occupation")
+
+
+def made(identity: JsonObject) -> JsonObject:
+    """The document of an identity: all that AIEOS has a place for, and the role as an occupation."""
+    structured = identity.get("structured")
+    known = structured if isinstance(structured, dict) else {}
+    found = {key: value for key, value in to_aieos(known).items() if key != MARK}
+    role = known.get("role")
+    if is_text(role) and get(found, _OCCUPATION) is GONE:
+        put(found, _OCCUPATION, role)
+    document = {"standard": _STANDARD, **found}
+    return {MARK: {"made_from": "the agent's structured profile", "digest": _digest(document)}, **document}
+
+
+def text(document: JsonObject) -> bytes:
+    """A document as the text of a file."""
+    return codec.encode_pretty(document) + b"\n"
+
+
+def is_own(document: JsonObject) -> bool:
+    """Whether a document is one that was made, and nobody has changed it."""
+    rest = {key: value for key, value in document.items() if key != MARK}
+    return bool(get(document, (MARK, "digest")) == _digest(rest))
+
+
+def _digest(document: JsonObject) -> str:
+    return hashlib.sha256(codec.canonical(document)).hexdigest()[:16]
