@@ -17,7 +17,7 @@ settings.register_profile(
 )
 settings.load_profile("lifeboat")
 
-_PREFIXES = ("LIFEBOAT_", "OPENCLAW_", "XDG_")
+_PREFIXES = ("LIFEBOAT_", "OPENCLAW_", "ZEROCLAW_", "XDG_")
 _KEPT = frozenset({"LIFEBOAT_REFERENCE", "LIFEBOAT_REAL_CACHE"})
 
 

@@ -67,7 +67,7 @@ def import_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
     keys = Context.open().home.keys_folder
     Context.open().keys().ensure()
 
-    def make(name: str, archive: Path | ArchiveFile, *options: str) -> Path:
+    def make(name: str, archive: Path | ArchiveFile, *options: str, runtime: str = "openclaw") -> Path:
         machine = tmp_path / name
         machine.mkdir()
         monkeypatch.setenv("LIFEBOAT_HOME", str(machine / "lifeboat"))
@@ -75,7 +75,7 @@ def import_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
         shutil.copytree(keys, home.keys_folder, dirs_exist_ok=True)
         folder = machine / "workspace"
         path = archive.path if isinstance(archive, ArchiveFile) else archive
-        run("alf", "import", path, "--to", folder, "--accept-unsigned", *options)
+        run("alf", "import", path, "--runtime", runtime, "--to", folder, "--accept-unsigned", *options)
         return folder
 
     return make

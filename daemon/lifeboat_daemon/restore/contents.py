@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.contract import Adapter
+from lifeboat_adapters.contract import Adapter, Placement
 from lifeboat_alf import codec, layout, metas
 from lifeboat_alf.metas import JsonObject
 from lifeboat_alf.state import Entry, State
@@ -20,7 +20,7 @@ from lifeboat_daemon.restore.inventory import Inventory
 
 FILE, LINK, FOLDER = "file", "link", "folder"
 RAW, MERGED, STRUCTURED, ARTIFACT, DATABASE = "raw", "merged", "structured", "artifact", "database"
-DATABASES = "db/"
+DATABASES, MEMORY = "db/", "memory/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,7 @@ def gather(state: State, inventory: Inventory, adapter: Adapter) -> Contents:
             _put(home, _raw(state, entry, home_prefix, inventory, adapter))
         elif entry.path.startswith(layout.ARTIFACTS):
             _artifact(state, entry, found)
+    _shared(state, inventory, adapter, found)
     _rendered(state, adapter, found)
     check_nothing_behind_links(workspace)
     check_nothing_behind_links(home)
@@ -174,11 +175,28 @@ def _artifact(state: State, entry: Entry, found: Contents) -> None:
         found.absent.append(Absent(name, entry.size))
 
 
+def _shared(state: State, inventory: Inventory, adapter: Adapter, found: Contents) -> None:
+    """Files that mean the same to every runtime, like skills, as the one that captured the agent last has them: they
+    travel, and are newer than what this one had. Memories and the files at the top, which each runtime has in its own
+    way, are not among them."""
+    last = source_runtime(state)
+    if last == adapter.runtime:
+        return
+    prefix, own = layout.raw_prefix(last), layout.raw_prefix(adapter.runtime)
+    for entry in inventory.entries.values():
+        name = names.name_of(entry.path, entry.meta, prefix) if entry.path.startswith(prefix) else ""
+        if "/" not in name or name.startswith(MEMORY) or entry.meta.get(metas.RECORDS):
+            continue
+        if adapter.place(own + entry.path.removeprefix(prefix), is_folder=False) is not Placement.EXCLUDED:
+            _put(found.workspace, Wanted(name, entry.path, RAW, entry.meta, entry))
+
+
 def _rendered(state: State, adapter: Adapter, found: Contents) -> None:
     """Add the files that have to be made from the structured layers."""
-    if any(item.basis == RAW for item in found.workspace.values()) and not is_outdated(state, adapter.runtime):
-        return
     prefix, home_prefix = layout.raw_prefix(adapter.runtime), layout.home_prefix(adapter.runtime)
+    is_there = any(item.basis == RAW and item.path.startswith(prefix) for item in found.workspace.values())
+    if is_there and not is_outdated(state, adapter.runtime):
+        return
     for made in adapter.render(state):
         is_home = made.path.startswith(home_prefix)
         name = names.name_of(made.path, {}, home_prefix if is_home else prefix)
