@@ -7,9 +7,11 @@ that whoever knows where a credential stood in it knows what became of it.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from lifeboat_adapters.contract import Merged
+from lifeboat_adapters.secrets import dotenv
 from lifeboat_adapters.secrets.leaves import Path
 
 JsonObject = dict[str, Any]
@@ -24,6 +26,38 @@ class Change(NamedTuple):
     path: Path
     value: Any = None
     remove: bool = False
+
+
+def merge_dotenv(found: bytes, wanted: bytes, left_out: Mapping[Path, str]) -> Merged:
+    """`.env`: variables that are missing come at the end, an empty one is filled. Raises UnparsableSecrets."""
+    there = {leaf.path: leaf for leaf in dotenv.scan(found)}
+    decided: dict[Path, str] = dict(left_out)
+    filled: dict[int, tuple[int, bytes]] = {}
+    lines: list[bytes] = []
+    for leaf in dotenv.scan(wanted):
+        if leaf.path in left_out:
+            continue
+        old, literal = there.get(leaf.path), wanted[leaf.start : leaf.end]
+        decided[leaf.path] = ""
+        if old is None:
+            lines.append(str(leaf.path[0]).encode() + b"=" + literal + b"\n")
+        elif not old.value:
+            filled[old.start] = (old.end, literal)
+        elif old.value != leaf.value:
+            decided[leaf.path] = KEPT
+    data = _with_literals(found, filled)
+    between = b"\n" if lines and data and not data.endswith(b"\n") else b""
+    return Merged(data + between + b"".join(lines), decided)
+
+
+def _with_literals(data: bytes, literals: Mapping[int, tuple[int, bytes]]) -> bytes:
+    """Bytes with spans, by where they start, replaced."""
+    pieces: list[bytes] = []
+    at = 0
+    for start, (end, literal) in sorted(literals.items()):
+        pieces += [data[at:start], literal]
+        at = end
+    return b"".join([*pieces, data[at:]])
 
 
 class Missing:
@@ -73,7 +107,8 @@ class Missing:
             kept = {key: inner for key, inner in value.items() if self.original((*path, key)) not in self.left_out}
             return {key: self._pruned(inner, (*path, key)) for key, inner in kept.items()}
         if isinstance(value, list):
-            return [self._pruned(inner, (*path, number)) for number, inner in enumerate(value)]
+            listed = ((inner, (*path, number)) for number, inner in enumerate(value))
+            return [self._pruned(inner, here) for inner, here in listed if self.original(here) not in self.left_out]
         return value
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.merging import Change
+from lifeboat_adapters.merging import Change, merge_dotenv
 from lifeboat_adapters.openclaw import config, host
 from lifeboat_adapters.openclaw.credentials.profiles import Profile
 from lifeboat_adapters.openclaw.restore import json5_text, merging
@@ -244,7 +244,7 @@ def test_an_agent_goes_into_the_list_of_an_older_release() -> None:
 def test_variables_that_are_missing_come_at_the_end_spelled_as_they_were() -> None:
     found = b"# mine\nONE=1\nTWO="
     wanted = b"ONE=other\nTWO='2'\nexport THREE=\"a\\nb\"\n"
-    merged = merging.merge_dotenv(found, wanted, {})
+    merged = merge_dotenv(found, wanted, {})
     assert merged.data == b"# mine\nONE=1\nTWO='2'\nTHREE=\"a\\nb\"\n"
     assert [merged.reason((name,)) for name in ("ONE", "TWO", "THREE")] == [merging.KEPT, "", ""]
 

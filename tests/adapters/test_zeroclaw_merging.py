@@ -349,3 +349,10 @@ def test_places_of_cuts_are_told() -> None:
         ("providers", "models", "openai", "default", "api_key"),
         (),
     ]
+
+
+@pytest.mark.parametrize("found", [None, "schema_version = 3\n"])
+def test_of_a_list_only_what_must_stay_out_stays_out(found: str | None) -> None:
+    wanted = 'schema_version = 3\n[reliability]\napi_keys = ["one", "two", "three"]\n'
+    left_out = {("reliability", "api_keys", 0): "bound", ("reliability", "api_keys", 1): "bound"}
+    assert values(merged(found, wanted, left_out=left_out))["reliability"]["api_keys"] == ["three"]

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path as FilePath
 
 from lifeboat_adapters.contract import Installation, Merged, UnparsableSecrets
+from lifeboat_adapters.merging import merge_dotenv
 from lifeboat_adapters.openclaw import config, host, paths, placement
 from lifeboat_adapters.openclaw.credentials import profiles
 from lifeboat_adapters.openclaw.documents import config_of
@@ -135,7 +136,7 @@ def merge_home(
         return None
     if name == paths.SECRETS:
         return merging.merge_json(found, wanted, left_out)
-    return merging.merge_dotenv(found or b"", wanted, left_out) if name == ".env" else None
+    return merge_dotenv(found or b"", wanted, left_out) if name == ".env" else None
 
 
 def _place(installation: Installation, home: FilePath, state: State) -> Place:

@@ -14,7 +14,6 @@ from lifeboat_adapters.merging import KEPT, Change, Missing, joined
 from lifeboat_adapters.openclaw import config
 from lifeboat_adapters.openclaw.credentials.profiles import Profile
 from lifeboat_adapters.openclaw.restore import json5_text
-from lifeboat_adapters.secrets import dotenv
 from lifeboat_adapters.secrets.leaves import Path
 from lifeboat_alf import times
 
@@ -31,38 +30,6 @@ def merge_json(found: bytes | None, wanted: bytes, left_out: Mapping[Path, str])
     missing.walk(there, config.parse(wanted), ())
     changed = json5_text.change(b"{}\n" if found is None else found, missing.changes)
     return Merged(changed.data, decided, rewritten=changed.rewritten and bool(there))
-
-
-def merge_dotenv(found: bytes, wanted: bytes, left_out: Mapping[Path, str]) -> Merged:
-    """`.env`: variables that are missing come at the end, an empty one is filled. Raises UnparsableSecrets."""
-    there = {leaf.path: leaf for leaf in dotenv.scan(found)}
-    decided: dict[Path, str] = dict(left_out)
-    filled: dict[int, tuple[int, bytes]] = {}
-    lines: list[bytes] = []
-    for leaf in dotenv.scan(wanted):
-        if leaf.path in left_out:
-            continue
-        old, literal = there.get(leaf.path), wanted[leaf.start : leaf.end]
-        decided[leaf.path] = ""
-        if old is None:
-            lines.append(str(leaf.path[0]).encode() + b"=" + literal + b"\n")
-        elif not old.value:
-            filled[old.start] = (old.end, literal)
-        elif old.value != leaf.value:
-            decided[leaf.path] = KEPT
-    data = _with_literals(found, filled)
-    between = b"\n" if lines and data and not data.endswith(b"\n") else b""
-    return Merged(data + between + b"".join(lines), decided)
-
-
-def _with_literals(data: bytes, literals: Mapping[int, tuple[int, bytes]]) -> bytes:
-    """Bytes with spans, by where they start, replaced."""
-    pieces: list[bytes] = []
-    at = 0
-    for start, (end, literal) in sorted(literals.items()):
-        pieces += [data[at:start], literal]
-        at = end
-    return b"".join([*pieces, data[at:]])
 
 
 def merge_profiles(found: bytes | None, wanted: Sequence[Profile], now: str) -> Merged:

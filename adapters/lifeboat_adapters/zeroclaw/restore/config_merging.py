@@ -13,7 +13,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from lifeboat_adapters.contract import Installation, Merged, UnparsableSecrets
-from lifeboat_adapters.merging import KEPT, Change, Missing, has, joined
+from lifeboat_adapters.merging import KEPT, Change, Missing, has, joined, merge_dotenv
 from lifeboat_adapters.secrets import dotenv, json5, toml
 from lifeboat_adapters.secrets.leaves import Leaf, Path
 from lifeboat_adapters.secrets.places import places_of
@@ -62,6 +62,8 @@ def merge_home(
         return merge_config(found, wanted, place, left_out, _same_for(folder))
     if name == paths.AUTH_PROFILES:
         return merge_profiles(found, wanted, left_out, now)
+    if name == ".env" and (found is not None or left_out):
+        return merge_dotenv(found or b"", wanted, left_out)
     return None
 
 
@@ -95,7 +97,9 @@ def merge_config(
     before, schema = config.schema(values), _schema(there, values, place)
     alias = source_alias(values, place.alias)
     if not there and before == schema and alias == place.alias:
-        changes = [Change(path, remove=True) for path in left_out if has(values, path)]
+        # Of a list the last ones go first: the places of the others stay what they are.
+        out = sorted((path for path in left_out if has(values, path)), key=_index, reverse=True)
+        changes = [Change(path, remove=True) for path in out]
         changed = toml_text.change(wanted, [*changes, *_settling(values, place)])
         return Merged(changed.data, {(): ""} | dict(left_out), rewritten=changed.rewritten)
     # The archive's agent has its later name from the start: what it turns into refers to it by that name.
@@ -117,6 +121,10 @@ def merge_config(
     missing.walk(there, mapped.values, ())
     changed = toml_text.change(found or b"", joined(there, missing.changes))
     return Merged(changed.data, decided, rewritten=changed.rewritten and bool(there))
+
+
+def _index(path: Path) -> int:
+    return path[-1] if isinstance(path[-1], int) else -1
 
 
 def _schema(there: JsonObject, values: JsonObject, place: Place) -> int:
