@@ -38,7 +38,8 @@ class Installation:
     `layout` names the generation on disk (openclaw: `2026.2`, `2026.9`, `bare`); `program` is the runtime's
     executable when it is on PATH. `included` are files of the state folder that the configuration includes. `sharing`
     is "" for the only agent of a state folder; of several it is equal as long as each one's share of what they have in
-    common is found in the same way.
+    common is found in the same way. `remote` says that the user lets servers be asked that hold memories: no `locate`
+    sets it.
     """
 
     runtime: str
@@ -52,6 +53,7 @@ class Installation:
     program: Path | None = None
     included: tuple[str, ...] = ()
     sharing: str = ""
+    remote: bool = False
 
 
 @dataclass(frozen=True, slots=True)

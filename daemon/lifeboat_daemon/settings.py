@@ -124,6 +124,9 @@ SETTINGS: dict[str, Setting] = {
         Setting("memory.granularity", one_of("quarterly", "monthly"), "quarterly", "how memory is divided by time"),
         Setting("transcripts", parse_switch, False, "whether conversations in the runtime's databases are captured"),
         Setting("cron", parse_switch, False, "whether scheduled jobs in ZeroClaw's database are captured"),
+        Setting(
+            "remote_memory", parse_switch, False, "whether memories behind a server (PostgreSQL, Qdrant) are asked for"
+        ),
         Setting("held.share", parse_share, 0.5, "the share of memory whose loss looks like an accident"),
         Setting("held.minimum", parse_count, 4, "fewer lost memories than this never look like an accident"),
         Setting("retention.all", parse_duration, "24h", "every sequence is kept for this long"),

@@ -8,7 +8,7 @@ the user says that the workspace stands alone from now on (`lifeboat agents acce
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,14 @@ class Installed:
 
 def find(session: Session, adapter: Adapter) -> Installed | None:
     """None, with the outcome set, when there is no workspace. Raises AdapterError at first."""
+    found = _find(session, adapter)
+    if found is None:
+        return None
+    may_ask = bool(session.setting("remote_memory"))
+    return replace(found, installation=replace(found.installation, remote=may_ask))
+
+
+def _find(session: Session, adapter: Adapter) -> Installed | None:
     workspace = session.agent.workspace
     if not os.path.isdir(workspace):
         session.missing(f"{workspace} is not there")

@@ -1,0 +1,94 @@
+"""Which server an agent's memories are behind, as ZeroClaw's configuration says. Addresses and keys are secrets: they
+stand in no message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.errors import RuntimeDatabaseError, SecretsError
+from lifeboat_adapters.memory_stores import VectorModel
+from lifeboat_adapters.zeroclaw import config
+from lifeboat_adapters.zeroclaw.config import JsonObject
+from lifeboat_adapters.zeroclaw.credentials import codec
+
+CONNECT_SECONDS, STATEMENT_SECONDS = 5, 60
+FIX = "zeroclaw doctor"
+_DEFAULT_COLLECTION = "zeroclaw_memories"
+_DEFAULT_SCHEMA, _DEFAULT_TABLE = "public", "memories"
+_EARLY = {config.POSTGRES: ("storage", "provider", "config"), config.QDRANT: ("memory", "qdrant")}
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where a store is: `place` is (schema, table) or (collection,), `model` what the runtime computes vectors with,
+    None when it computes none."""
+
+    kind: str
+    address: str = field(repr=False)
+    place: tuple[str, ...]
+    api_key: str | None = field(default=None, repr=False)
+    model: VectorModel | None = None
+
+
+def server_of(installation: Installation, values: JsonObject, kind: str) -> Server:
+    """Raises RuntimeDatabaseError when the configuration does not say where the server is, or nobody can read it."""
+    table = _table(values, installation.native_id, kind)
+    key = _key(installation)
+    model = _model(values)
+    if kind == config.POSTGRES:
+        address = _readable(config.text(table, "db_url"), key, "db_url")
+        place = (config.text(table, "schema") or _DEFAULT_SCHEMA, config.text(table, "table") or _DEFAULT_TABLE)
+        return Server(kind, address, place, None, model)
+    address = _readable(config.text(table, "url"), key, "url")
+    written = config.text(table, "api_key")
+    api_key = None if written is None else _readable(written, key, "api_key")
+    return Server(kind, address, (config.text(table, "collection") or _DEFAULT_COLLECTION,), api_key, model)
+
+
+def _table(values: JsonObject, alias: str, kind: str) -> JsonObject:
+    """The part of the configuration that describes the server; {} when there is none."""
+    found = None
+    if config.schema(values) >= config.CURRENT_SCHEMA:
+        every = config.get(values, "storage", kind)
+        found = _named(every, values, alias, kind) if isinstance(every, dict) else None
+    else:
+        found = config.get(values, *_EARLY[kind])
+    return found if isinstance(found, dict) else {}
+
+
+def _named(every: JsonObject, values: JsonObject, alias: str, kind: str) -> JsonObject | None:
+    """The one that the agent or the installation names, else `default`, else the only one."""
+    written = (config.text(values, "agents", alias, "memory", "backend"), config.text(values, "memory", "backend"))
+    parts = [name.partition(".") for name in written if name]
+    names = [server for backend, _, server in parts if backend.lower() == kind and server]
+    found: JsonObject | None = every.get([*names, "default"][0])
+    return next(iter(every.values())) if found is None and not names and len(every) == 1 else found
+
+
+def _key(installation: Installation) -> bytes | None:
+    try:
+        return None if installation.config is None else codec.read_key(installation.config.parent)
+    except SecretsError as error:
+        raise RuntimeDatabaseError(str(error), fix=FIX) from None
+
+
+def _readable(written: str | None, key: bytes | None, name: str) -> str:
+    if written is None:
+        raise RuntimeDatabaseError(f"the configuration does not say where its memories are: {name} is missing", fix=FIX)
+    if codec.is_reference(written):
+        raise RuntimeDatabaseError(f"{name} of its memories is kept in 1Password, which is not asked", fix=FIX)
+    try:
+        return codec.decrypt(written, key)
+    except SecretsError as error:
+        raise RuntimeDatabaseError(f"{name} of its memories: {error}", fix=FIX) from None
+
+
+def _model(values: JsonObject) -> VectorModel | None:
+    """What computes vectors. A server does not say what computed those it holds; ZeroClaw takes them for these."""
+    provider = config.text(values, "memory", "embedding_provider")
+    if provider in (None, "none"):
+        return None
+    model = config.text(values, "memory", "embedding_model") or "text-embedding-3-small"
+    dimensions = config.get(values, "memory", "embedding_dimensions")
+    return VectorModel(f"{provider}/{model}", dimensions if isinstance(dimensions, int) and dimensions > 0 else 1536)
