@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.base import BaseAdapter
-from lifeboat_adapters.contract import Derivation, FoundAgent, Installation, Placement, Root, Section
+from lifeboat_adapters.contract import Derivation, FoundAgent, Installation, Offer, Placement, Root, Row, Section
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_adapters.notes import dress, joining
-from lifeboat_adapters.zeroclaw import discovery, paths, placement
-from lifeboat_adapters.zeroclaw.databases import brain
+from lifeboat_adapters.zeroclaw import discovery, paths, placement, running
+from lifeboat_adapters.zeroclaw.databases import brain, left_behind, tables
 from lifeboat_adapters.zeroclaw.memories import notes, rows
 
 JsonObject = dict[str, Any]
@@ -55,6 +55,18 @@ class ZeroClaw(BaseAdapter):
 
     def label(self, record_id: str) -> str:
         return dress.label(record_id)
+
+    def offers(self, installation: Installation) -> Iterator[Offer]:
+        return left_behind.offers(installation)
+
+    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[Row]:
+        return tables.rows(installation, transcripts=transcripts, cron=cron)
+
+    def databases(self, installation: Installation) -> list[Path]:
+        return tables.sources(installation).files()
+
+    def running(self, installation: Installation) -> str:
+        return running.running(installation)
 
     def memory_store(self, installation: Installation) -> MemoryStore | None:
         return brain.memory_store(installation)

@@ -43,7 +43,7 @@ class Home:
             return self.workspace or self.folder / WORKSPACE
         if agent.workspace is None:
             return self.folder / AGENTS / agent.alias / WORKSPACE
-        return self.folder / _expanded(agent.workspace, user_home)
+        return self.folder / expanded(agent.workspace, user_home)
 
 
 def homes(environment: Mapping[str, str], user_home: Path) -> list[Home]:
@@ -105,6 +105,11 @@ def backend(installation: Installation) -> str:
     return config.backend(values_of(installation), installation.native_id)
 
 
+def keeps_rows(installation: Installation) -> bool:
+    """Whether there should be a memory database."""
+    return backend(installation) in (config.SQLITE, config.LUCID)
+
+
 def _named(environment: Mapping[str, str], user_home: Path) -> Iterator[Home]:
     """The home that the environment names. Each variable counts only where those before it are not set."""
     named = environment.get("ZEROCLAW_CONFIG_DIR", "").strip()
@@ -148,9 +153,9 @@ def _of_homebrew(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _absolute(written: str, user_home: Path, start: Path | None = None) -> Path:
-    return (start or Path(os.getcwd())) / _expanded(written, user_home)
+    return (start or Path(os.getcwd())) / expanded(written, user_home)
 
 
-def _expanded(written: str, user_home: Path) -> Path:
+def expanded(written: str, user_home: Path) -> Path:
     """A path as configured; `~` is the user's home."""
     return user_home / written[2:] if written == "~" or written.startswith(("~/", "~\\")) else Path(written)

@@ -11,14 +11,13 @@ from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.database_reading import Found, columns_of, read_database
 from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import MemoryTable, VectorModel
-from lifeboat_adapters.zeroclaw import config, host, paths
+from lifeboat_adapters.zeroclaw import host, paths
 
 TABLE = "memories"
 VECTOR, OWNER = "embedding", "agent_id"
 FIX = "zeroclaw memory stats"
 """What opens the database and closes it properly."""
 
-_HOLDS_ROWS = (config.SQLITE, config.LUCID)
 _REQUIRED = ("id", "key", "content", "category", "created_at", "updated_at")
 
 
@@ -34,7 +33,7 @@ def memory_store(installation: Installation) -> MemoryTable | None:
     """
     path = path_of(installation)
     if not path.is_file():
-        if host.backend(installation) in _HOLDS_ROWS:
+        if host.keeps_rows(installation):
             raise DatabaseAbsent(f"{path} is not there", fix=FIX)
         return None
     (found,) = read_brain(path, lambda connection: iter([_table(connection, path, installation.native_id)]))

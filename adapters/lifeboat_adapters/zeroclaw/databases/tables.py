@@ -1,0 +1,194 @@
+"""Durable rows of ZeroClaw's databases but the memories themselves: each database read in one transaction.
+
+All agents of an installation share its databases. Rows that name an agent are that agent's; what names nobody belongs
+to the first agent, which is called `default` unless somebody renamed it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters.contract import Installation, Row
+from lifeboat_adapters.database_reading import as_json, columns_of, key_of, read_database
+from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
+from lifeboat_adapters.small_files import read_small
+from lifeboat_adapters.zeroclaw import config, host, paths
+from lifeboat_adapters.zeroclaw.databases import brain
+
+JsonObject = dict[str, Any]
+Where = tuple[str, tuple[str, ...]]
+
+CRON, KNOWLEDGE, SESSIONS = "cron/jobs.db", "knowledge.db", "sessions/sessions.db"
+STRANDED = "stranded"
+"""Marks a job of a database in which ZeroClaw does not look any more: its own upgrade moved it there."""
+
+_ALL: Where = ("1", ())
+_NONE: Where = ("0", ())
+_OF_RUNS = ("locked_at", "last_run", "last_status", "last_output")
+_OF_TURNS = ("state", "turn_id", "turn_started_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The databases of an agent; those that are not there are None. `is_first`: what names nobody is this agent's."""
+
+    brain: Path | None
+    knowledge: Path | None
+    cron: Path | None
+    stranded: Path | None
+    sessions: Path | None
+    transcripts: tuple[Path, ...]
+    is_first: bool
+
+    def files(self) -> list[Path]:
+        every = (self.brain, self.knowledge, self.cron, self.stranded, self.sessions, *self.transcripts)
+        return [path for path in every if path is not None]
+
+
+def sources(installation: Installation) -> Sources:
+    values = host.values_of(installation)
+    data = host.data_folder(installation)
+    known = [agent.alias for agent in config.agents(values)]
+    first = paths.DEFAULT_ALIAS if paths.DEFAULT_ALIAS in known else known[0]
+    left = installation.workspace / CRON
+    return Sources(
+        brain=_there(data / paths.BRAIN),
+        knowledge=_there(_knowledge(installation, values)),
+        cron=_there(data / CRON),
+        stranded=_there(left) if installation.layout == paths.CURRENT else None,
+        sessions=_there(data / SESSIONS),
+        transcripts=tuple(sorted((data / "sessions").glob("*.jsonl"))),
+        is_first=installation.native_id == first,
+    )
+
+
+def rows(installation: Installation, *, transcripts: bool, cron: bool) -> Iterator[Row]:
+    """Every durable row of one agent, by file and key. Raises RuntimeDatabaseError when a database cannot be read whole
+    now, DatabaseAbsent when that of its memories is not there."""
+    found = sources(installation)
+    if found.brain is not None:
+        yield from brain.read_brain(found.brain, lambda opened: _of_brain(opened, installation.native_id))
+    elif host.keeps_rows(installation):
+        raise DatabaseAbsent(f"{brain.path_of(installation)} is not there", fix=brain.FIX)
+    if found.knowledge is not None and found.is_first:
+        yield from _read(found.knowledge, _of_knowledge)
+    if cron:
+        yield from jobs(installation, found)
+    if transcripts:
+        yield from _of_sessions(installation.native_id, found)
+
+
+def jobs(installation: Installation, found: Sources) -> Iterator[Row]:
+    """Scheduled jobs that are no part of the configuration. Those left behind are marked, unless they were put back."""
+    alias, known = installation.native_id, set()
+    if found.cron is not None:
+        for row in _read(found.cron, lambda opened: _of_cron(opened, alias, is_first=found.is_first)):
+            known.add(row.key)
+            yield row
+    if found.stranded is not None:
+        for row in _read(found.stranded, lambda opened: _of_cron(opened, alias, is_first=True)):
+            if row.key not in known:
+                yield Row(row.path, row.key, {**row.values, STRANDED: True})
+
+
+def _read(path: Path, read: Callable[[sqlite3.Connection], Iterator[Row]]) -> Iterator[Row]:
+    return read_database(path, read, fix="zeroclaw doctor")
+
+
+def _there(path: Path) -> Path | None:
+    return path if path.is_file() else None
+
+
+def _knowledge(installation: Installation, values: JsonObject) -> Path:
+    """Where the knowledge graph stands: as configured, else in the home, else (without one) in the workspace."""
+    home = installation.state_dir or installation.workspace
+    named = config.text(values, "knowledge", "db_path")
+    return home / host.expanded(named, home.parent) if named else home / KNOWLEDGE
+
+
+def _of_brain(connection: sqlite3.Connection, alias: str) -> Iterator[Row]:
+    yield from _table(connection, f"{paths.BRAIN_ROWS}agents.jsonl", "agents", ("alias = ?", (alias,)))
+    for name in ("memory_meta", "schema_version"):
+        yield from _table(connection, f"{paths.BRAIN_ROWS}{name}.jsonl", name, _ALL)
+
+
+def _of_knowledge(connection: sqlite3.Connection) -> Iterator[Row]:
+    for name in ("nodes", "edges"):
+        yield from _table(connection, f"{paths.KNOWLEDGE}{name}.jsonl", name, _ALL)
+
+
+def _of_cron(connection: sqlite3.Connection, alias: str, *, is_first: bool) -> Iterator[Row]:
+    columns, _ = columns_of(connection, "cron_jobs")
+    where, parameters = _of_agent(columns, "agent_alias", alias, is_first=is_first)
+    if "source" in columns:
+        where = f"({where}) AND coalesce(source, 'imperative') <> 'declarative'"
+    yield from _table(connection, paths.CRON_JOBS, "cron_jobs", (where, parameters), left_out=_OF_RUNS)
+
+
+def _of_sessions(alias: str, found: Sources) -> Iterator[Row]:
+    if found.sessions is not None:
+        yield from _read(found.sessions, lambda opened: _of_transcripts(opened, alias, is_first=found.is_first))
+    if found.is_first:
+        for path in found.transcripts:
+            yield from _of_file(path)
+
+
+def _of_transcripts(connection: sqlite3.Connection, alias: str, *, is_first: bool) -> Iterator[Row]:
+    columns, _ = columns_of(connection, "session_metadata")
+    where, parameters = _of_agent(columns, "agent_alias", alias, is_first=is_first)
+    metadata = f"{paths.SESSIONS}session_metadata.jsonl"
+    yield from _table(connection, metadata, "session_metadata", (where, parameters), left_out=_OF_TURNS)
+    if "session_key" in columns:
+        own = f"session_key IN (SELECT session_key FROM session_metadata WHERE {where})"
+        nameless = " OR session_key NOT IN (SELECT session_key FROM session_metadata)" if is_first else ""
+        chosen: Where = (own + nameless, parameters)
+    else:
+        chosen = _ALL if is_first else _NONE
+    yield from _table(connection, f"{paths.SESSIONS}sessions.jsonl", "sessions", chosen)
+
+
+def _of_agent(columns: list[str], column: str, alias: str, *, is_first: bool) -> Where:
+    """The rows of one agent, in a table that may not say whose they are."""
+    if column not in columns:
+        return _ALL if is_first else _NONE
+    return (f"{column} = ?" + (f" OR coalesce({column}, '') = ''" if is_first else ""), (alias,))
+
+
+def _of_file(path: Path) -> Iterator[Row]:
+    """A transcript of early builds, by line."""
+    try:
+        lines = read_small(path).decode("utf-8", "replace").splitlines()
+    except OSError as error:
+        raise RuntimeDatabaseError(f"{path}: {error}") from error
+    for number, line in enumerate(lines):
+        yield Row(f"{paths.SESSIONS}files/{path.name}", key_of((number,)), _object(line))
+
+
+def _object(line: str) -> JsonObject:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, dict) else {"line": line}
+
+
+def _table(
+    connection: sqlite3.Connection, path: str, name: str, chosen: Where, *, left_out: tuple[str, ...] = ()
+) -> Iterator[Row]:
+    """The chosen rows of a table by key; none when there is no such table."""
+    columns, keys = columns_of(connection, name)
+    if not columns:
+        return
+    order = ", ".join(f'"{key}"' for key in keys) or "rowid"
+    where, parameters = chosen
+    query = f'SELECT {order}, * FROM "{name}" WHERE {where} ORDER BY {order}'
+    count = max(len(keys), 1)
+    for values in connection.execute(query, parameters):
+        row = dict(zip(columns, values[count:], strict=True))
+        kept = {column: as_json(value) for column, value in row.items() if column not in left_out}
+        yield Row(path, key_of(values[:count]), kept)
