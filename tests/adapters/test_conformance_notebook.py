@@ -1,0 +1,19 @@
+"""The example of docs/adapters.md keeps every promise of an adapter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from notebook_installs import make_notebook
+from notebook_runtime import Notebook
+
+from lifeboat_adapters.contract import Adapter
+from lifeboat_adapters.testing import AdapterConformance, Made
+
+
+class TestNotebook(AdapterConformance):
+    def adapter(self) -> Adapter:
+        return Notebook()
+
+    def make(self, folder: Path) -> Made:
+        return make_notebook(folder)

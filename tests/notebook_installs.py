@@ -1,0 +1,31 @@
+"""Small installations of runtimes for the tests that any adapter must pass."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from notebook_runtime import CONFIG, FACTS, NOTES, PERSONA, TABLE
+
+from lifeboat_adapters.testing import Made
+
+KEY = "nb-0123456789-not-a-real-key"
+
+
+def make_notebook(folder: Path) -> Made:
+    """The notebook of Ada, with two notes and two facts."""
+    workspace = folder / "notebook"
+    (workspace / "cache").mkdir(parents=True)
+    (workspace / "cache" / "x.json").write_text("{}")
+    (workspace / CONFIG).write_text(f'{{"id": "ada", "name": "Ada", "api_key": "{KEY}"}}\n')
+    (workspace / PERSONA).write_text("# Ada\n\nCurious and kind.\n")
+    (workspace / NOTES).write_text("Likes green tea.\n\nThe red boat lies in the harbour.\n")
+    with closing(sqlite3.connect(workspace / FACTS)) as connection, connection:
+        connection.execute(TABLE)
+        rows = [
+            ("f1", "The harbour opens at seven.", "2026-10-01T08:00:00.000Z"),
+            ("f2", "Ink is out.", "2026-10-02T08:00:00.000Z"),
+        ]
+        connection.executemany("insert into facts values (?, ?, ?)", rows)
+    return Made(workspace, folder, {"NOTEBOOK": str(workspace)})

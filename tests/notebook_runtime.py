@@ -1,0 +1,200 @@
+"""A complete adapter of a small runtime: an agent that keeps a persona, notes in a file and facts in a database.
+
+my-notebook/
+  notebook.json   {"id": "ada", "name": "Ada", "api_key": "..."}
+  PERSONA.md      who the agent is
+  NOTES.md        one memory a paragraph
+  facts.db        table facts(id, text, written)
+  cache/          never kept
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters.base import BaseAdapter
+from lifeboat_adapters.contract import (
+    Derivation,
+    DerivationContext,
+    Files,
+    FoundAgent,
+    Installation,
+    Placement,
+    Rendered,
+    Root,
+    Secret,
+    Section,
+    UnparsableSecrets,
+)
+from lifeboat_adapters.errors import DatabaseAbsent, NotAWorkspace, RuntimeConfigError, RuntimeDatabaseError
+from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, MemoryTable, WriteOrder
+from lifeboat_adapters.receipts import Fate, Outcome
+from lifeboat_alf.effective import visible_records
+
+JsonObject = dict[str, Any]
+
+RAW = "raw/notebook/"
+CONFIG, PERSONA, NOTES, FACTS = "notebook.json", "PERSONA.md", "NOTES.md", "facts.db"
+COLUMNS = ("id", "text", "written")
+TABLE = "create table if not exists facts (id text primary key, text text not null, written text not null)"
+
+
+class Notebook(BaseAdapter):
+    """What every runtime has to answer itself, and the few extras that this one has."""
+
+    runtime = "notebook"
+    splitter_version = 1
+
+    # Finding: the environment names the folder, `notebook.json` makes it one.
+
+    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
+        folder = Path(environment.get("NOTEBOOK", user_home / "notebook"))
+        if not self.recognises(folder):
+            return []
+        found = self.locate(folder, environment, user_home)
+        return [FoundAgent(self.runtime, found.native_id, found.name, folder, None)]
+
+    def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
+        if not self.recognises(workspace):
+            raise NotAWorkspace(f"{workspace} has no {CONFIG}")
+        try:
+            said = json.loads((workspace / CONFIG).read_bytes())
+            native_id, name = str(said["id"]), str(said["name"])
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise RuntimeConfigError(f"{workspace / CONFIG}: {error}") from error
+        return Installation(self.runtime, workspace, native_id, name, config=workspace / CONFIG)
+
+    def recognises(self, workspace: Path) -> int:
+        return 2 if (workspace / CONFIG).is_file() else 0
+
+    # Files: all of the folder, but for what can be made again and what is read row by row.
+
+    def roots(self, installation: Installation) -> Sequence[Root]:
+        return [Root(RAW, installation.workspace)]
+
+    def place(self, path: str, *, is_folder: bool) -> Placement:
+        if self.exclusion(path, is_folder=is_folder):
+            return Placement.EXCLUDED
+        return Placement.MANAGED if path.endswith((".md", ".json")) else Placement.ARTIFACT
+
+    def exclusion(self, path: str, *, is_folder: bool) -> str | None:
+        first = path.removeprefix(RAW).split("/")[0]
+        if first == "cache":
+            return "it can be made again"
+        return "its rows are kept, one by one" if first.startswith(FACTS) else None
+
+    # Memories in files: joining the sections gives the text back.
+
+    def split(self, path: str, text: str) -> list[Section] | None:
+        if path != RAW + NOTES:
+            return None
+        pieces = text.split("\n\n")
+        whole = [piece + "\n\n" for piece in pieces[:-1]] + pieces[-1:]
+        return [Section(piece, fields={"memory_type": "semantic"}) for piece in whole]
+
+    def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
+        return "\n\n".join(text.strip("\n") for _, text in memories) + "\n"
+
+    # Memories in rows: a row is unchanged as long as `row_of` gives it back.
+
+    def databases(self, installation: Installation) -> list[Path]:
+        return [installation.workspace / FACTS]
+
+    def memory_store(self, installation: Installation) -> MemoryStore | None:
+        path = installation.workspace / FACTS
+        if not path.is_file():
+            raise DatabaseAbsent(f"{path} is not there")
+        return MemoryTable(path, FACTS, "facts", COLUMNS, content="text", key="id")
+
+    def memory_of(self, installation: Installation, values: JsonObject) -> Section:
+        kept = {name: value for name, value in values.items() if name != "text"}
+        fields = {
+            "memory_type": "semantic",
+            "source": {"origin": "sqlite_store", "origin_file": FACTS, "extraction_method": "agent_written"},
+            "temporal": {"created_at": values["written"]},
+            "raw_source_format": {self.runtime: {"row": kept, "text": _print(values["text"])}},
+        }
+        return Section(str(values["text"]), fields=fields)
+
+    def row_of(self, record: JsonObject, root_id: str) -> JsonObject:
+        own = (record.get("raw_source_format") or {}).get(self.runtime) or {}
+        row = own.get("row") or {"id": root_id, "written": record["temporal"]["created_at"]}
+        return {**row, "text": record["content"]}
+
+    def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
+        path = installation.workspace / FACTS
+        records = [each for each in visible_records(order.state) if _is_fact(each.record)]
+        rows = {each.record["id"]: self.row_of(each.record, each.chain_ids[0]) for each in records}
+        there = _rows(path)
+        same = {name for name, row in rows.items() if there.get(row["id"]) == row}
+        if not rows:
+            return []
+        fates = [Fate("memory", name, Outcome.DEDUPLICATED if name in same else Outcome.ACCEPTED, "") for name in rows]
+        wanted = list(rows.values())
+        return [DatabaseWrite(path, len(same) < len(rows), lambda to: _write(path, to, wanted), tuple(fates))]
+
+    # Documents, secrets, and what to write for an agent that comes from another runtime.
+
+    def derivations(self) -> Sequence[Derivation]:
+        return [Derivation("identity", lambda path: path in (RAW + PERSONA, RAW + CONFIG), _identity)]
+
+    def secrets(self, path: str, data: bytes) -> list[Secret] | None:
+        if path != RAW + CONFIG:
+            return None
+        try:
+            value = json.loads(data)["api_key"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise UnparsableSecrets(f"{CONFIG} does not parse") from error
+        literal = json.dumps(value).encode()
+        start = data.find(literal)
+        if not isinstance(value, str) or not value or start < 0:
+            raise UnparsableSecrets(f"{CONFIG} spells its key in another way")
+        return [Secret(start, start + len(literal), value, "notebook", "api_key", f"{CONFIG}: api_key")]
+
+    def render(self, state: Any) -> Iterator[Rendered]:
+        texts = [each.record["content"].strip("\n") for each in visible_records(state) if not _is_fact(each.record)]
+        yield Rendered(RAW + NOTES, ("\n\n".join(texts) + "\n").encode(), "structured")
+        yield Rendered(RAW + CONFIG, b'{"id": "ada", "name": "Ada", "api_key": ""}\n', "structured")
+
+
+def _identity(files: Files, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
+    persona = files.read(RAW + PERSONA)
+    if persona is None:
+        return None
+    structured = {**((previous or {}).get("structured") or {}), "names": {"primary": context.installation.name}}
+    prose = {**((previous or {}).get("prose") or {}), "soul": persona.decode("utf-8", "replace")}
+    return {**(previous or {}), "structured": structured, "prose": prose, "source_format": "notebook"}
+
+
+def _is_fact(record: JsonObject) -> bool:
+    return bool((record.get("source") or {}).get("origin_file") == FACTS)
+
+
+def _print(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _rows(path: Path) -> dict[str, JsonObject]:
+    if not path.is_file():
+        return {}
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+            rows = connection.execute("select id, text, written from facts")
+            return {row[0]: dict(zip(COLUMNS, row, strict=True)) for row in rows}
+    except sqlite3.Error as error:
+        raise RuntimeDatabaseError(f"{path}: {error}") from error
+
+
+def _write(path: Path, to: Path, rows: Sequence[JsonObject]) -> None:
+    if path.is_file():
+        shutil.copyfile(path, to)
+    with closing(sqlite3.connect(to)) as connection, connection:
+        connection.execute(TABLE)
+        connection.executemany("insert or replace into facts values (:id, :text, :written)", rows)
