@@ -7,16 +7,30 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.base import BaseAdapter
-from lifeboat_adapters.contract import Derivation, FoundAgent, Installation, Offer, Placement, Root, Row, Section
+from lifeboat_adapters.contract import (
+    Derivation,
+    FoundAgent,
+    Installation,
+    KeyFile,
+    Merged,
+    Offer,
+    Placement,
+    Recrypted,
+    Root,
+    Row,
+    Secret,
+    Section,
+)
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_adapters.notes import dress, joining
-from lifeboat_adapters.zeroclaw import discovery, paths, placement, running
+from lifeboat_adapters.zeroclaw import discovery, host, paths, placement, remote, running
+from lifeboat_adapters.zeroclaw.credentials import secrets
 from lifeboat_adapters.zeroclaw.databases import brain, left_behind, tables
+from lifeboat_adapters.zeroclaw.layers import derivations
 from lifeboat_adapters.zeroclaw.memories import notes, rows
+from lifeboat_adapters.zeroclaw.restore import config_merging, recrypting
 
 JsonObject = dict[str, Any]
-
-DERIVATIONS: tuple[Derivation, ...] = ()
 
 
 class ZeroClaw(BaseAdapter):
@@ -56,6 +70,12 @@ class ZeroClaw(BaseAdapter):
     def label(self, record_id: str) -> str:
         return dress.label(record_id)
 
+    def secrets(self, path: str, data: bytes) -> list[Secret] | None:
+        return secrets.find(path, data)
+
+    def opened(self, installation: Installation, found: list[Secret]) -> list[Secret]:
+        return secrets.opened(installation, found)
+
     def offers(self, installation: Installation) -> Iterator[Offer]:
         return left_behind.offers(installation)
 
@@ -69,6 +89,8 @@ class ZeroClaw(BaseAdapter):
         return running.running(installation)
 
     def memory_store(self, installation: Installation) -> MemoryStore | None:
+        if host.backend(installation) in remote.TITLES:
+            return remote.store(installation)
         return brain.memory_store(installation)
 
     def memory_of(self, installation: Installation, values: JsonObject) -> Section:
@@ -78,4 +100,35 @@ class ZeroClaw(BaseAdapter):
         return rows.row_of(record, root_id)
 
     def derivations(self) -> Sequence[Derivation]:
-        return DERIVATIONS
+        return derivations.DERIVATIONS
+
+    def key_file(self, installation: Installation) -> KeyFile | None:
+        return recrypting.key_file(installation)
+
+    def recrypted(
+        self,
+        installation: Installation,
+        path: str,
+        data: bytes,
+        values: Mapping[tuple[str | int, ...], str],
+        key: KeyFile | None,
+        *,
+        translated: bool = False,
+    ) -> Recrypted:
+        return recrypting.recrypted(installation, path, data, values, key, translated=translated)
+
+    def merge_home(
+        self,
+        installation: Installation,
+        path: str,
+        found: bytes | None,
+        wanted: bytes,
+        left_out: Mapping[tuple[str | int, ...], str],
+        state: Any,
+        user_home: Path,
+        now: str,
+    ) -> Merged | None:
+        return config_merging.merge_home(installation, path, found, wanted, left_out, state, user_home, now)
+
+    def secret_places(self, path: str, data: bytes, offsets: Sequence[int]) -> list[tuple[str | int, ...]]:
+        return config_merging.secret_places(path, data, offsets)

@@ -1,0 +1,1 @@
+"""Bringing a ZeroClaw agent back: its home, its configuration, its databases."""
