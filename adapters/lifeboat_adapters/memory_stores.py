@@ -31,7 +31,7 @@ class MemoryTable:
 
     `name` is the `origin_file` of its records. `columns` are all that is compared and carried, `id` and `content` among
     them; the bytes in `vector` are read for new and changed rows only. `where` with `parameters` chooses the rows of
-    one agent. `model` is None where nobody knows which model the vectors are of: then they are not carried.
+    one agent. `key` is what the runtime itself tells memories apart by, where there is such a column. `model` is None where nobody knows which model the vectors are of: then they are not carried.
     """
 
     database: Path
@@ -44,6 +44,7 @@ class MemoryTable:
     where: str = "1"
     parameters: tuple[str, ...] = ()
     model: VectorModel | None = None
+    key: str = "key"
 
 
 class StoredRow(NamedTuple):
@@ -65,6 +66,7 @@ class MemoryRows:
     id: str = "id"
     content: str = "content"
     model: VectorModel | None = None
+    key: str = "key"
 
 
 MemoryStore = MemoryTable | MemoryRows

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from lifeboat_alf import codec, layout, metas, records
+from lifeboat_alf import codec, embeddings, layout, metas, records
 from lifeboat_alf.effective import Chains, in_append_order
-from lifeboat_alf.state import Changes, Entry, Record, State
+from lifeboat_alf.errors import BadDocument, BadJson
+from lifeboat_alf.state import BodyAbsent, Changes, Entry, Record, State
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.state_db import StateDb
@@ -73,9 +75,10 @@ def catch_up(db: StateDb, vault: Vault) -> None:
 
 def forget(db: StateDb) -> None:
     """Before a state in which a secret is cut that stood in clear until now: no word of the index stays in the file,
-    nor in its free pages. The index is filled again from what the vault then holds."""
+    nor what was known of rows, nor their free pages. Both are filled again from what the vault then holds."""
     with db.transaction():
         _empty(db)
+        db.forget_shadow()
         db.connection.execute("delete from fact where key = ?", (INDEXED,))
     db.give_back()
 
@@ -97,6 +100,10 @@ def _apply(db: StateDb, changes: Changes) -> None:
     gone = [(change.path,) for change in artifacts if change.entry is None]
     db.connection.executemany("delete from artifact where path = ?", gone)
     _put_artifacts(db, (change.path for change in artifacts if change.entry is not None))
+    for change in changes.entries:
+        if embeddings.is_index(change.path):
+            db.connection.execute("delete from vector where path = ?", (change.path,))
+            _put_vectors(db, change.path, change.body)
 
 
 def _rebuild(db: StateDb, state: State) -> None:
@@ -107,11 +114,13 @@ def _rebuild(db: StateDb, state: State) -> None:
     _hide_superseded(db, successors)
     _put_artifacts(db, (entry.path for entry in state.entries(layout.ARTIFACTS)))
     _put_listed(db, state.entries(layout.RAW))
+    for path in [entry.path for entry in state.entries(layout.EMBEDDINGS) if embeddings.is_index(entry.path)]:
+        _put_vectors(db, path, partial(state.body, path))
 
 
 def _empty(db: StateDb) -> None:
     db.empty_words()
-    for table in ("memory", "successor", "artifact", "listed"):
+    for table in ("memory", "successor", "artifact", "listed", "vector"):
         db.connection.execute(f"delete from {table}")
 
 
@@ -142,6 +151,16 @@ def _put_listed(db: StateDb, entries: Iterable[Entry]) -> None:
 def _put_artifacts(db: StateDb, paths: Iterable[str]) -> None:
     rows = ((path, path.rpartition("/")[2].casefold()) for path in paths)
     db.connection.executemany("insert or replace into artifact values (?, ?)", rows)
+
+
+def _put_vectors(db: StateDb, index: str, body: Callable[[], bytes] | None) -> None:
+    """Whose vectors an index lists; one that cannot be read lists none, for they can be computed again."""
+    try:
+        groups = [] if body is None else embeddings.read_groups(index, body())
+    except (BadDocument, BadJson, BodyAbsent):
+        return
+    rows = ((record_id, index) for group in groups for record_id in group.records)
+    db.connection.executemany("insert or ignore into vector values (?, ?)", rows)
 
 
 def _put_records(db: StateDb, changed: Iterable[Record]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from lifeboat_alf import codec
 from lifeboat_daemon.seen import Known, StatKey
 
-VERSION = 5
+VERSION = 6
 _LARGEST = 2**63 - 1
 _NOT_ITS_FAULT = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 _TABLES = """
@@ -26,6 +26,8 @@ create table artifact(path text primary key, name text not null) without rowid;
 create index artifact_name on artifact(name);
 create table listed(id text primary key, path text not null) without rowid;
 create index listed_path on listed(path);
+create table vector(id text not null, path text not null, primary key (id, path)) without rowid;
+create index vector_path on vector(path);
 create table successor(id text primary key, supersedes text not null, place integer not null) without rowid;
 create index successor_of on successor(supersedes, place);
 create index successor_place on successor(place);
@@ -44,6 +46,14 @@ _TRIGGERS = (
             values ('delete', old.number, old.content, old.origin, old.type);
     end""",
 )
+_SHADOW = (
+    "create table shadow(row not null unique, record text not null, kind integer not null, key, whole integer not null,"
+    " vector integer, marked integer not null{columns})",
+    "create index shadow_record on shadow(record)",
+    "create index shadow_key on shadow(key)",
+)
+SHADOW = "shadow"
+"""The fact that says of which store and columns the table `shadow` is, and how far it can be believed."""
 WORDS = "words"
 """The fact that says that the full text was filled; from then on it follows `memory` by itself."""
 
@@ -92,6 +102,7 @@ class StateDb:
             if self.connection.execute("pragma user_version").fetchone()[0] == 0:
                 for statement in (*_TABLES.split(";")[:-1], *_TRIGGERS):
                     self.connection.execute(statement)
+                self.make_shadow([])
                 self.put("vault", vault_id)
                 self.connection.execute(f"pragma user_version={VERSION}")
 
@@ -178,23 +189,46 @@ class StateDb:
         self.connection.execute("vacuum")
         self.connection.execute("pragma wal_checkpoint(truncate)")
 
+    def make_shadow(self, columns: list[str]) -> None:
+        """An empty table of rows (see `capture.row_shadow`) with these columns beside its own."""
+        self.connection.execute("drop table if exists shadow")
+        names = "".join(f", {name}" for name in columns)
+        for statement in _SHADOW:
+            self.connection.execute(statement.format(columns=names))
+
+    def forget_shadow(self) -> None:
+        """Nothing is known of rows any more; the next capture compares them with the head."""
+        self.make_shadow([])
+        self.connection.execute("delete from fact where key = ?", (SHADOW,))
+
     def artifacts_named(self, name: str) -> list[str]:
         """Archive paths of the artifacts with a file name (folded)."""
         rows = self.connection.execute("select path from artifact where name = ? order by path", (name.casefold(),))
         return [row[0] for row in rows]
 
     def is_listed(self, record_id: str) -> bool:
-        """Whether a file of the head lists a record among its memories."""
-        return self.connection.execute("select 1 from listed where id = ?", (record_id,)).fetchone() is not None
+        """Whether a file of the head lists a record among its memories, or a row holds it."""
+        row = self.connection.execute(
+            "select exists(select 1 from listed where id = ?1)"
+            " or exists(select 1 from shadow where record = ?1 and kind = 0)",
+            (record_id,),
+        ).fetchone()
+        return bool(row[0])
 
     def unlisted_of(self, origin: str | None) -> list[tuple[str, str]]:
-        """Memories that came from a file of this name (None: any) and stand in no file's list: id and text."""
+        """Memories that came from a file of this name (None: any), stand in no file's list and in no row: id and
+        text."""
         rows = self.connection.execute(
             "select id, content from memory where (origin = ?1 or ?1 is null) and id not in (select id from listed)"
-            " order by number",
+            " and not exists(select 1 from shadow where record = memory.id and kind = 0) order by number",
             (origin,),
         )
         return list(rows)
+
+    def vectors_of(self, record_id: str) -> list[str]:
+        """The indexes that list a vector of a record in the head."""
+        rows = self.connection.execute("select path from vector where id = ? order by path", (record_id,))
+        return [path for (path,) in rows]
 
     def winner(self, record_id: str) -> str:
         """The id of the record that counts in a chain that goes through `record_id` (forwards)."""

@@ -45,10 +45,10 @@ class Databases:
     def read(self, *, everything: bool) -> Stored | None:
         """The durable rows, when a database was written since they were read; None when not, or when they cannot be
         read now: then the last ones stay."""
-        if self._stands_alone():
+        if self.stands_alone():
             return None
         try:
-            stats = self._stats()
+            stats = self.stats()
             if not everything and stats == self._session.db.get(FACT):
                 return None
             tables = {path: (data, self._cutter.secrets_in(path, data) or []) for path, data in self._tables().items()}
@@ -60,18 +60,19 @@ class Databases:
     def secrets_elsewhere(self) -> list[Secret]:
         """Secrets of what is no file of the tree. What cannot be read now is known by its prints."""
         found: list[Secret] = []
-        if not self._stands_alone():
+        if not self.stands_alone():
             with suppress(AdapterError, UnparsableSecrets, sqlite3.Error, OSError):
                 found.extend(self._seen.adapter.learned(self._seen.installation))
         return found
 
-    def _stands_alone(self) -> bool:
+    def stands_alone(self) -> bool:
         """Without a runtime around the workspace, what is held of its databases stays as it is."""
         installed, adapter = self._seen.installed, self._seen.adapter
         alone = installed.installation.state_dir is None and not adapter.databases(installed.installation)
         return alone or installed.lost is not None
 
-    def _stats(self) -> JsonObject:
+    def stats(self) -> JsonObject:
+        """What tells whether a database was written: size, time and inode of each and of its log."""
         stats: JsonObject = {"transcripts": self._transcripts}
         if self._seen.installation.sharing:
             stats["sharing"] = self._seen.installation.sharing

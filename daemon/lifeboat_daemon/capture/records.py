@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
-from functools import cached_property
+from datetime import datetime, timedelta
+from functools import cached_property, partial
 from typing import Any
 
 from lifeboat_adapters.contract import Adapter, Section
@@ -44,6 +44,25 @@ class Lookup:
     def last(self, record_id: str) -> Record | None:
         """The record that counts in a chain."""
         return self.record(self.winner(record_id))
+
+    def is_unlisted(self, record_id: str) -> bool:
+        """Whether a memory is there and nothing holds it: it came with an archive, from another runtime."""
+        record = self.record(record_id)
+        if record is None or self.winner(record_id) != record_id or self.is_listed(record_id):
+            return False
+        return records.is_visible(records.parse(record.line))
+
+    def is_gone(self, record_id: str, now: datetime) -> bool:
+        """Whether a memory was deleted lately, or archived because its text was missing."""
+        last = self.last(record_id)
+        if last is None:
+            return False
+        record = records.parse(last.line)
+        if records.is_missing(record):
+            return last.id == record_id
+        temporal = record["temporal"]
+        ended = times.parse(temporal.get("updated_at") or temporal["created_at"])
+        return records.is_deleted(record) and now - ended <= YOUNG
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +115,8 @@ class Outcome:
 
 
 class Memories:
-    """One capture's work on the memory. `outcome` is complete when all steps were taken."""
+    """One capture's work on the memory. `outcome` is complete when all steps were taken; `taken` are memories that came
+    from elsewhere or were gone, and that files hold from now on."""
 
     def __init__(self, overlay: Overlay, adapter: Adapter, scribe: Scribe, origin: Origin, lookup: Lookup) -> None:
         self._overlay = overlay
@@ -106,6 +126,7 @@ class Memories:
         self._lookup = lookup
         self._sections: dict[str, list[Section]] = {}
         self._claimed: set[str] = set()
+        self.taken: set[str] = set()
         self._steps: list[lifecycle.Step] = []
         self.outcome = Outcome()
 
@@ -192,38 +213,20 @@ class Memories:
         return [section.heading for section in self.split(file.path, self._overlay.old_body(file.path))]
 
     def _revivable(self) -> matching.Revivable:
-        taken: set[str] = set()
+        taken, lookup = self.taken, self._lookup
 
         def find(content: str) -> Match | None:
-            for record_id in self._lookup.with_content(content):
-                if record_id in taken or record_id in self._lookup.forgotten:
+            for record_id in lookup.with_content(content):
+                if record_id in taken or record_id in lookup.forgotten:
                     continue
-                how = SAME if self._is_unlisted(record_id) else REVIVED if self._is_gone(record_id) else None
+                gone = partial(lookup.is_gone, record_id, self._scribe.ledger.now)
+                how = SAME if lookup.is_unlisted(record_id) else REVIVED if gone() else None
                 if how is not None:
                     taken.add(record_id)
                     return Match(record_id, how)
             return None
 
         return find
-
-    def _is_unlisted(self, record_id: str) -> bool:
-        """Whether a memory is there and no file holds it: it came with an archive, from another runtime."""
-        record = self._lookup.record(record_id)
-        if record is None or self._lookup.winner(record_id) != record_id or self._lookup.is_listed(record_id):
-            return False
-        return records.is_visible(records.parse(record.line))
-
-    def _is_gone(self, record_id: str) -> bool:
-        """Whether a memory was deleted lately, or archived because its text was missing."""
-        last = self._lookup.last(record_id)
-        if last is None:
-            return False
-        record = records.parse(last.line)
-        if records.is_missing(record):
-            return last.id == record_id
-        temporal = record["temporal"]
-        ended = times.parse(temporal.get("updated_at") or temporal["created_at"])
-        return records.is_deleted(record) and self._scribe.ledger.now - ended <= YOUNG
 
     def _write(self, file: File) -> None:
         ids = [self._section(file.path, place, file.found.get(place)) for place in range(len(file.new))]
@@ -237,6 +240,7 @@ class Memories:
         section = self._sections[path][place]
         if match is None:
             return self._create(path, section)
+        self.taken.add(match.id)
         if match.how == EDITED or (match.how == SPACED and not self._is_sealed(match.id)):
             return self._edit(match.id, section)
         return self._revive(match.id) if match.how == REVIVED else match.id

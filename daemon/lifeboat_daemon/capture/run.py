@@ -132,6 +132,8 @@ def _clear_staging(session: Session) -> None:
 
 def _commit(session: Session, work: Work, lines: Iterable[lifecycle.Step]) -> SequenceRow | None:
     work.guard()
+    if session.head is not None:
+        work.rows.decide()
     report, overlay = session.report, session.overlay
     if not overlay.puts and not lines:
         return None
@@ -156,9 +158,11 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
     if work.links is not None:
         session.vault.set(linkage.DECISION, work.links, kind="links")
     remember(session.vault, seen.installed)
+    work.rows.decide()
     if work.tree.withheld:
         tables = work.stored.tables if work.stored is not None else {}
-        withheld.found(session.vault, {one.path for one in seen.scan.found.values()} | tables.keys())
+        files = {one.path for one in seen.scan.found.values()}
+        withheld.found(session.vault, files | tables.keys() | work.rows.held())
     if row is not None and seen.is_empty and taken_as_it_stands(session):
         session.vault.set(guard.ACCEPTED, {"sequence": row.number, "time": session.now}, kind="accepted")
     if row is not None:
@@ -198,7 +202,7 @@ def _note(session: Session, row: SequenceRow | None) -> None:
 def _write(session: Session, seen: Look, work: Work, facts: JsonObject) -> None:
     db, tree = session.db, work.tree
     changed = {name: one for name, one in tree.seen.items() if seen.known.get(name) != one}
-    if not (facts or changed or tree.unseen):
+    if not (facts or changed or tree.unseen or work.rows.has_news):
         return
     with db.transaction():
         if not seen.trusted:
@@ -210,5 +214,7 @@ def _write(session: Session, seen: Look, work: Work, facts: JsonObject) -> None:
         for path in tree.changed:
             if session.overlay.puts.get(path, ...) is None:
                 db.drop_large(path)
+        if work.rows.has_news:
+            work.rows.remember()
         for key, value in facts.items():
             db.put(key, value)

@@ -156,16 +156,23 @@ class Cutter:
 
     def cut(self, path: str, data: bytes, secrets: list[Secret]) -> tuple[bytes, list[JsonObject]]:
         """The bytes that may be kept, and the list of cuts. The sealed credentials follow with `finish`."""
-        own = _sealable([secret for secret in secrets if secret.value])
-        known = list(self._known_in(data))
-        if not own and not known:
-            self.release(path)
-            return data, []
-        return self._cut_found(path, data, own, known)
+        return self._cut_found(
+            path, data, _sealable([secret for secret in secrets if secret.value]), list(self.known_in(data))
+        )
+
+    def cut_known(self, path: str, data: bytes, known: list[Known], *, exposed: bool) -> tuple[bytes, list[JsonObject]]:
+        """As `cut`, of values that were found before the bytes were put together; `exposed` says that one of them
+        stands in clear in the head."""
+        if exposed:
+            self.exposed.add(path)
+        return self._cut_found(path, data, [], known)
 
     def _cut_found(
         self, path: str, data: bytes, own: list[Sealable], known: list[Known]
     ) -> tuple[bytes, list[JsonObject]]:
+        if not own and not known:
+            self.release(path)
+            return data, []
         if known and self._stood_in_clear(path):
             self.exposed.add(path)
         kinds = {value: self._discreet(_kind_of(secret)) for secret, value in own}
@@ -186,7 +193,7 @@ class Cutter:
     def _stood_in_clear(self, path: str) -> bool:
         """Whether the head has a known value in this file: it became known since."""
         old = self._overlay.old_body(path)
-        return old is not None and any(True for _ in self._known_in(old))
+        return old is not None and any(True for _ in self.known_in(old))
 
     def release(self, path: str) -> None:
         """The file is gone, or holds no secret any more."""
@@ -308,7 +315,7 @@ class Cutter:
         data = _bytes_of(text)
         return masked(data, ((found.start, found.end) for found in self._search.spans(data))).decode("utf-8", "replace")
 
-    def _known_in(self, data: bytes) -> Iterator[Known]:
+    def known_in(self, data: bytes) -> Iterator[Known]:
         """Where known values stand, also in what an encoded part of the text says."""
         if not (self._values or self._prints):
             return

@@ -22,6 +22,8 @@ from lifeboat_daemon.capture.large import LargeFiles, Limits
 from lifeboat_daemon.capture.look import Look
 from lifeboat_daemon.capture.records import Lookup, Memories, Origin, Outcome
 from lifeboat_daemon.capture.report import CAPTURE
+from lifeboat_daemon.capture.row_cuts import FILE as ROWS
+from lifeboat_daemon.capture.rows import Rows
 from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.capture.secrets import Cutter
 from lifeboat_daemon.capture.session import Session
@@ -72,6 +74,7 @@ class Work:
             lookalikes=lookalikes.read(session.db),
             withheld=withheld.paths(session.vault),
         )
+        self.rows = Rows(session, seen, self.cutter, self.tree, self._databases)
 
     def _large_files(self) -> LargeFiles:
         session = self._session
@@ -96,13 +99,14 @@ class Work:
         waiting = any(path.startswith(self._databases.prefix) for path in self.tree.withheld)
         stored = self._databases.read(everything=everything or waiting)
         everything = self._learned(stored) or everything
+        rows_changed = self.rows.look()
         self.tree.take(
             found,
             self._seen.known,
             self._seen.roots,
             everything=everything,
             anew=self._shared_anew(),
-            rows_follow=stored is not None,
+            rows_follow=stored is not None or rows_changed,
         )
         prefix = self._databases.prefix
         if stored is None and self.tree.reads_everything and prefix not in report.unread:
@@ -110,8 +114,9 @@ class Work:
             self._learned(stored)
         if stored is not None:
             former = [entry.path for entry in self._session.state.entries(prefix)] if self._session.state else []
-            self.tree.put_rows(stored.tables, former)
+            self.tree.put_rows(stored.tables, [path for path in former if not path.endswith(ROWS)])
         self.stored = stored
+        self.rows.read(changed=rows_changed, everything=self.tree.reads_everything)
 
     def _shared_anew(self) -> tuple[str, ...]:
         """The prefixes of files that agents have in common, when another part of them is this agent's than before."""
@@ -134,7 +139,7 @@ class Work:
         ledger = self._ledger(head, first=first)
         if not first:
             self._seal(ledger)
-        if changed or first:
+        if changed or first or self.rows.differ:
             about = DerivationContext(self._named(), session.agent.id, session.stable_id)
             documents = Documents(session.overlay, about, session.now, head)
             documents.derive(self._seen.adapter.derivations(), changed, everything=first)
@@ -195,6 +200,7 @@ class Work:
         memories = Memories(session.overlay, self._seen.adapter, scribe, origin, lookup)
         self.outcome = memories.outcome
         yield from memories.take(path for path in changed if path.startswith(layout.RAW))
+        yield from self.rows.take(scribe, origin, lookup, memories)
         if self.outcome.counts or any(path.startswith(layout.ARTIFACTS) for path in changed):
             references.update(session.overlay, session.db, self.outcome.written, self.outcome.dropped)
 
@@ -244,6 +250,8 @@ class Work:
         before = session.db.connection.execute("select count(*) from memory").fetchone()[0]
         held = {path: _memories_in(entry.meta if entry else None) for path, entry in self._old_entries()}
         left = {path: _memories_in(session.overlay.meta(path)) for path in self.outcome.lost}
+        if (sizes := self.rows.sizes()) is not None:
+            held[sizes[0]], left[sizes[0]] = sizes[1:]
         change = guard.Change(before, counts["created"], counts["deleted"], self.outcome.lost, held, left)
         accepted = (session.vault.get(guard.ACCEPTED) or {}).get("sequence", -1)
         verified = session.vault.last_verified()

@@ -1,0 +1,104 @@
+"""Secrets in rows: found in whole batches, cut in a file of their own.
+
+A row with a secret in it stands, beside its memory, as a line of `raw/<runtime>-home/db/<store>/memories.jsonl`: its id
+and every column that holds one. What was cut out of that file is listed and sealed as for any other, and put back by
+position; the memory itself has the cut text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lifeboat_adapters.secrets.finder import Known, encodable
+from lifeboat_alf import codec, metas
+from lifeboat_daemon.capture.overlay import Overlay
+from lifeboat_daemon.capture.secrets import Cutter
+
+JsonObject = dict[str, Any]
+Values = tuple[Any, ...]
+
+FILE = "/memories.jsonl"
+"""How the path ends of the file with the rows that hold secrets."""
+
+MARK = "{{lifeboat:credential:"
+"""How everything begins that stands in the place of a secret."""
+
+
+def holding(cutter: Cutter, rows: Sequence[Values]) -> list[Values]:
+    """The rows with a known value in one of their texts."""
+    texts = [_text(row) for row in rows]
+    if not _holds(cutter, b"\n".join(texts)):
+        return []
+    return [row for row, text in zip(rows, texts, strict=True) if _holds(cutter, text)]
+
+
+def _text(row: Values) -> bytes:
+    return b"\n".join(_bytes(value) for value in row if isinstance(value, str | bytes))
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value if isinstance(value, bytes) else encodable(value).encode("utf-8", "surrogateescape")
+
+
+def _holds(cutter: Cutter, data: bytes) -> bool:
+    return next(iter(cutter.known_in(data)), None) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of rows; those at the places in `always` stand in every line."""
+
+    names: Sequence[str]
+    always: frozenset[int]
+
+
+def cut(
+    cutter: Cutter, overlay: Overlay, path: str, columns: Columns, rows: Sequence[Values], *, exposed: bool
+) -> tuple[list[Values], bool]:
+    """The rows without their secrets, in their order, and whether the file at `path` changed."""
+    data, known = bytearray(), list[Known]()
+    for row in rows:
+        _add_line(data, known, cutter, columns, row)
+    body, cuts = cutter.cut_known(path, bytes(data), known, exposed=exposed)
+    if not rows:
+        return [], overlay.remove(path)
+    changed = overlay.put(path, {metas.CUTS: cuts} if cuts else {}, body)
+    lines = map(codec.decode, body.splitlines())
+    return [_with(columns.names, row, line) for row, line in zip(rows, lines, strict=True)], changed
+
+
+def _with(names: Sequence[str], row: Values, line: JsonObject) -> Values:
+    pairs = zip(names, row, strict=True)
+    return tuple(line.get(name, value) if isinstance(value, str | bytes) else value for name, value in pairs)
+
+
+def _add_line(data: bytearray, known: list[Known], cutter: Cutter, columns: Columns, row: Values) -> None:
+    """Append a row as JSON, and where in it values stand: they are looked for in the texts themselves, for what is
+    encoded in a text is encoded twice in its line."""
+    begin = b"{"
+    for place, (name, value) in enumerate(zip(columns.names, row, strict=True)):
+        text = _bytes(value) if isinstance(value, str | bytes) else None
+        found = list(cutter.known_in(text)) if text is not None else []
+        if not found and place not in columns.always:
+            continue
+        data += begin + codec.encode(name) + b":"
+        begin = b","
+        if text is None:
+            data += codec.encode(value)
+            continue
+        start = len(data) + 1
+        known.extend(
+            Known(start + _length(text, one.start), start + _length(text, one.end), one.value) for one in found
+        )
+        data += b'"' + _spelled(text) + b'"'
+    data += b"}\n"
+
+
+def _spelled(text: bytes) -> bytes:
+    return codec.encode(text.decode("utf-8", "replace"))[1:-1]
+
+
+def _length(text: bytes, end: int) -> int:
+    return len(_spelled(text[:end]))

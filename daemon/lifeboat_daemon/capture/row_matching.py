@@ -1,0 +1,247 @@
+"""Which memory a row is, and what its change means: asks the adapter what the row says, and lets the format's life
+cycle say it.
+
+A row is known by its id. One that was not there before is, in this order: a row of the same id that went; one with the
+key of a row that went, or of a memory that came from elsewhere; one with the same text; else a new memory. Type,
+namespace and source of a memory stay as they were made, whatever becomes of its row. In a period that has ended, only
+what a reader sees (text, status, tags, confidence, pin) is worth a successor: the runtime's bookkeeping (times of use,
+importance) is taken along with the next such change.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from lifeboat_adapters.contract import Adapter, Installation, Section
+from lifeboat_adapters.database_reading import as_json
+from lifeboat_adapters.memory_stores import MemoryStore
+from lifeboat_alf import lifecycle, records, times
+from lifeboat_alf.lifecycle import Scribe, Step
+from lifeboat_alf.state import Record
+from lifeboat_daemon.capture.records import Lookup, Origin, Outcome
+
+JsonObject = dict[str, Any]
+Values = tuple[Any, ...]
+
+SEEN = ("tags", "status", records.PINNED)
+FOLLOWING = (*SEEN, "confidence")
+"""Fields of a memory that follow its row as long as it lives; who reads it sees the first ones."""
+
+
+class Row(NamedTuple):
+    """A row as it may be kept: its columns, and the memory in it."""
+
+    values: JsonObject
+    memory: Section
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where rows come from, and who says what they mean."""
+
+    adapter: Adapter
+    installation: Installation
+    store: MemoryStore
+
+    def row(self, values: Values) -> Row:
+        columns = dict(zip(self.store.columns, values, strict=True))
+        return Row(columns, self.adapter.memory_of(self.installation, columns))
+
+    def before(self, record: JsonObject, root: str, row: Row) -> Row:
+        """The row that a memory stands for, with the columns of the row it is now."""
+        expected = self.adapter.row_of(record, root)
+        columns = {name: expected.get(name) for name in row.values}
+        return Row(columns, self.adapter.memory_of(self.installation, columns))
+
+
+@dataclass(slots=True)
+class Past:
+    """What this capture knows of rows that are not there any more. `gone` are their memories by key, in order; `buried`
+    asks for those of former captures, and for what came from elsewhere."""
+
+    buried: Callable[[Any], list[str]]
+    gone: defaultdict[Any, list[str]] = field(default_factory=lambda: defaultdict(list))
+    records: set[str] = field(default_factory=set)
+
+
+class RowMemories:
+    """One capture's decisions on rows. `taken` are memories that files hold since this capture, or rows; `steps` are
+    for the caller to take away; `rewritten` says that a memory got another text."""
+
+    def __init__(
+        self, source: Source, scribe: Scribe, origin: Origin, lookup: Lookup, outcome: Outcome, taken: set[str]
+    ) -> None:
+        self._source = source
+        self._scribe = scribe
+        self._origin = origin
+        self._lookup = lookup
+        self._taken = taken
+        self.outcome = outcome
+        self.steps: list[Step] = []
+        self.rewritten = False
+
+    # Rows that are there ----------------------------------------------------------------------------------------
+
+    def known(self, record_id: str, row: Row) -> str:
+        """A row that a memory is known to be; the id it stands under from now on, "" for a row that says nothing."""
+        last = self._lookup.last(record_id)
+        if not row.memory.text:
+            self.lost(record_id)
+            return ""
+        if last is None:
+            return self.new(row)
+        self._taken.update((record_id, last.id))
+        body = records.parse(last.line)
+        if not (records.is_deleted(body) or records.is_missing(body)):
+            return self._edit(last, body, row)
+        if not {record_id, last.id} & self._lookup.forgotten:
+            return self._revive(last, body, row)
+        # The user dropped it although its row is there: only another text is another memory.
+        return record_id if row.memory.text == self._ended(body).get("content") else self.new(row)
+
+    def new(self, row: Row) -> str:
+        """A memory seen for the first time."""
+        if not row.memory.text:
+            return ""
+        fields = self._origin.fields(self._source.store.name, row.memory)
+        step = lifecycle.create(self._scribe, row.memory.text, fields, _made_at(fields))
+        return self._add(step, "created", row.memory.text)
+
+    def find(self, row: Row, past: Past) -> str | None:
+        """The memory that a row is which was not there before; None for a new one."""
+        if self._lookup.head is None:
+            return None
+        key = row.values.get(self._source.store.key)
+        named = [] if key is None else [*past.gone[key], *past.buried(key)]
+        found = [*named, *self._lookup.with_content(row.memory.text)]
+        return next((one for one in found if self._is_free(one, past)), None)
+
+    def _is_free(self, record_id: str, past: Past) -> bool:
+        """Whether a row may be this memory: nothing else is."""
+        if {record_id, self._lookup.winner(record_id)} & (self._taken | self._lookup.forgotten):
+            return False
+        if record_id in past.records:
+            return True
+        return self._lookup.is_unlisted(record_id) or self._lookup.is_gone(record_id, self._scribe.ledger.now)
+
+    def may_return(self, record_id: str) -> bool:
+        """Whether a row of the same id as one that went is its memory again: nothing else became it meanwhile."""
+        last = self._lookup.last(record_id)
+        if last is None or {record_id, last.id} & self._taken:
+            return False
+        body = records.parse(last.line)
+        return records.is_deleted(body) or records.is_missing(body) or not self._lookup.is_listed(last.id)
+
+    def _edit(self, last: Record, body: JsonObject, row: Row) -> str:
+        before = self._source.before(body, self._root(last.id, body), row)
+        if _same(before.values, row.values):
+            return last.id
+        fields = _following(body, before.memory, row.memory)
+        is_other = row.memory.text != body.get("content")
+        is_seen = is_other or any(fields[name] != body.get(name) for name in SEEN if name in fields)
+        if self._scribe.ledger.is_sealed(last.partition) and not is_seen:
+            return last.id
+        if not is_other and all(value == body.get(name) for name, value in fields.items()):
+            return last.id
+        if is_other:
+            self.rewritten = True
+            self.outcome.drop(last.id, str(body.get("content", "")))
+        step = lifecycle.edit(self._scribe, body, last.partition, row.memory.text, fields)
+        return self._add(step, "updated", row.memory.text)
+
+    def _revive(self, last: Record, body: JsonObject, row: Row) -> str:
+        ended = self._ended(body)
+        step = lifecycle.revive(self._scribe, body, last.partition, None if ended is body else ended)
+        before = self._source.before(ended, self._root(last.id, body), row)
+        if not _same(before.values, row.values):
+            back = records.parse(step.line)
+            self.rewritten = row.memory.text != ended.get("content")
+            fields = _following(back, before.memory, row.memory)
+            edited = lifecycle.edit(self._scribe, back, step.partition, row.memory.text, fields)
+            step = edited._replace(operation=step.operation)
+        return self._add(step, "created", row.memory.text)
+
+    def _ended(self, body: JsonObject) -> JsonObject:
+        """What a memory said before it went."""
+        if body.get("content") != records.TOMBSTONE or "supersedes" not in body:
+            return body
+        dead = self._lookup.record(str(body["supersedes"]))
+        return body if dead is None else records.parse(dead.line)
+
+    def _root(self, record_id: str, body: JsonObject) -> str:
+        """The first id of a chain."""
+        known = {record_id}
+        while (former := body.get("supersedes")) and former not in known:
+            record = self._lookup.record(former)
+            record_id = former
+            known.add(former)
+            if record is None:
+                break
+            body = records.parse(record.line)
+        return record_id
+
+    def is_taken(self, record_id: str) -> bool:
+        """Whether a memory is something else since this capture."""
+        return not {record_id, self._lookup.winner(record_id)}.isdisjoint(self._taken)
+
+    # Rows that went ---------------------------------------------------------------------------------------------
+
+    def lost(self, record_id: str) -> None:
+        """A memory whose row went. One that went before, or is something else now, is no loss."""
+        last = self._lookup.last(record_id)
+        if last is None or {record_id, last.id} & self._taken:
+            return
+        body = records.parse(last.line)
+        if records.is_deleted(body) or records.is_missing(body):
+            return
+        self._taken.update((record_id, last.id))
+        self.outcome.drop(last.id, str(body.get("content", "")))
+        self.outcome.lost[self._source.store.name] += 1
+        self._add(lifecycle.vanish(self._scribe, body, last.partition), "deleted", None)
+
+    def _add(self, step: Step, count: str, content: str | None) -> str:
+        self.steps.append(step)
+        self._taken.add(step.id)
+        self.outcome.counts[count] += 1
+        if content is not None:
+            self.outcome.write(step.id, content)
+        return step.id
+
+
+def _made_at(fields: JsonObject) -> str | None:
+    """When a row was made, as far as it says so."""
+    made = fields.get("temporal", {}).get("created_at")
+    try:
+        return times.to_text(times.parse(str(made))) if made else None
+    except ValueError:
+        return None
+
+
+def _following(old: JsonObject, before: Section, now: Section) -> JsonObject:
+    """What a change of a row changes in its memory: what the row does not say, somebody else said, and it stays."""
+    fields: JsonObject = {}
+    for name in FOLLOWING:
+        was, value = before.fields.get(name), now.fields.get(name)
+        if was == value:
+            continue
+        if name == "tags":
+            value = list(dict.fromkeys([*_without(old.get(name), was), *(value or ())]))
+        fields[name] = value or ("active" if name == "status" else None)
+    fields["raw_source_format"] = _joined(old, now)
+    return fields
+
+
+def _same(expected: JsonObject, values: JsonObject) -> bool:
+    return all(as_json(value) == as_json(expected[name]) for name, value in values.items())
+
+
+def _without(values: Iterable[str] | None, gone: Sequence[str] | None) -> list[str]:
+    return [value for value in values or () if value not in (gone or ())]
+
+
+def _joined(old: JsonObject, now: Section) -> JsonObject | None:
+    """The rows of all runtimes that a memory has been in."""
+    return {**(old.get("raw_source_format") or {}), **now.fields.get("raw_source_format", {})} or None

@@ -1,0 +1,219 @@
+"""Reading the rows of a memory store that differ from what was captured: one transaction, compared in SQL."""
+
+from __future__ import annotations
+
+import marshal
+import sqlite3
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from lifeboat_adapters.database_reading import from_json, read_database
+from lifeboat_adapters.errors import RuntimeDatabaseError
+from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore, MemoryTable
+from lifeboat_alf import codec
+from lifeboat_daemon.capture.row_shadow import CAME, GONE, HELD
+
+BATCH = 500
+"""Rows that are searched for secrets, and packed, together."""
+
+
+class Differing(NamedTuple):
+    """A row that is not as it was captured. `record` and `kind` are what the shadow says of it, None when nothing;
+    `was` and `vector` are the lengths of its vector then and now."""
+
+    record: str | None
+    kind: int | None
+    was: int | None
+    vector: int | None
+    values: tuple[Any, ...]
+
+
+class Vectors:
+    """Bytes of vectors in a file without a name, by the place of their row: a large agent's would fill the memory."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] | None = None
+        self._places: dict[Any, tuple[int, int]] = {}
+        self._end = 0
+
+    def add(self, row: Any, data: bytes) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives until `close`
+        self._file.seek(self._end)
+        self._file.write(data)
+        self._places[row] = (self._end, len(data))
+        self._end += len(data)
+
+    def get(self, row: Any) -> bytes | None:
+        place = self._places.get(row)
+        if place is None or self._file is None:
+            return None
+        self._file.seek(place[0])
+        return self._file.read(place[1])
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+@dataclass
+class Found:
+    """What a comparison found: `gone` are (row, record, key) of rows that were there, `came` rows that hold what came
+    from elsewhere, `nameless` counts rows without an id. The rows themselves are kept packed, and read any number of
+    times."""
+
+    vectors: Vectors = field(default_factory=Vectors)
+    gone: list[tuple[Any, str, Any]] = field(default_factory=list)
+    came: list[Any] = field(default_factory=list)
+    nameless: int = 0
+    _packed: list[bytes] = field(default_factory=list)
+
+    def add(self, rows: list[Differing]) -> None:
+        # Four fifths of a first capture's memory; these bytes never leave the process.
+        self._packed.append(zlib.compress(marshal.dumps([tuple(row) for row in rows]), 1))
+
+    def rows(self) -> Iterator[Differing]:
+        for packed in self._packed:
+            yield from (Differing(*row) for row in marshal.loads(zlib.decompress(packed)))
+
+    def __bool__(self) -> bool:
+        return bool(self._packed or self.gone)
+
+
+Look = Callable[[list[Differing]], set[Any]]
+"""Which rows of a batch have to be kept although they are as they were captured, by id: a secret stands in them."""
+
+
+def compare(store: MemoryStore, shadow: Path, look: Look, *, everything: bool) -> Found:
+    """The rows that differ from the shadow in the database `shadow`; with `everything`, every row is looked at, for
+    what has to be cut may have become known. Raises RuntimeDatabaseError."""
+    if isinstance(store, MemoryRows):
+        return _compare_fetched(store, shadow, look, everything=everything)
+    query = _Query.of(store)
+    found = Found()
+    for _ in read_database(store.database, lambda opened: _read(opened, query, shadow, found, look, everything)):
+        pass
+    return found
+
+
+def _compare_fetched(store: MemoryRows, shadow: Path, look: Look, *, everything: bool) -> Found:
+    """The rows of a server, put into a table in memory: compared like any other."""
+    found = Found()
+    try:
+        with closing(sqlite3.connect(":memory:", uri=True, isolation_level=None)) as opened:
+            query = _fill(opened, store)
+            opened.execute("begin")
+            for _ in _read(opened, query, shadow, found, look, everything):
+                pass
+    except sqlite3.Error as error:
+        raise RuntimeDatabaseError(f"{store.name}: {error}") from error
+    return found
+
+
+def _fill(opened: sqlite3.Connection, store: MemoryRows) -> _Query:
+    columns = [f"c{place}" for place in range(len(store.columns))]
+    opened.execute(f"create table rows({', '.join(columns)}, vector, unique (c{store.columns.index(store.id)}))")
+    marks = ", ".join("?" * (len(columns) + 1))
+    for row in store.rows():
+        values = [stored(row.values.get(name)) for name in store.columns]
+        opened.execute(f"insert or replace into rows values ({marks})", (*values, row.vector))
+    vector = "vector" if store.model else "null"
+    return _Query("rows", tuple(columns), store.columns.index(store.id), vector, "1", ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """A table by its names in SQL. `id` is the place of the id among the columns."""
+
+    table: str
+    columns: tuple[str, ...]
+    id: int
+    vector: str
+    where: str
+    parameters: tuple[str, ...]
+
+    @classmethod
+    def of(cls, store: MemoryTable) -> _Query:
+        vector = _quoted(store.vector) if store.vector and store.model else "null"
+        columns = tuple(_quoted(name) for name in store.columns)
+        return cls(_quoted(store.table), columns, store.columns.index(store.id), vector, store.where, store.parameters)
+
+    def rows(self) -> str:
+        """The agent's rows, with columns that are called as in the shadow."""
+        names = ", ".join(f"{name} as c{place}" for place, name in enumerate(self.columns))
+        return f"(select {names}, {self.vector} as v from main.{self.table} where {self.where})"
+
+    def differing(self, *, everything: bool) -> str:
+        """A `+` takes a column's affinity away, and the shadow stands on the left for it has no collation: 1 is not
+        '1', and A is not a."""
+        places = range(len(self.columns))
+        tests = ["s.row is null", f"s.kind = {GONE}", "not s.whole", "s.vector is not length(r.v)"]
+        differs = " or ".join([*tests, *(f"+s.c{place} is not +r.c{place}" for place in places)])
+        values = ", ".join(f"r.c{place}" for place in places)
+        return (
+            f"select {differs}, s.record, s.kind, s.vector, length(r.v), iif({differs}, r.v, null), {values}"
+            f" from {self.rows()} r left join lifeboat.shadow s on s.row = r.c{self.id}"
+            f" where r.c{self.id} is not null{'' if everything else f' and ({differs})'}"
+        )
+
+    def nameless(self) -> str:
+        return f"select count(*), count(c{self.id}) from {self.rows()}"
+
+    def came(self) -> str:
+        return f"select s.row from lifeboat.shadow s join {self.rows()} r on r.c{self.id} = s.row where s.kind = {CAME}"
+
+    def gone(self) -> str:
+        held = f"select row, record, key from lifeboat.shadow where kind = {HELD}"
+        return f"{held} and row not in (select c{self.id} from {self.rows()} where c{self.id} is not null)"
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
+def _read(
+    opened: sqlite3.Connection, query: _Query, shadow: Path, found: Found, look: Look, everything: bool
+) -> Iterator[None]:
+    opened.execute("attach ? as lifeboat", (f"{shadow.absolute().as_uri()}?mode=ro",))
+    total, named = opened.execute(query.nameless(), query.parameters).fetchone()
+    found.nameless = total - named
+    found.came = [row for (row,) in opened.execute(query.came(), query.parameters)]
+    new = _take(opened.execute(query.differing(everything=everything), query.parameters), query, found, look)
+    (held,) = opened.execute(f"select count(*) from lifeboat.shadow where kind = {HELD}").fetchone()
+    if named - new - len(found.came) != held:
+        # Costs as much as the comparison itself: numbers say whether it is worth it.
+        found.gone = list(opened.execute(query.gone(), query.parameters))
+    yield
+
+
+def _take(rows: sqlite3.Cursor, query: _Query, found: Found, look: Look) -> int:
+    """Pack what differs or has to be kept; how many rows were not there before."""
+    new = 0
+    while batch := rows.fetchmany(BATCH):
+        read = [Differing._make((*row[1:5], tuple(row[6:]))) for row in batch]
+        new += sum(one.kind in (None, GONE) for one in read)
+        wanted = look(read)
+        kept = []
+        for (differs, *_, vector), one in zip((row[:6] for row in batch), read, strict=True):
+            if differs or one.values[query.id] in wanted:
+                kept.append(one)
+                if vector is not None:
+                    found.vectors.add(one.values[query.id], vector)
+        if kept:
+            found.add(kept)
+    return new
+
+
+def stored(value: Any) -> Any:
+    """A value as a column holds it, from what JSON makes of it; text for what no column holds."""
+    try:
+        return from_json(value)
+    except ValueError:
+        return codec.encode(value).decode()

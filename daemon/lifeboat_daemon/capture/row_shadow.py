@@ -1,0 +1,94 @@
+"""What the rows of a memory store looked like when they were captured: a table in `state.db` that SQL compares them
+with.
+
+The table follows the columns of the store. A row out of which a secret was cut keeps none of its values here, and is
+read every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from lifeboat_daemon.state_db import SHADOW, StateDb
+
+JsonObject = dict[str, Any]
+
+HELD, CAME, GONE = 0, 1, 2
+"""What a line says of its record: a row held it; a row may hold it, for it came from elsewhere; its row went."""
+
+_OWN = ("row", "record", "kind", "key", "whole", "vector", "marked")
+
+
+class Line(NamedTuple):
+    """One row. `whole` is False when its values are left out; `vector` is the length of its vector in bytes; `marked`
+    says that the record itself tells which row it came from."""
+
+    row: Any
+    record: str
+    kind: int
+    key: Any
+    whole: bool
+    vector: int | None
+    marked: bool
+    values: tuple[Any, ...] = ()
+
+
+class Shadow:
+    """The table as it stands, for a store with these columns."""
+
+    def __init__(self, db: StateDb, columns: tuple[str, ...]) -> None:
+        self._db = db
+        self.columns = columns
+
+    def start(self, lines: Iterable[Line], fact: JsonObject) -> None:
+        """Fill it anew, all at once."""
+        with self._db.transaction():
+            self._db.make_shadow([f"c{place}" for place in range(len(self.columns))])
+            self.put(lines)
+            self._db.put(SHADOW, fact)
+
+    def put(self, lines: Iterable[Line]) -> None:
+        empty = (None,) * len(self.columns)
+        marks = ", ".join("?" * (len(_OWN) + len(self.columns)))
+        self._db.connection.executemany(
+            f"insert or replace into shadow values ({marks})",
+            (tuple(line[: len(_OWN)]) + (line.values if line.whole else empty) for line in lines),
+        )
+
+    def drop(self, rows: Iterable[Any]) -> None:
+        self._db.connection.executemany("delete from shadow where row = ?", ((row,) for row in rows))
+
+    def link(self, rows: Iterable[Any]) -> None:
+        """Rows that may hold a record turned out to be there."""
+        with self._db.transaction():
+            self._db.connection.executemany(f"update shadow set kind = {HELD} where row = ?", ((row,) for row in rows))
+
+    def unmeasure(self) -> None:
+        """Every vector is another one from now on: another model computed them."""
+        self._db.connection.execute("update shadow set vector = -1 where vector is not null")
+
+    def check(self) -> None:
+        """Raises sqlite3.DatabaseError when the table itself is damaged."""
+        self._db.connection.execute("select total(length(record)), total(length(row)) from shadow").fetchone()
+
+    def settle(self) -> None:
+        """What came from elsewhere and no row holds is no concern of the store."""
+        self._db.connection.execute(f"delete from shadow where kind = {CAME}")
+
+    def count(self, kind: int) -> int:
+        return int(self._db.connection.execute("select count(*) from shadow where kind = ?", (kind,)).fetchone()[0])
+
+    def with_key(self, key: Any) -> list[str]:
+        """Records that no row of this key holds now but one may have held, those that came from elsewhere first."""
+        rows = self._db.connection.execute(
+            f"select record from shadow where key = ? and kind <> {HELD} order by kind, record", (key,)
+        )
+        return [row[0] for row in rows]
+
+    def unmarked(self) -> list[str]:
+        """Records that rows hold although they do not say so themselves."""
+        rows = self._db.connection.execute(
+            f"select record from shadow where kind = {HELD} and not marked and record <> '' order by record"
+        )
+        return [row[0] for row in rows]

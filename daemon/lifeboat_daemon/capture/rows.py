@@ -1,0 +1,351 @@
+"""Memories that the runtime keeps as rows, in one capture: what differs is read, cut and decided on; what was there is
+remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from lifeboat_adapters.errors import AdapterError, DatabaseAbsent
+from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
+from lifeboat_alf import records
+from lifeboat_alf.lifecycle import Scribe, Step
+from lifeboat_alf.state import State
+from lifeboat_daemon.capture import row_cuts
+from lifeboat_daemon.capture.databases import Databases
+from lifeboat_daemon.capture.look import Look
+from lifeboat_daemon.capture.records import Lookup, Memories, Origin
+from lifeboat_daemon.capture.row_matching import Past, RowMemories, Source
+from lifeboat_daemon.capture.row_reading import BATCH, Differing, Found, compare
+from lifeboat_daemon.capture.row_rebuild import DECISION, Rebuild, is_marked
+from lifeboat_daemon.capture.row_shadow import CAME, GONE, HELD, Line, Shadow
+from lifeboat_daemon.capture.secrets import Cutter
+from lifeboat_daemon.capture.session import Session
+from lifeboat_daemon.capture.tree import Tree
+from lifeboat_daemon.capture.vectors import Staging, VectorChanges
+from lifeboat_daemon.state_db import SHADOW
+
+JsonObject = dict[str, Any]
+
+RACY_NS = 2_000_000_000
+"""A database that was written so shortly before the look is compared again at the next one, whatever its stat says."""
+
+
+class Link(NamedTuple):
+    """The memory that a row is, "" for none; `marked` as in `Line`."""
+
+    record: str
+    marked: bool
+
+
+@dataclass(slots=True)
+class _Vectors:
+    """Vectors on their way into the overlay, a batch at a time. Each record has one at most."""
+
+    changes: VectorChanges
+    _changed: dict[str, bytes | None] = field(default_factory=dict)
+    _anew: set[str] = field(default_factory=set)
+
+    def add(self, record_id: str, data: bytes | None, *, anew: bool = False) -> None:
+        self._changed[record_id] = data
+        if anew:
+            self._anew.add(record_id)
+        if len(self._changed) >= BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._changed:
+            self.changes.update(self._changed, self._anew)
+            self._changed, self._anew = {}, set()
+
+
+class Rows:
+    """One capture's work on the memory store. It is looked at before the files are read, read when all secrets are
+    known, and decided on after them."""
+
+    def __init__(self, session: Session, seen: Look, cutter: Cutter, tree: Tree, databases: Databases) -> None:
+        self._session, self._seen, self._cutter, self._tree, self._databases = session, seen, cutter, tree, databases
+        self._known: JsonObject = session.vault.get(DECISION) or {}
+        self._store: MemoryStore | None = None
+        self._fact: JsonObject = {}
+        self._has_left = self._was_asked = False
+        self._found: Found | None = None
+        self._cut: dict[Any, tuple[Any, ...]] = {}
+        self._held = 0
+        self._partitions: dict[str, str] = {}
+        self._links: list[Link] = []
+        self._lost: dict[Any, Line | None] = {}
+
+    # Looking ----------------------------------------------------------------------------------------------------
+
+    def look(self) -> bool:
+        """Whether the store may have changed since it was read."""
+        if self._databases.stands_alone():
+            return False
+        fact = self._session.db.get(SHADOW) or {}
+        is_believed = self._seen.trusted and fact.get("complete") is True
+        try:
+            stats = self._stats()
+        except (AdapterError, OSError) as error:
+            if self._known:
+                self._unread(error)
+            return False
+        if is_believed and "stamp" not in fact and stats is not None and stats == fact.get("stats"):
+            return False
+        return self._ask(stats) and not (is_believed and "stamp" in fact and fact == {**self._fact, "complete": True})
+
+    def _ask(self, stats: JsonObject | None) -> bool:
+        """Have the adapter find the store; False when there is none, or it cannot be read now."""
+        self._was_asked = True
+        try:
+            store = self._seen.adapter.memory_store(self._seen.installation)
+            self._has_left = store is None
+            if store is None:
+                return False
+            self._fact = {"runtime": self._seen.adapter.runtime, "name": store.name, "columns": list(store.columns)}
+            self._fact |= {"model": store.model.model if store.model else None, "stats": stats}
+            if isinstance(store, MemoryRows):
+                self._fact["stamp"] = store.stamp()
+            self._store = store
+        except DatabaseAbsent as error:
+            if self._known:
+                self._unread(error)
+        except (AdapterError, OSError) as error:
+            self._unread(error)
+        return self._store is not None
+
+    def _unread(self, error: Exception) -> None:
+        name = self._store.name if self._store else self._known.get("name", f"{self._databases.prefix}memories")
+        self._session.report.unread[str(name)] = str(error)
+
+    def _stats(self) -> JsonObject | None:
+        """What the databases look like; None when one was written so lately that the next write may not show."""
+        stats = self._databases.stats()
+        times = (one[1] for found in stats.values() if isinstance(found, list) for one in found if one is not None)
+        return None if any(time > self._seen.started_ns - RACY_NS for time in times) else stats
+
+    # Reading ----------------------------------------------------------------------------------------------------
+
+    def read(self, *, changed: bool, everything: bool) -> None:
+        """Compare the rows with what was captured when the store `changed`; with `everything`, look at each of them,
+        for a secret became known that may stand in any."""
+        if not changed and everything and not self._was_asked and not self._databases.stands_alone():
+            changed = self._ask(self._stats())
+        if self._store is None or not (changed or everything):
+            return
+        shadow = self._shadow(self._store)
+        try:
+            found = compare(self._store, self._session.db.path, self._look_into, everything=everything)
+        except AdapterError as error:
+            shadow.check()
+            self._unread(error)
+            return
+        shadow.link(found.came)
+        if found.nameless:
+            self._session.report.unread[self._store.name] = f"{found.nameless} rows have no id of their own"
+            self._fact["stats"] = None
+        self._found, self._held = found, shadow.count(HELD)
+        self._cut_out(self._store, found)
+
+    def _shadow(self, store: MemoryStore) -> Shadow:
+        """The shadow of the store as it was captured last; filled from the head when it is of something else."""
+        session, shadow = self._session, Shadow(self._session.db, store.columns)
+        fact = session.db.get(SHADOW) or {}
+        same = all(fact.get(name) == self._fact[name] for name in ("runtime", "name", "columns"))
+        if not (same and self._seen.trusted and fact.get("complete")):
+            lines = () if session.state is None else self._rebuild(session.state, store).lines()
+            shadow.start(lines, self._fact)
+        elif fact.get("model") != self._fact["model"]:
+            shadow.unmeasure()
+        return shadow
+
+    def _rebuild(self, state: State, store: MemoryStore) -> Rebuild:
+        return Rebuild(state, self._seen.adapter, store, self._session.db, self._known)
+
+    def _look_into(self, batch: list[Differing]) -> set[Any]:
+        """Note the rows of a batch in which a secret stands."""
+        place = self._place
+        found = row_cuts.holding(self._cutter, [row.values for row in batch])
+        self._cut.update((values[place], values) for values in found)
+        return {values[place] for values in found}
+
+    @property
+    def _place(self) -> int:
+        """Where the id stands among the columns."""
+        assert self._store is not None
+        return self._store.columns.index(self._store.id)
+
+    def _cut_out(self, store: MemoryStore, found: Found) -> None:
+        """Cut what was noted."""
+        ids = sorted(self._cut, key=str)
+        always = frozenset((self._place, store.columns.index(store.content)))
+        path = f"{self._databases.prefix}{PurePosixPath(store.name).stem}{row_cuts.FILE}"
+        columns = row_cuts.Columns(store.columns, always)
+        exposed = any(self._stood_in_clear(row) for row in found.rows() if row.values[self._place] in self._cut)
+        rows = [self._cut[one] for one in ids]
+        cut, changed = row_cuts.cut(self._cutter, self._session.overlay, path, columns, rows, exposed=exposed)
+        self._cut = dict(zip(ids, cut, strict=True))
+        if changed:
+            self._tree.changed.add(path)
+
+    def _stood_in_clear(self, row: Differing) -> bool:
+        """Whether the head says in clear what is cut out of a row now."""
+        if not row.record or self._session.state is None:
+            return False
+        record = self._session.state.record(self._session.db.winner(row.record))
+        return record is not None and bool(row_cuts.holding(self._cutter, [(record.line,)]))
+
+    # Deciding ---------------------------------------------------------------------------------------------------
+
+    @property
+    def differ(self) -> bool:
+        """Whether there is something to decide."""
+        return bool(self._found)
+
+    def take(self, scribe: Scribe, origin: Origin, lookup: Lookup, memories: Memories) -> Iterator[Step]:
+        """Decide what becomes of the memories; the lines to write."""
+        if self._store is None or self._found is None:
+            return
+        source = Source(self._seen.adapter, self._seen.installation, self._store)
+        rows = RowMemories(source, scribe, origin, lookup, memories.outcome, memories.taken)
+        past = self._past(lookup)
+        changes = VectorChanges(
+            overlay=self._session.overlay,
+            partition_of=self._partition,
+            chunks_of=self._session.db.vectors_of,
+            model=self._store.model,
+            computed_at=self._session.now,
+            staging=Staging(self._session.context.files, self._tree.staging),
+        )
+        vectors = _Vectors(changes)
+        for one in self._found.rows():
+            yield from self._row(one, source, rows, past, vectors)
+        for row, record, key in self._found.gone:
+            yield from self._missing(row, record, key, rows, vectors)
+        vectors.flush()
+        self._session.report.warnings.extend(changes.problems())
+        self._found.vectors.close()
+
+    def _past(self, lookup: Lookup) -> Past:
+        assert self._store is not None and self._found is not None
+        past = Past(Shadow(self._session.db, self._store.columns).with_key)
+        for _, record, key in self._found.gone:
+            past.gone[key].append(record)
+            past.records.update((record, lookup.winner(record)))
+        return past
+
+    def _row(self, one: Differing, source: Source, rows: RowMemories, past: Past, vectors: _Vectors) -> Iterator[Step]:
+        row_id = one.values[self._place]
+        row = source.row(self._cut.get(row_id, one.values))
+        record = one.record if one.kind in (HELD, CAME) or (one.record and rows.may_return(one.record)) else None
+        record = record or rows.find(row, past)
+        rows.rewritten = False
+        link = rows.known(record, row) if record else rows.new(row)
+        was_made = bool(rows.steps)
+        yield from self._steps(rows, vectors)
+        self._links.append(Link(link, was_made or self._is_marked(link)))
+        is_known = one.kind in (HELD, CAME) and link == one.record
+        if link and (not is_known or rows.rewritten or one.was != one.vector):
+            self._vector(one, link, vectors, anew=rows.rewritten)
+
+    def _vector(self, one: Differing, link: str, vectors: _Vectors, *, anew: bool) -> None:
+        assert self._store is not None and self._found is not None
+        data = self._found.vectors.get(one.values[self._place])
+        was_read = data is not None or one.vector is None
+        if self._store.model is not None and was_read and (data is not None or one.was is not None or anew):
+            vectors.add(link, data, anew=anew)
+
+    def _steps(self, rows: RowMemories, vectors: _Vectors) -> Iterator[Step]:
+        steps, rows.steps = rows.steps, []
+        for step in steps:
+            self._partitions[step.id] = step.partition
+            if step.operation == "delete":
+                vectors.add(step.id, None)
+        yield from steps
+
+    def _missing(self, row: Any, record: str, key: Any, rows: RowMemories, vectors: _Vectors) -> Iterator[Step]:
+        """A row that went. One that a restore left out, for want of its credentials, is expected to come."""
+        winner = self._session.db.winner(record)
+        if {record, winner} & self._tree.withheld:
+            return
+        is_other_row = rows.is_taken(record)
+        rows.lost(record)
+        yield from self._steps(rows, vectors)
+        marked = self._is_marked(record)
+        self._lost[row] = None if is_other_row or not record else Line(row, record, GONE, key, False, None, marked)
+
+    def _partition(self, record_id: str) -> str:
+        found = self._partitions.get(record_id)
+        if found is None:
+            record = None if self._session.state is None else self._session.state.record(record_id)
+            if record is None:
+                raise KeyError(record_id)
+            found = record.partition
+        return found
+
+    def _is_marked(self, record_id: str) -> bool:
+        record = self._session.state.record(record_id) if self._session.state is not None and record_id else None
+        return record is not None and is_marked(records.parse(record.line), self._seen.adapter.runtime)
+
+    # Remembering ------------------------------------------------------------------------------------------------
+
+    def sizes(self) -> tuple[str, int, int] | None:
+        """The store's name, and how many rows it held and holds; None when it was not read."""
+        if self._store is None or self._found is None:
+            return None
+        new = sum(one.kind in (None, GONE) for one in self._found.rows())
+        return self._store.name, self._held, self._held + new - len(self._found.gone)
+
+    def held(self) -> set[str]:
+        """Memories of which a row was found in this capture, though it was not there before."""
+        return {link.record for link in self._links}
+
+    def decide(self) -> None:
+        """Keep in the vault what outlives the caches: which store's rows are captured."""
+        vault = self._session.vault
+        if self._has_left:
+            vault.set(DECISION, None, kind=DECISION)
+        elif self._store is not None and self._found is not None:
+            unmarked = Shadow(self._session.db, self._store.columns).unmarked()
+            store = {"runtime": self._seen.adapter.runtime, "name": self._store.name}
+            vault.set(DECISION, {**store, "records": unmarked}, kind=DECISION)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether `remember` has something to write."""
+        fact = self._session.db.get(SHADOW)
+        if self._has_left:
+            return fact is not None
+        return self._found is not None and (bool(self._found) or fact != {**self._fact, "complete": True})
+
+    def remember(self) -> None:
+        """Bring the shadow to what was read, inside of a transaction. One that was emptied meanwhile, for something
+        that it said is a secret now, is filled at the next capture."""
+        db = self._session.db
+        if self._has_left:
+            db.forget_shadow()
+        elif self._store is not None and self._found is not None and db.get(SHADOW) is not None:
+            shadow = Shadow(db, self._store.columns)
+            shadow.drop(row for row, line in self._lost.items() if line is None)
+            shadow.put(line for line in self._lost.values() if line is not None)
+            shadow.put(self._lines(self._store, self._found))
+            shadow.settle()
+            db.put(SHADOW, {**self._fact, "complete": True})
+
+    def _lines(self, store: MemoryStore, found: Found) -> Iterator[Line]:
+        key = store.columns.index(store.key) if store.key in store.columns else None
+        for one, link in zip(found.rows(), self._links, strict=True):
+            row_id = one.values[self._place]
+            kept = self._cut.get(row_id, one.values)
+            yield Line(
+                row=row_id,
+                record=link.record,
+                kind=HELD,
+                key=None if key is None else kept[key],
+                whole=row_id not in self._cut,
+                vector=one.vector,
+                marked=link.marked,
+                values=one.values,
+            )
