@@ -71,10 +71,10 @@ lock: ## write the lock files anew (needs uv)
 
 # command:package; only what is missing is installed, and only where that can be done unasked.
 SYSTEM := git:git restic:restic tmux:tmux unshare:util-linux \
-  gnome-keyring-daemon:gnome-keyring dbus-run-session:dbus-daemon secret-tool:libsecret-tools
+  gnome-keyring-daemon:gnome-keyring dbus-run-session:dbus-daemon secret-tool:libsecret-tools initdb:postgresql
 
 system-packages: ## what tests and benchmarks compare with, from apt, as root
-	@missing=""; for pair in $(SYSTEM); do command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; done; \
+	@export PATH="$$PATH:$$(echo /usr/lib/postgresql/*/bin | tr ' ' :)"; missing=""; for pair in $(SYSTEM); do command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; done; \
 	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then echo "not installed (needs root and apt):$$missing"; exit 0; fi; \

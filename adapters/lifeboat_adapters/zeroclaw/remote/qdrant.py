@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+import msgspec
 
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import MemoryRows, StoredRow, VectorModel
@@ -146,13 +149,16 @@ def _connected(server: Server) -> Iterator[QdrantClient]:
 def _client(server: Server) -> QdrantClient:
     from qdrant_client import QdrantClient
 
-    return QdrantClient(
-        url=server.address,
-        port=urlsplit(server.address).port,
-        api_key=server.api_key,
-        timeout=CONNECT_SECONDS * 2,
-        check_compatibility=False,
-    )
+    with warnings.catch_warnings():
+        # That a key goes over plain HTTP was decided where the runtime was configured.
+        warnings.simplefilter("ignore", UserWarning)
+        return QdrantClient(
+            url=server.address,
+            port=urlsplit(server.address).port,
+            api_key=server.api_key,
+            timeout=CONNECT_SECONDS * 2,
+            check_compatibility=False,
+        )
 
 
 # Writing --------------------------------------------------------------------------------------------------------
@@ -188,10 +194,19 @@ def _decide(
     if row.vector is None or model is None or not embeddings.is_vector(row.vector, dimensions):
         which = f"of {model.model} with {dimensions} numbers" if model else f"with {dimensions} numbers"
         return Fate("memory", name, Outcome.OMITTED, f"Qdrant keeps no memory without a vector {which}")
+    if not _is_text(row.values):
+        return Fate("memory", name, Outcome.REJECTED, "it holds what is no text")
     id = _point_id(str(former["id"]) if former is not None else name)
     points[id] = row.values, row.vector
     given = id == name
     return Fate("memory", name, Outcome.ACCEPTED if given else Outcome.TRANSFORMED, "" if given else "under another id")
+
+
+def _is_text(values: JsonObject) -> bool:
+    try:
+        return bool(codec.encode(values))
+    except (UnicodeError, TypeError, OverflowError):
+        return False
 
 
 def _point_id(name: str) -> str:
@@ -219,12 +234,20 @@ def _put(client: QdrantClient, server: Server, alias: str, points: dict[str, tup
 
 def _payload(values: JsonObject, alias: str) -> JsonObject:
     """Payload of a point: what ZeroClaw reads, then columns of other stores that say something."""
-    rest = values.get("payload")
-    payload: JsonObject = codec.decode(rest.encode()) if isinstance(rest, str) else {}
+    payload = _rest(values.get("payload"))
     updated = values.get("updated_at") or values.get(_CREATED)
     kept = {name: values[name] for name in (*_PLAIN, "tenant_id") if values.get(name) is not None}
     created = {_CREATED: values[_CREATED]} if values.get(_CREATED) not in (None, updated) else {}
     return {**payload, **kept, _TIME: updated, **created, _OWNER: alias}
+
+
+def _rest(written: Any) -> JsonObject:
+    """What else a point says; {} for what is none, for an archive may say anything."""
+    try:
+        found = codec.decode(written.encode()) if isinstance(written, str) else {}
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _made_ready(client: QdrantClient, server: Server) -> int:

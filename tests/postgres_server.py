@@ -1,0 +1,76 @@
+"""A throw-away PostgreSQL of the machine's own, on a socket in a temporary folder. Skipped with the reason without."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PASSWORD = "not-a-real-password"
+_OPTIONS = "-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off -c shared_buffers=32MB"
+
+
+@dataclass(frozen=True)
+class PostgresServer:
+    folder: Path
+
+    def address(self, password: str = PASSWORD, database: str = "postgres") -> str:
+        return f"postgresql://postgres:{password}@/{database}?host={self.folder}"
+
+
+def programs() -> Path | None:
+    """Where `initdb` and `pg_ctl` are: Debian keeps them away from PATH."""
+    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: int(folder.parent.name))
+    found = shutil.which("pg_ctl")
+    every = [*([Path(found).resolve().parent] if found else []), *reversed(debian)]
+    return next((folder for folder in every if (folder / "initdb").exists()), None)
+
+
+@contextmanager
+def running() -> Iterator[PostgresServer]:
+    """Start it, and end it with everything it wrote."""
+    found = programs()
+    if found is None:
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+    folder = Path(tempfile.mkdtemp(prefix="pg-test."))
+    try:
+        (folder / "password").write_text(PASSWORD)
+        if os.getuid() == 0:
+            shutil.chown(folder, "postgres")
+            shutil.chown(folder / "password", "postgres")
+        data = str(folder / "data")
+        options = ["-U", "postgres", "-A", "scram-sha-256", f"--pwfile={folder}/password", "-E", "UTF8", "--no-sync"]
+        _run(found / "initdb", "-D", data, "--locale=C.UTF-8", *options)
+        start = ["-w", "-t", "30", "-l", f"{folder}/log", "-o", _OPTIONS.format(folder=folder)]
+        _run(found / "pg_ctl", "-D", data, *start, "start")
+        try:
+            yield PostgresServer(folder)
+        finally:
+            _run(found / "pg_ctl", "-D", data, "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(program: Path, *arguments: str) -> None:
+    """PostgreSQL refuses to be run by root."""
+    around = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"] if os.getuid() == 0 else []
+    environment = {"PATH": f"{program.parent}:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(
+        [*around, str(program), *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        cwd="/",
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{program.name}: {done.stderr.decode(errors='replace')}")
