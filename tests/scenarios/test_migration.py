@@ -1,0 +1,243 @@
+"""An agent of OpenClaw moves into ZeroClaw, lives there, and comes home."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from cli_client import run
+from migrating import (
+    GOALS,
+    LARGE,
+    MOORINGS,
+    SECOND,
+    Json,
+    Traveller,
+    Tree,
+    ada_in_openclaw,
+    change,
+    found_by,
+    rows_of,
+    tree_of,
+)
+
+from lifeboat_adapters.zeroclaw.credentials import codec
+
+EARLY = """schema_version = 2
+default_provider = "anthropic"
+
+[memory]
+backend = "sqlite"
+"""
+
+
+class Moved(NamedTuple):
+    """Ada in ZeroClaw: where she came from and what she was, and where she is."""
+
+    ada: Traveller
+    old: Path
+    old_tree: Tree
+    memories: dict[str, Json]
+    head: int
+    workspace: Path
+    home: Path
+    database: Path
+    report: Json
+
+
+@pytest.fixture(params=["current", "early"])
+def moved(request: pytest.FixtureRequest, isolated_home: Path, tmp_path: Path) -> Moved:
+    ada, old = ada_in_openclaw(isolated_home, tmp_path)
+    tree, memories, head = tree_of(old), ada.memories(), ada.head
+    home = tmp_path / "claw"
+    if request.param == "early":
+        home.mkdir()
+        (home / "config.toml").write_text(EARLY)
+        workspace, database = home / "workspace", home / "workspace/memory/brain.db"
+    else:
+        workspace, database = home / "agents/ada/workspace", home / "data/memory/brain.db"
+    report = ada.adopt("zeroclaw", workspace)
+    return Moved(ada, old, tree, memories, head, workspace, home, database, report)
+
+
+def test_the_agent_is_rich(isolated_home: Path, tmp_path: Path) -> None:
+    ada, _ = ada_in_openclaw(isolated_home, tmp_path)
+    found = ada.memories().values()
+    assert len(found) == MOORINGS
+    assert {each["memory_type"] for each in found} == {"semantic", "episodic", "procedural", "preference", "summary"}
+    assert sum(bool(each["related_records"]) for each in found) >= 10
+    assert len(ada.secrets()) >= 5
+    assert len(ada.document("principals.json")["principals"]) == 2
+
+
+# There -------------------------------------------------------------------------------------------------------------
+
+
+def test_it_is_the_same_agent_in_another_runtime(moved: Moved) -> None:
+    agent = moved.ada.agent
+    assert (agent.runtime, agent.workspace) == ("zeroclaw", moved.workspace)
+    assert agent.id == moved.report["agent"]
+    assert [each["sequence"] for each in run("timeline", "Ada")["entries"]][-1] == 0
+    assert moved.ada.document("manifest.json")["agent"]["source_runtime"] == "zeroclaw"
+
+
+def test_every_memory_stands_in_the_database_once(moved: Moved) -> None:
+    wanted = sorted(each["content"].strip() for each in moved.memories.values())
+    assert sorted(row["content"].strip() for row in rows_of(moved.database)) == wanted
+
+
+def test_the_runtimes_own_full_text_finds_them(moved: Moved) -> None:
+    assert [text.strip() for text in found_by(moved.database, '"Boat 17"')] == ["Boat 17 lies at berth 3."]
+
+
+def test_no_memory_changed_by_moving(moved: Moved) -> None:
+    assert moved.ada.memories() == moved.memories
+
+
+def test_a_capture_after_it_finds_nothing_new(moved: Moved) -> None:
+    assert moved.ada.sync()["changed"] is False
+
+
+def test_identity_and_principal_are_there_in_the_runtimes_own_form(moved: Moved) -> None:
+    said = "".join(path.read_text() for path in sorted(moved.workspace.glob("*.md")))
+    said += (moved.home / "config.toml").read_text()
+    for text in ("Ada", "Harbour pilot", "Robin", "Curious and kind", *GOALS):
+        assert text in said
+
+
+def test_both_principals_stay_in_the_state(moved: Moved) -> None:
+    found = {each["id"]: each for each in moved.ada.document("principals.json")["principals"]}
+    assert found[SECOND]["profile"]["structured"]["name"] == "Jonas"
+    assert len(found) == 2
+
+
+def test_artifacts_and_skills_travel(moved: Moved) -> None:
+    assert (moved.workspace / "charts/large.tif").read_bytes() == LARGE
+    assert (moved.workspace / "charts/inner harbour.csv").read_bytes() == b"east,north\n1,2\n"
+    assert (moved.workspace / "skills/tides/SKILL.md").is_file()
+
+
+def test_credentials_work_under_the_names_of_the_target(moved: Moved) -> None:
+    config = tomllib.loads((moved.home / "config.toml").read_text())
+    key = codec.read_key(moved.home)
+    assert key is not None
+    found = {codec.decrypt(value, key) for value in _encrypted(config)}
+    assert "sk-example-orchard-0000-not-a-real-key" in found
+    assert "1234567890:EXAMPLE-telegram-bot-token-not-real" in found
+
+
+def _encrypted(value: object) -> list[str]:
+    if isinstance(value, dict):
+        return [one for each in value.values() for one in _encrypted(each)]
+    if isinstance(value, list):
+        return [one for each in value for one in _encrypted(each)]
+    return [value] if isinstance(value, str) and value.startswith("enc2:") else []
+
+
+def test_no_credential_stands_there_in_clear(moved: Moved) -> None:
+    text = b"".join(tree_of(moved.home).values())
+    assert [value for value in moved.ada.secrets().values() if value.encode() in text] == []
+
+
+def test_what_the_other_runtime_left_stays_in_the_state(moved: Moved) -> None:
+    assert "raw/openclaw/SOUL.md" in moved.ada.paths("raw/openclaw/")
+    assert "raw/openclaw-home/openclaw.json" in moved.ada.paths("raw/openclaw-home/")
+
+
+def test_the_old_folder_is_not_touched(moved: Moved) -> None:
+    assert tree_of(moved.old) == moved.old_tree
+
+
+# And back ----------------------------------------------------------------------------------------------------------
+
+
+def test_unchanged_it_comes_back_byte_for_byte(moved: Moved, tmp_path: Path) -> None:
+    fresh = tmp_path / "home again"
+    moved.ada.adopt("openclaw", fresh)
+    assert tree_of(fresh) == moved.old_tree
+    assert moved.ada.memories() == moved.memories
+
+
+def test_it_comes_back_into_the_folder_that_it_left(moved: Moved) -> None:
+    moved.ada.adopt("openclaw", moved.old)
+    assert tree_of(moved.old) == moved.old_tree
+    assert moved.ada.memories() == moved.memories
+    assert moved.ada.agent.runtime == "openclaw"
+    assert moved.ada.sync()["changed"] is False
+
+
+@pytest.mark.parametrize("into", ["old", "fresh"])
+def test_an_edit_an_addition_and_a_deletion_come_back_as_exactly_these(moved: Moved, into: str, tmp_path: Path) -> None:
+    change(
+        moved.database,
+        (
+            "UPDATE memories SET content = ?, updated_at = ? WHERE content LIKE ?",
+            ("Boat 30 has gone to sea.", "2026-11-21T09:00:00+01:00", "Boat 30 %"),
+        ),
+        ("DELETE FROM memories WHERE content LIKE ?", ("Boat 45 %",)),
+        *_added(moved.database),
+    )
+    assert moved.ada.sync()["records"] == {"created": 1, "updated": 1, "deleted": 1}
+    target = moved.old if into == "old" else tmp_path / "home again"
+    moved.ada.adopt("openclaw", target)
+    assert _changes(moved.memories, moved.ada.memories()) == {
+        "edited": [("Boat 30 lies at berth 2.", "Boat 30 has gone to sea.")],
+        "added": ["The buoy is green now."],
+        "gone": ["Boat 45 lies at berth 3."],
+    }
+    text = "".join(data.decode() for name, data in tree_of(target).items() if name.endswith(".md"))
+    assert ("gone to sea" in text, "buoy is green" in text, "Boat 45 " in text) == (True, True, False)
+    assert moved.ada.sync()["changed"] is False
+
+
+def _added(database: Path) -> list[tuple[str, tuple[str, ...]]]:
+    (row, *_) = rows_of(database)
+    columns = {
+        "id": "7d3b4a52-0000-4000-8000-00000000feed",
+        "key": "buoy",
+        "content": "The buoy is green now.",
+        "category": "core",
+        "created_at": "2026-11-21T10:00:00+01:00",
+        "updated_at": "2026-11-21T10:00:00+01:00",
+    }
+    if "agent_id" in row:
+        columns["agent_id"] = row["agent_id"]
+    marks = ", ".join("?" * len(columns))
+    return [(f"INSERT INTO memories ({', '.join(columns)}) VALUES ({marks})", tuple(columns.values()))]
+
+
+def _changes(before: dict[str, Json], after: dict[str, Json]) -> Json:
+    both = before.keys() & after.keys()
+    edited = [id for id in both if before[id]["content"].strip() != after[id]["content"].strip()]
+    return {
+        "edited": [(before[id]["content"].strip(), after[id]["content"].strip()) for id in edited],
+        "added": [after[id]["content"].strip() for id in after.keys() - before.keys()],
+        "gone": [before[id]["content"].strip() for id in before.keys() - after.keys()],
+    }
+
+
+# A copy ------------------------------------------------------------------------------------------------------------
+
+
+def test_without_adopt_nothing_of_the_agent_changes(isolated_home: Path, tmp_path: Path) -> None:
+    ada, old = ada_in_openclaw(isolated_home, tmp_path)
+    before = ada.agent, ada.head, tree_of(old)
+    run("restore", "Ada", "--runtime", "zeroclaw", "--to", tmp_path / "copy")
+    assert (ada.agent, ada.head, tree_of(old)) == before
+    assert len(rows_of(tmp_path / ".zeroclaw/data/memory/brain.db")) == MOORINGS
+
+
+def test_a_dry_run_writes_nothing_and_counts_the_rows(isolated_home: Path, tmp_path: Path) -> None:
+    ada_in_openclaw(isolated_home, tmp_path)
+    found = run("restore", "Ada", "--runtime", "zeroclaw", "--to", tmp_path / "copy", "--dry-run")
+    assert not (tmp_path / "copy").exists()
+    assert not (tmp_path / ".zeroclaw").exists()
+    assert any(item["name"].endswith("memory/brain.db") and item["action"] == "create" for item in found["items"])
+
+
+def test_an_unknown_runtime_is_named(isolated_home: Path, tmp_path: Path) -> None:
+    ada_in_openclaw(isolated_home, tmp_path)
+    found = run("restore", "Ada", "--runtime", "nosuchclaw", "--to", tmp_path / "copy", expect=1)
+    assert found["error"]["code"] == "unknown_runtime"
