@@ -1,0 +1,172 @@
+"""Which installation an agent is restored into, and how files of one layout are called in the other."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.zeroclaw import config, host, paths
+from lifeboat_adapters.zeroclaw.config import JsonObject
+from lifeboat_alf import codec, layout
+from lifeboat_alf.state import State
+
+_CONFIG = paths.HOME + paths.CONFIG
+_VERSION = re.compile(r"\b(\d+)\.(\d+)\.\d+")
+_AGENTS_SINCE = (0, 8)
+"""The first release that keeps several agents in one home."""
+_UNFIT = re.compile(r"[^a-z0-9_-]+")
+_LONGEST_ALIAS = 40
+
+_MOVED = (
+    ("skills/", "shared/skills/"),
+    ("playbooks/", "playbooks/"),
+)
+"""Folders of the early layout's workspace that the current one keeps in the home, as ZeroClaw's own migration does."""
+
+
+def home_around(workspace: Path) -> Path:
+    """Where a home is made for a workspace that has none: around it where the workspace stands as in the current
+    layout, else beside it."""
+    if workspace.name == host.WORKSPACE and workspace.parent.parent.name == host.AGENTS:
+        return workspace.parent.parent.parent
+    return workspace.parent / host.FOLDER
+
+
+def install_into(
+    state_dir: Path,
+    workspace: Path,
+    state: State,
+    environment: Mapping[str, str],
+    user_home: Path,
+    version: str,
+) -> Installation:
+    """The installation that a home, which may not exist yet, is for an agent restored into it.
+
+    Raises RuntimeConfigError when its configuration cannot be read.
+    """
+    home = host.Home(state_dir, workspace)
+    values = config.read(home.config)
+    generation = _layout(home, values, state, version)
+    lives = _lives(home, values, user_home) if generation == paths.CURRENT else {}
+    alias = _alias(lives, home, workspace, state) if generation == paths.CURRENT else paths.DEFAULT_ALIAS
+    return Installation(
+        runtime=paths.RUNTIME,
+        workspace=workspace,
+        native_id=alias,
+        name=_name(state) or alias,
+        state_dir=state_dir,
+        config=home.config if home.config.is_file() else None,
+        layout=generation,
+        program=host.program(environment),
+        sharing=alias if lives.keys() - {alias} else "",
+    )
+
+
+# The layout ---------------------------------------------------------------------------------------------------------
+
+
+def _layout(home: host.Home, values: JsonObject, state: State, version: str) -> str:
+    """What is there decides, then the program, then the archive."""
+    if values or any((home.folder / sign).exists() for sign in (host.DATA, host.AGENTS, host.WORKSPACE)):
+        return home.layout(values)
+    if home.workspace is not None and (home.workspace / paths.BRAIN).exists():
+        return paths.EARLY
+    number = _VERSION.search(version)
+    if number is not None:
+        return paths.CURRENT if (int(number[1]), int(number[2])) >= _AGENTS_SINCE else paths.EARLY
+    return paths.EARLY if _archived_layout(state) == paths.EARLY else paths.CURRENT
+
+
+def _archived_layout(state: State) -> str:
+    """How the installation of an archive was laid out; the current way where it was none of ZeroClaw's."""
+    if state.entry(_CONFIG) is None:
+        return str(_hints(state).get("layout") or paths.CURRENT)
+    try:
+        values = config.parse(state.body(_CONFIG))
+    except (ValueError, KeyError):
+        return paths.CURRENT
+    return paths.CURRENT if config.schema(values) >= config.CURRENT_SCHEMA else paths.EARLY
+
+
+# The alias ----------------------------------------------------------------------------------------------------------
+
+
+def _lives(home: host.Home, values: JsonObject, user_home: Path) -> dict[str, Path]:
+    """Where each agent of a home lives, configured or only a folder."""
+    known = config.agents(values) if config.get(values, "agents") else []
+    lives = {agent.alias: home.workspace_of(agent, values, user_home).resolve() for agent in known}
+    for folder in sorted((home.folder / host.AGENTS).glob(f"*/{host.WORKSPACE}")):
+        lives.setdefault(folder.parent.name, folder.resolve())
+    return lives
+
+
+def _alias(lives: Mapping[str, Path], home: host.Home, workspace: Path, state: State) -> str:
+    """The agent that lives in the workspace; the one whose place it is; else the name it had, or one made of it where
+    another agent has that and lives elsewhere."""
+    standing = workspace.resolve()
+    here = next((alias for alias, place in lives.items() if place == standing), None)
+    if here is not None:
+        return here
+    above = standing.parent
+    if standing.name == host.WORKSPACE and above.parent == home.folder.resolve() / host.AGENTS:
+        return above.name
+    wanted = source_alias(state)
+    numbered = (f"{wanted}-{number}" for number in range(2, len(lives) + 3))
+    return next(alias for alias in (wanted, *numbered) if alias not in lives)
+
+
+def source_alias(state: State) -> str:
+    """What ZeroClaw called the agent of an archive; one of another runtime is called by its name."""
+    named = _hints(state).get("alias")
+    if isinstance(named, str) and named and "/" not in named and named not in (".", ".."):
+        return named
+    return slug(_name(state)) or paths.DEFAULT_ALIAS
+
+
+def slug(name: str) -> str:
+    """A name as an alias: ASCII letters, digits, `_` and `-`."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    return _UNFIT.sub("-", plain)[:_LONGEST_ALIAS].strip("-_")
+
+
+def _head(state: State) -> JsonObject:
+    try:
+        head = codec.decode(state.body(layout.MANIFEST))
+    except (KeyError, ValueError):
+        return {}
+    return head if isinstance(head, dict) else {}
+
+
+def _hints(state: State) -> JsonObject:
+    found = config.get(_head(state), "adapter_hints", paths.RUNTIME)
+    return found if isinstance(found, dict) else {}
+
+
+def _name(state: State) -> str:
+    return config.text(_head(state), "agent", "name") or ""
+
+
+# Files --------------------------------------------------------------------------------------------------------------
+
+
+def native_path(installation: Installation, path: str) -> str:
+    """The archive path at which a capture of this installation would find a file that an archive of either layout
+    holds: its skills stand in the workspace, or in the home."""
+    if installation.layout == paths.CURRENT:
+        return _moved(path, ((paths.RAW + early, paths.HOME + current) for early, current in _MOVED))
+    return _moved(path, ((paths.HOME + current, paths.RAW + early) for early, current in _MOVED))
+
+
+def _moved(path: str, places: Iterable[tuple[str, str]]) -> str:
+    return next((to + path[len(at) :] for at, to in places if path.startswith(at)), path)
+
+
+def home_name(installation: Installation, path: str) -> str | None:
+    """Where a file of an archive stands in the home of this installation; None where it has no place in it."""
+    native = native_path(installation, path)
+    if not native.startswith(paths.HOME) or native.startswith(paths.DATABASES):
+        return None
+    return native.removeprefix(paths.HOME)
