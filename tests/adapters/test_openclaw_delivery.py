@@ -181,7 +181,7 @@ def test_entries_of_the_secret_store_are_imported_by_kind(tmp_path: Path) -> Non
 
 @given(st.text(max_size=12))
 def test_a_line_for_the_secret_store_says_its_value_or_is_none(value: str) -> None:
-    line = delivery._dotenv_line("NAME", value)
+    line = delivery.dotenv_line("NAME", value)
     if line is not None:
         (leaf,) = dotenv.scan(line)
         assert leaf.value == value

@@ -11,6 +11,7 @@ from lifeboat_adapters.contract import (
     Delivery,
     Derivation,
     Files,
+    ForeignCredential,
     FoundAgent,
     Installation,
     Leftover,
@@ -24,12 +25,13 @@ from lifeboat_adapters.contract import (
     Row,
     Secret,
     Section,
+    Translation,
 )
 from lifeboat_adapters.notes import dress, joining, splitting
 from lifeboat_adapters.openclaw import databases, discovery, paths, placement
 from lifeboat_adapters.openclaw.credentials import leftovers, needs, profiles, secrets, sharing
 from lifeboat_adapters.openclaw.layers import hints, identity
-from lifeboat_adapters.openclaw.restore import delivery, installing, next_steps, rendering
+from lifeboat_adapters.openclaw.restore import delivery, installing, next_steps, rendering, translating
 from lifeboat_adapters.persona import capabilities, principals
 
 JsonObject = dict[str, Any]
@@ -135,6 +137,11 @@ class OpenClaw(BaseAdapter):
 
     def secret_places(self, path: str, data: bytes, offsets: Sequence[int]) -> list[tuple[str | int, ...]]:
         return installing.secret_places(path, data, offsets)
+
+    def translate(
+        self, installation: Installation, credentials: Sequence[ForeignCredential], state: Any
+    ) -> Translation:
+        return translating.translate(installation, credentials, state)
 
     def deliveries(
         self, installation: Installation, files: Mapping[str, bytes], left_out: Mapping[Place, str], now: str

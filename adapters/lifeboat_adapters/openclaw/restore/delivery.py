@@ -278,7 +278,7 @@ def _store_imports(
     for number, row in enumerate(rows_of(data)):
         place: Place = (paths.STORED_SECRETS, (number,))
         name = str(row.get("name"))
-        line = _dotenv_line(name, row.get("value"))
+        line = dotenv_line(name, row.get("value"))
         is_there = name in there.secrets and there.secrets[name] == row.get("value")
         reason = left_out.get(place, "") or ("" if is_there else _reason_of_entry(installation, row, there, line))
         if reason or is_there or line is None:
@@ -301,7 +301,7 @@ def _reason_of_entry(installation: Installation, row: JsonObject, there: _Stored
     return "" if installation.program is not None else NO_PROGRAM
 
 
-def _dotenv_line(name: str, value: Any) -> bytes | None:
+def dotenv_line(name: str, value: Any) -> bytes | None:
     """A line that dotenv readers understand alike; None where they would not."""
     if not isinstance(value, str) or not value or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         return None

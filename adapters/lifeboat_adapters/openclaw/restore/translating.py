@@ -1,0 +1,172 @@
+"""Credentials of another runtime under OpenClaw's names: auth profiles, tokens of channels, variables.
+
+A configuration with a key that a release does not know is refused whole, so only channels that every release has get
+their tokens there; whatever else a program may look for is a variable in `.env`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from lifeboat_adapters.contract import ForeignCredential, Installation, Place, Translation
+from lifeboat_adapters.openclaw import paths
+from lifeboat_adapters.openclaw.credentials.profiles import AGENT
+from lifeboat_adapters.openclaw.restore.config_merging import OLD
+from lifeboat_adapters.openclaw.restore.delivery import dotenv_line
+from lifeboat_adapters.purposes import DEFAULT, Purpose, Use, name_of, use_of, variable
+from lifeboat_alf import codec, times
+
+JsonObject = dict[str, Any]
+
+CONFIG = f"{paths.HOME}{paths.CONFIG}"
+VARIABLES = f"{paths.HOME}.env"
+
+NEW_GATEWAY = "what opens OpenClaw's gateway is made by itself: pair your devices again"
+EMPTY = "there is nothing in it"
+TAKEN = "another credential for the same has this place"
+NOT_A_LINE = "it does not fit on a line of a .env file"
+
+_CHANNEL_FIELDS = {
+    ("telegram", "bot_token"): "botToken",
+    ("discord", "bot_token"): "token",
+    ("slack", "bot_token"): "botToken",
+    ("slack", "app_token"): "appToken",
+    ("slack", "signing_secret"): "signingSecret",
+}
+_MEMBERS = {"access_token": "access", "refresh_token": "refresh", "access": "access", "refresh": "refresh"}
+_PROVIDERS = {"gemini": "google"}
+"""Providers that OpenClaw calls otherwise."""
+
+
+class _NoPlace(Exception):
+    """Why a credential has none."""
+
+
+def translate(installation: Installation, credentials: Sequence[ForeignCredential], state: Any) -> Translation:
+    """See `contract.Adapter.translate`."""
+    made = _Made(installation)
+    places: dict[str, Place] = {}
+    reasons: dict[str, str] = {}
+    for use, credential in sorted(((use_of(each), each) for each in credentials), key=_order):
+        try:
+            places[credential.id] = made.put(use, credential)
+        except _NoPlace as reason:
+            reasons[credential.id] = str(reason)
+    return Translation(made.files(), places, reasons)
+
+
+def _order(each: tuple[Use, ForeignCredential]) -> tuple[str, str, str, str]:
+    use, credential = each
+    return use.name, use.account, use.field, credential.id
+
+
+class _Made:
+    """The files, as they grow."""
+
+    def __init__(self, installation: Installation) -> None:
+        self._installation = installation
+        self._config: JsonObject = {}
+        self._variables: dict[str, str] = {}
+        self._profiles: dict[str, JsonObject] = {}
+
+    @property
+    def _is_old(self) -> bool:
+        return self._installation.layout == OLD
+
+    def files(self) -> dict[str, bytes]:
+        found: dict[str, bytes] = {}
+        if self._config:
+            found[CONFIG] = _json(self._config)
+        if self._variables:
+            found[VARIABLES] = b"".join(dotenv_line(name, value) or b"" for name, value in self._variables.items())
+        if self._profiles:
+            found[self._profiles_path] = self._stored()
+        return found
+
+    @property
+    def _profiles_path(self) -> str:
+        if self._is_old:
+            return f"{paths.HOME}agents/{self._installation.native_id}/agent/auth-profiles.json"
+        return paths.AUTH_PROFILES
+
+    def _stored(self) -> bytes:
+        if self._is_old:
+            return _json({"version": 1, "profiles": self._profiles})
+        rows = ({"store": AGENT, "id": id, "credential": one} for id, one in self._profiles.items())
+        return b"".join(codec.canonical(row) + b"\n" for row in rows)
+
+    def put(self, use: Use, credential: ForeignCredential) -> Place:
+        if not credential.value:
+            raise _NoPlace(EMPTY)
+        match use.purpose:
+            case Purpose.GATEWAY:
+                raise _NoPlace(NEW_GATEWAY)
+            case Purpose.PROVIDER | Purpose.LOGIN | Purpose.TOKEN:
+                return self._provider(use, credential)
+            case Purpose.CHANNEL if (use.name, use.field) in _CHANNEL_FIELDS:
+                return self._channel(use, credential)
+        return self._variable(use, credential)
+
+    def _provider(self, use: Use, credential: ForeignCredential) -> Place:
+        # Of a provider that ZeroClaw knows only by its address the name is what the address is called.
+        own = use.name == "custom" and use.account != DEFAULT
+        provider = use.account if own else _PROVIDERS.get(use.name, use.name)
+        account = DEFAULT if own else use.account
+        profile = {**_profile(use, credential), "provider": provider}
+        if not self._is_old and self._installation.program is None and profile["type"] == "api_key":
+            # Only the program writes into its store; a variable is read without it.
+            return self._named(f"{name_of(provider).replace('-', '_').upper()}_API_KEY", credential.value)
+        id = f"{provider}:{account}"
+        if id in self._profiles:
+            raise _NoPlace(TAKEN)
+        self._profiles[id] = profile
+        number = len(self._profiles) - 1
+        return self._profiles_path, (("profiles", id) if self._is_old else (number,))
+
+    def _channel(self, use: Use, credential: ForeignCredential) -> Place:
+        field = _CHANNEL_FIELDS[use.name, use.field]
+        above: tuple[str, ...] = ("channels", use.name)
+        above = above if use.account == DEFAULT else (*above, "accounts", use.account)
+        table = self._config
+        for key in above:
+            table = table.setdefault(key, {})
+        if table.setdefault(field, credential.value) != credential.value:
+            raise _NoPlace(TAKEN)
+        return CONFIG, (*above, field)
+
+    def _variable(self, use: Use, credential: ForeignCredential) -> Place:
+        keys = credential.place[1] if credential.place is not None else ()
+        if use.purpose is not Purpose.CHANNEL:
+            return self._named(variable(credential, keys), credential.value)
+        account = "" if use.account == DEFAULT else f"_{use.account}"
+        return self._named(f"{use.name}{account}_{use.field}", credential.value)
+
+    def _named(self, name: str, value: str) -> Place:
+        name = re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_")
+        if dotenv_line(name, value) is None:
+            raise _NoPlace(NOT_A_LINE)
+        candidates = (name if number == 1 else f"{name}_{number}" for number in range(1, len(self._variables) + 2))
+        free = next(each for each in candidates if self._variables.get(each, value) == value)
+        self._variables[free] = value
+        return VARIABLES, (free,)
+
+
+def _profile(use: Use, credential: ForeignCredential) -> JsonObject:
+    """A credential as OpenClaw's store has it, without the provider."""
+    if use.purpose is Purpose.PROVIDER:
+        return {"type": "api_key", "key": credential.value}
+    expires = {} if credential.expires_at is None else {"expires": times.milliseconds(credential.expires_at)}
+    if use.purpose is Purpose.TOKEN:
+        return {"type": "token", "token": credential.value, **expires}
+    members = credential.members or {"access": credential.value}
+    tokens = {_MEMBERS[name]: value for name, value in members.items() if name in _MEMBERS and value}
+    if not tokens:
+        raise _NoPlace(EMPTY)
+    return {"type": "oauth", **tokens, **expires}
+
+
+def _json(document: JsonObject) -> bytes:
+    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")

@@ -1,0 +1,137 @@
+"""What a credential is for, whatever runtime kept it: read from where it stood, from its service and its label.
+
+Every runtime has keys of model providers, logins to them, and tokens of channels; all else belongs to some program.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lifeboat_adapters.contract import ForeignCredential
+from lifeboat_adapters.secrets import rules
+from lifeboat_adapters.secrets.leaves import Path
+
+DEFAULT = "default"
+
+# fmt: off
+PROVIDERS = frozenset((
+    "anthropic", "azure", "bedrock", "cerebras", "cloudflare", "cohere", "copilot", "custom", "deepinfra",
+    "deepseek", "doubao", "fireworks", "gemini", "glm", "google", "grok", "groq", "huggingface", "hunyuan",
+    "litellm", "llamacpp", "lmstudio", "minimax", "mistral", "moonshot", "nvidia", "ollama", "openai", "opencode",
+    "openrouter", "ovh", "perplexity", "qianfan", "qwen", "siliconflow", "stepfun", "telnyx", "together", "venice",
+    "vercel", "vllm", "xai", "yi", "zai",
+))
+"""Providers that are known by these names; a variable that begins with one of them holds its key."""
+CHANNELS = frozenset((
+    "bluesky", "dingtalk", "discord", "email", "irc", "lark", "line", "linq", "matrix", "mattermost", "mochat",
+    "nextcloud_talk", "nostr", "qq", "reddit", "signal", "slack", "telegram", "twitch", "twitter", "wati", "wecom",
+    "whatsapp",
+))
+_CHANNEL_FIELDS = frozenset((
+    "access_token", "app_password", "app_secret", "app_token", "bot_token", "client_secret", "password",
+    "signing_secret", "webhook_secret", "token",
+))
+# fmt: on
+_LOGINS = re.compile(r".*(?:auth-profiles\.json|auth/profiles\.jsonl)")
+_NOT_A_NAME = re.compile(r"[^a-z0-9_-]+")
+
+
+class Purpose(StrEnum):
+    PROVIDER = "provider"
+    """The key of a model provider."""
+    LOGIN = "login"
+    """Tokens for a model provider, which are renewed."""
+    TOKEN = "token"
+    """One token for a model provider."""
+    CHANNEL = "channel"
+    GATEWAY = "gateway"
+    """What opens the runtime itself on that machine."""
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """`name` is the provider's, the channel's, or for anything else the variable that a program would look for;
+    `account` which of several it is; `field` what a channel calls it, in snake_case."""
+
+    purpose: Purpose
+    name: str
+    account: str = DEFAULT
+    field: str = ""
+
+
+def use_of(credential: ForeignCredential) -> Use:
+    """What a credential is for."""
+    path, keys = credential.place or ("", ())
+    if credential.service.endswith("-gateway"):
+        return Use(Purpose.GATEWAY, credential.service)
+    if _LOGINS.fullmatch(path):
+        return _in_profiles(credential)
+    match keys:
+        case ("models", "providers", str(name), "apiKey"):
+            return Use(Purpose.PROVIDER, name)
+        case ("providers", "models", str(name), str(account), "api_key"):
+            return Use(Purpose.PROVIDER, name, account)
+        case ("providers", "models", str(name), "api_key") | ("model_providers", str(name), "api_key"):
+            return Use(Purpose.PROVIDER, name)
+        case ("api_key",) | ("providers", "api_key") | ("reliability", "api_keys", _):
+            return Use(Purpose.PROVIDER, credential.service)
+        case ("channels", str(name), "accounts", str(account), *rest) if rest:
+            return Use(Purpose.CHANNEL, name, account, field_name(rest[-1]))
+        case ("channels", str(name), str(account), str(field)) if path.endswith(".toml"):
+            return Use(Purpose.CHANNEL, name, account, field_name(field))
+        case ("channels" | "channels_config", str(name), str(field)):
+            return Use(Purpose.CHANNEL, name, DEFAULT, field_name(field))
+    return _of_variable(variable(credential, keys))
+
+
+def _in_profiles(credential: ForeignCredential) -> Use:
+    """A label is `auth-profiles.json: provider:name`."""
+    id = credential.label.partition(": ")[2].partition(": ")[0]
+    provider, _, account = id.partition(":")
+    kinds = {"oauth_token": Purpose.LOGIN, "session_token": Purpose.TOKEN}
+    purpose = Purpose.LOGIN if credential.members else kinds.get(credential.credential_type, Purpose.PROVIDER)
+    return Use(purpose, credential.service or provider, name_of(account) or DEFAULT)
+
+
+def _of_variable(name: str) -> Use:
+    words = name.lower()
+    for provider in sorted(PROVIDERS, key=len, reverse=True):
+        if words in (f"{provider}_api_key", f"{provider}_key", f"{provider}_token"):
+            return Use(Purpose.PROVIDER, provider)
+    for channel in CHANNELS:
+        field = words.removeprefix(f"{channel}_")
+        if field != words and field in _CHANNEL_FIELDS:
+            return Use(Purpose.CHANNEL, channel, DEFAULT, field)
+    return Use(Purpose.OTHER, name)
+
+
+def variable(credential: ForeignCredential, keys: Path) -> str:
+    """The name that a variable for a credential has: the one it had, else one made of its place, always the same."""
+    names = [each for each in keys if isinstance(each, str)]
+    last = names[-1] if names else ""
+    if re.fullmatch(r"[A-Z][A-Z0-9_]*", last):
+        return last
+    if not names or last == "value":
+        last = credential.label.rpartition(": ")[2]
+        names = [last]
+        if re.fullmatch(r"[A-Z][A-Z0-9_]*", last):
+            return last
+    own = rules.words_of(last)
+    if credential.service and credential.service != "custom":
+        service = rules.words_of(credential.service)
+        own = own if own[: len(service)] == service else [*service, *own]
+    made = re.sub(r"[^A-Z0-9]+", "_", "_".join(own).upper()).strip("_")
+    return made if made and made[0].isalpha() else f"CREDENTIAL_{made or 'VALUE'}"
+
+
+def field_name(name: object) -> str:
+    """A field's name in snake_case: `botToken` -> `bot_token`."""
+    return "_".join(rules.words_of(str(name)))
+
+
+def name_of(text: str) -> str:
+    """A text as a name in a configuration: lower case, digits, `-` and `_`."""
+    return _NOT_A_NAME.sub("-", text.lower()).strip("-")

@@ -1,0 +1,197 @@
+"""Credentials of another runtime under ZeroClaw's names: a `config.toml` and an `auth-profiles.json`, as if captured.
+
+Values stand in clear in what is made here: they are encrypted when the files are merged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lifeboat_adapters.contract import ForeignCredential, Installation, Place, Translation
+from lifeboat_adapters.openclaw.documents import config_of
+from lifeboat_adapters.persona.documents import StateFiles
+from lifeboat_adapters.purposes import CHANNELS, DEFAULT, PROVIDERS, Purpose, Use, name_of, use_of
+from lifeboat_adapters.secrets.leaves import Path
+from lifeboat_adapters.zeroclaw import config, paths
+from lifeboat_adapters.zeroclaw.credentials import profiles
+from lifeboat_adapters.zeroclaw.restore import config_schema, toml_text
+
+JsonObject = dict[str, Any]
+
+CONFIG = f"{paths.HOME}{paths.CONFIG}"
+PROFILES = f"{paths.HOME}{paths.AUTH_PROFILES}"
+
+NEW_GATEWAY = "what opens ZeroClaw's gateway is made by itself: pair your devices again"
+NO_CHANNEL = "ZeroClaw has no channel of this kind"
+LINK = "the login of a channel is for one installation: link the channel again"
+NO_PLACE = "ZeroClaw has no place for the variables of other programs: give it to the skill that needs it"
+EMPTY = "there is nothing in it"
+TAKEN = "another credential for the same has this place"
+
+_CHANNEL_NAMES = {"feishu": "lark", "nextcloud-talk": "nextcloud_talk", "qqbot": "qq"}
+_FIELDS = {("discord", "token"): "bot_token", ("matrix", "token"): "access_token", ("telegram", "token"): "bot_token"}
+_VARIABLES: Mapping[str, Path] = {
+    "BRAVE_API_KEY": ("web_search", "brave_api_key"),
+    "BRAVE_SEARCH_API_KEY": ("web_search", "brave_api_key"),
+    "COMPOSIO_API_KEY": ("composio", "api_key"),
+    "ELEVENLABS_API_KEY": ("providers", "tts", "elevenlabs", DEFAULT, "api_key"),
+}
+"""Variables of programs that ZeroClaw has a setting for."""
+_MEMBERS = {
+    "access": "access_token",
+    "refresh": "refresh_token",
+    "idToken": "id_token",
+    "id": "id_token",
+    **{name: name for name in profiles.LOGIN},
+}
+
+
+class _NoPlace(Exception):
+    """Why a credential has none."""
+
+
+def translate(installation: Installation, credentials: Sequence[ForeignCredential], state: Any) -> Translation:
+    """See `contract.Adapter.translate`."""
+    made = _Made(installation, _addresses(state))
+    places: dict[str, Place] = {}
+    reasons: dict[str, str] = {}
+    for use, credential in sorted(((use_of(each), each) for each in credentials), key=_order):
+        try:
+            places[credential.id] = made.put(use, credential)
+        except _NoPlace as reason:
+            reasons[credential.id] = str(reason)
+    return Translation(made.files(), places, reasons)
+
+
+def _order(each: tuple[Use, ForeignCredential]) -> tuple[bool, str, str, str]:
+    """The account that is the default one comes first: it gets the name that an agent refers to."""
+    use, credential = each
+    return use.account != DEFAULT, use.name, use.account, credential.id
+
+
+class _Made:
+    """The files, as they grow."""
+
+    def __init__(self, installation: Installation, addresses: Mapping[str, str]) -> None:
+        self._alias = installation.native_id
+        self._is_early = installation.layout == paths.EARLY
+        self._addresses = addresses
+        self._config: JsonObject = {}
+        self._profiles: dict[str, JsonObject] = {}
+
+    def files(self) -> dict[str, bytes]:
+        found: dict[str, bytes] = {}
+        if self._config:
+            schema = {} if self._is_early else {"schema_version": config.CURRENT_SCHEMA}
+            found[CONFIG] = toml_text.written(schema | self._config)
+        if self._profiles:
+            active: dict[str, str] = {}
+            for id, profile in self._profiles.items():
+                active.setdefault(profile["model_provider"], id)
+            document = {"schema_version": 1, "active_profiles": active, "profiles": self._profiles}
+            found[PROFILES] = (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+        return found
+
+    def put(self, use: Use, credential: ForeignCredential) -> Place:
+        if not credential.value:
+            raise _NoPlace(EMPTY)
+        match use.purpose:
+            case Purpose.GATEWAY:
+                raise _NoPlace(NEW_GATEWAY)
+            case Purpose.PROVIDER:
+                return self._provider(use, credential)
+            case Purpose.LOGIN | Purpose.TOKEN:
+                return self._login(use, credential)
+            case Purpose.CHANNEL:
+                return self._channel(use, credential)
+        if credential.place is not None and "/credentials/" in credential.place[0]:
+            raise _NoPlace(LINK)
+        if use.name not in _VARIABLES:
+            raise _NoPlace(NO_PLACE)
+        path = _VARIABLES[use.name]
+        if self._is_early and path[0] == "providers":
+            raise _NoPlace(NO_PLACE)
+        return self._set(path, credential.value)
+
+    def _provider(self, use: Use, credential: ForeignCredential) -> Place:
+        type_, alias, address = config_schema.provider_name(use.name)
+        alias = name_of(use.account) if alias == DEFAULT else alias
+        if type_ not in PROVIDERS:
+            account = "" if use.account == DEFAULT else use.account
+            type_, alias = "custom", name_of(f"{use.name}-{account}") or DEFAULT
+        address = address or (self._addresses.get(use.name) if type_ == "custom" else None)
+        if self._is_early:
+            return self._early_provider(use.name, address, credential.value)
+        known = self._table("providers", "models", type_)
+        if type_ != "custom" and DEFAULT not in known:
+            alias = DEFAULT
+        path: Path = ("providers", "models", type_, alias)
+        place = self._set((*path, "api_key"), credential.value)
+        if address:
+            self._set((*path, "uri"), address)
+        return place
+
+    def _early_provider(self, name: str, address: str | None, value: str) -> Place:
+        """Early releases have one key, and settings of providers by their names."""
+        named = f"custom:{address}" if address else name
+        if "default_provider" not in self._config:
+            self._config["default_provider"] = named
+            return self._set(("api_key",), value)
+        return self._set(("model_providers", named, "api_key"), value)
+
+    def _login(self, use: Use, credential: ForeignCredential) -> Place:
+        provider, _, _ = config_schema.provider_name(use.name)
+        id = f"{provider}:{use.account}"
+        if id in self._profiles:
+            raise _NoPlace(TAKEN)
+        profile: JsonObject = {"model_provider": provider, "profile_name": use.account}
+        if use.purpose is Purpose.TOKEN:
+            profile |= {"kind": "token", profiles.TOKEN: credential.value}
+        else:
+            members = credential.members or {"access": credential.value}
+            tokens = {_MEMBERS[name]: value for name, value in members.items() if name in _MEMBERS and value}
+            if not tokens:
+                raise _NoPlace(EMPTY)
+            profile |= {"kind": profiles.OAUTH, **tokens}
+        if self._is_early:
+            profile["provider"] = provider
+        if credential.expires_at is not None:
+            profile["expires_at"] = credential.expires_at
+        self._profiles[id] = profile
+        return PROFILES, ("profiles", id)
+
+    def _channel(self, use: Use, credential: ForeignCredential) -> Place:
+        type_ = _CHANNEL_NAMES.get(use.name, use.name)
+        if type_ not in CHANNELS:
+            raise _NoPlace(NO_CHANNEL)
+        field = _FIELDS.get((use.name, use.field), use.field)
+        account = name_of(use.account) or DEFAULT
+        if self._is_early:
+            return self._set(("channels_config", type_, field), credential.value)
+        place = self._set(("channels", type_, account, field), credential.value)
+        own = self._table("agents", self._alias)
+        own["channels"] = sorted({*own.get("channels", ()), f"{type_}.{account}"})
+        return place
+
+    def _table(self, *keys: str) -> JsonObject:
+        table = self._config
+        for key in keys:
+            table = table.setdefault(key, {})
+        return table
+
+    def _set(self, path: Path, value: str) -> Place:
+        *above, last = map(str, path)
+        table = self._table(*above)
+        if last in table and table[last] != value:
+            raise _NoPlace(TAKEN)
+        table[last] = value
+        return CONFIG, path
+
+
+def _addresses(state: Any) -> dict[str, str]:
+    """Where models of providers are that ZeroClaw does not know, as OpenClaw's configuration says."""
+    listed = config.get(config_of(StateFiles(state)), "models", "providers")
+    found = listed.items() if isinstance(listed, dict) else ()
+    return {name: address for name, about in found if (address := config.text(about, "baseUrl")) is not None}
