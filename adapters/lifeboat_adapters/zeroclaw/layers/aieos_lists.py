@@ -22,6 +22,7 @@ _GOALS = (
     anywhere(("motivations", "short_term_goals"), _SHORT),
     anywhere(("motivations", "long_term_goals"), _LONG),
 )
+_HOMES = (_DRIVE, _SHORT, _LONG)
 _SKILLS: Pointer = ("capabilities", "skills")
 _TOOLS: Pointer = ("capabilities", "tools")
 _CAPABILITIES = (anywhere(_SKILLS), anywhere(_TOOLS))
@@ -81,24 +82,22 @@ def segments(memory: Any) -> list[Segment]:
 
 def aligned(before: list[Any], memory: Any, now: list[Any]) -> list[Any]:
     """The memory of goals that were changed: one that took the place of another stands where that stood, a new one
-    with the one before it."""
-    places = [place for place, count in segments(memory) for _ in range(count)][: len(before)]
-    places += [_LONG] * (len(before) - len(places))
-    new: list[Pointer] = []
+    with the one before it. Read again they are in the same order."""
+    known = [place for place, count in segments(memory) for _ in range(count)][: len(before)]
+    ranks = [_rank(place) for place in known] + [len(_GOALS) - 1] * (len(before) - len(known))
+    new: list[int] = []
     for tag, start, end, to_start, to_end in SequenceMatcher(None, before, now, autojunk=False).get_opcodes():
-        kept = places[start:end] if tag in ("equal", "replace") else []
-        while len(kept) < to_end - to_start:
-            last = (new + kept)[-1] if new + kept else (places[0] if places else _LONG)
-            kept.append(_SHORT_FOR.get(last, last))
-        new += kept[: to_end - to_start]
-    return [[list(place), new.count(place)] for place in sorted(dict.fromkeys(new), key=_order)]
+        kept = ranks[start:end] if tag in ("equal", "replace") else []
+        for number in range(to_end - to_start):
+            last = new[-1] if new else -1
+            wanted = kept[number] if number < len(kept) else last
+            new.append(max(wanted, last, 1 if last == 0 or (not new and not kept) else 0))
+    at = {_rank(place): place for place in reversed(known)}
+    return [[list(at.get(rank, _HOMES[rank])), new.count(rank)] for rank in sorted(set(new))]
 
 
-_SHORT_FOR = {drive: (*drive[:-1], "goals", "short_term") for drive in _GOALS[0]}
-
-
-def _order(place: Pointer) -> int:
-    return next((number for number, places in enumerate(_GOALS) if place in places), len(_GOALS))
+def _rank(place: Pointer) -> int:
+    return next(number for number, places in enumerate(_GOALS) if place in places)
 
 
 def promote_capabilities(rest: JsonObject, structured: JsonObject) -> None:

@@ -30,7 +30,7 @@ def manifest(files: Files, previous: JsonObject | None, context: DerivationConte
     """The agent's name and version of the runtime, how it was laid out, and the settings of its memory."""
     values = documents.config_of(files)
     if values is None:
-        return previous
+        return None
     found = context.installation
     own = {
         "alias": found.native_id,
