@@ -23,6 +23,9 @@ JsonObject = dict[str, Any]
 ROW, TEXT = "row", "text"
 """In `raw_source_format.zeroclaw`: the columns, and the mark of the content they belong to."""
 
+REQUIRED = frozenset(("id", "key", "content", "category", "created_at", "updated_at"))
+"""Columns of every release, none of which may be NULL."""
+
 DEFAULT_NAMESPACE = "default"
 DEFAULT_IMPORTANCE = 0.5
 
@@ -66,7 +69,7 @@ def row_of(record: JsonObject, root_id: str) -> JsonObject:
         updated = (record.get("temporal") or {}).get("updated_at") or kept.get("updated_at")
         return {**_required(record, root_id), **kept, "content": content, "updated_at": updated}
     whole = {"content": content, **kept}
-    return whole if whole.keys() >= _REQUIRED else {**_required(record, root_id), **whole}
+    return whole if whole.keys() >= REQUIRED else {**_required(record, root_id), **whole}
 
 
 def mark(content: str) -> str:
@@ -124,12 +127,9 @@ def _columns(held: JsonObject) -> JsonObject:
     return found
 
 
-_REQUIRED = frozenset(("id", "key", "content", "category", "created_at", "updated_at"))
-
-
 def _required(record: JsonObject, root_id: str) -> JsonObject:
     row = _new_row(record, root_id)
-    return {name: value for name, value in row.items() if name in _REQUIRED}
+    return {name: value for name, value in row.items() if name in REQUIRED}
 
 
 def _new_row(record: JsonObject, root_id: str) -> JsonObject:
@@ -161,5 +161,5 @@ def key_for(record: JsonObject, root_id: str) -> str:
     origin = str((record.get("source") or {}).get("origin_file") or "")
     stem = origin.rpartition("/")[2].rpartition(".")[0] or origin.rpartition("/")[2]
     named = stem or record.get("category") or record.get("memory_type") or "memory"
-    slug = _NOT_IN_KEY.sub("_", str(named)).strip("_").lower()[:_LONGEST_SLUG] or "memory"
+    slug = _NOT_IN_KEY.sub("_", str(named)).strip("_-").lower()[:_LONGEST_SLUG] or "memory"
     return f"{slug}_{re.sub(r'[^0-9A-Za-z]', '', root_id)[-_KEY_END:]}"
