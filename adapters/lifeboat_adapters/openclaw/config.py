@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyjson5
-
+from lifeboat_adapters import json5_text
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.small_files import read_small
 
@@ -57,14 +56,7 @@ def read_or_backup(path: Path) -> JsonObject:
 
 def parse(data: bytes) -> JsonObject:
     """A configuration, also one whose secrets were cut out. Raises ValueError when it is not one JSON5 object."""
-    try:
-        value = pyjson5.decode(data.decode("utf-8-sig"))
-    except pyjson5.Json5Exception as error:
-        # Its other arguments hold what was parsed so far, secrets included.
-        raise ValueError(str(error.args[0]) if error.args else "not JSON5") from None
-    if not isinstance(value, dict):
-        raise ValueError("the configuration is not an object")
-    return value
+    return json5_text.parse(data)
 
 
 def agents(values: JsonObject) -> list[ConfiguredAgent]:

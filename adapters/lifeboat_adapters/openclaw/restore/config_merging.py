@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
+from lifeboat_adapters import json5_text
 from lifeboat_adapters.contract import Merged
 from lifeboat_adapters.merging import Change, Missing, has, joined
 from lifeboat_adapters.openclaw import config, host
-from lifeboat_adapters.openclaw.restore import json5_text
 from lifeboat_adapters.secrets.leaves import Path
 
 JsonObject = dict[str, Any]

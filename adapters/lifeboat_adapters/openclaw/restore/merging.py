@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lifeboat_adapters import json5_text
 from lifeboat_adapters.contract import Merged
 from lifeboat_adapters.merging import KEPT, Change, Missing, joined
 from lifeboat_adapters.openclaw import config
 from lifeboat_adapters.openclaw.credentials.profiles import Profile
-from lifeboat_adapters.openclaw.restore import json5_text
 from lifeboat_adapters.secrets.leaves import Path
 from lifeboat_alf import times
 

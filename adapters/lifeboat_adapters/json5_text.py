@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import pyjson5
+
 from lifeboat_adapters.contract import UnparsableSecrets
 from lifeboat_adapters.merging import Change
-from lifeboat_adapters.openclaw import config
 from lifeboat_adapters.secrets import json5
 from lifeboat_adapters.secrets.json5 import Container, Outline
 from lifeboat_adapters.secrets.leaves import Path
@@ -39,15 +40,27 @@ class Changed(NamedTuple):
     rewritten: bool = False
 
 
+def parse(data: bytes) -> dict[str, Any]:
+    """One object, also one whose secrets were cut out. Raises ValueError."""
+    try:
+        value = pyjson5.decode(data.decode("utf-8-sig"))
+    except pyjson5.Json5Exception as error:
+        # Its other arguments hold what was parsed so far, secrets included.
+        raise ValueError(str(error.args[0]) if error.args else "not JSON5") from None
+    if not isinstance(value, dict):
+        raise ValueError("it is not an object")
+    return value
+
+
 def change(data: bytes, changes: Sequence[Change]) -> Changed:
     """A document (one object) with changes made, whose containers are there already. Raises ValueError."""
     if not changes:
         return Changed(data)
-    wanted = changed_values(config.parse(data), changes)
+    wanted = changed_values(parse(data), changes)
     text = data.decode("utf-8-sig")
     try:
         edited = _apply(text, list(_edits(text, json5.outline(text), changes)))
-        if config.parse(edited.encode()) == wanted:
+        if parse(edited.encode()) == wanted:
             return Changed(data[: len(data) - len(text.encode())] + edited.encode())
     except (UnparsableSecrets, KeyError, ValueError):
         pass
