@@ -9,6 +9,7 @@ from typing import Any
 from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import (
     Derivation,
+    ForeignCredential,
     FoundAgent,
     Installation,
     KeyFile,
@@ -20,6 +21,7 @@ from lifeboat_adapters.contract import (
     Row,
     Secret,
     Section,
+    Translation,
 )
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_adapters.notes import dress, joining
@@ -28,7 +30,7 @@ from lifeboat_adapters.zeroclaw.credentials import secrets
 from lifeboat_adapters.zeroclaw.databases import brain, left_behind, tables
 from lifeboat_adapters.zeroclaw.layers import derivations
 from lifeboat_adapters.zeroclaw.memories import notes, rows
-from lifeboat_adapters.zeroclaw.restore import config_merging, recrypting
+from lifeboat_adapters.zeroclaw.restore import config_merging, installing, recrypting, translating
 
 JsonObject = dict[str, Any]
 
@@ -102,6 +104,23 @@ class ZeroClaw(BaseAdapter):
     def derivations(self) -> Sequence[Derivation]:
         return derivations.DERIVATIONS
 
+    def home_around(self, workspace: Path) -> Path | None:
+        return installing.home_around(workspace)
+
+    def install_into(
+        self,
+        state_dir: Path,
+        workspace: Path,
+        state: Any,
+        environment: Mapping[str, str],
+        user_home: Path,
+        version: str,
+    ) -> Installation:
+        return installing.install_into(state_dir, workspace, state, environment, user_home, version)
+
+    def home_name(self, installation: Installation, path: str) -> str | None:
+        return installing.home_name(installation, path)
+
     def key_file(self, installation: Installation) -> KeyFile | None:
         return recrypting.key_file(installation)
 
@@ -132,3 +151,8 @@ class ZeroClaw(BaseAdapter):
 
     def secret_places(self, path: str, data: bytes, offsets: Sequence[int]) -> list[tuple[str | int, ...]]:
         return config_merging.secret_places(path, data, offsets)
+
+    def translate(
+        self, installation: Installation, credentials: Sequence[ForeignCredential], state: Any
+    ) -> Translation:
+        return translating.translate(installation, credentials, state)
