@@ -11,21 +11,20 @@ from notebook_runtime import CONFIG, FACTS, NOTES, PERSONA, TABLE
 from lifeboat_adapters.testing import Made
 
 KEY = "nb-0123456789-not-a-real-key"
+WRITTEN = "2026-10-01T08:00:00.000Z"
 
 
 def make_notebook(folder: Path) -> Made:
     """The notebook of Ada, with two notes and two facts."""
-    workspace = folder / "notebook"
+    home = folder / "notebook"
+    workspace = home / "pages"
     (workspace / "cache").mkdir(parents=True)
     (workspace / "cache" / "x.json").write_text("{}")
-    (workspace / CONFIG).write_text(f'{{"id": "ada", "name": "Ada", "api_key": "{KEY}"}}\n')
+    (home / CONFIG).write_text(f'{{"id": "ada", "name": "Ada", "api_key": "{KEY}"}}\n')
     (workspace / PERSONA).write_text("# Ada\n\nCurious and kind.\n")
     (workspace / NOTES).write_text("Likes green tea.\n\nThe red boat lies in the harbour.\n")
-    with closing(sqlite3.connect(workspace / FACTS)) as connection, connection:
+    rows = [("f1", "The harbour opens at seven.", WRITTEN), ("f2", "Ink is out.", WRITTEN)]
+    with closing(sqlite3.connect(home / FACTS)) as connection, connection:
         connection.execute(TABLE)
-        rows = [
-            ("f1", "The harbour opens at seven.", "2026-10-01T08:00:00.000Z"),
-            ("f2", "Ink is out.", "2026-10-02T08:00:00.000Z"),
-        ]
         connection.executemany("insert into facts values (?, ?, ?)", rows)
-    return Made(workspace, folder, {"NOTEBOOK": str(workspace)})
+    return Made(workspace, folder, {"NOTEBOOK": str(home)})

@@ -40,8 +40,8 @@ from lifeboat_alf.effective import visible_records
 
 JsonObject = dict[str, Any]
 
-RAW = "raw/notebook/"
-CONFIG, PERSONA, NOTES, FACTS = "notebook.json", "PERSONA.md", "NOTES.md", "facts.db"
+RAW, HOME = "raw/notebook/", "raw/notebook-home/"
+CONFIG, FACTS, PERSONA, NOTES = "notebook.json", "facts.db", "PERSONA.md", "NOTES.md"
 COLUMNS = ("id", "text", "written")
 TABLE = "create table if not exists facts (id text primary key, text text not null, written text not null)"
 
@@ -55,29 +55,33 @@ class Notebook(BaseAdapter):
     # Finding: the environment names the folder, `notebook.json` makes it one.
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
-        folder = Path(environment.get("NOTEBOOK", user_home / "notebook"))
-        if not self.recognises(folder):
+        workspace = Path(environment.get("NOTEBOOK", user_home / "notebook")) / "pages"
+        if not self.recognises(workspace):
             return []
-        found = self.locate(folder, environment, user_home)
-        return [FoundAgent(self.runtime, found.native_id, found.name, folder, None)]
+        found = self.locate(workspace, environment, user_home)
+        return [FoundAgent(self.runtime, found.native_id, found.name, workspace, found.state_dir)]
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         if not self.recognises(workspace):
-            raise NotAWorkspace(f"{workspace} has no {CONFIG}")
+            raise NotAWorkspace(f"{workspace} has no {CONFIG} beside it")
+        config = workspace.parent / CONFIG
         try:
-            said = json.loads((workspace / CONFIG).read_bytes())
+            said = json.loads(config.read_bytes())
             native_id, name = str(said["id"]), str(said["name"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise RuntimeConfigError(f"{workspace / CONFIG}: {error}") from error
-        return Installation(self.runtime, workspace, native_id, name, config=workspace / CONFIG)
+            raise RuntimeConfigError(f"{config}: {error}") from error
+        return Installation(self.runtime, workspace, native_id, name, workspace.parent, config)
 
     def recognises(self, workspace: Path) -> int:
-        return 2 if (workspace / CONFIG).is_file() else 0
+        return 2 if (workspace.parent / CONFIG).is_file() else 0
 
-    # Files: all of the folder, but for what can be made again and what is read row by row.
+    # Files: the workspace but for what can be made again, and of the folder around it what is named.
 
     def roots(self, installation: Installation) -> Sequence[Root]:
-        return [Root(RAW, installation.workspace)]
+        found = [Root(RAW, installation.workspace)]
+        if installation.state_dir is not None:
+            found.append(Root(HOME, installation.state_dir, only=(CONFIG,)))
+        return found
 
     def place(self, path: str, *, is_folder: bool) -> Placement:
         if self.exclusion(path, is_folder=is_folder):
@@ -86,9 +90,7 @@ class Notebook(BaseAdapter):
 
     def exclusion(self, path: str, *, is_folder: bool) -> str | None:
         first = path.removeprefix(RAW).split("/")[0]
-        if first == "cache":
-            return "it can be made again"
-        return "its rows are kept, one by one" if first.startswith(FACTS) else None
+        return "it can be made again" if first == "cache" else None
 
     # Memories in files: joining the sections gives the text back.
 
@@ -105,12 +107,12 @@ class Notebook(BaseAdapter):
     # Memories in rows: a row is unchanged as long as `row_of` gives it back.
 
     def databases(self, installation: Installation) -> list[Path]:
-        return [installation.workspace / FACTS]
+        return [] if installation.state_dir is None else [installation.state_dir / FACTS]
 
     def memory_store(self, installation: Installation) -> MemoryStore | None:
-        path = installation.workspace / FACTS
-        if not path.is_file():
-            raise DatabaseAbsent(f"{path} is not there")
+        path = next(iter(self.databases(installation)), None)
+        if path is None or not path.is_file():
+            raise DatabaseAbsent(f"{installation.name} has no {FACTS}")
         return MemoryTable(path, FACTS, "facts", COLUMNS, content="text", key="id")
 
     def memory_of(self, installation: Installation, values: JsonObject) -> Section:
@@ -128,40 +130,62 @@ class Notebook(BaseAdapter):
         row = own.get("row") or {"id": root_id, "written": record["temporal"]["created_at"]}
         return {**row, "text": record["content"]}
 
-    def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
-        path = installation.workspace / FACTS
-        records = [each for each in visible_records(order.state) if _is_fact(each.record)]
-        rows = {each.record["id"]: self.row_of(each.record, each.chain_ids[0]) for each in records}
-        there = _rows(path)
-        same = {name for name, row in rows.items() if there.get(row["id"]) == row}
-        if not rows:
-            return []
-        fates = [Fate("memory", name, Outcome.DEDUPLICATED if name in same else Outcome.ACCEPTED, "") for name in rows]
-        wanted = list(rows.values())
-        return [DatabaseWrite(path, len(same) < len(rows), lambda to: _write(path, to, wanted), tuple(fates))]
+    # Restoring: an agent of another runtime keeps its memories as rows here, and a new folder is made around it.
 
-    # Documents, secrets, and what to write for an agent that comes from another runtime.
+    def home_around(self, workspace: Path) -> Path | None:
+        return workspace.parent
+
+    def install_into(
+        self,
+        state_dir: Path,
+        workspace: Path,
+        state: Any,
+        environment: Mapping[str, str],
+        user_home: Path,
+        version: str,
+    ) -> Installation:
+        if self.recognises(workspace):
+            return self.locate(workspace, environment, user_home)
+        return Installation(self.runtime, workspace, "ada", "Ada", state_dir, state_dir / CONFIG)
+
+    def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
+        path = next(iter(self.databases(installation)))
+        found = [each for each in visible_records(order.state) if not _is_note(each.record)]
+        wanted = {str(each.record["id"]): self.row_of(each.record, each.chain_ids[0]) for each in found}
+        there = _rows(path)
+        same = {name for name, row in wanted.items() if there.get(row["id"]) == row}
+        if not wanted:
+            return []
+        outcomes = {name: Outcome.DEDUPLICATED if name in same else Outcome.ACCEPTED for name in wanted}
+        fates = tuple(Fate("memory", name, outcome) for name, outcome in outcomes.items())
+        rows = list(wanted.values())
+        write = DatabaseWrite(path, len(same) < len(rows), lambda to: _write(path, to, rows), fates, held=tuple(wanted))
+        return [write]
+
+    def render(self, state: Any) -> Iterator[Rendered]:
+        notes = [each.record["content"].strip("\n") for each in visible_records(state) if _is_note(each.record)]
+        yield Rendered(RAW + NOTES, ("\n\n".join(notes) + "\n").encode(), "structured")
+        yield Rendered(HOME + CONFIG, b'{"id": "ada", "name": "Ada", "api_key": ""}\n', "structured")
+
+    # Documents and secrets.
 
     def derivations(self) -> Sequence[Derivation]:
-        return [Derivation("identity", lambda path: path in (RAW + PERSONA, RAW + CONFIG), _identity)]
+        return [Derivation("identity", lambda path: path == RAW + PERSONA, _identity)]
 
     def secrets(self, path: str, data: bytes) -> list[Secret] | None:
-        if path != RAW + CONFIG:
+        if path != HOME + CONFIG:
             return None
         try:
             value = json.loads(data)["api_key"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise UnparsableSecrets(f"{CONFIG} does not parse") from error
+        if value == "":
+            return []
         literal = json.dumps(value).encode()
         start = data.find(literal)
-        if not isinstance(value, str) or not value or start < 0:
+        if not isinstance(value, str) or start < 0:
             raise UnparsableSecrets(f"{CONFIG} spells its key in another way")
         return [Secret(start, start + len(literal), value, "notebook", "api_key", f"{CONFIG}: api_key")]
-
-    def render(self, state: Any) -> Iterator[Rendered]:
-        texts = [each.record["content"].strip("\n") for each in visible_records(state) if not _is_fact(each.record)]
-        yield Rendered(RAW + NOTES, ("\n\n".join(texts) + "\n").encode(), "structured")
-        yield Rendered(RAW + CONFIG, b'{"id": "ada", "name": "Ada", "api_key": ""}\n', "structured")
 
 
 def _identity(files: Files, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
@@ -173,8 +197,8 @@ def _identity(files: Files, previous: JsonObject | None, context: DerivationCont
     return {**(previous or {}), "structured": structured, "prose": prose, "source_format": "notebook"}
 
 
-def _is_fact(record: JsonObject) -> bool:
-    return bool((record.get("source") or {}).get("origin_file") == FACTS)
+def _is_note(record: JsonObject) -> bool:
+    return bool((record.get("source") or {}).get("origin_file") == NOTES)
 
 
 def _print(text: str) -> str:

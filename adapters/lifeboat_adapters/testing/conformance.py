@@ -26,7 +26,8 @@ from lifeboat_adapters.testing.looking import (
     derivation_context,
     files_of,
     record_of,
-    stored_rows,
+    rows_of,
+    store_of,
     tree_of,
 )
 
@@ -254,8 +255,7 @@ class AdapterConformance(ABC):
 
     def test_a_row_comes_back_from_its_memory(self, tmp_path: Path) -> None:
         installation = self._located(self.make(tmp_path))
-        store = self.adapter().memory_store(installation)
-        for row in [] if store is None else stored_rows(store):
+        for row in rows_of(self.adapter(), installation):
             section = self.adapter().memory_of(installation, row.values)
             made = self.adapter().row_of(record_of(section), "root")
             differing = {name for name, value in row.values.items() if made.get(name) != value}
@@ -263,8 +263,8 @@ class AdapterConformance(ABC):
 
     def test_an_edited_memory_keeps_the_columns_of_its_row(self, tmp_path: Path) -> None:
         installation = self._located(self.make(tmp_path))
-        store = self.adapter().memory_store(installation)
-        for row in [] if store is None else stored_rows(store):
+        store = store_of(self.adapter(), installation)
+        for row in rows_of(self.adapter(), installation):
             record = record_of(self.adapter().memory_of(installation, row.values))
             made = self.adapter().row_of({**record, "content": "Edited elsewhere."}, "root")
             assert store is not None
@@ -295,9 +295,7 @@ class AdapterConformance(ABC):
         assert self.adapter().running(self._located(self.make(tmp_path))) == "", "a runtime is said to run"
 
     def _read(self, installation: Installation) -> None:
-        store = self.adapter().memory_store(installation)
-        if store is not None:
-            stored_rows(store)
+        rows_of(self.adapter(), installation)
         list(self.adapter().rows(installation, transcripts=True, cron=True))
         list(self.adapter().learned(installation))
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from lifeboat_adapters.contract import Adapter, DerivationContext, Installation, Placement, Root, Section
 from lifeboat_adapters.database_reading import as_json, read_database
+from lifeboat_adapters.errors import DatabaseAbsent
 from lifeboat_adapters.memory_stores import MemoryStore, MemoryTable, StoredRow
 
 JsonObject = dict[str, Any]
@@ -22,8 +23,7 @@ AGENT_ID = "019a0000-0000-7000-8000-00000000abcd"
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A small installation of a runtime with one agent. `environment` and `user_home` are those under which the runtime
-    would find it; `databases` of it can be damaged, an adapter's own choice where it is empty."""
+    """A small installation of a runtime. `environment` and `user_home` are those under which the runtime finds it."""
 
     workspace: Path
     user_home: Path
@@ -89,8 +89,19 @@ def derivation_context(installation: Installation) -> DerivationContext:
     return DerivationContext(installation, AGENT_ID, ids)
 
 
-def stored_rows(store: MemoryStore) -> list[StoredRow]:
-    """The rows of a memory store as they are now. Raises RuntimeDatabaseError."""
+def store_of(adapter: Adapter, installation: Installation) -> MemoryStore | None:
+    """Where an installation keeps memories as rows; None for files, and for a database that was not made yet."""
+    try:
+        return adapter.memory_store(installation)
+    except DatabaseAbsent:
+        return None
+
+
+def rows_of(adapter: Adapter, installation: Installation) -> list[StoredRow]:
+    """The memories that are rows, as they are now. Raises RuntimeDatabaseError."""
+    store = store_of(adapter, installation)
+    if store is None:
+        return []
     return list(_table_rows(store) if isinstance(store, MemoryTable) else store.rows())
 
 

@@ -1,0 +1,8 @@
+"""What a runtime must survive as a whole, as tests: subclass `RuntimeConformance` in a test module, pytest does the
+rest. It holds all tests of an adapter alone (`lifeboat_adapters.testing`), too."""
+
+from __future__ import annotations
+
+from lifeboat_daemon.testing.runtimes import RuntimeConformance
+
+__all__ = ["RuntimeConformance"]

@@ -1,0 +1,146 @@
+"""Every test of the suite for whole runtimes catches an adapter that breaks its promise."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from notebook_installs import make_notebook
+from notebook_runtime import FACTS, HOME, Notebook
+
+from lifeboat_adapters.contract import Adapter, Installation, Rendered, Row
+from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, MemoryTable, WriteOrder
+from lifeboat_adapters.receipts import Fate, Outcome
+from lifeboat_adapters.testing import AdapterConformance, Made
+from lifeboat_daemon.testing import RuntimeConformance
+
+Json = dict[str, Any]
+
+
+class LeavesATrace(Notebook):
+    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[Row]:
+        (installation.workspace / "seen").write_text("x")
+        return iter(())
+
+
+class ReadsRowsByChance(Notebook):
+    counter = itertools.count()
+
+    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[Row]:
+        return iter([Row(f"{HOME}db/facts/jobs.jsonl", "1", {"number": next(self.counter)})])
+
+    def memory_of(self, installation: Installation, values: Json) -> Any:
+        return super().memory_of(installation, {**values, "written": f"2026-10-01T08:00:{next(self.counter):02}.000Z"})
+
+
+class OverlooksNewRows(Notebook):
+    def memory_store(self, installation: Installation) -> MemoryStore | None:
+        found = super().memory_store(installation)
+        return replace(found, where="id <> 'f3'") if isinstance(found, MemoryTable) else found
+
+
+class TakesDamageForDeletion(Notebook):
+    def memory_store(self, installation: Installation) -> MemoryStore | None:
+        found = super().memory_store(installation)
+        database = self.databases(installation)[0]
+        if isinstance(found, MemoryTable) and not database.read_bytes().startswith(b"SQLite format 3\0"):
+            database.unlink()
+            with closing(sqlite3.connect(database)) as connection, connection:
+                connection.execute("create table facts (id text primary key, text text, written text)")
+        return found
+
+
+class WritesNoRows(Notebook):
+    def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
+        return []
+
+
+class _Changed(Notebook):
+    def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
+        return [self.changed(write) for write in super().write_databases(installation, order)]
+
+    def changed(self, write: DatabaseWrite) -> DatabaseWrite:
+        raise AssertionError("a subclass says how")
+
+
+class WritesOneLess(_Changed):
+    def changed(self, write: DatabaseWrite) -> DatabaseWrite:
+        def write_less(to: Path) -> None:
+            write.write(to)
+            with closing(sqlite3.connect(to)) as connection, connection:
+                connection.execute("delete from facts where id = 'f2'")
+
+        return replace(write, write=write_less)
+
+
+class WritesEverAgain(_Changed):
+    def changed(self, write: DatabaseWrite) -> DatabaseWrite:
+        return replace(write, changes=True, fates=tuple(replace(f, outcome=Outcome.ACCEPTED) for f in write.fates))
+
+
+class LosesMemoriesOnTheReceipt(_Changed):
+    def changed(self, write: DatabaseWrite) -> DatabaseWrite:
+        return replace(write, held=(), fates=tuple(Fate(f.kind, f.name, Outcome.OMITTED) for f in write.fates))
+
+
+class WritesAtOnce(_Changed):
+    def changed(self, write: DatabaseWrite) -> DatabaseWrite:
+        with closing(sqlite3.connect(write.path)) as connection, connection:
+            connection.execute("delete from facts where id = 'f3'")
+        return write
+
+
+class WritesItsOwnOnly(Notebook):
+    def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
+        return super().write_databases(installation, order) if installation.state_dir and self._has(order) else []
+
+    def _has(self, order: WriteOrder) -> bool:
+        return any(b'"notebook"' in each.line for each in order.state.records())
+
+
+class RendersNoNotes(Notebook):
+    def render(self, state: Any) -> Iterator[Rendered]:
+        return (each for each in super().render(state) if each.path.startswith(HOME))
+
+
+BROKEN: dict[str, type[Notebook]] = {
+    "test_a_capture_leaves_no_trace": LeavesATrace,
+    "test_a_second_capture_finds_nothing": ReadsRowsByChance,
+    "test_a_new_memory_is_captured": OverlooksNewRows,
+    "test_a_damaged_database_is_no_deletion": TakesDamageForDeletion,
+    "test_a_restored_agent_is_the_captured_one": WritesNoRows,
+    "test_a_capture_after_a_restore_finds_nothing_new": WritesOneLess,
+    "test_restoring_again_finds_everything_there": WritesEverAgain,
+    "test_the_receipt_adds_up": LosesMemoriesOnTheReceipt,
+    "test_nothing_is_written_into_databases_while_the_runtime_runs": WritesAtOnce,
+    "test_memories_of_another_runtime_arrive": WritesItsOwnOnly,
+    "test_memories_come_back_from_layers_alone": RendersNoNotes,
+}
+TESTS = {name for name in dir(RuntimeConformance) if name.startswith("test_")} - set(dir(AdapterConformance))
+
+
+def test_there_is_a_broken_runtime_for_every_test() -> None:
+    assert set(BROKEN) == TESTS
+
+
+@pytest.mark.parametrize(("name", "broken"), BROKEN.items(), ids=[each.__name__ for each in BROKEN.values()])
+def test_a_broken_runtime_fails_its_test(name: str, broken: type[Notebook], tmp_path: Path) -> None:
+    class Suite(RuntimeConformance):
+        def adapter(self) -> Adapter:
+            return broken()
+
+        def make(self, folder: Path) -> Made:
+            return make_notebook(folder)
+
+        def remember(self, made: Made, text: str) -> None:
+            with closing(sqlite3.connect(made.workspace.parent / FACTS)) as connection, connection:
+                connection.execute("insert into facts values ('f3', ?, '2026-10-03T08:00:00.000Z')", (text,))
+
+    with pytest.raises(AssertionError):
+        getattr(Suite(), name)(tmp_path)
