@@ -11,6 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_alf import embeddings
+from lifeboat_alf.apply import AppliedState
+from lifeboat_alf.delta import DeltaReader, write_delta
+from lifeboat_alf.diff import diff
 from lifeboat_alf.embeddings import CHUNK, INDEX, Chunk, Kind, Vector, Vectors, pack
 from lifeboat_alf.errors import BadDocument, BadJson
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
@@ -102,6 +105,21 @@ def agent_with_vector() -> MemoryState:
     for path, body in pack([Vector(item.partition, item.id, embedding([0.5, 0.25]))]).items():
         state.put(path, body)
     return state
+
+
+def test_a_delta_carries_chunks_that_change_come_and_go():
+    before, after = state_with(Vector(FILE, "gone", embedding([9.0]))), MemoryState(number=1)
+    items = [Vector(FILE, str(number), embedding([float(number)])) for number in range(CHUNK + 5)]
+    change(before, pack(items[:CHUNK]))
+    change(before, single_index({"old": [1.0]}))
+    change(after, pack([*items[:3], Vector(FILE, "3", embedding([3.5])), *items[4:]]))
+    out = io.BytesIO()
+    write_delta(diff(before, after), out)
+    found = AppliedState(before, DeltaReader(io.BytesIO(out.getvalue())))
+    assert [(one, found.body(one.path)) for one in found.entries()] == [
+        (one, after.body(one.path)) for one in after.entries()
+    ]
+    assert Vectors(found).of("3") == [embedding([3.5])]
 
 
 def test_on_request_records_carry_their_vectors_and_the_file_is_no_longer_the_signed_one():

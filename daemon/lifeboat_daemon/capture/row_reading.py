@@ -41,7 +41,9 @@ class Vectors:
         self._places: dict[Any, tuple[int, int]] = {}
         self._end = 0
 
-    def add(self, row: Any, data: bytes) -> None:
+    def add(self, row: Any, found: Any) -> None:
+        """What stands in the column is no vector where it is not bytes: none of it is kept, and that it is none."""
+        data = found if isinstance(found, bytes) else b""
         if self._file is None:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives until `close`
         self._file.seek(self._end)
