@@ -264,6 +264,8 @@ def ada_in_zeroclaw(folder: Path, generation: str) -> tuple[Traveller, zeroclaw_
     pointer = f'\n[{section}]\nformat = "aieos"\naieos_path = "identity.json"\n'
     config.write_text(config.read_text() + secrets + pointer)
     (workspace / "identity.json").write_text(aieos)
+    for name in ("SOUL.md", "IDENTITY.md"):
+        (workspace / name).unlink()
     (workspace / "charts").mkdir()
     (workspace / "charts/large.tif").write_bytes(LARGE)
     _native_memories(made, alias)

@@ -14,7 +14,7 @@ from typing import Any
 from lifeboat_alf import codec
 from lifeboat_daemon.seen import Known, StatKey
 
-VERSION = 6
+VERSION = 7
 _LARGEST = 2**63 - 1
 _NOT_ITS_FAULT = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 _TABLES = """
@@ -24,7 +24,7 @@ create table seen(native blob primary key, path text not null, size not null, mt
 create table large(path text primary key, size integer not null, captured_at text not null) without rowid;
 create table artifact(path text primary key, name text not null) without rowid;
 create index artifact_name on artifact(name);
-create table listed(id text primary key, path text not null) without rowid;
+create table listed(id text not null, path text not null, primary key (id, path)) without rowid;
 create index listed_path on listed(path);
 create table vector(id text not null, path text not null, primary key (id, path)) without rowid;
 create index vector_path on vector(path);
@@ -206,24 +206,31 @@ class StateDb:
         rows = self.connection.execute("select path from artifact where name = ? order by path", (name.casefold(),))
         return [row[0] for row in rows]
 
-    def is_listed(self, record_id: str) -> bool:
-        """Whether a file of the head lists a record among its memories, or a row holds it."""
+    def is_listed(self, record_id: str, prefix: str) -> bool:
+        """Whether a file of the head below `prefix` lists a record among its memories, or a row holds it. What files of
+        another runtime list says where the memory stood there."""
         row = self.connection.execute(
-            "select exists(select 1 from listed where id = ?1)"
+            "select exists(select 1 from listed where id = ?1 and substr(path, 1, length(?2)) = ?2)"
             " or exists(select 1 from shadow where record = ?1 and kind = 0)",
-            (record_id,),
+            (record_id, prefix),
         ).fetchone()
         return bool(row[0])
 
-    def unlisted_of(self, origin: str | None) -> list[tuple[str, str]]:
-        """Memories that came from a file of this name (None: any), stand in no file's list and in no row: id and
-        text."""
+    def unlisted_of(self, origin: str | None, prefix: str) -> list[tuple[str, str]]:
+        """Memories that came from a file of this name (None: any), stand in the list of no file below `prefix` and in
+        no row: id and text."""
         rows = self.connection.execute(
-            "select id, content from memory where (origin = ?1 or ?1 is null) and id not in (select id from listed)"
+            "select id, content from memory where (origin = ?1 or ?1 is null)"
+            " and not exists(select 1 from listed where id = memory.id and substr(path, 1, length(?2)) = ?2)"
             " and not exists(select 1 from shadow where record = memory.id and kind = 0) order by number",
-            (origin,),
+            (origin, prefix),
         )
         return list(rows)
+
+    def listed(self, prefix: str) -> set[str]:
+        """Records that files of the head below `prefix` list."""
+        rows = self.connection.execute("select id from listed where substr(path, 1, length(?1)) = ?1", (prefix,))
+        return {row[0] for row in rows}
 
     def vectors_of(self, record_id: str) -> list[str]:
         """The indexes that list a vector of a record in the head."""

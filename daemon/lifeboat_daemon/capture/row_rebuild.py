@@ -8,7 +8,7 @@ from typing import Any
 
 from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.memory_stores import MemoryStore
-from lifeboat_alf import embeddings, records
+from lifeboat_alf import embeddings, layout, records
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.state import Record, State
 from lifeboat_daemon.capture.row_cuts import MARK
@@ -42,10 +42,11 @@ class Rebuild:
     _former: dict[str, str] = field(default_factory=dict)
 
     def lines(self) -> Iterator[Line]:
-        """A line for each memory that no file lists. Of two that are the same row, the one that is there counts."""
+        """A line for each memory that no file of the runtime lists. Of two that are the same row, the one that is there
+        counts."""
         self._former = dict(self.db.connection.execute("select id, supersedes from successor"))
         chained = self._former.keys() | set(self._former.values())
-        listed = {row[0] for row in self.db.connection.execute("select id from listed")}
+        listed = self.db.listed(layout.raw_prefix(self.adapter.runtime))
         lengths, held = self._lengths(), frozenset(self._held())
         for item in self.state.records():
             if item.id in chained and self.db.winner(item.id) != item.id:

@@ -196,7 +196,15 @@ class Work:
         origin = Origin(self._seen.adapter.runtime, self._named().version, documents.primary())
         forgotten = frozenset(session.vault.get(FORGOTTEN) or ())
         db = session.db
-        lookup = Lookup(session.state, self._with_content(), db.winner, db.is_listed, db.unlisted_of, forgotten)
+        prefix = layout.raw_prefix(self._seen.adapter.runtime)
+        lookup = Lookup(
+            session.state,
+            self._with_content(),
+            db.winner,
+            partial(db.is_listed, prefix=prefix),
+            partial(db.unlisted_of, prefix=prefix),
+            forgotten,
+        )
         memories = Memories(session.overlay, self._seen.adapter, scribe, origin, lookup)
         self.outcome = memories.outcome
         yield from memories.take(path for path in changed if path.startswith(layout.RAW))
