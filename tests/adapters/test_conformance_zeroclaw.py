@@ -1,0 +1,41 @@
+"""ZeroClaw keeps every promise of an adapter, in each shape that its databases had."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from zeroclaw_made import make_zeroclaw
+
+from lifeboat_adapters.contract import Adapter
+from lifeboat_adapters.testing import AdapterConformance, Made
+from lifeboat_adapters.zeroclaw.adapter import ZeroClaw
+
+
+class TestZeroClaw(AdapterConformance):
+    generation = "0.8.3"
+
+    def adapter(self) -> Adapter:
+        return ZeroClaw()
+
+    def make(self, folder: Path) -> Made:
+        return make_zeroclaw(folder, self.generation)
+
+
+class TestZeroClawWithAgents(TestZeroClaw):
+    generation = "0.8.0"
+
+
+class TestZeroClawWithNamespaces(TestZeroClaw):
+    generation = "0.5.9"
+
+
+class TestZeroClawWithSessions(TestZeroClaw):
+    generation = "0.1.5"
+
+
+class TestZeroClawWithVectors(TestZeroClaw):
+    generation = "0.1.1"
+
+
+class TestBareZeroClaw(TestZeroClaw):
+    generation = "0.1.0"
