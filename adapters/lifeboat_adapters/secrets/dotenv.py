@@ -8,6 +8,7 @@ Where libraries differ the wider span is taken, since it is for cutting: a bare 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from lifeboat_adapters.secrets.leaves import BOM, Leaf, fail
 
@@ -41,6 +42,19 @@ def scan(data: bytes) -> list[Leaf]:
         else:
             at = _after_line(data, nothing.end())
     return leaves
+
+
+def share(data: bytes, is_kept: Callable[[str], bool], *, rest: bool) -> bytes:
+    """The lines of those variables that are kept, by name; with `rest`, what stands between variables, too. Raises
+    UnparsableSecrets."""
+    kept, at = [], 0
+    for leaf in scan(data):
+        start = max(data.rfind(b"\n", 0, leaf.start) + 1, at)
+        end = data.find(b"\n", leaf.end) + 1 or len(data)
+        kept += [data[at:start]] * rest
+        kept += [data[start:end]] * is_kept(str(leaf.path[0]))
+        at = end
+    return b"".join([*kept, *([data[at:]] * rest)])
 
 
 def _assignment(data: bytes, at: int, leaves: list[Leaf]) -> int:

@@ -294,14 +294,7 @@ def _is_limited_to_others(value: Any, share: Share) -> bool:
 
 def of_variables(data: bytes, share: Share) -> bytes:
     """The share of a dotenv file, by lines. Raises UnparsableSecrets."""
-    kept, at = [], 0
-    for leaf in dotenv.scan(data):
-        start = max(data.rfind(b"\n", 0, leaf.start) + 1, at)
-        end = data.find(b"\n", leaf.end) + 1 or len(data)
-        kept += [data[at:start]] * share.default
-        kept += [data[start:end]] * share.has_variable(str(leaf.path[0]))
-        at = end
-    return b"".join([*kept, *([data[at:]] * share.default)])
+    return dotenv.share(data, share.has_variable, rest=share.default)
 
 
 def of_secrets(values: Any, share: Share, around: tuple[str, ...] = ()) -> Any:

@@ -1,0 +1,42 @@
+"""What skills declare that they need: `requires.env`, `primaryEnv` and `skillKey` in the front matter of SKILL.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from lifeboat_adapters.contract import UnparsableSecrets
+from lifeboat_adapters.persona import capabilities
+from lifeboat_adapters.secrets import yaml
+from lifeboat_adapters.secrets.leaves import Path
+
+
+@dataclass(frozen=True, slots=True)
+class SkillNeeds:
+    """What a skill declares: the names it may be configured under, the variables it reads."""
+
+    keys: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+
+
+def declared(skills: Iterable[tuple[str, str]]) -> dict[str, SkillNeeds]:
+    """What every skill (its folder, and the text of its SKILL.md) needs, by the name of its capability, folded."""
+    found: dict[str, SkillNeeds] = {}
+    for folder, text in skills:
+        keys, variables = [folder], []
+        for path, value in _values(capabilities.front_matter(text)):
+            if path[-1:] == ("primaryEnv",) or path[-3:-1] == ("requires", "env"):
+                variables.append(value)
+            elif path[-1:] == ("skillKey",):
+                keys.append(value)
+        name = str(capabilities.from_skill(folder, text)["name"])
+        found[name.casefold()] = SkillNeeds(tuple(keys), tuple(variables))
+    return found
+
+
+def _values(matter: str) -> Iterator[tuple[Path, str]]:
+    try:
+        found = yaml.scan(matter.encode("utf-8", "replace"))
+    except UnparsableSecrets:
+        return
+    yield from ((leaf.path, leaf.value) for leaf in found if isinstance(leaf.value, str) and leaf.path)

@@ -1,0 +1,93 @@
+"""What upgrades and backups leave behind with secrets in clear. None of it is captured: it is a copy of what is or was.
+Its secrets are known all the same, and a person is told that it lies there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from lifeboat_adapters.contract import Installation, Leftover, Secret, UnparsableSecrets
+from lifeboat_adapters.small_files import read_small
+from lifeboat_adapters.zeroclaw import paths
+from lifeboat_adapters.zeroclaw.credentials import codec, secrets
+
+MOST = 500
+"""Files. Whoever lays down more does not do it by upgrading."""
+
+_CONFIGS = ("config.toml.*", "config.toml-*", "config.*.toml", "config.bak")
+_LOGINS = ("auth-profiles.json.*", "auth-*-pending.json")
+_WHOLE = ("config*.toml", "config.toml.*", "auth-profiles.json*", ".env")
+_ADVICE = "it may go as soon as `zeroclaw doctor` finds nothing wrong"
+
+
+def files(installation: Installation) -> list[Path]:
+    """Files that are not captured and whose secrets are known."""
+    home = installation.state_dir
+    if home is None:
+        return []
+    found = _named(home, (*_CONFIGS, *_LOGINS))
+    for folder in (*_folders(home, "backup-*"), *_folders(installation.workspace / "backups", "backup-*")):
+        found += _named(folder, _WHOLE)
+        for inner in _folders(folder, "*"):
+            found += _named(inner, _WHOLE)
+    return found[:MOST]
+
+
+def learned(installation: Installation) -> Iterator[Secret]:
+    """The secrets in all of them, and the key that opens the configuration's: its text is in no archive either."""
+    for file in files(installation):
+        yield from secrets.opened(installation, _secrets_in(file) or [])
+    if installation.state_dir is None:
+        return
+    try:
+        data = codec.read_key_file(installation.state_dir)
+        if data is not None:
+            codec.key_of(data)
+            yield Secret(0, 0, data.decode().strip(), paths.RUNTIME, "custom", paths.SECRET_KEY, bound=True)
+    except codec.BadSecretKey:
+        return
+
+
+def named(installation: Installation) -> Iterator[Leftover]:
+    """The files in which a secret stands in clear, or may stand because they do not parse."""
+    for file in files(installation):
+        found = _secrets_in(file)
+        if found is None or any(not codec.is_encrypted(secret.value) for secret in found):
+            is_login = any(fnmatchcase(file.name, glob) for glob in _LOGINS)
+            what = "a login that was not finished" if is_login else "a copy that ZeroClaw made before an upgrade"
+            yield Leftover(file, what, made_again=False, advice=_ADVICE)
+
+
+def _secrets_in(file: Path) -> list[Secret] | None:
+    """None where nobody can say."""
+    name = file.name
+    if fnmatchcase(name, "auth-*"):
+        name = paths.AUTH_PROFILES
+    elif name != ".env":
+        name = paths.CONFIG
+    try:
+        return secrets.find(f"{paths.HOME}{name}", read_small(file)) or []
+    except FileNotFoundError:
+        return []
+    except (OSError, UnparsableSecrets):
+        return None
+
+
+def _named(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
+    entries = (entry for entry in _entries(folder) if not entry.is_dir(follow_symlinks=False))
+    return [Path(entry.path) for entry in entries if any(fnmatchcase(entry.name, glob) for glob in patterns)]
+
+
+def _folders(folder: Path, pattern: str) -> list[Path]:
+    entries = (entry for entry in _entries(folder) if entry.is_dir(follow_symlinks=False))
+    return [Path(entry.path) for entry in entries if fnmatchcase(entry.name, pattern)]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []
