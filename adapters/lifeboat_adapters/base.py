@@ -89,6 +89,9 @@ class BaseAdapter:
     ) -> Installation:
         raise RuntimeConfigError(f"{workspace} has no folder of its runtime's own")
 
+    def is_configured(self, installation: Installation) -> bool:
+        return True
+
     def running(self, installation: Installation) -> str:
         return ""
 

@@ -424,6 +424,11 @@ class Adapter(Protocol):
         whose workspaces stand alone."""
         ...
 
+    def is_configured(self, installation: Installation) -> bool:
+        """Whether the runtime knows of the agent: a restore tells it of one that it does not know, also without
+        credentials."""
+        ...
+
     def running(self, installation: Installation) -> str:
         """Why the runtime seems to be at work on this installation ("zeroclaw daemon, process 123"), "" when not.
         Nothing is written into its databases then."""

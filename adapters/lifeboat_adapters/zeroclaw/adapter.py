@@ -87,6 +87,9 @@ class ZeroClaw(BaseAdapter):
     def databases(self, installation: Installation) -> list[Path]:
         return tables.sources(installation).files()
 
+    def is_configured(self, installation: Installation) -> bool:
+        return host.is_configured(installation)
+
     def running(self, installation: Installation) -> str:
         return running.running(installation)
 

@@ -100,6 +100,13 @@ def values_of(installation: Installation) -> JsonObject:
         return {}
 
 
+def is_configured(installation: Installation) -> bool:
+    """Whether the configuration names the agent. In the early layout it has only one."""
+    if installation.layout != paths.CURRENT:
+        return installation.config is not None
+    return installation.native_id in {agent.alias for agent in config.agents(values_of(installation))}
+
+
 def backend(installation: Installation) -> str:
     """Where an agent's memory is kept, as configured."""
     return config.backend(values_of(installation), installation.native_id)

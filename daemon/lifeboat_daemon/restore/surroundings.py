@@ -35,7 +35,7 @@ def surroundings(
     if own is not None and (found is None or found.state_dir is None):
         found = _remembered(context, own) or found
     if found is not None and found.state_dir is not None:
-        return Surroundings(found)
+        return Surroundings(found, is_new=own is None and not adapter.is_configured(found))
     home = adapter.home_around(folder)
     if home is None:
         return Surroundings(found)
