@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from lifeboat_adapters.memory_stores import MemoryRows, StoredRow
 from lifeboat_adapters.receipts import Outcome
 from lifeboat_adapters.zeroclaw import remote
 from lifeboat_adapters.zeroclaw.credentials import codec
+from lifeboat_adapters.zeroclaw.remote import postgres
 from lifeboat_alf.embeddings import bytes_of
 
 psycopg = pytest.importorskip("psycopg")
@@ -133,6 +135,15 @@ def test_what_an_agent_remembers_is_written_under_its_own_id(tmp_path: Path, dat
     assert execute(database, "SELECT alias FROM agents JOIN memories ON agents.id = agent_id") == [("cid",)]
 
 
+def test_a_copy_of_an_agent_in_the_same_table_has_rows_of_its_own(tmp_path: Path, database: PostgresServer) -> None:
+    execute(database, CURRENT)
+    ada, bob = (installed(tmp_path / alias, database.address(), alias=alias, version=3) for alias in ("ada", "bob"))
+    remote.write(ada, [row()])
+    assert [fate.outcome for fate in remote.write(bob, [row()])] == [Outcome.TRANSFORMED]
+    assert [fate.outcome for fate in remote.write(bob, [row()])] == [Outcome.DEDUPLICATED]
+    assert [[one.values["content"] for one in read(agent)] for agent in (ada, bob)] == [["Likes tea."]] * 2
+
+
 def test_a_key_that_is_there_is_updated_and_keeps_its_id_and_creation(tmp_path: Path, database: PostgresServer) -> None:
     execute(database, EARLY)
     agent = installed(tmp_path, database.address())
@@ -228,6 +239,16 @@ def test_a_server_that_is_not_there_is_an_error_without_its_address(tmp_path: Pa
     with pytest.raises(RuntimeDatabaseError, match="cannot be reached") as caught:
         remote.store(installed(tmp_path, address))
     assert PASSWORD not in repr(caught.value) and "nowhere" not in str(caught.value)
+
+
+def test_a_server_that_says_nothing_is_waited_for_a_few_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "CONNECT_SECONDS", 2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with pytest.raises(RuntimeDatabaseError, match="does not answer within 2 seconds"):
+            remote.store(installed(tmp_path, f"postgresql://ada@127.0.0.1:{port}/ada"))
 
 
 def test_a_missing_table_and_one_without_memories_are_no_deletion(tmp_path: Path, database: PostgresServer) -> None:

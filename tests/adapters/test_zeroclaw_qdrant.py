@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import threading
 import uuid
@@ -196,6 +197,14 @@ def test_a_server_that_is_not_there_is_an_error(tmp_path: Path, url: str) -> Non
     with pytest.raises(RuntimeDatabaseError, match="Qdrant") as caught:
         remote.store(installed(tmp_path, url=url))
     assert KEY not in repr(caught.value) and "127.0.0.1" not in str(caught.value)
+
+
+def test_a_server_that_says_nothing_is_waited_for_a_few_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(qdrant, "CONNECT_SECONDS", 1)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(RuntimeDatabaseError, match="be reached"):
+        remote.store(installed(tmp_path, url=f"http://127.0.0.1:{silent.getsockname()[1]}"))
 
 
 def test_a_missing_client_is_named_with_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

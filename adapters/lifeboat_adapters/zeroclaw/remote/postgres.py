@@ -234,9 +234,20 @@ class _Writing:
         self._connection, self._table, self._model = connection, table, model
         self._held = {str(row.values["key"]): row.values for row in _select(connection, table)}
         self._keys = {str(values["id"]): key for key, values in self._held.items()}
+        self._taken: frozenset[str] = frozenset()
 
     def all(self, rows: Sequence[StoredRow]) -> list[Fate]:
+        self._taken = self._of_others([str(row.values.get("id")) for row in rows])
         return [fate for row in rows for fate in self._one(row)]
+
+    def _of_others(self, ids: list[str]) -> frozenset[str]:
+        """Which ids are those of rows of other agents: an agent may be a copy of its neighbour."""
+        from psycopg import sql
+
+        storable = [id for id in ids if "\0" not in id and id.isprintable()]
+        query = sql.SQL("SELECT id::text FROM {} WHERE id::text = ANY(%s)").format(sql.Identifier(*self._table.name))
+        found = {str(id) for (id,) in self._connection.execute(query, (storable,))}
+        return frozenset(found - self._keys.keys())
 
     def _one(self, row: StoredRow) -> Iterator[Fate]:
         import psycopg
@@ -257,8 +268,10 @@ class _Writing:
             yield Fate("memory", name, Outcome.REJECTED, f"PostgreSQL refuses it: {said}")
             return
         dropped = without_place(row.values, self._table.columns)
-        reason = f"there is no column for its {', '.join(dropped)}" if dropped else ""
-        yield Fate("memory", name, Outcome.TRANSFORMED if dropped else Outcome.ACCEPTED, reason)
+        reasons = [f"there is no column for its {', '.join(dropped)}"] if dropped else []
+        if held is None and name in self._taken:
+            reasons.append("another agent has a row of this id")
+        yield Fate("memory", name, Outcome.TRANSFORMED if reasons else Outcome.ACCEPTED, "; ".join(reasons))
         if row.vector is not None and self._vector(row) is None:
             yield Fate("vector", name, Outcome.OMITTED, "the table has no room for a vector of this length")
 
@@ -276,6 +289,8 @@ class _Writing:
         from psycopg import sql
 
         values = {name: value for name, value in wanted.items() if value is not None}
+        if values.get("id") in self._taken:
+            values["id"] = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self._table.owner}/{values['id']}"))
         if self._table.owner is not None:
             values[_OWNER] = self._table.owner
         if self._table.vector is not None:
