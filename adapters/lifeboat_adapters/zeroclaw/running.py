@@ -84,8 +84,16 @@ def _is_at_work_on(process: psutil.Process, installation: Installation) -> bool:
             return any((Path(start) / folder).resolve() in mine for folder in given)
         user = process.environ().get("HOME") or str(Path.home())
     except (psutil.Error, OSError):
-        return True
+        return _is_of_this_user(process)
     return (Path(user) / host.FOLDER).resolve() in mine or _holds_open(process, mine)
+
+
+def _is_of_this_user(process: psutil.Process) -> bool:
+    """What cannot be looked into: another user's has a home of its own."""
+    try:
+        return process.username() == psutil.Process().username()
+    except (psutil.Error, OSError, KeyError):
+        return True
 
 
 def _given(words: list[str], environment: dict[str, str]) -> list[str]:
