@@ -195,3 +195,8 @@ def test_a_skill_needs_the_variables_that_it_declares() -> None:
     files = Texts({f"{paths.RAW}skills/weather/SKILL.md": text})
     (need,) = needs.needs(files, {"structured": {"capabilities": [{"name": "weather"}]}})
     assert need.variables == {"WEATHER_API_KEY"} and "config.toml: mcp.servers.weather." in need.places
+
+
+def test_a_folder_that_the_configuration_does_not_know_has_a_share_of_nothing() -> None:
+    found = share("stranger")
+    assert set(found) <= {"memory", "schema_version"}

@@ -9,11 +9,14 @@ from typing import Any
 from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import (
     Derivation,
+    Files,
     ForeignCredential,
     FoundAgent,
     Installation,
     KeyFile,
+    Leftover,
     Merged,
+    Need,
     Offer,
     Placement,
     Recrypted,
@@ -26,7 +29,7 @@ from lifeboat_adapters.contract import (
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_adapters.notes import dress, joining
 from lifeboat_adapters.zeroclaw import discovery, host, paths, placement, remote, running
-from lifeboat_adapters.zeroclaw.credentials import secrets
+from lifeboat_adapters.zeroclaw.credentials import leftovers, needs, secrets, sharing
 from lifeboat_adapters.zeroclaw.databases import brain, left_behind, tables
 from lifeboat_adapters.zeroclaw.layers import derivations
 from lifeboat_adapters.zeroclaw.memories import notes, rows
@@ -77,6 +80,15 @@ class ZeroClaw(BaseAdapter):
 
     def opened(self, installation: Installation, found: list[Secret]) -> list[Secret]:
         return secrets.opened(installation, found)
+
+    def share(self, installation: Installation, path: str, data: bytes) -> bytes | None:
+        return sharing.share(installation, path, data)
+
+    def learned(self, installation: Installation) -> Iterator[Secret]:
+        return leftovers.learned(installation)
+
+    def leftovers(self, installation: Installation) -> Iterator[Leftover]:
+        return leftovers.named(installation)
 
     def offers(self, installation: Installation) -> Iterator[Offer]:
         return left_behind.offers(installation)
@@ -159,3 +171,6 @@ class ZeroClaw(BaseAdapter):
         self, installation: Installation, credentials: Sequence[ForeignCredential], state: Any
     ) -> Translation:
         return translating.translate(installation, credentials, state)
+
+    def needs(self, files: Files, identity: JsonObject) -> list[Need]:
+        return needs.needs(files, identity)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from lifeboat_adapters.contract import FoundAgent, Installation
@@ -11,6 +12,7 @@ from lifeboat_adapters.persona import reading
 from lifeboat_adapters.small_files import read_small
 from lifeboat_adapters.zeroclaw import config, host, paths
 from lifeboat_adapters.zeroclaw.config import ConfiguredAgent, JsonObject
+from lifeboat_adapters.zeroclaw.credentials import sharing
 from lifeboat_adapters.zeroclaw.host import Home
 
 LONE = "bare"
@@ -93,7 +95,8 @@ def _installed_in(home: Home, workspace: Path, environment: Mapping[str, str], u
         values, unreadable = {}, error
     for agent, folder in _agents(home, values, user_home):
         if folder.resolve() == standing:
-            return _installation(home, values, agent, workspace, environment)
+            found = _installation(home, values, agent, workspace, environment)
+            return found if unreadable is None else replace(found, sharing=sharing.UNKNOWN)
     if unreadable is not None:
         raise unreadable
     return None
@@ -112,7 +115,6 @@ def _agents(home: Home, values: JsonObject, user_home: Path) -> Iterator[tuple[C
 def _installation(
     home: Home, values: JsonObject, agent: ConfiguredAgent, workspace: Path, environment: Mapping[str, str]
 ) -> Installation:
-    several = len(config.agents(values)) > 1
     return Installation(
         runtime=paths.RUNTIME,
         workspace=workspace,
@@ -123,7 +125,7 @@ def _installation(
         layout=home.layout(values),
         version=_version(values),
         program=host.program(environment),
-        sharing=agent.alias if several else "",
+        sharing=sharing.mark(values, agent.alias),
     )
 
 

@@ -84,8 +84,11 @@ class Share:
 
 
 def share_of(values: JsonObject, alias: str) -> Share | None:
-    """The share of an agent in a configuration; None when it is the only one, or unknown."""
+    """The share of an agent in a configuration, None when it is the only one. One that only has a folder there, beside
+    others that are configured, has a share of nothing."""
     agents = {agent.alias: agent.values for agent in config.agents(values)}
+    if config.schema(values) >= config.CURRENT_SCHEMA and config.get(values, "agents"):
+        agents.setdefault(alias, {})
     if alias not in agents or len(agents) == 1:
         return None
     named = {each: frozenset(_named(values, each, table)) for each, table in agents.items()}
