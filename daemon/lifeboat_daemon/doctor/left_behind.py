@@ -1,0 +1,30 @@
+"""What belongs to the agents and their runtimes do not use any more: found, and offered. Nothing is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_daemon.agent import Agent, everyone
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_daemon.words import argument
+
+TITLE = "What runtimes left behind"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    for agent in everyone(context):
+        if agent.workspace.is_dir():
+            found = list(_findings(context, agent))
+            yield from found or [Finding(Level.OK, agent.name, "its runtime left nothing of it lying about")]
+
+
+def _findings(context: Context, agent: Agent) -> Iterator[Finding]:
+    try:
+        installation = context.installation(agent)
+        for offer in context.adapter(agent.runtime).offers(installation):
+            command = offer.command.replace(" AGENT", f" {argument(agent.name)}")
+            yield Finding(Level.WARNING, agent.name, offer.what, command)
+    except AdapterError:
+        return  # the checks of the runtimes and of their memories say it

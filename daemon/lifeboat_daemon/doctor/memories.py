@@ -1,0 +1,40 @@
+"""Memories that runtimes keep as rows: whether they can be read, or are not captured. No server is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lifeboat_adapters.errors import AdapterError, DatabaseAbsent, RuntimeDatabaseError
+from lifeboat_adapters.memory_stores import MemoryStore
+from lifeboat_daemon.agent import Agent, everyone
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.doctor import Finding, Level
+
+TITLE = "Memories in databases"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    for agent in everyone(context):
+        if agent.workspace.is_dir():
+            yield from _finding(context, agent)
+
+
+def _finding(context: Context, agent: Agent) -> Iterator[Finding]:
+    try:
+        store = _store(context, agent)
+    except DatabaseAbsent as error:
+        yield Finding(Level.OK, agent.name, f"{error.message}: what was captured of it stays")
+    except RuntimeDatabaseError as error:
+        yield Finding(Level.WARNING, agent.name, error.message, error.fix)
+    except AdapterError:
+        return  # the check of the runtimes says it
+    else:
+        where = "in files" if store is None else f"as rows of {store.name}"
+        yield Finding(Level.OK, agent.name, f"its memories are kept {where}")
+
+
+def _store(context: Context, agent: Agent) -> MemoryStore | None:
+    may_ask = bool(context.setting("remote_memory", agent))
+    installation = replace(context.installation(agent), remote=may_ask)
+    return context.adapter(agent.runtime).memory_store(installation)
