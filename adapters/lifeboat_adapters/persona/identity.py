@@ -54,11 +54,9 @@ class Persona:
             if name is not None:
                 yield name, text_of(files, path)
 
-    def own(self, files: Files, document: JsonObject) -> set[str]:
-        """Which prose files are exactly what is made from a document."""
-        return {
-            name for name, file in PROSE.items() if synthesis.is_own(name, text_of(files, self.raw + file), document)
-        }
+    def own(self, files: Files) -> set[str]:
+        """Which prose files Lifeboat made, and nobody has edited."""
+        return {name for name, file in PROSE.items() if synthesis.is_own(text_of(files, self.raw + file))}
 
 
 Fresh = Callable[[Files, Collection[str]], JsonObject]
@@ -77,14 +75,14 @@ def document(
     """The identity document, without id, version and time, from what files say now. `unsaid` are fields whose files
     are not there to say that they are gone. `name` is the agent's where neither files nor document know one."""
     before = previous or {}
-    own = persona.own(files, before)
+    # A copy of an agent has nothing else to say who it is.
+    own = persona.own(files) if before else set()
     now = overlay.without_empty(fresh(files, own))
     if not now and previous is None:
         return None
     alone = set(overlay.leaves(overlay.without_empty(fresh(Only(files, persona.raw), own))))
     outside = set(overlay.leaves(now)) - alone
-    # What Lifeboat wrote from the document itself says nothing new, so it cannot say that something is gone either.
-    said = frozenset() if own else _said(persona, before, elsewhere=any(files.paths(persona.home)))
+    said = _said(persona, files, before, own)
     return _named(overlay.document(persona.runtime, before, now, said=said - set(unsaid), elsewhere=outside), name)
 
 
@@ -97,14 +95,26 @@ def _named(document: JsonObject, name: str) -> JsonObject:
     return {**document, "structured": {**known, "names": {**names, "primary": name}}}
 
 
-def _said(persona: Persona, document: JsonObject, *, elsewhere: bool) -> frozenset[overlay.Path]:
-    """What the files said: as remembered, and as the prose says that was theirs. What came from the state folder
-    counts only where there is one."""
-    prose = document.get("prose") or {}
-    profile, instructions = (str(prose.get(name) or "") for name in ("identity_profile", "operating_instructions"))
-    told = set(overlay.leaves({"structured": overlay.without_empty(structured(profile, instructions))}))
-    outside = overlay.read_paths(persona.runtime, document, elsewhere=True) if elsewhere else frozenset()
+def _said(persona: Persona, files: Files, document: JsonObject, own: Collection[str]) -> frozenset[overlay.Path]:
+    """What the files said: as remembered, and as the texts say that were theirs. What came from the state folder
+    counts only where there is one. A file that Lifeboat made says nothing new, so with one of them it cannot be told
+    from memory alone what is gone."""
+    profile, instructions = (
+        "" if name in own else _former(persona, files, document, name)
+        for name in ("identity_profile", "operating_instructions")
+    )
+    told = frozenset(overlay.leaves({"structured": overlay.without_empty(structured(profile, instructions))}))
+    if own:
+        return told
+    outside = overlay.read_paths(persona.runtime, document, elsewhere=True) if any(files.paths(persona.home)) else ()
     return overlay.read_paths(persona.runtime, document).union(told, outside)
+
+
+def _former(persona: Persona, files: Files, document: JsonObject, name: str) -> str:
+    """The text that a prose file had before: what is remembered of it, or what Lifeboat made for it."""
+    remembered = str((document.get("prose") or {}).get(name) or "")
+    is_made = not remembered and synthesis.was_own(text_of(files, persona.raw + PROSE[name]))
+    return synthesis.MAKERS[name](document) if is_made else remembered
 
 
 def texts(persona: Persona, files: Files, own: Collection[str] = ()) -> dict[str, str]:

@@ -47,11 +47,12 @@ def principals(runtime: str, text: str, previous: JsonObject | None) -> JsonObje
 
 def profile(runtime: str, text: str, before: JsonObject) -> JsonObject:
     """The primary human's profile: what USER.md says over what it cannot say."""
-    if synthesis.is_own("user_profile", text, before):
+    if before and synthesis.is_own(text):
         return before
     prose = {"user_profile": text} if text.strip() else {}
     fresh = overlay.without_empty({"structured": structured(text), "prose": prose})
     former = str((before.get("prose") or {}).get("user_profile") or "")
+    former = former or (synthesis.user_profile(before) if synthesis.was_own(text) else "")
     said = overlay.leaves({"structured": overlay.without_empty(structured(former))})
     merged = overlay.document(runtime, before, fresh, said=overlay.read_paths(runtime, before).union(said))
     return merged if before else {**merged, "structured": {**merged.get("structured", {}), "principal_type": "human"}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from lifeboat_adapters.contract import Files
 from lifeboat_adapters.persona import synthesis
 from lifeboat_adapters.persona.identity import AGENTS, PROSE, Persona
 from lifeboat_alf import codec, layout
@@ -29,18 +30,28 @@ def primary_human(state: State) -> JsonObject:
     return next((one for one in principals if one.get("principal_type") == "human"), {})
 
 
-def files(persona: Persona, identity: JsonObject, primary: JsonObject, held: Collection[str] = ()) -> dict[str, str]:
+def files(
+    persona: Persona,
+    identity: JsonObject,
+    primary: JsonObject,
+    raw: Files,
+    *,
+    held: Collection[str] = (),
+    made: Collection[str] = frozenset(PROSE),
+) -> dict[str, str]:
     """The texts of persona files by name, "" for those that say nothing. A block that stands in one of the texts in
-    `held` gets no file of its own."""
-    return {**_identity_files(persona, identity, held), USER: _user_file(primary)}
+    `held` gets no file of its own. Prose in `made` that the agent has not is made from its structured fields."""
+    return {**_identity_files(persona, identity, raw, held, made), USER: _user_file(primary)}
 
 
-def _identity_files(persona: Persona, identity: JsonObject, held: Collection[str]) -> dict[str, str]:
+def _identity_files(
+    persona: Persona, identity: JsonObject, raw: Files, held: Collection[str], made: Collection[str]
+) -> dict[str, str]:
     """SOUL, IDENTITY and AGENTS from prose; what prose does not tell from the structured fields."""
     prose = identity.get("prose") or {}
     texts = {file: str(prose.get(name) or "") for name, file in PROSE.items()}
-    made = list(_made_up_for(identity, texts))
-    texts |= {PROSE[name]: synthesis.MAKERS[name](identity) for name in made}
+    wanted = {*_made_up_for(identity, texts), *(name for name in persona.own(raw) if not texts[PROSE[name]].strip())}
+    texts |= {PROSE[name]: synthesis.MAKERS[name](identity) for name in PROSE if name in wanted and name in made}
     blocks = prose.get("custom_blocks") or {}
     for name, file in persona.blocks.items():
         block = str(blocks.get(name) or "")

@@ -1,36 +1,60 @@
 """Files made from structured fields, for agents that come without prose (ALF §3.2.1, §6.2).
 
-No model writes here: the same fields give the same text. A file made so begins with a comment, so that capture knows
-it again and does not take its own words for the agent's.
+No model writes here: the same fields give the same text. A file made so begins with a comment that holds a digest of
+the rest, so that capture knows it again and does not take its own words for the agent's.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 JsonObject = dict[str, Any]
 
-MARK = "<!-- Written by Lifeboat from the agent's structured profile. -->\n"
+MARK = "<!-- Written by Lifeboat from the agent's structured profile"
+_DIGITS = 16
+_BACKGROUND = {
+    "identity": "Background",
+    "history": "History",
+    "interests": "Interests",
+    "physicality": "Appearance",
+}
+"""Objects of a profile from AIEOS that ALF has no fields for, and the sections that tell of them."""
 
 
 def soul(document: JsonObject) -> str:
     """SOUL.md from role, goals, character and voice."""
     structured = document.get("structured") or {}
-    psychology = structured.get("psychology") or {}
-    scores = {**(psychology.get("neural_matrix") or {}), **_scores(psychology)}
+    rest = structured.get("aieos_extensions")
+    more = {key: _flat(value) for key, value in rest.items()} if isinstance(rest, dict) else {}
     return _text(
         f"# {_name(structured)}",
         _paragraph(structured.get("role")),
-        _section("Goals", _bullets(structured.get("goals") or [])),
-        _section("Character", _pairs({**scores, "moral alignment": psychology.get("moral_alignment")})),
-        _section("Voice", _pairs(_voice(structured))),
+        _section("Goals", _bullets(structured.get("goals") or []) + _pairs(more.get("motivations", {}))),
+        _section("Character", _pairs(_character(structured, more.get("psychology", {})))),
+        _section("Voice", _pairs(_voice(structured) | more.get("linguistics", {}))),
+        *(_section(title, _pairs(more.get(key, {}))) for key, title in _BACKGROUND.items()),
     )
 
 
-def _scores(psychology: JsonObject) -> JsonObject:
+def _character(structured: JsonObject, more: JsonObject) -> JsonObject:
+    psychology = structured.get("psychology") or {}
     traits = psychology.get("personality_traits") or {}
-    return traits.get("scores") or {}
+    told = {**(psychology.get("neural_matrix") or {}), **(traits.get("scores") or {})}
+    types = {"MBTI": psychology.get("mbti"), "moral alignment": psychology.get("moral_alignment")}
+    known = {key for key, value in more.items() if value in types.values()}
+    return {**told, **types, **{key: value for key, value in more.items() if key not in known}}
+
+
+def _flat(value: Any, above: str = "") -> JsonObject:
+    """Nested values by the words that lead to them; lists of plain values as one."""
+    if isinstance(value, dict):
+        inner = (_flat(item, f"{above} {key}".strip()) for key, item in value.items() if not key.startswith("@"))
+        return {key: item for each in inner for key, item in each.items()}
+    if isinstance(value, list):
+        value = ", ".join(str(item) for item in value if isinstance(item, str | int | float))
+    return {above.replace("_", " "): value}
 
 
 def identity_profile(document: JsonObject) -> str:
@@ -89,9 +113,19 @@ MAKERS: dict[str, Callable[[JsonObject], str]] = {
 }
 
 
-def is_own(prose: str, text: str, document: JsonObject) -> bool:
-    """Whether a text is exactly what is made from a document, so that nobody has edited it."""
-    return text.startswith(MARK) and text == MAKERS[prose](document)
+def is_own(text: str) -> bool:
+    """Whether a text was made so, and nobody has edited it."""
+    return text == _marked(text.partition("\n")[2])
+
+
+def was_own(text: str) -> bool:
+    """Whether a text was made so, and perhaps edited."""
+    return text.startswith(MARK)
+
+
+def _marked(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
+    return f"{MARK} ({digest}). -->\n{text}"
 
 
 def _name(structured: JsonObject) -> str:
@@ -142,7 +176,7 @@ def _title(key: str) -> str:
 
 
 def _text(*parts: str) -> str:
-    return MARK + "\n" + "\n".join(f"{part.rstrip()}\n" for part in parts if part)
+    return _marked("\n" + "\n".join(f"{part.rstrip()}\n" for part in parts if part))
 
 
 def _section(title: str, body: str) -> str:

@@ -19,7 +19,8 @@ def render(state: State) -> Iterator[Rendered]:
     """Files under `raw/openclaw/`, sorted by kind then path. A file that a raw entry already gives is left out."""
     files = StateFiles(state)
     primary = rendering.primary_human(state)
-    texts = rendering.files(PERSONA, rendering.document(state, layout.IDENTITY), primary, (heartbeat.checklist(files),))
+    identity = rendering.document(state, layout.IDENTITY)
+    texts = rendering.files(PERSONA, identity, primary, files, held=(heartbeat.checklist(files),))
     for name, text in texts.items():
         path = paths.RAW + name
         if text.strip() and text_of(files, path) != text:

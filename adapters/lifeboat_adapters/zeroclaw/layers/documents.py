@@ -55,7 +55,11 @@ def aieos_of(files: Files, values: JsonObject, alias: str, workspace: str = "") 
     if name is None:
         inline = config.text(settings, "aieos_inline")
         return _read("", inline.encode("utf-8", "replace") if inline else None)
-    path = _archive_path(name, workspace)
+    return aieos_at(files, _archive_path(name, workspace))
+
+
+def aieos_at(files: Files, path: str) -> Aieos:
+    """The document at an archive path."""
     return _read(path, _first(files, path))
 
 

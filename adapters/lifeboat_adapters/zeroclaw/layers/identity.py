@@ -9,6 +9,7 @@ from lifeboat_adapters.contract import Derivation, DerivationContext, Files, Ins
 from lifeboat_adapters.persona import identity, overlay, roster
 from lifeboat_adapters.zeroclaw import config, paths
 from lifeboat_adapters.zeroclaw.layers import aieos, aieos_synthesis, documents, models
+from lifeboat_adapters.zeroclaw.layers.documents import Aieos
 from lifeboat_alf import layout
 
 JsonObject = dict[str, Any]
@@ -32,7 +33,9 @@ def derive(files: Files, previous: JsonObject | None, context: DerivationContext
     installed = context.installation
 
     def fresh(files: Files, own: Collection[str]) -> JsonObject:
-        return said(files, installed.native_id, str(installed.workspace), installed.name, own)
+        source = _source(files, installed)
+        is_told = source is not None and not (previous and _is_made(source))
+        return said(files, installed.native_id, source if is_told else None, name=installed.name, own=own)
 
     unsaid = _unsaid(files, previous or {}, installed)
     found = identity.document(PERSONA, files, previous, fresh, name=installed.name, unsaid=unsaid)
@@ -42,15 +45,14 @@ def derive(files: Files, previous: JsonObject | None, context: DerivationContext
 DERIVATION = Derivation("identity", reads, derive)
 
 
-def said(files: Files, alias: str, workspace: str = "", name: str = "", own: Collection[str] = ()) -> JsonObject:
-    """What files say now, `structured` and `prose`. Prose files in `own` are left out, and an AIEOS document that was
-    made of the structured fields."""
+def said(files: Files, alias: str, source: Aieos | None, *, name: str = "", own: Collection[str] = ()) -> JsonObject:
+    """What files say now, `structured` and `prose`, and an AIEOS document over them. Prose files in `own` are left
+    out. `name` is the agent's where none of them knows it."""
     texts = identity.texts(PERSONA, files, own)
     values = documents.config_of(files) or {}
     told = identity.structured(texts["identity_profile"], texts["operating_instructions"], PERSONA.every_skill(files))
     told["sub_agents"] = roster.merged(helpers(values, alias), told["sub_agents"])
-    source = documents.aieos_of(files, values, alias, workspace)
-    if source is not None and source.document is not None and not aieos_synthesis.is_own(source.document):
+    if source is not None and source.document is not None:
         told = over(aieos.from_aieos(source.document, told["names"]["primary"] or name), told)
     return {"structured": told, "prose": identity.prose(PERSONA, files, texts)}
 
@@ -80,14 +82,23 @@ def helpers(values: JsonObject, alias: str) -> Iterator[tuple[str, JsonObject]]:
 def _unsaid(files: Files, previous: JsonObject, installed: Installation) -> Collection[overlay.Path]:
     """Fields whose source is not there to say that they are gone: a configuration or an AIEOS document that cannot be
     read, or one that was made of them."""
-    values = documents.config_of(files)
-    source = documents.aieos_of(files, values or {}, installed.native_id, str(installed.workspace))
+    source = _source(files, installed)
     told = set(overlay.leaves({"structured": previous.get("structured") or {}}))
-    if values is None or (source is not None and source.text is not None and source.document is None):
+    if documents.config_of(files) is None or (source and source.text is not None and source.document is None):
         return told
-    if source is not None and source.document is not None and aieos_synthesis.is_own(source.document):
+    if source and source.document is not None and _is_made(source):
         return told & set(overlay.leaves({"structured": aieos.from_aieos(source.document)}))
     return ()
+
+
+def _source(files: Files, installed: Installation) -> Aieos | None:
+    values = documents.config_of(files) or {}
+    return documents.aieos_of(files, values, installed.native_id, str(installed.workspace))
+
+
+def _is_made(source: Aieos) -> bool:
+    """Whether a document was made of the structured fields: it says nothing that they do not."""
+    return source.document is not None and aieos_synthesis.is_own(source.document)
 
 
 def _with_inline(document: JsonObject, previous: JsonObject, files: Files, installed: Installation) -> JsonObject:
@@ -102,10 +113,9 @@ def _with_inline(document: JsonObject, previous: JsonObject, files: Files, insta
 
 
 def _inline(previous: JsonObject, files: Files, installed: Installation) -> JsonObject | None:
-    values = documents.config_of(files)
-    source = documents.aieos_of(files, values or {}, installed.native_id, str(installed.workspace))
-    is_unreadable = values is None or (source is not None and not source.path and source.document is None)
-    if is_unreadable or not any(files.paths(paths.HOME)):
+    source = _source(files, installed)
+    is_broken = source is not None and not source.path and source.document is None
+    if documents.config_of(files) is None or is_broken or not any(files.paths(paths.HOME)):
         return _own_source(previous).get(documents.AIEOS)
     return source.document if source is not None and not source.path else None
 

@@ -1,0 +1,44 @@
+"""The text of a JSON document with single values changed: everything around them stays as somebody wrote it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from lifeboat_adapters import json5_text
+from lifeboat_adapters.merging import Change
+from lifeboat_adapters.secrets.leaves import Path
+
+_BOM = b"\xef\xbb\xbf"
+_INDENT = re.compile(r"\{\r?\n([ \t]+)")
+
+
+def rewritten(text: bytes, before: Any, wanted: Any) -> bytes:
+    """The text of a document (`before` is what it says) that says what is wanted."""
+    try:
+        changed = json5_text.change(text, list(_changes(before, wanted, ())))
+        if not changed.rewritten and json.loads(changed.data.removeprefix(_BOM)) == wanted:
+            return changed.data
+    except (ValueError, KeyError, RecursionError):
+        pass
+    return _laid_out(text.decode("utf-8-sig", "replace"), wanted)
+
+
+def _changes(before: Any, wanted: Any, path: Path) -> Iterator[Change]:
+    """What has to change for an object to say what is wanted; a list changes as a whole."""
+    for key in before:
+        if key not in wanted:
+            yield Change((*path, key), remove=True)
+        elif isinstance(before[key], dict) and isinstance(wanted[key], dict):
+            yield from _changes(before[key], wanted[key], (*path, key))
+        elif before[key] != wanted[key]:
+            yield Change((*path, key), wanted[key])
+    yield from (Change((*path, key), value) for key, value in wanted.items() if key not in before)
+
+
+def _laid_out(text: str, wanted: Any) -> bytes:
+    indent = _INDENT.match(text)
+    end = "\n" if text.endswith("\n") else ""
+    return (json.dumps(wanted, indent=indent[1] if indent else None, ensure_ascii=False) + end).encode()
