@@ -1,6 +1,6 @@
 """The first export of a large agent in a process of its own, as the worker does it.
 
-    python -m benchmarks.first_export WORKSPACE HOME SNAPSHOT
+    python -m benchmarks.first_export WORKSPACE HOME SNAPSHOT [RUNTIME [NAME=VALUE...]]
 
 Prints one JSON document: seconds until the capture was committed, seconds until the look-ups were filled from it,
 seconds for writing the snapshot, peak memory in bytes.
@@ -18,12 +18,13 @@ from lifeboat_alf.seams.steps import Step
 
 
 def main() -> None:
-    workspace, home, snapshot = map(Path, sys.argv[1:])
+    workspace, home, snapshot = map(Path, sys.argv[1:4])
+    runtime, *environment = sys.argv[4:] or ["openclaw"]
     from benchmarks.subject import moments_of_steps, protect
 
     start = time.perf_counter()
     with moments_of_steps() as moments:
-        subject = protect(workspace, home)
+        subject = protect(workspace, home, runtime, **dict(one.split("=", 1) for one in environment))
     captured = time.perf_counter()
     subject.write_snapshot(snapshot)
     written = time.perf_counter()

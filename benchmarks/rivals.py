@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 from benchmarks import measure
@@ -76,3 +79,16 @@ def tar_extract(archive: Path, target: Path) -> None:
 
 def tar_create(tree: Path, archive: Path) -> None:
     _run("tar", "cf", str(archive), "-C", str(tree), ".", cwd=tree)
+
+
+def sqlite_backup(database: Path, copy: Path, change: Change, times: int) -> list[float]:
+    """The online backup of SQLite, and the hash of what it made, after a change."""
+
+    def backup(_: int) -> None:
+        copy.unlink(missing_ok=True)
+        with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+        with copy.open("rb") as stream:
+            hashlib.file_digest(stream, "sha256")
+
+    return measure.repeated(backup, times, before=change)

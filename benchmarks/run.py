@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from benchmarks import measure, prose, rivals, subject, workspaces
+from benchmarks import installs, measure, prose, rivals, subject, workspaces
 from benchmarks.measure import Budget, Row
 
 
@@ -107,19 +107,42 @@ def many_records(folder: Path, scale: Scale) -> Iterator[Row]:
     made = workspaces.many_records(folder / "workspace", records=scale.records, files=scale.records // 25)
     home, snapshot = folder / "home", folder / "first.alf"
     first = _first_export(made.folder, home, snapshot)
-    work, total, peak = f"{scale.records:,} records", first["commit"] + first["write"], first["peak"]
-    size = snapshot.stat().st_size
-    yield Row(f"{work}: first export", measure.duration(total), budgets=[Budget("<= 3 s", total, 3)])
-    yield Row(f"{work}: look-ups filled after the commit", measure.duration(first["look_ups"]))
-    yield Row(f"{work}: peak memory", measure.size(peak), budgets=[Budget("<= 128 MiB", peak, 128 << 20)])
+    work, size = f"{scale.records:,} records", snapshot.stat().st_size
+    yield from _exported(first, work, 3)
     yield Row(f"{work}: snapshot", measure.size(size), budgets=[Budget("<= 50 MB", size, 50_000_000)])
     ours = subject.reopen(made.folder, home)
     yield from _change_and_delta(ours, made, folder, work, scale)
     yield from _search(ours, work, scale)
 
 
-def _first_export(workspace: Path, home: Path, snapshot: Path) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.first_export", str(workspace), str(home), str(snapshot)]
+def _exported(first: dict[str, float], work: str, limit: int) -> Iterator[Row]:
+    total, peak = first["commit"] + first["write"], first["peak"]
+    yield Row(f"{work}: first export", measure.duration(total), budgets=[Budget(f"<= {limit} s", total, limit)])
+    yield Row(f"{work}: look-ups filled after the commit", measure.duration(first["look_ups"]))
+    yield Row(f"{work}: peak memory", measure.size(peak), budgets=[Budget("<= 128 MiB", peak, 128 << 20)])
+
+
+def many_rows(folder: Path, scale: Scale) -> Iterator[Row]:
+    """A ZeroClaw agent whose memories are rows with vectors: first export, one new row."""
+    made = installs.many_rows(folder / "zeroclaw", rows=scale.records)
+    home, where = folder / "home", {"ZEROCLAW_CONFIG_DIR": str(made.home)}
+    work = f"ZeroClaw {scale.records:,} rows x {made.dimensions} dimensions"
+    options = ("zeroclaw", *(f"{name}={value}" for name, value in where.items()))
+    yield from _exported(_first_export(made.workspace, home, folder / "first.alf", *options), work, 5)
+    ours = subject.reopen(made.workspace, home, **where)
+    backups = rivals.sqlite_backup(made.database, folder / "copy.db", made.remember, scale.slow_runs)
+    ours.capture()
+    before = (made.remember(number) for number in range(scale.slow_runs, scale.slow_runs + scale.quick_runs))
+    times = measure.repeated(lambda _: ours.capture(), scale.quick_runs, before=lambda _: next(before))
+    one = f"{work}: one new row"
+    median, late = measure.median(times), measure.p95(times)
+    budget = Budget("<= 250 ms", median, 0.25)
+    yield measure.faster(one, median, "online backup, sha256", measure.median(backups), 1, budget)
+    yield Row(f"{one}, p95", measure.duration(late))
+
+
+def _first_export(workspace: Path, home: Path, snapshot: Path, *options: str) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.first_export", str(workspace), str(home), str(snapshot), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}\n{done.stderr}")
@@ -198,6 +221,7 @@ ROWS: dict[str, Callable[[Path, Scale], Iterator[Row]]] = {
     "unchanged": nothing_changed,
     "line": one_line_added,
     "records": many_records,
+    "rows": many_rows,
     "restore": restored,
     "rebuild": rebuilt,
 }

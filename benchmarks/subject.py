@@ -89,20 +89,23 @@ def moments_of_steps() -> Iterator[dict[Step, float]]:
         steps.hook = None
 
 
-def protect(workspace: Path, home: Path) -> Subject:
+def protect(workspace: Path, home: Path, runtime: str = "openclaw", **environment: str) -> Subject:
     """Protect a workspace in a home of its own: the first capture is part of it."""
-    environment = {"PATH": os.environ["PATH"], "HOME": str(home.parent), "LIFEBOAT_HOME": str(home)}
-    context = Context.open(environment)
-    return Subject(context, agents.add(context, workspace, runtime="openclaw")[0])
+    context = _context(home, environment)
+    return Subject(context, agents.add(context, workspace, runtime=runtime)[0])
 
 
-def reopen(workspace: Path, home: Path) -> Subject:
+def reopen(workspace: Path, home: Path, **environment: str) -> Subject:
     """The same agent, in another process."""
     from lifeboat_daemon.agent import find
 
-    environment = {"PATH": os.environ["PATH"], "HOME": str(home.parent), "LIFEBOAT_HOME": str(home)}
-    context = Context.open(environment)
+    context = _context(home, environment)
     return Subject(context, find(context, str(workspace)))
+
+
+def _context(home: Path, environment: dict[str, str]) -> Context:
+    around = {"PATH": os.environ["PATH"], "HOME": str(home.parent), "LIFEBOAT_HOME": str(home)}
+    return Context.open({**around, **environment})
 
 
 def patch_bytes(delta: Path) -> int:

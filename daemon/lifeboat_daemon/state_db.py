@@ -51,6 +51,9 @@ _SHADOW = (
     " vector integer, marked integer not null{columns})",
     "create index shadow_record on shadow(record)",
     "create index shadow_key on shadow(key)",
+    # Both hold next to nothing: looking through all rows for the few would cost as much as comparing them.
+    "create index shadow_not_held on shadow(kind, record) where kind <> 0",
+    "create index shadow_unmarked on shadow(record) where not marked",
 )
 SHADOW = "shadow"
 """The fact that says of which store and columns the table `shadow` is, and how far it can be believed."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lifeboat_adapters.contract import Secret, UnparsableSecrets
-from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.errors import AdapterError, DatabaseAbsent
 from lifeboat_alf import codec, layout
 from lifeboat_daemon.capture.look import Look
 from lifeboat_daemon.capture.secrets import Cutter
@@ -40,6 +40,7 @@ class Databases:
     def __init__(self, session: Session, seen: Look, cutter: Cutter) -> None:
         self._session, self._seen, self._cutter = session, seen, cutter
         self._transcripts = bool(session.setting("transcripts"))
+        self._cron = bool(session.setting("cron"))
         self.prefix = f"{layout.home_prefix(seen.adapter.runtime)}db/"
 
     def read(self, *, everything: bool) -> Stored | None:
@@ -53,6 +54,10 @@ class Databases:
                 return None
             tables = {path: (data, self._cutter.secrets_in(path, data) or []) for path, data in self._tables().items()}
             return Stored(tables, list(self._seen.adapter.learned(self._seen.installation)), stats)
+        except DatabaseAbsent as error:
+            if self._session.db.get(FACT) is not None:
+                self._session.report.unread[self.prefix] = str(error)
+            return None
         except (AdapterError, UnparsableSecrets, sqlite3.Error, OSError) as error:
             self._session.report.unread[self.prefix] = str(error)
             return None
@@ -74,6 +79,8 @@ class Databases:
     def stats(self) -> JsonObject:
         """What tells whether a database was written: size, time and inode of each and of its log."""
         stats: JsonObject = {"transcripts": self._transcripts}
+        if self._cron:
+            stats["cron"] = True
         if self._seen.installation.sharing:
             stats["sharing"] = self._seen.installation.sharing
         for path in self._seen.adapter.databases(self._seen.installation):
@@ -89,6 +96,7 @@ class Databases:
 
     def _tables(self) -> dict[str, bytes]:
         rows: dict[str, list[tuple[str, bytes]]] = {}
-        for row in self._seen.adapter.rows(self._seen.installation, transcripts=self._transcripts):
+        read = self._seen.adapter.rows(self._seen.installation, transcripts=self._transcripts, cron=self._cron)
+        for row in read:
             rows.setdefault(row.path, []).append((row.key, codec.encode(row.values)))
         return {path: b"".join(line + b"\n" for _, line in sorted(found)) for path, found in rows.items()}

@@ -16,7 +16,7 @@ from lifeboat_adapters.database_reading import from_json, read_database
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore, MemoryTable
 from lifeboat_alf import codec
-from lifeboat_daemon.capture.row_shadow import CAME, GONE, HELD
+from lifeboat_daemon.capture.row_shadow import CAME, GONE, HELD, HELD_ROWS
 
 BATCH = 500
 """Rows that are searched for secrets, and packed, together."""
@@ -164,11 +164,17 @@ class _Query:
             f" where r.c{self.id} is not null{'' if everything else f' and ({differs})'}"
         )
 
-    def nameless(self) -> str:
-        return f"select count(*), count(c{self.id}) from {self.rows()}"
+    def numbers(self) -> tuple[str, str]:
+        """How many rows there are, and how many of them have no id: each from an index, where a single look at both
+        would read every row."""
+        return (
+            f"select count(*) from main.{self.table} where {self.where}",
+            f"select count(*) from {self.rows()} where c{self.id} is null",
+        )
 
     def came(self) -> str:
-        return f"select s.row from lifeboat.shadow s join {self.rows()} r on r.c{self.id} = s.row where s.kind = {CAME}"
+        rows = f"lifeboat.shadow s cross join {self.rows()} r on r.c{self.id} = s.row"
+        return f"select s.row from {rows} where s.kind = {CAME} and s.kind <> 0"
 
     def gone(self) -> str:
         held = f"select row, record, key from lifeboat.shadow where kind = {HELD}"
@@ -184,12 +190,11 @@ def _read(
     opened: sqlite3.Connection, query: _Query, shadow: Path, found: Found, look: Look, everything: bool
 ) -> Iterator[None]:
     opened.execute("attach ? as lifeboat", (f"{shadow.absolute().as_uri()}?mode=ro",))
-    total, named = opened.execute(query.nameless(), query.parameters).fetchone()
-    found.nameless = total - named
+    total, found.nameless = (opened.execute(one, query.parameters).fetchone()[0] for one in query.numbers())
     found.came = [row for (row,) in opened.execute(query.came(), query.parameters)]
     new = _take(opened.execute(query.differing(everything=everything), query.parameters), query, found, look)
-    (held,) = opened.execute(f"select count(*) from lifeboat.shadow where kind = {HELD}").fetchone()
-    if named - new - len(found.came) != held:
+    (held,) = opened.execute(f"select {HELD_ROWS.format(schema='lifeboat')}").fetchone()
+    if total - found.nameless - new - len(found.came) != held:
         # Costs as much as the comparison itself: numbers say whether it is worth it.
         found.gone = list(opened.execute(query.gone(), query.parameters))
     yield

@@ -17,6 +17,9 @@ JsonObject = dict[str, Any]
 HELD, CAME, GONE = 0, 1, 2
 """What a line says of its record: a row held it; a row may hold it, for it came from elsewhere; its row went."""
 
+HELD_ROWS = (
+    "(select count(*) from {schema}.shadow) - (select count(*) from {schema}.shadow where kind <> 0)"  # by indexes
+)
 _OWN = ("row", "record", "kind", "key", "whole", "vector", "marked")
 
 
@@ -74,10 +77,11 @@ class Shadow:
 
     def settle(self) -> None:
         """What came from elsewhere and no row holds is no concern of the store."""
-        self._db.connection.execute(f"delete from shadow where kind = {CAME}")
+        self._db.connection.execute(f"delete from shadow where kind = {CAME} and kind <> 0")
 
-    def count(self, kind: int) -> int:
-        return int(self._db.connection.execute("select count(*) from shadow where kind = ?", (kind,)).fetchone()[0])
+    def held(self) -> int:
+        """How many rows there were."""
+        return int(self._db.connection.execute(f"select {HELD_ROWS.format(schema='main')}").fetchone()[0])
 
     def with_key(self, key: Any) -> list[str]:
         """Records that no row of this key holds now but one may have held, those that came from elsewhere first."""
@@ -89,6 +93,6 @@ class Shadow:
     def unmarked(self) -> list[str]:
         """Records that rows hold although they do not say so themselves."""
         rows = self._db.connection.execute(
-            f"select record from shadow where kind = {HELD} and not marked and record <> '' order by record"
+            f"select record from shadow where not marked and kind = {HELD} and record <> '' order by record"
         )
         return [row[0] for row in rows]

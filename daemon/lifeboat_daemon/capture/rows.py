@@ -146,7 +146,7 @@ class Rows:
         if found.nameless:
             self._session.report.unread[self._store.name] = f"{found.nameless} rows have no id of their own"
             self._fact["stats"] = None
-        self._found, self._held = found, shadow.count(HELD)
+        self._found, self._held = found, shadow.held()
         self._cut_out(self._store, found)
 
     def _shadow(self, store: MemoryStore) -> Shadow:
