@@ -1,0 +1,55 @@
+"""Which rows of a runtime's databases a capture takes, and what it says when one is not there."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from zeroclaw_protected import ProtectedClaw
+
+from lifeboat_daemon import config
+
+JOBS = "raw/zeroclaw-home/db/cron/cron_jobs.jsonl"
+PREFIX = "raw/zeroclaw-home/db/"
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> ProtectedClaw:
+    made = ProtectedClaw(tmp_path)
+    path = made.install.data / "cron/jobs.db"
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE cron_jobs (id TEXT PRIMARY KEY, command TEXT, last_run TEXT)")
+        connection.execute("INSERT INTO cron_jobs VALUES ('a', 'tide', 'then')")
+    made.age(made.install.home)
+    return made
+
+
+def held(ada: ProtectedClaw, path: str) -> bytes | None:
+    with ada.context.vault(ada.agent.id) as vault:
+        state = vault.state()
+        return None if state.entry(path) is None else state.body(path)
+
+
+def test_scheduled_jobs_are_captured_when_asked_for(ada: ProtectedClaw) -> None:
+    ada.add()
+    assert held(ada, JOBS) is None
+    config.write(ada.context.home, ada.context.files, "cron", True)
+    ada.capture()
+    assert held(ada, JOBS) == b'{"id":"a","command":"tide"}\n'
+
+
+def test_rows_of_a_database_that_is_gone_stay_and_it_is_named(ada: ProtectedClaw) -> None:
+    ada.add()
+    ada.install.database.unlink()
+    report = ada.capture()
+    assert "brain.db is not there" in report.unread[PREFIX]
+    assert held(ada, f"{PREFIX}brain/agents.jsonl")
+
+
+def test_an_agent_that_never_had_a_database_is_no_reason_to_worry(ada: ProtectedClaw) -> None:
+    ada.install.database.unlink()
+    assert ada.add().unread == {}
+    assert ada.capture().unread == {}
