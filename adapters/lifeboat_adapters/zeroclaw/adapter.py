@@ -20,6 +20,7 @@ from lifeboat_adapters.contract import (
     Offer,
     Placement,
     Recrypted,
+    Rendered,
     Root,
     Row,
     Secret,
@@ -28,7 +29,7 @@ from lifeboat_adapters.contract import (
 )
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_adapters.notes import dress, joining
-from lifeboat_adapters.zeroclaw import discovery, host, paths, placement, remote, running
+from lifeboat_adapters.zeroclaw import discovery, host, paths, placement, remote, rendering, running
 from lifeboat_adapters.zeroclaw.credentials import leftovers, needs, secrets, sharing
 from lifeboat_adapters.zeroclaw.databases import brain, left_behind, tables
 from lifeboat_adapters.zeroclaw.layers import derivations
@@ -97,7 +98,7 @@ class ZeroClaw(BaseAdapter):
         return tables.rows(installation, transcripts=transcripts, cron=cron)
 
     def databases(self, installation: Installation) -> list[Path]:
-        return tables.sources(installation).files()
+        return [*tables.sources(installation).files(), *leftovers.files(installation)]
 
     def is_configured(self, installation: Installation) -> bool:
         return host.is_configured(installation)
@@ -118,6 +119,9 @@ class ZeroClaw(BaseAdapter):
 
     def derivations(self) -> Sequence[Derivation]:
         return derivations.DERIVATIONS
+
+    def render(self, state: Any) -> Iterator[Rendered]:
+        return rendering.render(state)
 
     def home_around(self, workspace: Path) -> Path | None:
         return installing.home_around(workspace)
