@@ -53,7 +53,7 @@ def _structure() -> Json:
         "psychology": {"traits": [{"trait": "openness", "value": 0.8, "framework": "OCEAN"}]},
         "linguistics": {"formality": 0.3, "catchphrases": ["noted"]},
         "capabilities": [
-            {"name": "letters", "portability": "portable"},
+            {"name": "letters", "portability": "intrinsic"},
             {"name": "drone footage", "portability": "host_dependent", "host_requirements": "no-such-program-here"},
         ],
     }

@@ -38,9 +38,9 @@ Values = Callable[[ArchiveFile], dict[str, str]]
 def export(tmp_path: Path) -> Export:
     """`export(workspace, "name.alf", *options)`: the archive, written by the program and read by zipfile."""
 
-    def make(workspace: Path, name: str = "export.alf", *options: str) -> ArchiveFile:
+    def make(workspace: Path, name: str = "export.alf", *options: str, runtime: str = "openclaw") -> ArchiveFile:
         target = tmp_path / name
-        run("alf", "export", "openclaw", workspace, "-o", target, *options)
+        run("alf", "export", runtime, workspace, "-o", target, *options)
         return ArchiveFile(target)
 
     return make
@@ -67,13 +67,15 @@ def import_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
     keys = Context.open().home.keys_folder
     Context.open().keys().ensure()
 
-    def make(name: str, archive: Path | ArchiveFile, *options: str, runtime: str = "openclaw") -> Path:
+    def make(
+        name: str, archive: Path | ArchiveFile, *options: str, runtime: str = "openclaw", place: str = "workspace"
+    ) -> Path:
         machine = tmp_path / name
         machine.mkdir()
         monkeypatch.setenv("LIFEBOAT_HOME", str(machine / "lifeboat"))
         home = Context.open().home
         shutil.copytree(keys, home.keys_folder, dirs_exist_ok=True)
-        folder = machine / "workspace"
+        folder = machine / place
         path = archive.path if isinstance(archive, ArchiveFile) else archive
         run("alf", "import", path, "--runtime", runtime, "--to", folder, "--accept-unsigned", *options)
         return folder

@@ -1,0 +1,108 @@
+"""ALF §10.3: from one runtime to another and back, through archives, each import on a machine of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from archive_files import ArchiveFile
+from cli_client import run
+from migrating import MOORINGS, Tree, ada_in_openclaw, ada_in_zeroclaw, rows_of, tree_of
+
+LARGE = ("--artifact-threshold", "1000000")
+"""With it the large artifacts lie in the archives too."""
+
+Export = Callable[..., ArchiveFile]
+ImportInto = Callable[..., Path]
+
+
+class Journey(NamedTuple):
+    """The archive of A and its files (databases as rows), that of B, and both of A again."""
+
+    first: ArchiveFile
+    before: Tree
+    there: ArchiveFile
+    second: ArchiveFile
+    after: Tree
+
+
+def _files(folder: Path) -> Tree:
+    found = {name: data for name, data in tree_of(folder).items() if ".db" not in name}
+    database = folder / "memory/brain.db"
+    if database.is_file():
+        found["rows"] = repr(rows_of(database)).encode()
+    return found
+
+
+def _there_and_back(
+    first: ArchiveFile, workspace: Path, runtimes: tuple[str, str], export: Export, import_into: ImportInto
+) -> Journey:
+    own, other = runtimes
+    elsewhere = import_into("elsewhere", first, "--with-credentials", runtime=other)
+    there = export(elsewhere, "there.alf", *LARGE, runtime=other)
+    back = import_into("back", there, "--with-credentials", runtime=own)
+    return Journey(first, _files(workspace), there, export(back, "second.alf", *LARGE, runtime=own), _files(back))
+
+
+@pytest.fixture
+def from_openclaw(isolated_home: Path, tmp_path: Path, export: Export, import_into: ImportInto) -> Journey:
+    _, workspace = ada_in_openclaw(isolated_home, tmp_path)
+    first = export(workspace, "first.alf", *LARGE)
+    return _there_and_back(first, workspace, ("openclaw", "zeroclaw"), export, import_into)
+
+
+@pytest.fixture
+def from_zeroclaw(tmp_path: Path, export: Export, import_into: ImportInto) -> Journey:
+    _, install = ada_in_zeroclaw(tmp_path, "0.5.9")
+    workspace = install.workspace()
+    first = export(workspace, "first.alf", *LARGE, runtime="zeroclaw")
+    return _there_and_back(first, workspace, ("zeroclaw", "openclaw"), export, import_into)
+
+
+@pytest.fixture(params=["openclaw", "zeroclaw"])
+def journey(request: pytest.FixtureRequest) -> Journey:
+    found: Journey = request.getfixturevalue(f"from_{request.param}")
+    return found
+
+
+def test_what_is_exported_from_the_first_runtime_is_a_valid_archive_of_a_rich_agent(journey: Journey) -> None:
+    assert run("alf", "validate", journey.first.path, "--strict")["ok"]
+    assert len(journey.first.active) >= 100
+    assert len(journey.first.json("credentials.json")["credentials"]) >= 5
+
+
+def test_the_second_runtime_has_every_memory_once(from_openclaw: Journey, tmp_path: Path) -> None:
+    rows = rows_of(tmp_path / "elsewhere/.zeroclaw/data/memory/brain.db")
+    assert len(rows) == MOORINGS
+    wanted = sorted(record["content"].strip() for record in from_openclaw.first.active)
+    assert sorted(row["content"].strip() for row in rows) == wanted
+
+
+def test_nothing_is_lost_on_the_way(journey: Journey) -> None:
+    """Not even what the second runtime has no place for: links, principals, versions of the identity, its own files."""
+    first, there = journey.first, journey.there
+    assert {record["id"]: record for record in there.records} == {record["id"]: record for record in first.records}
+    assert there.json("principals.json") == first.json("principals.json")
+    own = {name: data for name, data in first.bodies.items() if name.startswith(("raw/", "artifacts/"))}
+    assert {name: there.bodies.get(name) for name in own} == own
+
+
+def test_what_the_second_runtime_exports_is_a_valid_archive(journey: Journey) -> None:
+    assert run("alf", "validate", journey.there.path, "--strict")["ok"]
+
+
+def test_the_files_of_the_first_runtime_come_back_byte_for_byte(journey: Journey) -> None:
+    assert journey.after == journey.before
+
+
+def test_the_agent_is_equal_to_the_original(journey: Journey) -> None:
+    first, second = journey.first, journey.second
+    assert second.records == first.records
+    assert second.json("principals.json") == first.json("principals.json")
+    structured = first.identity["structured"]
+    assert {name: second.identity["structured"].get(name) for name in structured} == structured
+    assert {each["id"] for each in first.json("credentials.json")["credentials"]} <= {
+        each["id"] for each in second.json("credentials.json")["credentials"]
+    }
