@@ -1,6 +1,6 @@
-"""The pages of the documentation that follow from the code: commands and errors.
+"""The pages of the documentation that follow from the code: commands, errors, the example of an adapter.
 
-    python tests/doc_pages.py      writes docs/commands.md and docs/errors.md anew (`make docs`)
+    python tests/doc_pages.py      writes docs/commands.md, docs/errors.md and docs/adapters.md anew (`make docs`)
 
 A test compares what is written with what would be written.
 """
@@ -55,6 +55,9 @@ An error says what happened, where and why, and which command helps. With `--jso
 | code | exit | what happened | meaning | what helps | again |
 |---|---|---|---|---|---|
 """
+
+
+_EXAMPLE = "<!-- Written by `make docs` from tests/notebook_runtime.py. -->"
 
 
 @cache
@@ -153,7 +156,16 @@ def _meaning(cls: type[LifeboatError]) -> str:
     return re.sub(r"\s+", " ", own).split(". ")[0].strip().rstrip(".")
 
 
+def adapters_page() -> str:
+    """The page with the example as the tests run it."""
+    page = (DOCS / "adapters.md").read_text()
+    before, after = page.split(_EXAMPLE, 1)
+    code = (ROOT / "tests" / "notebook_runtime.py").read_text()
+    return f"{before}{_EXAMPLE}\n\n```python\n{code}```{after.split('```', 2)[2]}"
+
+
 def main() -> None:
+    (DOCS / "adapters.md").write_text(adapters_page())
     (DOCS / "commands.md").write_text(commands_page())
     (DOCS / "errors.md").write_text(errors_page())
 

@@ -222,3 +222,6 @@ def _write(path: Path, to: Path, rows: Sequence[JsonObject]) -> None:
     with closing(sqlite3.connect(to)) as connection, connection:
         connection.execute(TABLE)
         connection.executemany("insert or replace into facts values (:id, :text, :written)", rows)
+
+
+ADAPTER = Notebook()

@@ -17,6 +17,9 @@ from archive_files import ArchiveFile
 from cli_client import run
 from doc_pages import DOCS, PACKAGES, ROOT
 
+from lifeboat_adapters.base import BaseAdapter
+from lifeboat_adapters.contract import Adapter
+from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.settings import SETTINGS
 
@@ -34,6 +37,22 @@ def test_the_page_of_commands_is_current() -> None:
 
 def test_the_page_of_errors_is_current() -> None:
     assert (DOCS / "errors.md").read_text() == doc_pages.errors_page(), "make docs writes it anew"
+
+
+def test_the_example_of_an_adapter_is_the_one_that_is_tested() -> None:
+    assert (DOCS / "adapters.md").read_text() == doc_pages.adapters_page(), "make docs writes it anew"
+
+
+def test_every_function_that_an_adapter_must_answer_stands_on_its_page() -> None:
+    """What no adapter has to say is what BaseAdapter answers for it."""
+    own = {name for name in vars(Adapter) if not name.startswith("_")} - set(dir(BaseAdapter))
+    text = (DOCS / "adapters.md").read_text()
+    assert sorted(name for name in own if f"`{name}`" not in text) == []
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_every_outcome_of_a_receipt_is_explained(outcome: Outcome) -> None:
+    assert f"| `{outcome}` |" in (DOCS / "adapters.md").read_text()
 
 
 def test_every_command_and_option_says_what_it_does() -> None:
