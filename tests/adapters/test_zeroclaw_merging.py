@@ -356,3 +356,10 @@ def test_of_a_list_only_what_must_stay_out_stays_out(found: str | None) -> None:
     wanted = 'schema_version = 3\n[reliability]\napi_keys = ["one", "two", "three"]\n'
     left_out = {("reliability", "api_keys", 0): "bound", ("reliability", "api_keys", 1): "bound"}
     assert values(merged(found, wanted, left_out=left_out))["reliability"]["api_keys"] == ["three"]
+
+
+def test_a_file_that_says_two_and_is_spelled_like_one_stays_spelled_so() -> None:
+    result = merged(
+        'schema_version = 2\ndefault_provider = "anthropic"\n', V3 + 'channels = ["telegram.default"]\n', EARLY
+    )
+    assert set(values(result)) == {"schema_version", "default_provider", "default_model", "api_key", "channels_config"}

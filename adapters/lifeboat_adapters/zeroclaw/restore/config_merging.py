@@ -130,7 +130,9 @@ def _index(path: Path) -> int:
 def _schema(there: JsonObject, values: JsonObject, place: Place) -> int:
     """The schema that the target reads."""
     if there:
-        return config.schema(there)
+        # A file that says 2 and is spelled like 1 is read by a release that knows 1.
+        is_first = config_schema.is_spelled_as_first(there)
+        return 1 if is_first and config.schema(there) < config.CURRENT_SCHEMA else config.schema(there)
     before = config.schema(values)
     if place.layout == paths.EARLY:
         return min(before, config.CURRENT_SCHEMA - 1)

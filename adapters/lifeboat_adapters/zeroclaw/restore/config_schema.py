@@ -103,6 +103,11 @@ class Translated:
             self.refused[origin] = TAKEN
 
 
+def is_spelled_as_first(values: JsonObject) -> bool:
+    """Whether a configuration has what only schema 1 knows."""
+    return any(name in values for name in ("model_providers", "channels_config", *_OF_PROVIDERS))
+
+
 def in_schema(values: JsonObject, schema: int, alias: str) -> Translated:
     """A configuration as the release that knows this schema reads it; `alias` is what the only agent of an early one is
     called later. What has no place is named, never dropped silently."""
