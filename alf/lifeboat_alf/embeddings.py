@@ -254,6 +254,11 @@ class Vectors:
         latest = max(found, key=lambda place: place[0].computed_at[place[1]], default=None)
         return None if latest is None else self._data(*latest)
 
+    def usable(self, record: JsonObject, model: str) -> bytes | None:
+        """The little-endian float32 of a record's vector of one model, wherever the archive has it: in a file, else
+        inside the record. None when there is none that can be used."""
+        return self.packed(str(record.get("id")), model) or _inside(record, model)
+
     def inline(self, record: Record) -> bytes:
         """The record's line with its vectors inside; those that stand there already stay."""
         found = self.of(record.id)
@@ -305,6 +310,18 @@ class Vectors:
             return self._state.body(path)
         except BodyAbsent:
             return None
+
+
+def _inside(record: JsonObject, model: str) -> bytes | None:
+    """The vector that a record itself holds; what is none is passed over, for other tools wrote it."""
+    every = record.get("embeddings")
+    for item in every if isinstance(every, list) else []:
+        try:
+            if item["model"] == model and is_vector(data := bytes_of(item["vector"]), item["dimensions"]):
+                return data
+        except (TypeError, KeyError, OverflowError):
+            continue
+    return None
 
 
 def read_groups(index: str, data: bytes) -> list[Group]:

@@ -223,6 +223,29 @@ def test_the_latest_of_two_vectors_of_a_model_is_the_one_to_use():
     assert Vectors(state).packed("b", "example/other") is None
 
 
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (embedding([0.5]), embeddings.bytes_of([0.5])),
+        (embedding([0.5], "example/other"), None),
+        ({**embedding([0.5]), "dimensions": 2}, None),
+        ({**embedding([0.5]), "vector": "0.5"}, None),
+        ({**embedding([0.5]), "vector": [10**400]}, None),
+        (embedding([1e300]), None),
+        ({"model": "example/small"}, None),
+        (5, None),
+    ],
+)
+def test_a_vector_inside_a_record_is_used_where_it_is_one(item, expected):
+    assert Vectors(MemoryState()).usable({"id": "a", "embeddings": [item]}, "example/small") == expected
+
+
+def test_a_vector_in_a_file_is_used_before_one_inside_the_record():
+    vectors = Vectors(state_with(Vector(FILE, "a", embedding([2.0]))))
+    assert vectors.usable({"id": "a", "embeddings": [embedding([1.0])]}, "example/small") == embeddings.bytes_of([2.0])
+    assert vectors.usable({"id": "b"}, "example/small") is None
+
+
 def test_a_group_that_lies_outside_of_the_vectors_is_refused():
     entries = single_index({"b": [1.0]})
     state = MemoryState().put("raw/openclaw/SOUL.md", b"soul")

@@ -11,9 +11,10 @@ import jsonschema
 import pytest
 import reference
 
-from lifeboat_alf import codec, layout, schemas, testing
+from lifeboat_alf import codec, embeddings, layout, schemas, testing
 from lifeboat_alf.delta import write_delta
 from lifeboat_alf.diff import diff
+from lifeboat_alf.embeddings import Vector
 from lifeboat_alf.manifest import entries_checksum
 from lifeboat_alf.records import ENUMS
 from lifeboat_alf.snapshot import write_snapshot
@@ -126,6 +127,38 @@ def test_every_wrong_field_of_the_manifest_is_an_error(plain, path, value, code)
     result = found(edited(plain, change))
     assert not result.ok and code in codes(result.errors)
     assert all(finding.entry for finding in result.errors)
+
+
+@pytest.fixture
+def with_vectors():
+    state = testing.full_state()
+    item = next(state.records())
+    for path, body in embeddings.pack([Vector(item.partition, item.id, testing.embedding([0.5, 1.0]))]).items():
+        state.put(path, body)
+    return archive(state)
+
+
+def test_vectors_whose_index_fits_are_right(with_vectors):
+    assert found(with_vectors, strict=True).ok
+
+
+@pytest.mark.parametrize(
+    ("suffix", "change", "code"),
+    [
+        (".bin", lambda body: None, "missing_entry"),
+        (".bin", lambda body: body[:-1], "vectors"),
+        (".json", lambda body: b"{", "vectors"),
+        (".json", lambda body: body.replace(b'"dimensions":2', b'"dimensions":"2"'), "vectors"),
+        (".json", lambda body: body.replace(b'"records":["', b'"records":["nobody'), "dangling"),
+    ],
+)
+def test_vectors_whose_index_does_not_fit_are_a_warning(with_vectors, suffix, change, code):
+    with zipfile.ZipFile(io.BytesIO(with_vectors)) as file:
+        (name,) = (one for one in file.namelist() if one.startswith(layout.EMBEDDINGS) and one.endswith(suffix))
+        body = file.read(name)
+    unproven = {layout.LEAVES: None, layout.SIGNATURE: None}
+    result = found(edited(with_vectors, **{name: change(body)}, **unproven))
+    assert result.ok and code in codes(result.warnings)
 
 
 def lines(*records):

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import itertools
 import struct
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifeboat_adapters.memory_stores import VectorModel
-from lifeboat_alf.embeddings import CHUNK, INDEX, Vectors, bytes_of, is_index
+from lifeboat_alf.embeddings import CHUNK, INDEX, Vectors, bytes_of
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.testing import MemoryState
+from lifeboat_daemon.capture import vectors
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.capture.vectors import Staging, VectorChanges
 
 PARTITION = "memory/partitions/2026-Q4.jsonl"
 MODEL = VectorModel("example/small", 2)
 NEWER = VectorModel("example/newer", 1)
-TIMES = (f"2026-11-20T00:00:{second:02}Z" for second in itertools.count())
+OTHER = VectorModel("example/other", 2)
 
 
 def packed(*numbers: float) -> bytes:
@@ -156,15 +157,25 @@ def test_whole_chunks_wait_in_files_and_batches_continue_where_the_last_one_ende
     assert [Vectors(state).packed(one, MODEL.model) for one, _ in rows] == [data for _, data in rows]
 
 
+_IDS = st.sampled_from([f"r{number}" for number in range(12)])
 _VECTORS = st.none() | st.tuples(*[st.floats(width=32, allow_nan=False, allow_infinity=False)] * 2)
+_CAPTURES = st.tuples(st.sampled_from([MODEL, OTHER, None]), st.dictionaries(_IDS, _VECTORS), st.frozensets(_IDS))
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.dictionaries(st.sampled_from([f"r{number}" for number in range(12)]), _VECTORS), max_size=6))
-def test_after_any_captures_every_record_has_its_last_vector(captures: list[dict[str, tuple[float, ...] | None]]):
-    state, expected = MemoryState(), {}
-    for changed in captures:
-        capture(state, {one: None if found is None else packed(*found) for one, found in changed.items()})
-        expected |= {one: None if found is None else packed(*found) for one, found in changed.items()}
-    assert {one: Vectors(state).packed(one, MODEL.model) for one in expected} == expected
-    assert all(is_index(path) for path in Vectors(state).indexes)
+@settings(max_examples=150, deadline=None)
+@given(st.lists(_CAPTURES, max_size=7))
+def test_after_any_captures_every_record_has_its_last_vector_of_each_model(captures: list[Any]):
+    state = MemoryState()
+    expected: dict[str, dict[str, bytes]] = {}
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(vectors, "CHUNK", 3)
+        for model, changed, anew in captures:
+            given = {one: None if found is None else packed(*found) for one, found in changed.items()}
+            capture(state, given, model, anew=anew)
+            for one, data in given.items():
+                stale = data is None or one in anew
+                kept = {} if stale else expected.get(one, {})
+                expected[one] = kept if data is None or model is None else {**kept, model.model: data}
+    found = {one: {item["model"]: bytes_of(item["vector"]) for item in Vectors(state).of(one)} for one in expected}
+    assert found == expected
+    assert all(len(group.records) <= 3 for groups in Vectors(state).indexes.values() for group in groups)

@@ -13,7 +13,7 @@ from lifeboat_alf.documents import read_object
 from lifeboat_alf.errors import ArchiveError
 from lifeboat_alf.manifest import check_version, entries_checksum
 from lifeboat_alf.state import Partition
-from lifeboat_alf.validation import layers, shapes
+from lifeboat_alf.validation import layers, shapes, vectors
 from lifeboat_alf.validation.findings import Validation
 from lifeboat_alf.validation.lines import RecordChecks
 from lifeboat_alf.validation.shapes import Place
@@ -171,6 +171,7 @@ def _check_memory(run: _Check) -> None:
     run.fact("layers.memory.record_count", memory.get("record_count"), sum(counts))
     has_vectors = run.records.has_embeddings or any(name.startswith(layout.EMBEDDINGS) for name in run.digests)
     run.fact("layers.memory.has_embeddings", memory.get("has_embeddings"), has_vectors)
+    vectors.check(run.found, run.archive, run.sizes, run.records.known)
     for name in run.archive.names():
         if name.startswith(layout.PARTITIONS) and name not in {item["file"] for item in listed}:
             run.found.error("not_listed", "the manifest does not list the partition", name)
