@@ -43,6 +43,9 @@ PLACES = (
 )
 
 
+PROFILES = f"{paths.HOME}auth-profiles.json"
+
+
 def canary(place: str) -> str:
     number = PLACES.index(place)
     return f"{HEAD}{number:02}{place.encode().hex()[:14]:0<14}{TAIL}"
@@ -119,7 +122,8 @@ def opened(ada: ProtectedClaw) -> dict[str, tuple[dict[str, Any], payload.Payloa
         document = json_codec.decode(vault.state().body(layout.CREDENTIALS))
     keys = ada.context.keys()
     found = [(one, payload.decode(keys.open(one))) for one in document["credentials"]]
-    return {one["label"]: (one, sealed) for one, sealed in found if next(iter(sealed.files)).startswith(paths.HOME)}
+    own = [each for each in found if next(iter(each[1].files)) in (f"{paths.HOME}config.toml", PROFILES)]
+    return {one["label"]: (one, sealed) for one, sealed in own}
 
 
 def test_no_file_of_the_home_holds_a_secret(ada: ProtectedClaw) -> None:
