@@ -7,12 +7,15 @@ position; the memory itself has the cut text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lifeboat_adapters.secrets import looks
 from lifeboat_adapters.secrets.finder import Known, encodable
 from lifeboat_alf import codec, metas
+from lifeboat_daemon.capture import lookalikes
+from lifeboat_daemon.capture.lookalikes import Place
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.capture.secrets import Cutter
 
@@ -44,6 +47,15 @@ def _bytes(value: str | bytes) -> bytes:
 
 def _holds(cutter: Cutter, data: bytes) -> bool:
     return next(iter(cutter.known_in(data)), None) is not None
+
+
+def lookalikes_in(texts: Sequence[str | bytes], kept: Sequence[str | bytes]) -> Iterator[tuple[int, list[Place]]]:
+    """What merely looks like a secret in texts and is still there in what is kept of them, by place."""
+    data = [_bytes(text) for text in texts]
+    if looks.find(b"\n".join(data)):
+        for place, (one, other) in enumerate(zip(data, kept, strict=True)):
+            if found := lookalikes.places(one, _bytes(other)):
+                yield place, found
 
 
 @dataclass(frozen=True, slots=True)

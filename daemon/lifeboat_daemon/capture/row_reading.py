@@ -80,9 +80,13 @@ class Found:
         # Four fifths of a first capture's memory; these bytes never leave the process.
         self._packed.append(zlib.compress(marshal.dumps([tuple(row) for row in rows]), 1))
 
-    def rows(self) -> Iterator[Differing]:
+    def batches(self) -> Iterator[list[Differing]]:
         for packed in self._packed:
-            yield from (Differing(*row) for row in marshal.loads(zlib.decompress(packed)))
+            yield [Differing._make(row) for row in marshal.loads(zlib.decompress(packed))]
+
+    def rows(self) -> Iterator[Differing]:
+        for batch in self.batches():
+            yield from batch
 
     def __bool__(self) -> bool:
         return bool(self._packed or self.gone)

@@ -13,7 +13,7 @@ from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
 from lifeboat_alf import records
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.state import State
-from lifeboat_daemon.capture import row_cuts
+from lifeboat_daemon.capture import lookalikes, row_cuts
 from lifeboat_daemon.capture.databases import Databases
 from lifeboat_daemon.capture.look import Look
 from lifeboat_daemon.capture.records import Lookup, Memories, Origin
@@ -189,6 +189,26 @@ class Rows:
         self._cut = dict(zip(ids, cut, strict=True))
         if changed:
             self._tree.changed.add(path)
+        self._look_at(store, found)
+
+    def _look_at(self, store: MemoryStore, found: Found) -> None:
+        """Name what merely looks like a secret, by row."""
+        content, known = store.columns.index(store.content), self._tree.lookalikes
+        for row, *_ in found.gone:
+            known.pop(f"{store.name} {row}", None)
+        for batch in found.batches():
+            texts = [_text(row.values[content]) for row in batch]
+            ids = [row.values[self._place] for row in batch]
+            for row in ids if known else ():
+                known.pop(f"{store.name} {row}", None)
+            kept = [
+                _text(self._cut[row][content]) if row in self._cut else text
+                for row, text in zip(ids, texts, strict=True)
+            ]
+            for place, places in row_cuts.lookalikes_in(texts, kept):
+                name = f"{store.name} {ids[place]}"
+                known[name] = places
+                self._session.report.looks_like_secret[name] = lookalikes.text_of(places)
 
     def _stood_in_clear(self, row: Differing) -> bool:
         """Whether the head says in clear what is cut out of a row now."""
@@ -349,3 +369,7 @@ class Rows:
                 marked=link.marked,
                 values=one.values,
             )
+
+
+def _text(value: Any) -> str | bytes:
+    return value if isinstance(value, str | bytes) else ""
