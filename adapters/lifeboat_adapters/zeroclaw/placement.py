@@ -6,6 +6,7 @@ the workspace. The key that opens the configuration's values is in no archive: t
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 
 from lifeboat_adapters.contract import Installation, Placement
@@ -50,6 +51,8 @@ _LEFT_OUT = (
 
 _STATE_FOLDERS = ("memory", "skills", "sops", "playbooks")
 _STATE_FILES = frozenset((".env",))
+_AIEOS = re.compile(r".*(?:identity|aieos|persona).*\.json", re.IGNORECASE)
+"""How the document that the configuration names is called, mostly; one with another name is an artifact."""
 
 
 def home_files(installation: Installation) -> tuple[str, ...]:
@@ -93,7 +96,7 @@ def is_state(relative: str) -> bool:
     """Whether a workspace file is what the runtime itself reads and writes: its notes at the top, memories, skills."""
     top, _, below = relative.partition("/")
     if not below:
-        return relative.endswith(".md") or relative in _STATE_FILES
+        return relative.endswith(".md") or relative in _STATE_FILES or _AIEOS.fullmatch(relative) is not None
     return top in _STATE_FOLDERS and suffix(below) in STATE_SUFFIXES
 
 

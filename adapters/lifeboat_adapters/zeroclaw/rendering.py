@@ -7,7 +7,7 @@ from typing import Any
 
 from lifeboat_adapters.contract import Rendered
 from lifeboat_adapters.merging import Change
-from lifeboat_adapters.notes.rendering import MERGED, STRUCTURED
+from lifeboat_adapters.notes.rendering import MERGED, STRUCTURED, memory_files
 from lifeboat_adapters.persona import rendering
 from lifeboat_adapters.persona.documents import StateFiles, text_of
 from lifeboat_adapters.purposes import DEFAULT, PROVIDERS, name_of
@@ -17,7 +17,8 @@ from lifeboat_adapters.zeroclaw.layers import identity as layers
 from lifeboat_adapters.zeroclaw.layers.aieos_merging import merged
 from lifeboat_adapters.zeroclaw.layers.aieos_text import rewritten
 from lifeboat_adapters.zeroclaw.layers.documents import Aieos
-from lifeboat_adapters.zeroclaw.restore import config_schema, toml_text
+from lifeboat_adapters.zeroclaw.memories import notes
+from lifeboat_adapters.zeroclaw.restore import config_schema, installing, toml_text
 from lifeboat_alf import layout
 from lifeboat_alf.state import State
 
@@ -29,12 +30,18 @@ _PROSE = ("soul", "identity_profile", "operating_instructions")
 
 def render(state: State) -> Iterator[Rendered]:
     """Files under `raw/zeroclaw/` and `raw/zeroclaw-home/`. A file that a raw entry already gives is left out, and so
-    are memories: they are rows."""
+    are memories where they are rows."""
     files = StateFiles(state)
     identity = rendering.document(state, layout.IDENTITY)
     values = documents.config_of(files)
     source = _source(state, files, values)
     yield from _persona(state, files, identity, source)
+    if values and config.backend(values, _configured_alias(state, values)) == config.MARKDOWN:
+        primary = rendering.primary_human(state)
+        has_profile = bool(primary.get("profile"))
+        yield from memory_files(
+            state, paths.RAW, str(primary.get("id", "")), has_profile=has_profile, split=notes.split
+        )
     edited = _edited(state, files, identity, source)
     if edited is not None and source is not None and source.path:
         yield Rendered(source.path, edited, MERGED if source.document else STRUCTURED)
@@ -46,18 +53,9 @@ def render(state: State) -> Iterator[Rendered]:
         yield Rendered(documents.CONFIG, _with_inline(state, files, values, edited), MERGED)
 
 
-def alias_of(state: State) -> str:
-    """What the agent is called in a configuration: as it was, else its name in letters that fit there."""
-    head = rendering.document(state, layout.MANIFEST)
-    known = config.text(head, "adapter_hints", paths.RUNTIME, "alias")
-    names = (rendering.document(state, layout.IDENTITY).get("structured") or {}).get("names")
-    named = config.text(names, "primary") or config.text(head, "agent", "name") or ""
-    return known or name_of(named) or paths.DEFAULT_ALIAS
-
-
 def _configured_alias(state: State, values: JsonObject) -> str:
     """What the agent is called in the configuration of an archive."""
-    alias = alias_of(state)
+    alias = installing.source_alias(state)
     known = [agent.alias for agent in config.agents(values)]
     return alias if alias in known or not known else known[0]
 
@@ -126,7 +124,7 @@ def fresh_config(state: State, source: Aieos | None) -> JsonObject:
         agent["model_provider"] = f"{type_}.{alias}"
     if source is not None:
         agent["identity"] = {"format": documents.AIEOS, "aieos_path": source.path.removeprefix(paths.RAW)}
-    return values | {"agents": {alias_of(state): agent}, "memory": _memory(head)}
+    return values | {"agents": {installing.source_alias(state): agent}, "memory": _memory(head)}
 
 
 def _model(head: JsonObject) -> tuple[str, str, str] | None:
