@@ -26,7 +26,7 @@ import msgspec
 
 from lifeboat_alf import codec, layout
 from lifeboat_alf.documents import list_of, read_object
-from lifeboat_alf.errors import BadDocument
+from lifeboat_alf.errors import BadDocument, BadJson
 from lifeboat_alf.state import BodyAbsent, JsonObject, Record, State
 
 INDEX = f"{layout.EMBEDDINGS}index.json"
@@ -256,8 +256,19 @@ class Vectors:
 
     def usable(self, record: JsonObject, model: str) -> bytes | None:
         """The little-endian float32 of a record's vector of one model, wherever the archive has it: in a file, else
-        inside the record. None when there is none that can be used."""
-        return self.packed(str(record.get("id")), model) or _inside(record, model)
+        inside the record. None when there is none that can be used: files of other tools may say anything."""
+        try:
+            found = self.packed(str(record.get("id")), model) if self._is_readable else None
+        except (BadDocument, BodyAbsent):
+            found = None
+        return found or _inside(record, model)
+
+    @cached_property
+    def _is_readable(self) -> bool:
+        try:
+            return bool(self._places)
+        except (BadDocument, BadJson):
+            return False
 
     def inline(self, record: Record) -> bytes:
         """The record's line with its vectors inside; those that stand there already stay."""

@@ -246,6 +246,12 @@ def test_a_vector_in_a_file_is_used_before_one_inside_the_record():
     assert vectors.usable({"id": "b"}, "example/small") is None
 
 
+@pytest.mark.parametrize(("suffix", "body"), [(".json", b"{"), (".bin", b"\0")])
+def test_damaged_vectors_are_none_to_use(suffix, body):
+    state = state_with(Vector(FILE, "a", embedding([2.0]))).put(f"memory/embeddings/2026-Q4/0{suffix}", body)
+    assert Vectors(state).usable({"id": "a"}, "example/small") is None
+
+
 def test_a_group_that_lies_outside_of_the_vectors_is_refused():
     entries = single_index({"b": [1.0]})
     state = MemoryState().put("raw/openclaw/SOUL.md", b"soul")
