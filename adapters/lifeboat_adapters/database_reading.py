@@ -27,6 +27,7 @@ def read_database(
 ) -> Iterator[Found]:
     """What is read of a database, all of it in one transaction. Raises RuntimeDatabaseError; `fix` is the command that
     opens and closes the database properly."""
+    path = followed(path)
     try:
         before = _stamp(path)
         with closing(_open(path, fix)) as connection:
@@ -36,6 +37,11 @@ def read_database(
             raise RuntimeDatabaseError(f"{path} changed while it was read")
     except (sqlite3.Error, OSError) as error:
         raise RuntimeDatabaseError(f"{path}: {error}") from error
+
+
+def followed(path: Path) -> Path:
+    """A database where it is: SQLite keeps its log beside the file that a link leads to."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 @dataclass(frozen=True, slots=True)

@@ -279,3 +279,22 @@ def test_the_configuration_of_another_program_says_nothing(tmp_path: Path) -> No
 def test_what_is_no_folder_is_no_workspace(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("")
     assert ADAPTER.recognises(tmp_path / name) == 0
+
+
+@pytest.mark.parametrize("named", ["/a\\u0000b", "loop", "x" * 5000, "/proc/1/mem/x", "", "  "])
+def test_a_workspace_that_cannot_be_looked_at_stops_nothing(tmp_path: Path, named: str) -> None:
+    made = make_install(tmp_path / ".zeroclaw", agents=("default", "rover"))
+    (made.home / "loop").symlink_to("loop")
+    with (made.home / "config.toml").open("a") as stream:
+        stream.write(f'\n[agents.odd.workspace]\npath = "{named}"\n')
+    assert aliases(ADAPTER.discover({}, tmp_path)) == ["default", "rover"]
+    assert ADAPTER.locate(made.workspace("rover"), {}, tmp_path).native_id == "rover"
+
+
+@pytest.mark.parametrize("alias", ["../../den", ".", "..", "", "a/b", "a\\\\b"])
+def test_an_alias_that_is_a_path_names_nobody(tmp_path: Path, alias: str) -> None:
+    made = make_install(tmp_path / ".zeroclaw")
+    (tmp_path / "den/workspace").mkdir(parents=True)
+    with (made.home / "config.toml").open("a") as stream:
+        stream.write(f'\n[agents."{alias}"]\nenabled = true\n')
+    assert aliases(ADAPTER.discover({}, tmp_path)) == ["default"]

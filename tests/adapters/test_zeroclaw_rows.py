@@ -162,6 +162,12 @@ def test_jobs_that_an_upgrade_left_behind_are_carried_and_marked(tmp_path: Path)
     assert (found["id"], found["stranded"]) == ("a", True)
 
 
+def test_jobs_that_an_upgrade_left_behind_are_carried_without_being_asked_for(tmp_path: Path) -> None:
+    made = stranded(tmp_path / ".zeroclaw")
+    jobs(made.data / "cron/jobs.db", CURRENT_JOBS, job("b"))
+    assert [row["id"] for row in values(rows(made), "cron/cron_jobs")] == ["a"]
+
+
 def test_jobs_that_an_upgrade_left_behind_are_offered(tmp_path: Path) -> None:
     (offer,) = ADAPTER.offers(located(stranded(tmp_path / ".zeroclaw")))
     assert offer.what.startswith("1 scheduled job in ")

@@ -6,6 +6,7 @@ since 3 each `[agents.<alias>]` is an agent.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,9 +78,14 @@ def agents(values: JsonObject) -> list[ConfiguredAgent]:
     found = [
         ConfiguredAgent(alias, text(table, "workspace", "path"), table)
         for alias, table in (tables.items() if isinstance(tables, dict) else ())
-        if isinstance(table, dict)
+        if isinstance(table, dict) and _names_a_folder(alias)
     ]
     return found or [ConfiguredAgent(paths.DEFAULT_ALIAS, None, {})]
+
+
+def _names_a_folder(alias: str) -> bool:
+    """Whether an alias can be a part of a path, as it is."""
+    return alias not in ("", ".", "..") and not re.search(r"[/\\\x00]", alias)
 
 
 def agent(values: JsonObject, alias: str) -> ConfiguredAgent | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -26,22 +27,22 @@ _OWN_TRACES = (paths.BRAIN, "memory/audit.db", "memory/response_cache.db", "MEMO
 def recognises(workspace: Path) -> int:
     """How surely a folder is a workspace of ZeroClaw: 2 when its own database or a configuration around says so, 1 for
     other files that only it writes. Persona files alone look like OpenClaw's."""
-    if not workspace.is_dir():
+    if not os.path.isdir(workspace):
         return 0
-    if (workspace / paths.BRAIN).is_file() or any(_holds(home, workspace) for home in host.around(workspace)):
+    if os.path.isfile(workspace / paths.BRAIN) or any(_holds(home, workspace) for home in host.around(workspace)):
         return 2
-    return int(_has_persona(workspace) and any((workspace / trace).is_file() for trace in _OWN_TRACES))
+    return int(_has_persona(workspace) and any(os.path.isfile(workspace / trace) for trace in _OWN_TRACES))
 
 
 def discover(environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
     """Every configured agent whose workspace is there, each workspace once, by home and alias."""
-    found: dict[Path, FoundAgent] = {}
+    found: dict[str, FoundAgent] = {}
     for home in host.homes(environment, user_home):
         for agent, workspace in _agents(home, _readable(home), user_home):
-            if workspace.is_dir():
+            if os.path.isdir(workspace):
                 name = _name_in(workspace) or agent.alias
                 item = FoundAgent(paths.RUNTIME, agent.alias, name, workspace, home.folder)
-                found.setdefault(workspace.resolve(), item)
+                found.setdefault(host.real(workspace), item)
     return list(found.values())
 
 
@@ -62,7 +63,7 @@ def locate(workspace: Path, environment: Mapping[str, str], user_home: Path) -> 
             return installed
     if unreadable is not None:
         raise unreadable
-    if not (workspace / paths.BRAIN).is_file() and not _has_persona(workspace):
+    if not os.path.isfile(workspace / paths.BRAIN) and not _has_persona(workspace):
         raise NotAWorkspace(f"{workspace} holds no SOUL.md, IDENTITY.md or other files of a ZeroClaw agent")
     return Installation(
         runtime=paths.RUNTIME,
@@ -87,14 +88,14 @@ def _readable(home: Home) -> JsonObject:
 
 
 def _installed_in(home: Home, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation | None:
-    standing = workspace.resolve()
+    standing = host.real(workspace)
     unreadable: RuntimeConfigError | None = None
     try:
         values = config.read(home.config)
     except RuntimeConfigError as error:
         values, unreadable = {}, error
     for agent, folder in _agents(home, values, user_home):
-        if folder.resolve() == standing:
+        if host.real(folder) == standing:
             found = _installation(home, values, agent, workspace, environment)
             return found if unreadable is None else replace(found, sharing=sharing.UNKNOWN)
     if unreadable is not None:
@@ -121,7 +122,7 @@ def _installation(
         native_id=agent.alias,
         name=_name_in(workspace) or agent.alias,
         state_dir=home.folder,
-        config=home.config if home.config.is_file() else None,
+        config=home.config if os.path.isfile(home.config) else None,
         layout=home.layout(values),
         version=_version(values),
         program=host.program(environment),
@@ -138,16 +139,16 @@ def _holds(home: Home, workspace: Path) -> bool:
     """Whether a home around a folder says that this is one of its workspaces. What `~` stands for is not known here: a
     workspace that is named so does not stand around its home."""
     values = _readable(home)
-    if values and not config.is_of_zeroclaw(values) and not (home.folder / paths.SECRET_KEY).is_file():
+    if values and not config.is_of_zeroclaw(values) and not os.path.isfile(home.folder / paths.SECRET_KEY):
         return False
-    standing = workspace.resolve()
-    return any(folder.resolve() == standing for _, folder in _agents(home, values, home.folder))
+    standing = host.real(workspace)
+    return any(host.real(folder) == standing for _, folder in _agents(home, values, home.folder))
 
 
 def _has_persona(workspace: Path) -> bool:
-    if any((workspace / name).is_file() for name in (paths.SOUL, paths.IDENTITY)):
+    if any(os.path.isfile(workspace / name) for name in (paths.SOUL, paths.IDENTITY)):
         return True
-    return sum((workspace / name).exists() for name in (*_PERSONA, paths.BOOTSTRAP, "memory")) >= 2
+    return sum(os.path.exists(workspace / name) for name in (*_PERSONA, paths.BOOTSTRAP, "memory")) >= 2
 
 
 def _name_in(workspace: Path) -> str | None:

@@ -34,7 +34,7 @@ class Home:
 
     def layout(self, values: JsonObject) -> str:
         """Which generation laid it out: by what its configuration says, else by its folders."""
-        both = (self.folder / DATA).is_dir() and (self.folder / AGENTS).is_dir()
+        both = os.path.isdir(self.folder / DATA) and os.path.isdir(self.folder / AGENTS)
         return paths.CURRENT if config.schema(values) >= config.CURRENT_SCHEMA or both else paths.EARLY
 
     def workspace_of(self, agent: ConfiguredAgent, values: JsonObject, user_home: Path) -> Path:
@@ -50,13 +50,13 @@ def homes(environment: Mapping[str, str], user_home: Path) -> list[Home]:
     """Every home that is there: the one a plain `zeroclaw` would use first."""
     every = [*_named(environment, user_home), *_remembered(user_home), Home(user_home / FOLDER)]
     every += [Home(folder) for folder in _of_homebrew(environment)]
-    seen: set[Path] = set()
+    seen: set[str] = set()
     found: list[Home] = []
     for home in every:
-        real = home.folder.resolve()
-        if real not in seen and is_home(home.folder):
+        place = real(home.folder)
+        if place not in seen and is_home(home.folder):
             found.append(home)
-        seen.add(real)
+        seen.add(place)
     return found
 
 
@@ -64,16 +64,24 @@ def around(workspace: Path) -> Iterator[Home]:
     """Homes that a workspace may lie in, by where it stands: as in the current layout, as in the early one, beside.
     A home that has a `workspace` of its own has no other in the early layout."""
     above = workspace.parent.parent
-    if above.name == AGENTS and ((above.parent / paths.CONFIG).is_file() or (above.parent / _CURRENT_BRAIN).is_file()):
+    if above.name == AGENTS and any(os.path.isfile(above.parent / sign) for sign in (paths.CONFIG, _CURRENT_BRAIN)):
         yield Home(above.parent)
-    is_early = workspace.name == WORKSPACE or (workspace / paths.BRAIN).is_file()
+    is_early = workspace.name == WORKSPACE or os.path.isfile(workspace / paths.BRAIN)
     for folder in (workspace.parent, workspace.parent / FOLDER):
-        if (folder / paths.CONFIG).is_file():
-            yield Home(folder, workspace if is_early and not (folder / WORKSPACE).is_dir() else None)
+        if os.path.isfile(folder / paths.CONFIG):
+            yield Home(folder, workspace if is_early and not os.path.isdir(folder / WORKSPACE) else None)
 
 
 def is_home(folder: Path) -> bool:
-    return folder.is_dir() and any((folder / sign).exists() for sign in _SIGNS)
+    return os.path.isdir(folder) and any(os.path.exists(folder / sign) for sign in _SIGNS)
+
+
+def real(path: Path) -> str:
+    """A path without links, as far as it can be followed: a configuration may name anything."""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return str(path)
 
 
 def program(environment: Mapping[str, str]) -> Path | None:
@@ -131,13 +139,12 @@ def _named(environment: Mapping[str, str], user_home: Path) -> Iterator[Home]:
 def _by_folder(folder: Path) -> Home:
     """The home of a folder that the environment names as workspace or data: itself, beside it, or around it."""
     beside = folder.parent / FOLDER
-    if (folder / paths.CONFIG).is_file():
+    above = os.path.isfile(folder.parent / paths.CONFIG)
+    if os.path.isfile(folder / paths.CONFIG):
         return Home(folder)
-    if (beside / paths.CONFIG).is_file() or (folder.name == WORKSPACE and not (folder.parent / paths.CONFIG).is_file()):
+    if os.path.isfile(beside / paths.CONFIG) or (folder.name == WORKSPACE and not above):
         return Home(beside, folder)
-    if folder.name in (DATA, WORKSPACE) and (folder.parent / paths.CONFIG).is_file():
-        return Home(folder.parent)
-    return Home(folder)
+    return Home(folder.parent if above and folder.name in (DATA, WORKSPACE) else folder)
 
 
 def _remembered(user_home: Path) -> Iterator[Home]:
@@ -153,7 +160,7 @@ def _of_homebrew(environment: Mapping[str, str]) -> Iterator[Path]:
     """`<prefix>/var/zeroclaw`: services that Homebrew starts keep their state there."""
     prefixes = [environment.get("HOMEBREW_PREFIX", "").strip()]
     command = program(environment)
-    cellar = next((each for each in command.resolve().parents if each.name == "Cellar"), None) if command else None
+    cellar = next((each for each in Path(real(command)).parents if each.name == "Cellar"), None) if command else None
     if cellar is not None:
         prefixes.append(str(cellar.parent))
     yield from (Path(prefix) / "var" / "zeroclaw" for prefix in prefixes if prefix)

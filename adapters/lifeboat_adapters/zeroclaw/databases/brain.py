@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.database_reading import Found, columns_of, read_database
+from lifeboat_adapters.database_reading import Found, columns_of, followed, read_database
 from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import MemoryTable, VectorModel
 from lifeboat_adapters.zeroclaw import host, paths
@@ -22,7 +22,7 @@ _REQUIRED = ("id", "key", "content", "category", "created_at", "updated_at")
 
 
 def path_of(installation: Installation) -> Path:
-    return host.data_folder(installation) / paths.BRAIN
+    return followed(host.data_folder(installation) / paths.BRAIN)
 
 
 def memory_store(installation: Installation) -> MemoryTable | None:

@@ -7,6 +7,7 @@ to the first agent, which is called `default` unless somebody renamed it.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.contract import Installation, Row
-from lifeboat_adapters.database_reading import as_json, columns_of, key_of, read_database
+from lifeboat_adapters.database_reading import as_json, columns_of, followed, key_of, read_database
 from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
 from lifeboat_adapters.small_files import read_small
 from lifeboat_adapters.zeroclaw import config, host, paths
@@ -68,8 +69,11 @@ def sources(installation: Installation) -> Sources:
 
 
 def rows(installation: Installation, *, transcripts: bool, cron: bool) -> Iterator[Row]:
-    """Every durable row of one agent, by file and key. Raises RuntimeDatabaseError when a database cannot be read whole
-    now, DatabaseAbsent when that of its memories is not there."""
+    """Every durable row of one agent, by file and key. Jobs left behind are always among them: they run nowhere.
+
+    Raises RuntimeDatabaseError when a database cannot be read whole now, DatabaseAbsent when that of its memories is
+    not there.
+    """
     found = sources(installation)
     if found.brain is not None:
         yield from brain.read_brain(found.brain, lambda opened: _of_brain(opened, installation.native_id))
@@ -77,8 +81,8 @@ def rows(installation: Installation, *, transcripts: bool, cron: bool) -> Iterat
         raise DatabaseAbsent(f"{brain.path_of(installation)} is not there", fix=brain.FIX)
     if found.knowledge is not None and found.is_first:
         yield from _read(found.knowledge, _of_knowledge)
-    if cron:
-        yield from jobs(installation, found)
+    if cron or found.stranded is not None:
+        yield from (row for row in jobs(installation, found) if cron or STRANDED in row.values)
     if transcripts:
         yield from _of_sessions(installation.native_id, found)
 
@@ -101,7 +105,7 @@ def _read(path: Path, read: Callable[[sqlite3.Connection], Iterator[Row]]) -> It
 
 
 def _there(path: Path) -> Path | None:
-    return path if path.is_file() else None
+    return followed(path) if os.path.isfile(path) else None
 
 
 def _knowledge(installation: Installation, values: JsonObject) -> Path:
