@@ -259,7 +259,7 @@ class Vectors:
         inside the record. None when there is none that can be used: files of other tools may say anything."""
         try:
             found = self.packed(str(record.get("id")), model) if self._is_readable else None
-        except (BadDocument, BodyAbsent):
+        except BadDocument:
             found = None
         return found or _inside(record, model)
 
@@ -286,7 +286,7 @@ class Vectors:
         made: dict[str, bytes | None] = {}
         for path, groups in self.indexes.items():
             if any(not gone.isdisjoint(group.records) for group in groups):
-                chunk = Chunk.read(path, self._state.body(path), self._state.body)
+                chunk = Chunk.read(path, self._whole(path), self._whole)
                 for record_id in gone:
                     chunk.drop(record_id)
                 made |= chunk.entries()
@@ -313,8 +313,14 @@ class Vectors:
         if file not in self._bodies:
             if len(self._bodies) >= _BODIES:
                 self._bodies.pop(next(iter(self._bodies)))
-            self._bodies[file] = self._state.body(file)
+            self._bodies[file] = self._whole(file)
         return self._bodies[file]
+
+    def _whole(self, file: str) -> bytes:
+        try:
+            return self._state.body(file)
+        except KeyError:
+            raise BadDocument("vectors are said to lie in it, and it is not there", entry=file) from None
 
     def _held(self, path: str) -> bytes | None:
         try:

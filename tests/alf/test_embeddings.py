@@ -192,6 +192,15 @@ def test_a_file_that_ends_early_is_named():
     assert caught.value.entry == "memory/embeddings/2026-Q4/0.bin"
 
 
+def test_a_file_that_is_not_there_is_named():
+    state = state_with(Vector(FILE, "a", embedding([1.0, 2.0]))).remove("memory/embeddings/2026-Q4/0.bin")
+    for ask in (lambda: Vectors(state).of("a"), lambda: Vectors(state).without({"a"})):
+        with pytest.raises(BadDocument) as caught:
+            ask()
+        assert caught.value.entry == "memory/embeddings/2026-Q4/0.bin"
+    assert Vectors(state).usable({"id": "a"}, "example/small") is None
+
+
 def test_another_vector_of_a_full_chunk_begins_the_next_one():
     found = pack(Vector(FILE, str(number), embedding([float(number)])) for number in range(CHUNK + 1))
     assert [len(found[f"memory/embeddings/2026-Q4/{number}.bin"]) for number in (0, 1)] == [CHUNK * 4, 4]
