@@ -132,8 +132,9 @@ def many_rows(folder: Path, scale: Scale) -> Iterator[Row]:
     ours = subject.reopen(made.workspace, home, **where)
     backups = rivals.sqlite_backup(made.database, folder / "copy.db", made.remember, scale.slow_runs)
     ours.capture()
-    before = (made.remember(number) for number in range(scale.slow_runs, scale.slow_runs + scale.quick_runs))
-    times = measure.repeated(lambda _: ours.capture(), scale.quick_runs, before=lambda _: next(before))
+    times = measure.repeated(
+        lambda _: ours.capture(), scale.quick_runs, before=lambda number: made.remember(scale.slow_runs + number)
+    )
     one = f"{work}: one new row"
     median, late = measure.median(times), measure.p95(times)
     budget = Budget("<= 250 ms", median, 0.25)
