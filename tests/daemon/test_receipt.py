@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_runtime import PlainAdapter, plain_context
@@ -64,6 +65,15 @@ def test_a_file_that_nobody_asked_for_is_omitted(tmp_path: Path) -> None:
 def test_a_file_of_another_runtime_is_omitted_and_kept(tmp_path: Path) -> None:
     state = soul().put("raw/zeroclaw/SOUL.md", b"# Soul\n")
     assert ends_of(tmp_path, state)["file", "raw/zeroclaw/SOUL.md"] == ("omitted", "other_runtime")
+
+
+@pytest.mark.parametrize(("made", "outcome"), [(b"# Soul\n", "accepted"), (b"# Other\n", "transformed")])
+def test_a_file_of_another_runtime_that_both_have_is_no_loss(tmp_path: Path, made: bytes, outcome: str) -> None:
+    adapter = PlainAdapter()
+    adapter.rendered = [Rendered(f"{RAW}SOUL.md", made, "structured")]
+    state = MemoryState().put("raw/zeroclaw/SOUL.md", b"# Soul\n")
+    found = ends(receipt.of(planned(tmp_path, state, adapter), []))
+    assert found["file", "raw/zeroclaw/SOUL.md"][0] == outcome
 
 
 def test_a_link_that_leads_out_is_rejected(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from lifeboat_alf import layout, metas
 from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon.errors import RestoreFailed
 from lifeboat_daemon.restore import credentials, home_files
+from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore.contents import MERGED, RAW, STRUCTURED
 from lifeboat_daemon.restore.decide import Action, Item
 from lifeboat_daemon.restore.plan import Plan
@@ -163,7 +164,7 @@ class _Teller:
             return end_of(item)
         runtime = runtime_of(thing.path)
         if thing.path.startswith(layout.RAW) and runtime != self._plan.runtime:
-            return End(Outcome.OMITTED, f"it belongs to {runtime}; {KEPT}", "other_runtime")
+            return self._of_another(thing.path, runtime)
         if thing.path in self._delivered:
             reason = self._delivered[thing.path].reason
             return End(Outcome.UNRESOLVED, reason, "not_delivered") if reason else End(Outcome.TRANSFORMED, DELIVERED)
@@ -174,6 +175,16 @@ class _Teller:
         if thing.kind == ARTIFACT and thing.path not in self._wanted:
             return End(Outcome.UNRESOLVED, "it is only described, its bytes are not here", "not_held")
         return End(Outcome.OMITTED, f"nothing of it has a place in the runtime; {KEPT}", "kept_in_archive")
+
+    def _of_another(self, path: str, runtime: str) -> End:
+        """A raw file of another runtime; what both have by the same name and bytes is the same file in both."""
+        made = self._items.get(path.replace(layout.raw_prefix(runtime), layout.raw_prefix(self._plan.runtime), 1))
+        data = None if made is None or made.wanted is None else made.wanted.data
+        if made is None or data is None:
+            return End(Outcome.OMITTED, f"it belongs to {runtime}; {KEPT}", "other_runtime")
+        if inventories.same_bytes(self._plan.inventory.entries[path], data) and made.is_write:
+            return End(Outcome.ACCEPTED)
+        return end_of(made)
 
     def _row(self, path: str) -> End:
         if self._plan.adapter.is_store(path) and self._plan.filler is None:
