@@ -438,6 +438,7 @@ class Manifest(View, frozen=True):
     sync: SyncCursor | UnsetType = UNSET
     raw_sources: Texts = UNSET
     raw_state: dict[str, Count] | UnsetType = UNSET
+    raw_identity: dict[str, Count] | UnsetType = UNSET
     entries: dict[str, str] | UnsetType = UNSET
     checksum: Checksum | UnsetType = UNSET
 

@@ -103,7 +103,7 @@ def test_a_capture_after_it_finds_nothing_new(moved: Moved) -> None:
 def test_identity_and_principal_are_there_in_the_runtimes_own_form(moved: Moved) -> None:
     said = "".join(path.read_text() for path in sorted(moved.workspace.glob("*.md")))
     said += (moved.home / "config.toml").read_text()
-    for text in ("Ada", "Harbour pilot", "Robin", "Curious and kind", *GOALS):
+    for text in ("Juniper", "Harbour pilot", "Robin", "Curious and kind", *GOALS):
         assert text in said
 
 

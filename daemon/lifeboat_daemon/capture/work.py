@@ -169,12 +169,27 @@ class Work:
         self.links = linkage.update(session.overlay, needs, self.cutter.places(), session.vault.get(linkage.DECISION))
 
     def _taken_over(self, head: JsonObject) -> JsonObject:
-        """An agent that comes from another runtime is one of this runtime from now on."""
+        """An agent that comes from another runtime is one of this runtime from now on. What that one left is kept, and
+        how old it is."""
         agent, runtime = head.get("agent", {}), self._seen.adapter.runtime
-        if agent.get("source_runtime", runtime) != runtime:
+        former = agent.get("source_runtime", runtime)
+        if former != runtime:
             kept = {name: value for name, value in agent.items() if name != "source_runtime_version"}
             head["agent"] = {**kept, "source_runtime": runtime}
+            known = head.get("raw_state")
+            states = {former: self._session.head.number} if self._session.head is not None else {}
+            states = {**(known if isinstance(known, dict) else {}), **states}
+            head["raw_state"] = {name: number for name, number in states.items() if name != runtime}
+            self._keep_version(head, former)
         return head
+
+    def _keep_version(self, head: JsonObject, former: str) -> None:
+        """Which identity the files of another runtime tell of: as long as it is that one, they need not be made."""
+        identity = self._session.overlay.read(layout.IDENTITY)
+        if identity is not None:
+            known = head.get("raw_identity")
+            version = codec.decode(identity).get("version")
+            head["raw_identity"] = {**(known if isinstance(known, dict) else {}), former: version}
 
     def _ledger(self, head: JsonObject, *, first: bool) -> Ledger:
         wanted = self._session.setting("memory.granularity")

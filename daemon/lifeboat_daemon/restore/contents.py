@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.contract import Adapter, Placement
+from lifeboat_adapters.contract import Adapter, Placement, Rendered
 from lifeboat_alf import codec, layout, metas
 from lifeboat_alf.metas import JsonObject
 from lifeboat_alf.state import Entry, State
+from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture.names import native_name
 from lifeboat_daemon.errors import UnsafeName
 from lifeboat_daemon.restore import inventory as inventories
@@ -197,16 +198,35 @@ def _rendered(state: State, adapter: Adapter, found: Contents) -> None:
     is_there = any(item.basis == RAW and item.path.startswith(prefix) for item in found.workspace.values())
     if is_there and not is_outdated(state, adapter.runtime):
         return
+    is_same = is_there and _has_same_identity(state, adapter.runtime)
     for made in adapter.render(state):
         is_home = made.path.startswith(home_prefix)
+        if is_same and _tells_identity(made, adapter) and (not is_home or state.entry(made.path) is not None):
+            continue
         name = names.name_of(made.path, {}, home_prefix if is_home else prefix)
         _put(found.home if is_home else found.workspace, Wanted(name, made.path, made.basis, {}, None, made.data))
+
+
+def _has_same_identity(state: State, runtime: str) -> bool:
+    """Whether the agent is who it was when a runtime captured it last: then its own files say so."""
+    known: Any = _head(state).get("raw_identity")
+    version = state_documents.of(state, layout.IDENTITY).get("version")
+    return isinstance(known, dict) and version is not None and known.get(runtime) == version
+
+
+def _tells_identity(made: Rendered, adapter: Adapter) -> bool:
+    """Whether a file says who the agent is, and nothing else: no memories, nothing about principals."""
+    read_by = {one.document for one in adapter.derivations() if one.reads(made.path)}
+    if "identity" not in read_by or "principals" in read_by or made.basis == MERGED:
+        return False
+    sections = adapter.split(made.path, made.data.decode("utf-8", "replace")) or []
+    return not any(section.text for section in sections)
 
 
 def is_outdated(state: State, runtime: str) -> bool:
     """Whether another runtime captured this agent after `runtime` last did: then raw files are not the last word."""
     found: Any = _head(state).get("raw_state")
-    captured = found if isinstance(found, dict) else {}
+    captured = {source_runtime(state): state.sequence.number, **(found if isinstance(found, dict) else {})}
     own = captured.get(runtime)
     others = (number for name, number in captured.items() if name != runtime and isinstance(number, int))
     return isinstance(own, int) and any(number > own for number in others)
