@@ -19,7 +19,7 @@ def rewritten(text: bytes, before: Any, wanted: Any) -> bytes:
     """The text of a document (`before` is what it says) that says what is wanted."""
     try:
         changed = json5_text.change(text, list(_changes(before, wanted, ())))
-        if not changed.rewritten and json.loads(changed.data.removeprefix(_BOM)) == wanted:
+        if not changed.rewritten and _is_same(json.loads(changed.data.removeprefix(_BOM)), wanted):
             return changed.data
     except (ValueError, KeyError, RecursionError):
         pass
@@ -33,9 +33,14 @@ def _changes(before: Any, wanted: Any, path: Path) -> Iterator[Change]:
             yield Change((*path, key), remove=True)
         elif isinstance(before[key], dict) and isinstance(wanted[key], dict):
             yield from _changes(before[key], wanted[key], (*path, key))
-        elif before[key] != wanted[key]:
+        elif not _is_same(before[key], wanted[key]):
             yield Change((*path, key), wanted[key])
     yield from (Change((*path, key), value) for key, value in wanted.items() if key not in before)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two values are written alike: 1, 1.0 and true are not."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _laid_out(text: str, wanted: Any) -> bytes:
