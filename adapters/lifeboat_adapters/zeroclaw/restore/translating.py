@@ -9,18 +9,20 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lifeboat_adapters.contract import ForeignCredential, Installation, Place, Translation
-from lifeboat_adapters.openclaw.documents import config_of
+from lifeboat_adapters.contract import ForeignCredential, Installation, Place, Translation, UnparsableSecrets
 from lifeboat_adapters.persona.documents import StateFiles
 from lifeboat_adapters.purposes import CHANNELS, DEFAULT, PROVIDERS, Purpose, Use, name_of, use_of
+from lifeboat_adapters.secrets import json5
 from lifeboat_adapters.secrets.leaves import Path
 from lifeboat_adapters.zeroclaw import config, paths
 from lifeboat_adapters.zeroclaw.credentials import profiles
 from lifeboat_adapters.zeroclaw.restore import config_schema, toml_text
+from lifeboat_alf import layout
 
 JsonObject = dict[str, Any]
 
 CONFIG = f"{paths.HOME}{paths.CONFIG}"
+_OPENCLAW_CONFIG = f"{layout.home_prefix('openclaw')}openclaw.json"
 PROFILES = f"{paths.HOME}{paths.AUTH_PROFILES}"
 
 NEW_GATEWAY = "what opens ZeroClaw's gateway is made by itself: pair your devices again"
@@ -192,6 +194,13 @@ class _Made:
 
 def _addresses(state: Any) -> dict[str, str]:
     """Where models of providers are that ZeroClaw does not know, as OpenClaw's configuration says."""
-    listed = config.get(config_of(StateFiles(state)), "models", "providers")
-    found = listed.items() if isinstance(listed, dict) else ()
-    return {name: address for name, about in found if (address := config.text(about, "baseUrl")) is not None}
+    try:
+        leaves = json5.scan(StateFiles(state).read(_OPENCLAW_CONFIG) or b"{}")
+    except UnparsableSecrets:
+        return {}
+    found = ((leaf.path, leaf.value) for leaf in leaves if isinstance(leaf.value, str) and leaf.value.strip())
+    return {str(path[2]): value.strip() for path, value in found if _is_address(path)}
+
+
+def _is_address(path: Path) -> bool:
+    return len(path) == 4 and path[:2] == ("models", "providers") and path[3] == "baseUrl"
