@@ -157,6 +157,12 @@ def test_a_credential_waits_until_it_is_asked_for(tmp_path: Path) -> None:
     assert ends_of(tmp_path, state)["credential", name] == ("unresolved", "without_credentials")
 
 
+@pytest.mark.parametrize("path", [embeddings.INDEX, layout.PRINCIPALS])
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"principals": 1, "vectors": {}}', b"\xff"])
+def test_a_document_that_cannot_be_read_stops_no_receipt(tmp_path: Path, path: str, body: bytes) -> None:
+    assert receipt.of(planned(tmp_path, soul().put(path, body)), []).outcomes["accepted"] == 1
+
+
 def test_the_report_of_a_restore_holds_the_receipt(tmp_path: Path) -> None:
     report = run(plain_context(tmp_path), planned(tmp_path, soul())).to_json()
     fates = [{"kind": "file", "outcome": "accepted", "code": "", "reason": "", "names": [f"{RAW}SOUL.md"]}]

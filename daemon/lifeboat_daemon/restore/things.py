@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from lifeboat_alf import embeddings, layout
-from lifeboat_alf.state import Entry, State
+from lifeboat_alf.state import BodyAbsent, Entry, State
 from lifeboat_daemon.restore.contents import DATABASES
 from lifeboat_daemon.restore.inventory import Inventory
 from lifeboat_daemon.restore.names import printable
-from lifeboat_daemon.state_documents import credentials_of, of
+from lifeboat_daemon.state_documents import credentials_of, read
 
 MEMORY, VECTOR, ROW, FILE, ARTIFACT = "memory", "vector", "row", "file", "artifact"
 IDENTITY, PRINCIPAL, CREDENTIAL, DOCUMENT = "identity", "principal", "credential", "document"
@@ -50,7 +52,7 @@ def _in_entry(state: State, entry: Entry) -> Iterator[Thing]:
     if is_rows(path):
         if path.endswith(_MEMORIES):
             return
-        for line in _lines(state.body(path)):
+        for line in _lines(_body(state, path)):
             yield Thing(ROW, f"{path}#{line}", path)
     elif path.startswith(layout.RAW):
         yield Thing(FILE, printable(path), path)
@@ -87,8 +89,20 @@ def _vectors(state: State, index: str) -> Iterator[Thing]:
 
 
 def _listed(state: State, path: str, name: str) -> list[object]:
-    found = of(state, path).get(name)
+    """What a document lists; one thing that nobody knows where it cannot be read."""
+    try:
+        found = read(_body(state, path) or None).get(name)
+    except msgspec.DecodeError:
+        return [None]
     return found if isinstance(found, list) else []
+
+
+def _body(state: State, path: str) -> bytes:
+    """The bytes of an entry, none where it is only described or not there."""
+    try:
+        return state.body(path)
+    except (BodyAbsent, KeyError):
+        return b""
 
 
 def _text(item: object, name: str) -> str:

@@ -1,0 +1,75 @@
+"""A receipt as people read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import openclaw_workspaces
+from cli_client import run
+
+from lifeboat_daemon.cli.receipts import counts_line, detail_lines
+
+Json = dict[str, Any]
+
+
+def report(*groups: tuple[str, str, str, list[str]]) -> Json:
+    outcomes: dict[str, int] = dict.fromkeys(("accepted", "omitted", "unresolved"), 0)
+    for _, outcome, _, names in groups:
+        outcomes[outcome] += len(names)
+    fields = ("kind", "outcome", "reason", "names")
+    return {
+        "objects": sum(outcomes.values()),
+        "outcomes": outcomes,
+        "fates": [dict(zip(fields, group, strict=True)) for group in groups],
+    }
+
+
+def test_the_counts_stand_in_one_line() -> None:
+    made = report(("memory", "accepted", "", ["x"] * 1190), ("file", "omitted", "too old", ["a", "b"]))
+    assert counts_line(made) == "1,192 things: 1,190 accepted, 2 omitted."
+
+
+def test_what_arrived_as_it_is_needs_no_words() -> None:
+    assert list(detail_lines(report(("file", "accepted", "", ["raw/openclaw/a.md"])))) == []
+
+
+def test_files_are_named_and_the_rest_counted() -> None:
+    names = [f"raw/openclaw/{letter}.md" for letter in "abcde"]
+    assert list(detail_lines(report(("file", "omitted", "too old", names)))) == [
+        "5 files omitted (a.md, b.md, c.md and 2 more): too old"
+    ]
+
+
+def test_ids_of_memories_are_no_names_for_people() -> None:
+    assert list(detail_lines(report(("memory", "omitted", "too old", ["1", "2"])))) == ["2 memories omitted: too old"]
+
+
+def test_a_reason_that_was_said_already_is_not_said_again() -> None:
+    made = report(("file", "unresolved", "its bytes are not here", ["raw/openclaw/a.md"]))
+    assert list(detail_lines(made, "a.md is not written: its bytes are not here")) == []
+
+
+def test_many_reasons_are_cut_short_for_people() -> None:
+    lines = list(detail_lines(report(*(("file", "omitted", f"reason {number}", ["a"]) for number in range(20)))))
+    assert lines[-1] == "8 more kinds of them: --json says all"
+
+
+def test_a_dry_run_tells_what_the_restore_tells(isolated_home: Path, tmp_path: Path) -> None:
+    made = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw")
+    run("agents", "add", made.workspace)
+    planned = run("restore", "Juniper", "--to", tmp_path / "new", "--dry-run")
+    done = run("restore", "Juniper", "--to", tmp_path / "new")
+    assert (planned["objects"], planned["outcomes"], planned["fates"]) == (
+        done["objects"],
+        done["outcomes"],
+        done["fates"],
+    )
+
+
+def test_the_log_tells_of_a_restore(isolated_home: Path, tmp_path: Path) -> None:
+    made = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw")
+    run("agents", "add", made.workspace)
+    receipt = run("restore", "Juniper", "--to", tmp_path / "new")["receipt"]
+    entry = next(each for each in run("log", "Juniper", "--limit", "3")["entries"] if each["receipt"])
+    assert (entry["receipt"], entry["kind"]) == (receipt, "restore")
