@@ -177,10 +177,10 @@ class Work:
             kept = {name: value for name, value in agent.items() if name != "source_runtime_version"}
             head["agent"] = {**kept, "source_runtime": runtime}
             known = head.get("raw_state")
-            states = {former: self._session.head.number} if self._session.head is not None else {}
+            states = {str(former): self._session.head.number} if self._session.head is not None else {}
             states = {**(known if isinstance(known, dict) else {}), **states}
             head["raw_state"] = {name: number for name, number in states.items() if name != runtime}
-            self._keep_version(head, former)
+            self._keep_version(head, str(former))
         return head
 
     def _keep_version(self, head: JsonObject, former: str) -> None:
