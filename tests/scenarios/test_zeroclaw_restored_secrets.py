@@ -148,3 +148,17 @@ def test_a_value_whose_key_comes_back_later_is_put_in_as_it_was(isolated_home: P
     (tmp_path / ".secret_key").write_text(KEY.hex())
     restored("default", elsewhere(install, tmp_path), "--state-dir", str(tmp_path))
     assert (tmp_path / "config.toml").read_bytes() == (install.home / "config.toml").read_bytes()
+
+
+def test_an_agent_that_comes_home_finds_its_credentials_under_the_names_they_had(
+    install: installs.Install, tmp_path: Path
+) -> None:
+    before = {name: (install.home / name).read_bytes() for name in ("config.toml", "auth-profiles.json")}
+    away = tmp_path / "away" / "workspace"
+    restored("default", away, "--runtime", "openclaw", "--state-dir", str(away.parent / "state"), "--adopt")
+    run("sync", "default")
+    for name in before:
+        (install.home / name).unlink()
+    report = restored("default", install.workspace(), "--runtime", "zeroclaw", "--adopt")
+    assert {name: (install.home / name).read_bytes() for name in before} == before
+    assert report["credentials"]["skipped"] == 0

@@ -34,9 +34,33 @@ def translated(around: Around) -> Foreign:
     told = {id: reason for id, reason in reasons.items() if reason}
     if around.installation is None:
         return Foreign(reasons=told | dict.fromkeys(usable, NO_FOLDER))
-    given = [_credential(around, filler, id, found[id]) for id in usable]
-    said: Translation = around.adapter.translate(around.installation, given, around.state)
-    return Foreign(said.files, said.places, told | dict(said.reasons))
+    own = _own_places(around, filler)
+    known = {id: own[said] for id in usable if (said := _said(filler.value(id))) in own}
+    given = [_credential(around, filler, id, found[id]) for id in usable if id not in known]
+    said_of: Translation = around.adapter.translate(around.installation, given, around.state)
+    return Foreign(said_of.files, known | dict(said_of.places), told | dict(said_of.reasons))
+
+
+def _own_places(around: Around, filler: Filler) -> dict[frozenset[str], Place]:
+    """Where what credentials say stands in files of this runtime's own folder: an agent that comes home finds its
+    credentials there, under the names they had."""
+    known = credentials_of(around.state)
+    found: dict[frozenset[str], Place] = {}
+    for entry in around.inventory.entries.values():
+        cuts = entry.meta.get(metas.CUTS) or []
+        if not cuts or not entry.path.startswith(layout.home_prefix(around.adapter.runtime)):
+            continue
+        body, offsets = around.state.body(entry.path), [int(cut["offset"]) for cut in cuts]
+        for cut, keys in zip(cuts, around.adapter.secret_places(entry.path, body, offsets), strict=True):
+            id = str(cut.get("credential_id"))
+            if keys and id in known and not _reason(around, filler, id):
+                found.setdefault(_said(filler.value(id)), (entry.path, keys))
+    return found
+
+
+def _said(value: str) -> frozenset[str]:
+    """What a credential says, whatever a runtime calls the members of a login."""
+    return frozenset(members_of(value).values()) or frozenset((value,))
 
 
 def _reason(around: Around, filler: Filler, id: str) -> str:
