@@ -35,7 +35,7 @@ def read_database(
             yield from read(connection)
         if before.log is None and _stamp(path) != before:
             raise RuntimeDatabaseError(f"{path} changed while it was read")
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, UnicodeError) as error:
         raise RuntimeDatabaseError(f"{path}: {error}") from error
 
 

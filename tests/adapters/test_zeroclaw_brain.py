@@ -11,7 +11,7 @@ import pytest
 from zeroclaw_installs import GENERATIONS, Install, make_database, make_install, stable
 
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
+from lifeboat_adapters.errors import DatabaseAbsent, RuntimeConfigError, RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import MemoryTable, VectorModel
 from lifeboat_adapters.zeroclaw import ADAPTER
 
@@ -175,6 +175,22 @@ def test_a_database_that_is_none_is_named(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(RuntimeDatabaseError, match=r"brain\.db") as caught:
         ADAPTER.memory_store(located(made))
     assert not isinstance(caught.value, DatabaseAbsent)
+
+
+def test_a_database_whose_schema_is_no_text_is_named(tmp_path: Path) -> None:
+    made = make_install(tmp_path / ".zeroclaw")
+    made.database.write_bytes(
+        made.database.read_bytes().replace(b"CREATE TABLE memories", b"CREATE \xff\xfe\xa7LE memories")
+    )
+    with pytest.raises(RuntimeDatabaseError):
+        ADAPTER.memory_store(located(made))
+
+
+def test_a_broken_configuration_does_not_choose_another_store(tmp_path: Path) -> None:
+    made = make_install(tmp_path / ".zeroclaw")
+    (made.home / "config.toml").write_text("[agents\n")
+    with pytest.raises(RuntimeConfigError, match="line 1"):
+        ADAPTER.memory_store(located(made))
 
 
 def test_a_database_without_memories_is_named(tmp_path: Path) -> None:

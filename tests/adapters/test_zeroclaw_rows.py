@@ -11,7 +11,7 @@ import pytest
 from zeroclaw_installs import EARLY_GENERATIONS, GENERATIONS, Install, make_install
 
 from lifeboat_adapters.contract import Installation, Row
-from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
+from lifeboat_adapters.errors import DatabaseAbsent, RuntimeConfigError, RuntimeDatabaseError
 from lifeboat_adapters.zeroclaw import ADAPTER
 
 DB = "raw/zeroclaw-home/db/"
@@ -255,3 +255,11 @@ def test_capture_is_told_which_files_to_watch(tmp_path: Path) -> None:
         made.workspace() / "cron/jobs.db",
         made.data / "sessions/sessions.db",
     ]
+
+
+def test_while_the_configuration_is_broken_nobody_says_whose_rows_are_whose(tmp_path: Path) -> None:
+    made = make_install(tmp_path / ".zeroclaw", agents=("rover",))
+    (made.home / "config.toml").write_text("[agents\n")
+    for read in (lambda: rows(made, "rover"), lambda: list(ADAPTER.offers(located(made, "rover")))):
+        with pytest.raises(RuntimeConfigError, match="line 1"):
+            read()

@@ -100,10 +100,15 @@ def data_folder(installation: Installation) -> Path:
     return beside if is_beside and not inside.is_dir() else inside
 
 
+def read_config(installation: Installation) -> JsonObject:
+    """The configuration; {} when there is none. Raises RuntimeConfigError."""
+    return {} if installation.config is None else config.read(installation.config)
+
+
 def values_of(installation: Installation) -> JsonObject:
     """The configuration; {} when there is none, or none that can be read."""
     try:
-        return {} if installation.config is None else config.read(installation.config)
+        return read_config(installation)
     except RuntimeConfigError:
         return {}
 
@@ -116,8 +121,8 @@ def is_configured(installation: Installation) -> bool:
 
 
 def backend(installation: Installation) -> str:
-    """Where an agent's memory is kept, as configured."""
-    return config.backend(values_of(installation), installation.native_id)
+    """Where an agent's memory is kept, as configured. Raises RuntimeConfigError: a guess would be another store."""
+    return config.backend(read_config(installation), installation.native_id)
 
 
 def keeps_rows(installation: Installation) -> bool:

@@ -14,7 +14,8 @@ from lifeboat_adapters.zeroclaw.databases import brain, tables
 
 
 def offers(installation: Installation) -> Iterator[Offer]:
-    """Raises RuntimeDatabaseError."""
+    """Raises RuntimeDatabaseError, and RuntimeConfigError when nobody can say which agents there are."""
+    host.read_config(installation)
     found = tables.sources(installation)
     if found.stranded is not None:
         count = sum(tables.STRANDED in row.values for row in tables.jobs(installation, found))

@@ -72,8 +72,9 @@ def rows(installation: Installation, *, transcripts: bool, cron: bool) -> Iterat
     """Every durable row of one agent, by file and key. Jobs left behind are always among them: they run nowhere.
 
     Raises RuntimeDatabaseError when a database cannot be read whole now, DatabaseAbsent when that of its memories is
-    not there.
+    not there, RuntimeConfigError when nobody can say what is this agent's.
     """
+    host.read_config(installation)
     found = sources(installation)
     if found.brain is not None:
         yield from brain.read_brain(found.brain, lambda opened: _of_brain(opened, installation.native_id))
