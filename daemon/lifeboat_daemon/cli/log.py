@@ -11,7 +11,10 @@ from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.words import NO_BREAK, time_text
 
 
-@click.command(epilog=examples("lifeboat log", "lifeboat log Juniper --limit 10"))
+@click.command(
+    short_help="What was done with the agents, and when.",
+    epilog=examples("lifeboat log", "lifeboat log Juniper --limit 10"),
+)
 @click.argument("agent", required=False, type=AGENT)
 @click.option("--limit", type=COUNT, default=50, show_default=True, help="At most so many, the newest.")
 @session_command
