@@ -74,6 +74,21 @@ def test_an_unmapped_type_is_kept(
     assert (found["memory_type"], found["category"]) == ("oneiric", "night")
 
 
+@pytest.mark.parametrize("runtime", ["openclaw", "zeroclaw"])
+def test_capabilities_that_the_machine_lacks_are_marked_inactive_and_kept(
+    tmp_path: Path, import_into: Callable[..., Path], export: Callable[..., ArchiveFile], runtime: str
+) -> None:
+    lacking = {"name": "tiles", "portability": "host_dependent", "host_requirements": "no-such-program-here"}
+    document = identity(role="Harbour pilot", capabilities=[lacking, {"name": "letters", "portability": "intrinsic"}])
+    state = MemoryState(raw_sources=[]).put_document("identity.json", document)
+    workspace = import_into("new", _written(state, tmp_path / "lacking.alf"), runtime=runtime)
+    said = "".join(path.read_text() for path in sorted(workspace.glob("*.md")))
+    assert "tiles (requires: no-such-program-here; inactive on this machine)" in said
+    assert "- letters\n" in said
+    found = export(workspace, "again.alf", runtime=runtime).identity["structured"]["capabilities"]
+    assert lacking in found
+
+
 def test_a_dry_run_writes_nothing_and_says_what_it_would(agent: Path, tmp_path: Path) -> None:
     target = tmp_path / "nowhere"
     report = run("restore", agent, "--to", target, "--dry-run")

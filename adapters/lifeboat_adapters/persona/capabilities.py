@@ -11,6 +11,7 @@ from lifeboat_adapters.persona import reading
 
 JsonObject = dict[str, Any]
 
+_ABSENT = "not found: "
 _TITLES = re.compile(r"\b(capabilities|abilities|what (i|you) can do)\b")
 _REQUIRES = re.compile(r"\s*\((?:requires|needs):?\s+([^)]{1,200})\)", re.IGNORECASE)
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
@@ -46,6 +47,9 @@ PROGRAMS = {
 }
 """Words in a requirement, and the program that shows it is met."""
 
+INACTIVE = "; inactive"
+"""Begins what a note says of a capability that this machine lacks (ALF §6.2)."""
+
 Which = Callable[[str], str | None]
 
 
@@ -55,9 +59,10 @@ def from_notes(text: str) -> list[JsonObject]:
 
 
 def _from_item(item: str) -> JsonObject:
-    needs = _REQUIRES.search(item)
+    found = _REQUIRES.search(item)
     name, _, description = reading.plain(_REQUIRES.sub("", item)).partition(":")
-    return _capability(name.strip(), description.strip(), needs[1].strip() if needs else "")
+    needs = found[1].partition(INACTIVE)[0] if found else ""
+    return _capability(name.strip(), description.strip(), needs.strip())
 
 
 def from_skill(folder_name: str, text: str) -> JsonObject:
@@ -130,6 +135,13 @@ def missing(identity: JsonObject, which: Which = shutil.which) -> list[JsonObjec
     return found
 
 
+def inactive(capability: JsonObject, which: Which = shutil.which) -> str:
+    """What a note that is made here says of a capability beside its needs, so that the agent does not try it; "" for
+    one that this machine has."""
+    reason = _reason(capability, which)
+    return f"{INACTIVE} on this machine" if reason is not None and reason.startswith(_ABSENT) else ""
+
+
 def _reason(capability: JsonObject, which: Which) -> str | None:
     if capability.get("portability") != "host_dependent":
         return None
@@ -137,7 +149,7 @@ def _reason(capability: JsonObject, which: Which) -> str | None:
     if not programs:
         return "cannot be checked"
     absent = [program for program in programs if which(program) is None]
-    return f"not found: {', '.join(absent)}" if absent else None
+    return f"{_ABSENT}{', '.join(absent)}" if absent else None
 
 
 def programs_in(needs: str) -> list[str]:

@@ -1,7 +1,8 @@
 """Files made from structured fields, for agents that come without prose (ALF §3.2.1, §6.2).
 
-No model writes here: the same fields give the same text. A file made so begins with a comment that holds a digest of
-the rest, so that capture knows it again and does not take its own words for the agent's.
+No model writes here: the same fields give the same text, on machines with the same programs. A file made so begins with
+a comment that holds a digest of the rest, so that capture knows it again and does not take its own words for the
+agent's.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+
+from lifeboat_adapters.persona import capabilities
 
 JsonObject = dict[str, Any]
 
@@ -152,7 +155,7 @@ def _voice(structured: JsonObject) -> JsonObject:
 def _capability(item: JsonObject) -> str:
     needs = item.get("host_requirements") if item.get("portability") == "host_dependent" else None
     described = f"{item.get('name')}: {item['description']}" if item.get("description") else str(item.get("name"))
-    return f"{described} (requires: {needs})" if needs else described
+    return f"{described} (requires: {needs}{capabilities.inactive(item)})" if needs else described
 
 
 def _row(helper: JsonObject) -> str:
