@@ -13,6 +13,7 @@ from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
 from lifeboat_alf import records
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.state import State
+from lifeboat_daemon import withheld
 from lifeboat_daemon.capture import lookalikes, row_cuts
 from lifeboat_daemon.capture.databases import Databases
 from lifeboat_daemon.capture.look import Look
@@ -63,7 +64,7 @@ class _Vectors:
 
 class Rows:
     """One capture's work on the memory store. It is looked at before the files are read, read when all secrets are
-    known, and decided on after them."""
+    known, and decided on after them. `arrived` are memories whose rows a restore left out, and that are there now."""
 
     def __init__(self, session: Session, seen: Look, cutter: Cutter, tree: Tree, databases: Databases) -> None:
         self._session, self._seen, self._cutter, self._tree, self._databases = session, seen, cutter, tree, databases
@@ -74,6 +75,8 @@ class Rows:
         self._found: Found | None = None
         self._cut: dict[Any, tuple[Any, ...]] = {}
         self._held = 0
+        self._withheld = withheld.records(session.vault)
+        self.arrived: set[str] = set()
         self._partitions: dict[str, str] = {}
         self._links: list[Link] = []
         self._lost: dict[Any, Line | None] = {}
@@ -82,9 +85,12 @@ class Rows:
 
     def look(self) -> bool:
         """Whether the store may have changed since it was read."""
+        fact, runtime = self._session.db.get(SHADOW) or {}, self._seen.adapter.runtime
+        if {self._known.get("runtime", runtime), fact.get("runtime", runtime)} != {runtime}:
+            # The rows are those of another runtime, in which the agent lived before.
+            self._has_left, self._known = True, {}
         if self._databases.stands_alone():
             return False
-        fact = self._session.db.get(SHADOW) or {}
         is_believed = self._seen.trusted and fact.get("complete") is True
         try:
             stats = self._stats()
@@ -266,6 +272,7 @@ class Rows:
         was_made = bool(rows.steps)
         yield from self._steps(rows, vectors)
         self._links.append(Link(link, was_made or self._is_marked(link)))
+        self.arrived |= {link, record or ""} & self._withheld
         is_known = one.kind in (HELD, CAME) and link == one.record
         if link and (not is_known or rows.rewritten or one.was != one.vector):
             self._vector(one, link, vectors, anew=rows.rewritten)
@@ -287,12 +294,10 @@ class Rows:
 
     def _missing(self, row: Any, record: str, key: Any, rows: RowMemories, vectors: _Vectors) -> Iterator[Step]:
         """A row that went. One that a restore left out, for want of its credentials, is expected to come."""
-        winner = self._session.db.winner(record)
-        if {record, winner} & self._tree.withheld:
-            return
         is_other_row = rows.is_taken(record)
-        rows.lost(record)
-        yield from self._steps(rows, vectors)
+        if not {record, self._session.db.winner(record)} & self._withheld:
+            rows.lost(record)
+            yield from self._steps(rows, vectors)
         marked = self._is_marked(record)
         self._lost[row] = None if is_other_row or not record else Line(row, record, GONE, key, False, None, marked)
 
@@ -317,10 +322,6 @@ class Rows:
             return None
         new = sum(one.kind in (None, GONE) for one in self._found.rows())
         return self._store.name, self._held, self._held + new - len(self._found.gone)
-
-    def held(self) -> set[str]:
-        """Memories of which a row was found in this capture, though it was not there before."""
-        return {link.record for link in self._links}
 
     def decide(self) -> None:
         """Keep in the vault what outlives the caches: which store's rows are captured."""

@@ -159,10 +159,10 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
         session.vault.set(linkage.DECISION, work.links, kind="links")
     remember(session.vault, seen.installed)
     work.rows.decide()
-    if work.tree.withheld:
+    if work.tree.withheld or work.rows.arrived:
         tables = work.stored.tables if work.stored is not None else {}
         files = {one.path for one in seen.scan.found.values()}
-        withheld.found(session.vault, files | tables.keys() | work.rows.held())
+        withheld.found(session.vault, files | tables.keys() | work.rows.arrived)
     if row is not None and seen.is_empty and taken_as_it_stands(session):
         session.vault.set(guard.ACCEPTED, {"sequence": row.number, "time": session.now}, kind="accepted")
     if row is not None:
