@@ -21,7 +21,13 @@ def manifest(config: str | None, workspace: dict[str, str] | None = None) -> Any
 
 @pytest.mark.parametrize(
     "config",
-    [CURRENT, EARLY, EARLY.replace("default_provider", "default_model_provider"), f"schema_version = 2\n{EARLY}"],
+    [
+        CURRENT,
+        EARLY,
+        EARLY.replace("default_provider", "default_model_provider"),
+        f"schema_version = 2\n{EARLY}",
+        f"schema_version = 2\n[providers]\n{EARLY}",
+    ],
 )
 def test_the_hints_are_the_configured_model(config: str) -> None:
     model = "anthropic/claude-example-1"

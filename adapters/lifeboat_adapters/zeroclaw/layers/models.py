@@ -9,6 +9,10 @@ from lifeboat_adapters.zeroclaw import config
 JsonObject = dict[str, Any]
 
 
+_PROVIDER = ("default_provider", "default_model_provider", "model_provider")
+_MODEL = ("default_model", "model")
+
+
 class Model(NamedTuple):
     """`name` is `provider/model`, or the model alone where no provider is named."""
 
@@ -20,8 +24,13 @@ def of_agent(values: JsonObject, alias: str) -> Model | None:
     """The model of an agent; None where none is configured."""
     if config.schema(values) >= config.CURRENT_SCHEMA:
         return _referred(values, config.text(values, "agents", alias, "model_provider"))
-    provider = config.text(values, "default_provider") or config.text(values, "default_model_provider")
-    return _named(provider, config.text(values, "default_model"))
+    return _named(_default(values, _PROVIDER), _default(values, _MODEL))
+
+
+def _default(values: JsonObject, names: tuple[str, ...]) -> str | None:
+    """A setting of an early configuration: on top, or in `[providers]` where schema 2 has it."""
+    said = (config.text(table, name) for table in (values, config.get(values, "providers")) for name in names)
+    return next((text for text in said if text), None)
 
 
 def of_helper(values: JsonObject, name: str) -> str | None:
