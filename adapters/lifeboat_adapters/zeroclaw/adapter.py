@@ -29,6 +29,7 @@ from lifeboat_adapters.contract import (
 )
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_adapters.notes import dress, joining
+from lifeboat_adapters.persona import capabilities
 from lifeboat_adapters.zeroclaw import discovery, host, paths, placement, remote, rendering, running
 from lifeboat_adapters.zeroclaw.credentials import leftovers, needs, secrets, sharing
 from lifeboat_adapters.zeroclaw.databases import brain, left_behind, tables
@@ -178,3 +179,6 @@ class ZeroClaw(BaseAdapter):
 
     def needs(self, files: Files, identity: JsonObject) -> list[Need]:
         return needs.needs(files, identity)
+
+    def missing_on_host(self, identity: JsonObject) -> list[JsonObject]:
+        return capabilities.missing(identity)
