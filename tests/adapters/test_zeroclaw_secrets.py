@@ -86,11 +86,6 @@ def test_a_reference_stays() -> None:
     assert found(CONFIG, '[providers.models.openai.default]\napi_key = "op://vault/openai/key"\n') == []
 
 
-def test_references_are_named() -> None:
-    data = b'[providers.models.openai.default]\napi_key = "op://vault/openai/key"\n'
-    assert secrets.references(data) == ["providers.models.openai.default.api_key"]
-
-
 @pytest.mark.parametrize("name", ["max_tokens = 8192", 'access = "full"', 'api_key_env = "FIRECRAWL_API_KEY"'])
 def test_settings_stay(name: str) -> None:
     assert found(CONFIG, f"[agent]\n{name}\n") == []

@@ -210,6 +210,10 @@ class Cutter:
         """Remember a version that is captured now, by its bytes after they were cut."""
         self._matters[path] = [self._print.of(matters), hashlib.sha256(cut).hexdigest()]
 
+    def holds_locked(self) -> bool:
+        """Whether a credential is sealed as the runtime encrypted it, because the runtime's key was not there."""
+        return any(RUNTIME_KEY in (document.get("tags") or ()) for document in self._documents.values())
+
     def places(self) -> dict[str, str]:
         """The archive path of each credential that was cut, by id."""
         return {key: known["path"] for key, known in self._credentials.items()}

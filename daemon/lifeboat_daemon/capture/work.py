@@ -119,8 +119,10 @@ class Work:
         self.rows.read(changed=rows_changed, everything=self.tree.reads_everything)
 
     def _shared_anew(self) -> tuple[str, ...]:
-        """The prefixes of files that agents have in common, when another part of them is this agent's than before."""
-        if self._seen.installation.sharing == (self._session.db.get(SHARING) or ""):
+        """The prefixes of files that agents have in common, when another part of them is this agent's than before; also
+        while values in them could not be opened: the key may be there by now."""
+        is_same = self._seen.installation.sharing == (self._session.db.get(SHARING) or "")
+        if is_same and not self.cutter.holds_locked():
             return ()
         return tuple(root.prefix for root in self._seen.roots[1:])
 

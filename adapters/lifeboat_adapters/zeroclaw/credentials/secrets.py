@@ -99,11 +99,6 @@ def _opened(secret: Secret, key: bytes | None) -> Secret:
         return replace(secret, locked=True)
 
 
-def references(data: bytes) -> list[str]:
-    """Where in a configuration references to secrets stand that are kept elsewhere, as labels."""
-    return [".".join(map(str, leaf.path)) for leaf in toml.scan(data) if codec.is_reference(rules.text_of(leaf))]
-
-
 # The configuration --------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,45 @@
+"""Credentials that are sealed as a runtime encrypted them: without its key they are of no use anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_adapters.errors import AdapterError, SecretsError
+from lifeboat_daemon.agent import Agent, everyone
+from lifeboat_daemon.capture.secrets import RUNTIME_KEY
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_daemon.state_documents import credentials_of
+from lifeboat_daemon.words import argument
+
+TITLE = "Keys of the runtimes"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    for agent in everyone(context):
+        yield from _of_key(context, agent)
+        yield _of_values(context, agent)
+
+
+def _of_key(context: Context, agent: Agent) -> Iterator[Finding]:
+    """A key that is there and cannot be used."""
+    try:
+        context.adapter(agent.runtime).key_file(context.installation(agent))
+    except SecretsError as error:
+        yield Finding(Level.WARNING, agent.name, error.message, error.fix)
+    except AdapterError:
+        return  # the check of the runtimes says it
+
+
+def _of_values(context: Context, agent: Agent) -> Finding:
+    with context.vault(agent.id) as vault:
+        row = vault.head()
+        records = {} if row is None else credentials_of(vault.state())
+    labels = [str(one.get("label")) for one in records.values() if RUNTIME_KEY in (one.get("tags") or ())]
+    if not labels:
+        return Finding(Level.OK, agent.name, "every captured credential can be used on another machine")
+    result = (
+        f"{len(labels)} credentials can only be used beside the key of the runtime that encrypted them, which could not"
+        f" be read: {', '.join(labels[:3])}{', ...' if len(labels) > 3 else ''}"
+    )
+    return Finding(Level.WARNING, agent.name, result, f"put the key back, then: lifeboat sync {argument(agent.name)}")

@@ -1,0 +1,51 @@
+"""The doctor names credentials that nobody can use without a key that was not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from zeroclaw_protected import ProtectedClaw
+
+from lifeboat_adapters.zeroclaw.credentials import codec
+from lifeboat_daemon.doctor import Finding, Level, runtime_keys
+
+KEY = "5a" * 32
+TOKEN = "an-invented-bot-token-0002"
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> ProtectedClaw:
+    """With a token that is encrypted, and without the key."""
+    made = ProtectedClaw(tmp_path)
+    with (made.install.home / "config.toml").open("a") as file:
+        file.write(f'\n[channels.telegram.default]\nbot_token = "{codec.encrypt(TOKEN, bytes.fromhex(KEY))}"\n')
+    (made.install.home / ".secret_key").unlink()
+    made.age(made.install.home)
+    made.add()
+    return made
+
+
+def findings(ada: ProtectedClaw) -> list[Finding]:
+    return list(runtime_keys.check(ada.context))
+
+
+def test_what_needs_the_key_is_named_with_what_helps(ada: ProtectedClaw) -> None:
+    (found,) = findings(ada)
+    assert found.level is Level.WARNING and "telegram" in found.result
+    assert found.fix is not None and "lifeboat sync" in found.fix
+
+
+def test_once_the_key_is_back_the_next_capture_opens_them(ada: ProtectedClaw) -> None:
+    (ada.install.home / ".secret_key").write_text(KEY)
+    ada.capture()
+    assert [found.level for found in findings(ada)] == [Level.OK]
+
+
+def test_a_capture_without_the_key_still_finds_nothing_new(ada: ProtectedClaw) -> None:
+    assert not ada.capture().changed
+
+
+def test_a_key_that_is_none_is_named(ada: ProtectedClaw) -> None:
+    (ada.install.home / ".secret_key").write_text("damaged")
+    assert "64 hexadecimal digits" in findings(ada)[0].result
