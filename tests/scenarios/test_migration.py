@@ -22,8 +22,11 @@ from migrating import (
     rows_of,
     tree_of,
 )
+from zeroclaw_installs import make_install
 
+from lifeboat_adapters.registry import adapter
 from lifeboat_adapters.zeroclaw.credentials import codec
+from lifeboat_daemon.context import Context
 
 EARLY = """schema_version = 2
 default_provider = "anthropic"
@@ -241,3 +244,38 @@ def test_an_unknown_runtime_is_named(isolated_home: Path, tmp_path: Path) -> Non
     ada_in_openclaw(isolated_home, tmp_path)
     found = run("restore", "Ada", "--runtime", "nosuchclaw", "--to", tmp_path / "copy", expect=1)
     assert found["error"]["code"] == "unknown_runtime"
+
+
+def test_a_home_that_does_not_know_the_agent_is_told_of_it_also_without_credentials(
+    isolated_home: Path, tmp_path: Path
+) -> None:
+    ada_in_openclaw(isolated_home, tmp_path)
+    made = make_install(tmp_path / "claw")
+    before = (made.home / "config.toml").read_text()
+    run("restore", "Ada", "--runtime", "zeroclaw", "--to", made.home / "agents/ada/workspace")
+    config = tomllib.loads((made.home / "config.toml").read_text())
+    assert set(config["agents"]) == {"default", "ada"}
+    assert tomllib.loads(before)["agents"]["default"] == config["agents"]["default"]
+    assert _encrypted(config) == []
+
+
+def test_the_sequence_with_the_credentials_is_kept_where_an_agent_is_adopted_without_them(
+    isolated_home: Path, tmp_path: Path
+) -> None:
+    ada, _ = ada_in_openclaw(isolated_home, tmp_path)
+    head = ada.head
+    run("restore", "Ada", "--runtime", "zeroclaw", "--to", tmp_path / "claw/agents/ada/workspace", "--adopt")
+    with Context.open().vault(ada.agent.id) as vault:
+        assert [pin.reason for pin in vault.sequence(head).pins] == ["credentials"]
+
+
+def test_a_runtime_that_is_at_work_is_not_written_under(
+    isolated_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada_in_openclaw(isolated_home, tmp_path)
+    monkeypatch.setattr(adapter("zeroclaw").__class__, "running", lambda self, installation: "zeroclaw, process 17")
+    command = ("restore", "Ada", "--runtime", "zeroclaw", "--to", tmp_path / "claw/agents/ada/workspace")
+    found = run(*command, expect=3)
+    assert found["error"]["code"] == "runtime_running"
+    assert "17" in found["error"]["message"]
+    assert not (tmp_path / "claw").exists()

@@ -30,6 +30,8 @@ from lifeboat_daemon.restore.surroundings import locate
 from lifeboat_daemon.state_db import throw_away
 
 LAST_RESTORE = "last_restore"
+CREDENTIALS = "credentials"
+"""Why the sequence is kept from which an agent was adopted without its credentials."""
 
 
 def finish(context: Context, journal: Journal, *, recovered: bool = False) -> RestoreReport:
@@ -90,10 +92,14 @@ def _adopt(context: Context, journal: Journal, report: RestoreReport) -> Restore
 
 
 def _note_withheld(context: Context, report: RestoreReport) -> None:
-    """What this restore did not write is no deletion: it stays in the newest state until it is there or put back."""
-    if report.withheld and (report.in_place or report.adopted):
+    """What this restore did not write is no deletion: it stays in the newest state until it is there or put back. A
+    file that it made without its credentials is another one from now on: the sequence with them is kept."""
+    left_out = report.credentials.get("skipped", 0) > 0 and not report.credential_details
+    if report.in_place or report.adopted:
         with context.vault(report.agent) as vault:
             withheld.add(vault, report.withheld)
+            if report.adopted and left_out:
+                vault.pin(report.sequence, CREDENTIALS)
 
 
 def _capture_after(context: Context, report: RestoreReport) -> RestoreReport:
