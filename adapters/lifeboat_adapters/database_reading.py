@@ -19,6 +19,9 @@ from lifeboat_adapters.errors import RuntimeDatabaseError
 
 Found = TypeVar("Found")
 
+_JOURNAL = bytes.fromhex("d9d505f920a163d7")
+"""How a rollback journal begins that is in force (SQLite, "Database File Format", section 3)."""
+
 _LARGEST = 2**63 - 1
 
 
@@ -65,12 +68,23 @@ def _open(path: Path, fix: str | None) -> sqlite3.Connection:
     """Open without leaving a trace: a closed database as immutable; one in use through the shared memory that its user
     made. A log without shared memory would make SQLite create it in the runtime's folder, so it is left alone."""
     in_use = _stamp(path).log is not None
+    if _is_half_written(path):
+        raise RuntimeDatabaseError(f"{path} is being written, or a write of it was broken off", fix=fix)
     if in_use and not path.with_name(f"{path.name}-shm").is_file():
         raise RuntimeDatabaseError(f"{path} was not closed properly", fix=fix)
     mode = "mode=ro" if in_use else "mode=ro&immutable=1"
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, timeout=2)
     connection.text_factory = _text
     return connection
+
+
+def _is_half_written(path: Path) -> bool:
+    """Whether a rollback journal says that pages of the file may be of no committed state."""
+    try:
+        with path.with_name(f"{path.name}-journal").open("rb") as journal:
+            return journal.read(len(_JOURNAL)) == _JOURNAL
+    except FileNotFoundError:
+        return False
 
 
 def _text(data: bytes) -> str | bytes:

@@ -119,7 +119,10 @@ def covers(partition: Partition, day: date) -> bool:
 
 def locate(moment: str, partitions: Iterable[Partition]) -> Partition | None:
     """The partition whose range holds a timestamp, open or sealed; None when no range does."""
-    day = day_of(moment)
+    return _holding(day_of(moment), partitions)
+
+
+def _holding(day: date, partitions: Iterable[Partition]) -> Partition | None:
     return next((partition for partition in reversed(in_order(partitions)) if covers(partition, day)), None)
 
 
@@ -189,7 +192,7 @@ def plan_partition(
     """
     if wanted is not None:
         asked = min(_moment(wanted), now.astimezone(UTC))
-        found = locate(times.to_text(asked), partitions)
+        found = _holding(asked.date(), partitions)
         if found is None and first_capture:
             found = _new(asked.date(), partitions, granularity)
         if found is not None and not found.sealed:

@@ -106,6 +106,20 @@ def test_a_database_that_is_being_written_is_read_as_it_was_committed(ada: Prote
     assert set(ada.memories()) == {"Likes green tea", "The blue boat"}
 
 
+def test_a_database_without_a_log_is_not_read_in_the_middle_of_a_write(ada: ProtectedClaw) -> None:
+    ada.install.execute("pragma journal_mode=delete")
+    ada.capture()
+    with closing(ada.install.connect()) as writer:
+        writer.execute("pragma cache_size=1")
+        writer.execute("begin immediate")
+        writer.execute("update memories set content = content || hex(zeroblob(50000))")
+        writer.execute("delete from memories")
+        report = ada.capture()
+        assert report.unread and not report.changed
+        writer.rollback()
+    assert not ada.capture().unread
+
+
 @pytest.mark.parametrize("in_use", [False, True])
 @pytest.mark.parametrize("journal", ["wal", "delete"])
 def test_nothing_is_left_beside_the_database(ada: ProtectedClaw, journal: str, in_use: bool) -> None:
