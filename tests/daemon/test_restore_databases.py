@@ -16,6 +16,7 @@ from plain_runtime import RUNTIME, PlainAdapter, plain_context
 
 from lifeboat_adapters.contract import Installation, Root
 from lifeboat_adapters.memory_stores import DatabaseWrite, RowChoice, WriteOrder
+from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.testing import AGENT_ID, MemoryState, identity, record
 from lifeboat_daemon import agent as agents
@@ -23,7 +24,7 @@ from lifeboat_daemon import withheld
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import RestoreFailed, RuntimeRunning, TargetChanged
-from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, recover, run, undo
+from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, plan_lines, recover, run, undo
 
 ROWS = f"raw/{RUNTIME}-home/db/jobs/jobs.jsonl"
 
@@ -37,6 +38,7 @@ class Shelves(PlainAdapter):
         self.at_work = ""
         self.problem: Exception | None = None
         self.withheld: tuple[str, ...] = ()
+        self.fates: tuple[Fate, ...] = ()
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         found = super().locate(workspace, environment, user_home)
@@ -70,7 +72,7 @@ class Shelves(PlainAdapter):
             make_store(staged, "from the archive")
 
         beside = tuple(Path(f"{path}{end}") for end in ("-wal", "-shm"))
-        return [DatabaseWrite(path, True, write, replaces=beside, withheld=self.withheld)]
+        return [DatabaseWrite(path, True, write, fates=self.fates, replaces=beside, withheld=self.withheld)]
 
 
 def make_store(path: Path, word: str) -> None:
@@ -315,3 +317,16 @@ def test_memories_with_cuts_wait_for_their_credentials(context: Context, shelves
     (order,) = shelves.orders
     assert order.cut == {kept["id"]}
     assert dict(order.texts) == {}
+
+
+def test_the_plan_counts_rows_by_kind_and_names_no_log(context: Context, shelves: Shelves, old: Path) -> None:
+    shelves.fates = (
+        Fate("memory", "1", Outcome.ACCEPTED),
+        Fate("memory", "2", Outcome.DEDUPLICATED),
+        Fate("row", "3", Outcome.OMITTED, "not asked for"),
+    )
+    made = plan(context, sample(), old, RestoreOptions(accept_unsigned=True, yes=True))
+    lines = list(plan_lines(made))
+    assert "  store.db, memory: 1 accepted, 1 deduplicated" in lines
+    assert "  store.db, row: 1 omitted" in lines
+    assert [line for line in lines if "-wal" in line] == []

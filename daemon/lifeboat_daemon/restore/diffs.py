@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from lifeboat_adapters.memory_stores import DatabaseWrite
+from lifeboat_adapters.receipts import counted
 from lifeboat_alf import layout
 from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all
 from lifeboat_alf.state import BodyAbsent
@@ -93,16 +95,25 @@ def plan_lines(plan: Plan, *, most_names: int = 50) -> Iterator[str]:
     time = time_text(plan.state.sequence.time)
     yield f"Sequence {plan.sequence} of {plan.agent_name} ({time}) into"
     yield f"  {plan.target}"
-    shown = [item for item in plan.items if item.action not in (Action.SAME, Action.SKIP)]
+    shown = [item for item in plan.items if item.action not in (Action.SAME, Action.SKIP) and not item.companion]
     yield from (_item_line(plan, item) for item in shown[:most_names])
     if len(shown) > most_names:
         yield f"  and {len(shown) - most_names} more"
+    yield from (line for write in plan.databases for line in _row_lines(write))
     if plan.count(Action.SAME):
         yield f"  same      {count_text(plan.count(Action.SAME), 'file')}"
     yield from plan.warnings
     yield from (_fate_line(fate) for fate in plan.fates)
     yield from (f"could run here: {line}" for line in plan.executable)
     yield from (f"does not fit there: {printable(each.name)}: {each.reason}" for each in plan.unholdable)
+
+
+def _row_lines(write: DatabaseWrite) -> Iterator[str]:
+    """What becomes of the rows of a database, by kind."""
+    for kind in sorted({fate.kind for fate in write.fates}):
+        counts = counted(fate for fate in write.fates if fate.kind == kind)
+        said = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+        yield f"  {write.path.name}, {kind}: {said}"
 
 
 def _item_line(plan: Plan, item: Item) -> str:
