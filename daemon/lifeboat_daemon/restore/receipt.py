@@ -29,10 +29,13 @@ from lifeboat_daemon.restore.things import (
     ROW,
     VECTOR,
     Thing,
+    is_rows,
     runtime_of,
     things_of,
 )
 
+BESIDE = ("setting", "capability")
+"""What an adapter tells of beside what is read: parts of documents that its runtime has no place for."""
 KEPT = "it is kept in the archive"
 DELIVERED = "the runtime's own command stored it"
 NOT_ASKED = "it was not asked for"
@@ -91,7 +94,7 @@ def of(plan: Plan, settled: Sequence[credentials.Fate]) -> Receipt:
     teller = _Teller(plan, settled)
     fates = [Fate(thing.kind, thing.name, *teller.end(thing)) for thing in read]
     known = {(fate.kind, fate.name) for fate in fates}
-    fates += [fate for fate in teller.told if (fate.kind, fate.name) not in known and not teller.is_known(fate)]
+    fates += [fate for fate in teller.told if fate.kind in BESIDE and (fate.kind, fate.name) not in known]
     _check(plan, fates)
     return Receipt(tuple(fates))
 
@@ -99,9 +102,9 @@ def of(plan: Plan, settled: Sequence[credentials.Fate]) -> Receipt:
 def _check(plan: Plan, fates: Sequence[Fate]) -> None:
     """What was counted when the state was read is what the receipt tells of."""
     told = Counter(fate.kind for fate in fates)
-    files = sum(path.startswith(layout.RAW) for path in plan.inventory.entries)
-    tables = sum(path.startswith(layout.RAW) and "-home/db/" in path for path in plan.inventory.entries)
-    if told[MEMORY] < plan.inventory.memories.in_force() or told[FILE] < files - tables:
+    raw = [path for path in plan.inventory.entries if path.startswith(layout.RAW)]
+    read = {MEMORY: plan.inventory.memories.in_force(), FILE: sum(not is_rows(path) for path in raw)}
+    if any(told[kind] != count for kind, count in read.items()):
         raise RestoreFailed("the receipt does not add up; nothing was changed", fix="lifeboat doctor --bundle FILE")
 
 
@@ -122,12 +125,6 @@ class _Teller:
         self._refused = _by_name(refused)
         self.told = [*written, *self._refused.values()]
         self._in_files = self._memories_in_files()
-
-    def is_known(self, fate: Fate) -> bool:
-        """Whether a thing that an adapter told of is one of the state's by another of its names."""
-        if fate.kind == MEMORY:
-            return any(self._memories.content(each) is not None for each in self._memories.chain_of(fate.name))
-        return fate.kind == ROW and fate.name in self._plan.inventory.entries
 
     def end(self, thing: Thing) -> End:
         written = self._by_any_name(self._written, thing)
@@ -166,7 +163,7 @@ class _Teller:
         if thing.path.startswith(layout.RAW) and runtime != self._plan.runtime:
             return self._of_another(thing.path, runtime)
         if thing.path in self._delivered:
-            reason = self._delivered[thing.path].reason
+            reason = self._delivered[thing.path].reason or self._not_arrived(thing.path)
             return End(Outcome.UNRESOLVED, reason, "not_delivered") if reason else End(Outcome.TRANSFORMED, DELIVERED)
         if thing.kind == ROW:
             return self._row(thing.path)
@@ -175,6 +172,12 @@ class _Teller:
         if thing.kind == ARTIFACT and thing.path not in self._wanted:
             return End(Outcome.UNRESOLVED, "it is only described, its bytes are not here", "not_held")
         return End(Outcome.OMITTED, f"nothing of it has a place in the runtime; {KEPT}", "kept_in_archive")
+
+    def _not_arrived(self, path: str) -> str:
+        """Why a credential that stands in a store did not get into the runtime's, "" when all did."""
+        here = (name for name, stands in self._plan.stands.items() if any(each.path == path for each in stands))
+        settled = (self._settled[name] for name in here if name in self._settled)
+        return next((fate.reason or "" for fate in settled if not fate.is_injected), "")
 
     def _of_another(self, path: str, runtime: str) -> End:
         """A raw file of another runtime; what both have by the same name and bytes is the same file in both."""
