@@ -363,3 +363,55 @@ def test_a_file_that_says_two_and_is_spelled_like_one_stays_spelled_so() -> None
         'schema_version = 2\ndefault_provider = "anthropic"\n', V3 + 'channels = ["telegram.default"]\n', EARLY
     )
     assert set(values(result)) == {"schema_version", "default_provider", "default_model", "api_key", "channels_config"}
+
+
+CHANNELS = ("telegram", "discord", "discord_history", "slack", "matrix", "feishu", "lark", "signal", "irc", "own_thing")
+RICH = (
+    'api_key = "secret-00"\napi_url = "https://models.example.com/"\napi_path = "/v1"\n'
+    'default_provider = "google"\nprovider_max_tokens = 100\n'
+    '[extra_headers]\n"X-Key" = "secret-01"\n'
+    '[model_providers.openai]\nname = "openai"\nbase_url = "https://models.example.com"\napi_key = "secret-02"\n'
+    '[model_providers."custom:https://own.example.com/v1"]\napi_key = "secret-03"\n'
+    '[[model_routes]]\nhint = "fast"\nprovider = "openai"\nmodel = "m"\napi_key = "secret-04"\n'
+    '[reliability]\napi_keys = ["secret-05"]\nfallback_providers = ["openai"]\n'
+    '[cost.prices."m"]\ninput = 1.0\n[tunnel]\nprovider = "ngrok"\nauth_token = "secret-06"\n'
+    '[web_search]\nprovider = "brave"\nbrave_api_key = "secret-07"\n'
+    '[tts]\ndefault_provider = "elevenlabs"\n[tts.elevenlabs]\napi_key = "secret-08"\n'
+    '[storage.provider.config]\nprovider = "postgres"\ndb_url = "secret-09"\n'
+    '[cron]\nenabled = true\n[[cron.jobs]]\nid = "a"\ncommand = "echo secret-10"\n'
+    '[[cron.jobs]]\nid = "a"\ncommand = "secret-11"\n'
+    '[agents.scout]\nprovider = "xai"\napi_key = "secret-12"\nskills_directory = "/x"\n'
+    '[agents.poor]\napi_key = "secret-13"\n'
+    '[heartbeat]\nenabled = true\n[autonomy]\nlevel = "full"\nmax_actions_per_hour = 3\n'
+    + "".join(f'[channels_config.{name}]\nbot_token = "secret-{20 + n}"\n' for n, name in enumerate(CHANNELS))
+)
+
+
+def _secrets(value: Any, path: tuple[str | int, ...] = ()) -> dict[str, tuple[str | int, ...]]:
+    if isinstance(value, dict):
+        return {text: at for key, each in value.items() for text, at in _secrets(each, (*path, key)).items()}
+    if isinstance(value, list):
+        return {text: at for n, each in enumerate(value) for text, at in _secrets(each, (*path, n)).items()}
+    return {value: path} if isinstance(value, str) and "secret-" in value else {}
+
+
+def test_every_secret_of_an_early_configuration_moves_or_is_named() -> None:
+    result = merged(None, RICH)
+    there, wanted = _secrets(values(result)), _secrets(config.parse(RICH.encode()))
+    lost = {text for text, path in wanted.items() if text not in there and not result.reason(path)}
+    wrong = {text for text, path in wanted.items() if text in there and result.reason(path)}
+    assert (lost, wrong) == (set(), set())
+
+
+def test_what_moves_is_most_of_it() -> None:
+    result = merged(None, RICH)
+    wanted = _secrets(config.parse(RICH.encode()))
+    assert {text for text, path in wanted.items() if result.reason(path)} == {"secret-11", "secret-13", "secret-22"}
+
+
+@pytest.mark.parametrize("number", range(14))
+def test_whatever_stays_out_of_an_early_configuration_stays_out(number: int) -> None:
+    text, path = next(
+        each for each in _secrets(config.parse(RICH.encode())).items() if f"secret-{number:02}" in each[0]
+    )
+    assert text not in _secrets(values(merged(None, RICH, left_out={path: "bound"})))

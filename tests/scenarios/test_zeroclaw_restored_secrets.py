@@ -14,6 +14,7 @@ from cli_client import run
 
 from lifeboat_adapters.zeroclaw.credentials import codec
 from lifeboat_adapters.zeroclaw.restore import recrypting
+from lifeboat_daemon.restore import credentials
 
 KEY = bytes.fromhex("5a" * 32)
 OTHER = bytes(range(32))
@@ -137,6 +138,7 @@ def test_a_value_whose_key_was_lost_before_stays_out_and_says_why(isolated_home:
     run("agents", "add", install.workspace())
     report = restored("default", elsewhere(install, tmp_path), "--state-dir", str(tmp_path))
     assert {one["reason"] for one in report["credential_details"]} == {recrypting.LOCKED}
+    assert {one["reissue"] for one in report["credential_details"]} == {credentials.ISSUE}
     assert "telegram" in (tmp_path / "config.toml").read_text()
 
 

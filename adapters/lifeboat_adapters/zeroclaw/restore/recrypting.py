@@ -16,7 +16,7 @@ from lifeboat_adapters.secrets.leaves import Leaf, Path
 from lifeboat_adapters.zeroclaw import config, paths
 from lifeboat_adapters.zeroclaw.credentials import codec, profiles, secrets
 
-LOCKED = f"it is encrypted with a {paths.SECRET_KEY} that is not here, and can only be used beside that"
+LOCKED = f"ZeroClaw sealed it with a {paths.SECRET_KEY} that is not here, and it can only be used beside that"
 
 
 def key_file(installation: Installation) -> KeyFile | None:
