@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 from notebook_installs import make_notebook
@@ -17,3 +19,8 @@ class TestNotebook(AdapterConformance):
 
     def make(self, folder: Path) -> Made:
         return make_notebook(folder)
+
+
+def test_the_suite_loads_no_test_framework() -> None:
+    program = "import lifeboat_daemon.testing, sys; sys.exit('pytest' in sys.modules or 'hypothesis' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
