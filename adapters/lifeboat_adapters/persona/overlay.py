@@ -144,7 +144,7 @@ def leaves(value: JsonObject, above: Path = ()) -> Iterator[Path]:
     """The paths of all fields of a document, and of the named items of its lists."""
     for key, item in value.items():
         path = (*above, key)
-        if path in NAMED_LISTS:
+        if path in NAMED_LISTS and isinstance(item, list):
             yield from ((*path, name) for name, _ in _keyed(item))
         elif isinstance(item, dict) and key != OPAQUE:
             yield from leaves(item, path)

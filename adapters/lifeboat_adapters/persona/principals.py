@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
-from lifeboat_adapters.persona import overlay, reading, synthesis
+from lifeboat_adapters.persona import overlay, reading, shapes, synthesis
 from lifeboat_adapters.persona.documents import text_of
 
 JsonObject = dict[str, Any]
@@ -51,7 +51,7 @@ def profile(runtime: str, text: str, before: JsonObject) -> JsonObject:
         return before
     prose = {"user_profile": text} if text.strip() else {}
     fresh = overlay.without_empty({"structured": structured(text), "prose": prose})
-    former = str((before.get("prose") or {}).get("user_profile") or "")
+    former = str(shapes.profile(before).get("prose", {}).get("user_profile") or "")
     former = former or (synthesis.user_profile(before) if synthesis.was_own(text) else "")
     said = overlay.leaves({"structured": overlay.without_empty(structured(former))})
     merged = overlay.document(runtime, before, fresh, said=overlay.read_paths(runtime, before).union(said))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from lifeboat_adapters.contract import Files
-from lifeboat_adapters.persona import synthesis
+from lifeboat_adapters.persona import shapes, synthesis
 from lifeboat_adapters.persona.identity import AGENTS, PROSE, Persona
 from lifeboat_alf import codec, layout
 from lifeboat_alf.state import State
@@ -48,6 +48,7 @@ def _identity_files(
     persona: Persona, identity: JsonObject, raw: Files, held: Collection[str], made: Collection[str]
 ) -> dict[str, str]:
     """SOUL, IDENTITY and AGENTS from prose; what prose does not tell from the structured fields."""
+    identity = shapes.identity(identity)
     prose = identity.get("prose") or {}
     texts = {file: str(prose.get(name) or "") for name, file in PROSE.items()}
     wanted = {*_made_up_for(identity, texts), *(name for name in persona.own(raw) if not texts[PROSE[name]].strip())}
@@ -74,7 +75,7 @@ def _made_up_for(identity: JsonObject, texts: dict[str, str]) -> Iterator[str]:
 
 
 def _user_file(primary: JsonObject) -> str:
-    profile = primary.get("profile") or {}
+    profile = shapes.profile(primary.get("profile"))
     text = str((profile.get("prose") or {}).get("user_profile") or "")
     if not text.strip() and profile.get("structured"):
         return synthesis.user_profile(profile)

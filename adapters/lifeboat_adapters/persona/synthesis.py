@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from lifeboat_adapters.persona import capabilities
+from lifeboat_adapters.persona import capabilities, shapes
 
 JsonObject = dict[str, Any]
 
@@ -28,7 +28,7 @@ _BACKGROUND = {
 
 def soul(document: JsonObject) -> str:
     """SOUL.md from role, goals, character and voice."""
-    structured = document.get("structured") or {}
+    structured = shapes.identity(document).get("structured") or {}
     rest = structured.get("aieos_extensions")
     more = {key: _flat(value) for key, value in rest.items()} if isinstance(rest, dict) else {}
     return _text(
@@ -62,7 +62,7 @@ def _flat(value: Any, above: str = "") -> JsonObject:
 
 def identity_profile(document: JsonObject) -> str:
     """IDENTITY.md, in the shape that reading understands again."""
-    structured = document.get("structured") or {}
+    structured = shapes.identity(document).get("structured") or {}
     names = structured.get("names") or {}
     facts = {
         "Name": names.get("primary"),
@@ -81,7 +81,7 @@ def identity_profile(document: JsonObject) -> str:
 
 def operating_instructions(document: JsonObject) -> str:
     """AGENTS.md: the roster, when there is one."""
-    helpers = (document.get("structured") or {}).get("sub_agents") or []
+    helpers = (shapes.identity(document).get("structured") or {}).get("sub_agents") or []
     rows = [_row(helper) for helper in helpers if helper.get("name")]
     if not rows:
         return ""
@@ -93,7 +93,7 @@ def operating_instructions(document: JsonObject) -> str:
 
 def user_profile(document: JsonObject) -> str:
     """USER.md, in the shape that reading understands again."""
-    structured = document.get("structured") or {}
+    structured = shapes.profile(document).get("structured") or {}
     facts = {"Name": structured.get("name"), "Timezone": structured.get("timezone"), "Locale": structured.get("locale")}
     custom = {_title(key): value for key, value in (structured.get("custom_fields") or {}).items()}
     wishes = {_title(key): value for key, value in (structured.get("communication_preferences") or {}).items()}
