@@ -281,6 +281,17 @@ def test_a_log_of_a_runtime_that_ran_between_crash_and_recovery_is_not_read_into
     assert words(home / "store.db") == ["from the archive"]
 
 
+def test_a_recovery_waits_until_the_runtime_is_stopped(context: Context, shelves: Shelves, old: Path) -> None:
+    assert killed_at(lambda: restored(context, old, yes=True), Step.RESTORE_MOVED_IN, 2)
+    (old.parent / ".shelves" / "store.db").write_bytes(b"of a runtime that was started")
+    shelves.at_work = "shelves daemon, process 17"
+    (said,) = recover(context)
+    assert "process 17" in said
+    shelves.at_work = ""
+    recover(context)
+    assert words(old.parent / ".shelves" / "store.db") == ["from the archive"]
+
+
 def test_a_database_is_chosen_by_the_name_of_its_rows(context: Context, old: Path) -> None:
     restored(context, old, yes=True, path_globs=("db/store/*",))
     assert words(old.parent / ".shelves" / "store.db") == ["from the archive"]

@@ -57,6 +57,9 @@ def _recover_locked(context: Context, journal: Journal) -> str:
     if journal.phase != MOVING:
         put_away(context, journal)
         return f"A restore into {folder} was interrupted before it changed anything; it was dropped."
+    from lifeboat_daemon.restore.at_work import check_before_recovery
+
+    check_before_recovery(context, journal)
     moves.roll_forward(context.files, journal)
     finish(context, journal, recovered=True)
     return f"A restore of sequence {journal.sequence} into {folder} was interrupted; it is finished now."

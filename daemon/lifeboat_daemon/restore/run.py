@@ -12,7 +12,6 @@ from lifeboat_daemon.errors import (
     ConsentNeeded,
     NamesDoNotFit,
     RestoreFailed,
-    RuntimeRunning,
     UnsignedState,
     system_errors,
 )
@@ -20,6 +19,7 @@ from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves, report, runtime_steps
 from lifeboat_daemon.restore.assemble import Assembled, assemble
+from lifeboat_daemon.restore.at_work import still_running
 from lifeboat_daemon.restore.capturing import capture_for_safety
 from lifeboat_daemon.restore.decide import Action
 from lifeboat_daemon.restore.finish import finish, put_away
@@ -51,10 +51,6 @@ def run(context: Context, plan: Plan) -> RestoreReport:
         done = finish(context, journal)
         done = runtime_steps.give_credentials(context, plan, done)
         return runtime_steps.after(context, plan, done)
-
-
-def still_running(what: str, runtime: str) -> RuntimeRunning:
-    return RuntimeRunning(f"{what} is at work on it; nothing was changed", fix=f"stop it, e.g. {runtime} service stop")
 
 
 def check_guards(plan: Plan) -> None:

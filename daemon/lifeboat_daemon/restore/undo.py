@@ -19,6 +19,7 @@ from lifeboat_daemon.errors import NothingToUndo, TargetChanged, system_errors
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves, target
+from lifeboat_daemon.restore.at_work import check_before_undo
 from lifeboat_daemon.restore.capturing import capture_for_safety
 from lifeboat_daemon.restore.finish import finish
 from lifeboat_daemon.restore.journal import MOVING, Folder, Journal, Move, Seen, Time, look, to_path, to_text
@@ -26,8 +27,7 @@ from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.receipt import Receipt
 from lifeboat_daemon.restore.recovery import is_recent
 from lifeboat_daemon.restore.report import RestoreReport
-from lifeboat_daemon.restore.run import carry_out, still_running
-from lifeboat_daemon.restore.surroundings import locate
+from lifeboat_daemon.restore.run import carry_out
 
 
 def undo(context: Context, agent: Agent | None = None, *, force: bool = False) -> RestoreReport:
@@ -41,7 +41,7 @@ def undo(context: Context, agent: Agent | None = None, *, force: bool = False) -
         last = last_restore(context, agent)
         if not force:
             check_untouched(context.files, last)
-        check_not_running(context, last)
+        check_before_undo(context, last)
         steps.reached(Step.RESTORE_PLANNED)
         safety = capture_for_safety(context, agent)
         steps.reached(Step.RESTORE_SAFETY_CAPTURED)
@@ -74,21 +74,6 @@ def check_untouched(files: FileOperations, journal: Journal) -> None:
             raise TargetChanged(
                 f"{to_path(move.target)} was changed since the restore", fix="lifeboat undo AGENT --force"
             )
-
-
-def check_not_running(context: Context, journal: Journal) -> None:
-    """Raise RuntimeRunning when the runtime is at work on what would be moved back: its databases, its own folder."""
-    runtime, workspace = RestoreReport.from_json(journal.report).runtime, to_path(journal.workspace)
-    adapter = context.adapter(runtime)
-    installation = locate(context, adapter, workspace)
-    if installation is None:
-        return
-    stores = {target.resolve(path) for path in adapter.databases(installation)}
-    targets = [to_path(move.target) for move in journal.moves]
-    if any(path in stores or not moves.is_inside(path, workspace) for path in targets):
-        said = adapter.running(installation)
-        if said:
-            raise still_running(said, runtime)
 
 
 def _reversed(context: Context, done: Journal, safety: int | None) -> Journal:
