@@ -13,6 +13,8 @@ import zeroclaw_derived as derived
 from jsonschema import Draft202012Validator
 from zeroclaw_derived import CURRENT, NOVA, WITH_AIEOS, files, text_of
 
+from lifeboat_adapters.contract import Placement
+from lifeboat_adapters.zeroclaw import ADAPTER
 from lifeboat_adapters.zeroclaw.layers import identity as layer
 from lifeboat_adapters.zeroclaw.layers.aieos import to_aieos
 from lifeboat_adapters.zeroclaw.layers.aieos_synthesis import made, text
@@ -216,6 +218,11 @@ def test_what_agents_md_tells_of_a_helper_joins_what_the_configuration_says() ->
     agents_md = "## Sub-agents\n\n- **scout**: looks ahead\n"
     (helper,) = structured({"AGENTS.md": agents_md}, config)["sub_agents"]
     assert helper["routing_hints"] == "looks ahead"
+
+
+@pytest.mark.parametrize("name", ["identity.json", "aieos.identity.json", "nova_persona.json"])
+def test_a_document_is_state_of_the_runtime(name: str) -> None:
+    assert ADAPTER.place(RAW + name, is_folder=False) is Placement.MANAGED
 
 
 # Documents -----------------------------------------------------------------------------------------------------------
