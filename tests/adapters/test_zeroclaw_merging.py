@@ -14,8 +14,9 @@ from lifeboat_adapters.contract import Merged
 from lifeboat_adapters.merging import KEPT, Change
 from lifeboat_adapters.zeroclaw import config, paths
 from lifeboat_adapters.zeroclaw.credentials import codec
-from lifeboat_adapters.zeroclaw.restore import config_merging, config_schema, toml_text
+from lifeboat_adapters.zeroclaw.restore import config_merging, toml_text
 from lifeboat_adapters.zeroclaw.restore.config_merging import Place
+from lifeboat_adapters.zeroclaw.restore.translated import RETIRED
 
 NOW = "2026-11-20T12:00:00.000Z"
 HOME = Path("/nowhere/.zeroclaw")
@@ -217,7 +218,7 @@ def test_a_credential_that_moved_may_stay_out() -> None:
 
 
 def test_what_a_later_release_does_not_know_is_named() -> None:
-    assert merged(None, V1).reason(("swarms", "squad")) == config_schema.RETIRED
+    assert merged(None, V1).reason(("swarms", "squad")) == RETIRED
 
 
 def test_a_second_schema_becomes_the_third() -> None:
@@ -245,7 +246,7 @@ def test_an_agent_of_today_in_an_early_installation_keeps_its_provider_and_chann
         "api_key": "an-invented-key-0001",
         "channels_config": {"telegram": {"enabled": True, "bot_token": "an-invented-token-0002"}},
     }
-    assert result.reason(("agents", "default", "model_provider")) == config_schema.RETIRED
+    assert result.reason(("agents", "default", "model_provider")) == RETIRED
     assert result.reason(("providers", "models", "anthropic", "default", "api_key")) == ""
 
 

@@ -18,7 +18,7 @@ from lifeboat_adapters.zeroclaw.layers.aieos_merging import merged
 from lifeboat_adapters.zeroclaw.layers.aieos_text import rewritten
 from lifeboat_adapters.zeroclaw.layers.documents import Aieos
 from lifeboat_adapters.zeroclaw.memories import notes
-from lifeboat_adapters.zeroclaw.restore import config_schema, installing, toml_text
+from lifeboat_adapters.zeroclaw.restore import installing, toml_text
 from lifeboat_alf import layout
 from lifeboat_alf.state import State
 
@@ -133,7 +133,7 @@ def _model(head: JsonObject) -> tuple[str, str, str] | None:
     provider = config.text(head, "runtime_hints", "provider") or (model or "").rpartition("/")[0].partition("/")[0]
     if not model or not provider:
         return None
-    type_, alias, _ = config_schema.provider_name(provider)
+    type_, alias, _ = provider_name(provider)
     if type_ not in PROVIDERS:
         type_, alias = "custom", name_of(provider) or DEFAULT
     return type_, alias, model.removeprefix(f"{provider}/")

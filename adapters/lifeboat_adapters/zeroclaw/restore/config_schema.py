@@ -9,32 +9,18 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from lifeboat_adapters.secrets.leaves import Path
 from lifeboat_adapters.zeroclaw import config
+from lifeboat_adapters.zeroclaw.restore.provider_names import DEFAULT, provider_name
+from lifeboat_adapters.zeroclaw.restore.translated import RETIRED, Translated
 
 JsonObject = dict[str, Any]
 
-RETIRED = "the release of ZeroClaw that this installation is for does not know it"
-TAKEN = "what it turns into is set by something else in the same file"
-_DEFAULT = "default"
 _NOT_A_NAME = re.compile(r"[^a-z0-9_-]+")
 
 # fmt: off
-_SYNONYMS = {
-    "azure_openai": "azure", "azure-openai": "azure", "grok": "xai", "google": "gemini", "google-gemini": "gemini",
-    "together-ai": "together", "fireworks-ai": "fireworks", "vercel-ai": "vercel", "cloudflare-ai": "cloudflare",
-    "nvidia-nim": "nvidia", "aws-bedrock": "bedrock", "lm-studio": "lmstudio", "lite-llm": "litellm",
-    "hf": "huggingface", "github-copilot": "copilot", "ovhcloud": "ovh", "opencode-zen": "opencode",
-    "llama.cpp": "llamacpp", "gemini-cli": "gemini_cli", "kimi": "moonshot", "dashscope": "qwen", "zhipu": "glm",
-    "z.ai": "zai", "volcengine": "doubao", "github-models": "github_models", "lambda-ai": "lambda_ai",
-}
-_NAMED = {
-    "anthropic-custom": ("anthropic", "custom"), "openai-codex": ("openai", "codex"),
-    "openai_codex": ("openai", "codex"), "opencode-go": ("opencode", "go"), "claude-code": ("anthropic", "claude-code"),
-}
 _GLOBALS = {
     "api_key": "api_key", "api_url": "uri", "default_model": "model", "model": "model",
     "default_temperature": "temperature", "provider_timeout_secs": "timeout_secs",
@@ -64,43 +50,6 @@ _SINCE_THIRD = (
     "runtime_profiles", "skill_bundles", "storage",
 )
 # fmt: on
-
-
-@dataclass(slots=True)
-class Translated:
-    """A configuration in another schema. `origins` says where what stands at a path, and below it, stood before;
-    `refused` why what stood somewhere has no place. Paths in `refused`, and values of `origins`, are those of before.
-    """
-
-    values: JsonObject
-    origins: dict[Path, Path] = field(default_factory=dict)
-    refused: dict[Path, str] = field(default_factory=dict)
-
-    def original(self, path: Path) -> Path:
-        """Where what stands at a path stood before."""
-        for length in range(len(path), 0, -1):
-            if path[:length] in self.origins:
-                return (*self.origins[path[:length]], *path[length:])
-        return path
-
-    def put(self, path: Path, value: Any, origin: Path | None = None) -> None:
-        """Set what is not set yet."""
-        values: dict[Any, Any] = self.values
-        for step in path[:-1]:
-            inner = values.setdefault(step, {})
-            if not isinstance(inner, dict):
-                return self._refuse(origin)
-            values = inner
-        if path[-1] in values:
-            return self._refuse(origin)
-        values[path[-1]] = copy.deepcopy(value)
-        if origin is not None and origin != path:
-            self.origins[path] = origin
-        return None
-
-    def _refuse(self, origin: Path | None) -> None:
-        if origin is not None:
-            self.refused[origin] = TAKEN
 
 
 def is_spelled_as_first(values: JsonObject) -> bool:
@@ -149,15 +98,6 @@ def _place_of(path: Path, schema: int) -> Path:
     if path[0] == "channels":
         return ("channels_config", *path[1:])
     return ("model_providers", *path[2:]) if path[1] == "models" else path[1:]
-
-
-def provider_name(named: str) -> tuple[str, str, str | None]:
-    """A provider as early releases name it: its type, its alias, and the address that is a part of its name."""
-    kind, _, address = named.partition(":")
-    address = address if address.startswith(("http://", "https://")) else ""
-    kind = kind if address else named
-    type_, alias = _NAMED.get(kind, (_SYNONYMS.get(kind, kind), _DEFAULT))
-    return type_, alias, address or None
 
 
 class _Later:
@@ -243,10 +183,10 @@ class _Later:
             if not isinstance(settings, dict):
                 self._done.put(("channels", kind), settings, (*origin, kind))
                 continue
-            type_, alias = ("lark", "feishu") if kind == "feishu" else (kind, _DEFAULT)
+            type_, alias = ("lark", "feishu") if kind == "feishu" else (kind, DEFAULT)
             if kind == "discord_history":
                 type_ = "discord"
-                self._done.put(("channels", "discord", _DEFAULT, "archive"), True)
+                self._done.put(("channels", "discord", DEFAULT, "archive"), True)
             place: Path = ("channels", type_, alias)
             for key, value in settings.items():
                 self._channel_setting(place, key, value, (*origin, kind, key))
@@ -310,11 +250,11 @@ class _Later:
         for key, value in autonomy.items():
             profile = "runtime_profiles" if key in _BUDGETS else "risk_profiles"
             name = "excluded_tools" if key == "non_cli_excluded_tools" else key
-            self._done.put((profile, _DEFAULT, name), value, (*origin, key))
+            self._done.put((profile, DEFAULT, name), value, (*origin, key))
         limits, origin = self._take_table("agent")
         for key, value in limits.items():
             profile = "risk_profiles" if key == "allowed_tools" else "runtime_profiles"
-            self._done.put((profile, _DEFAULT, key), value, (*origin, key))
+            self._done.put((profile, DEFAULT, key), value, (*origin, key))
 
     def _cron(self) -> None:
         table, origin = self._take_table("cron")
@@ -342,7 +282,7 @@ class _Later:
                 if key == "default_provider":
                     self._done.refused[*origin, key] = RETIRED
                 elif isinstance(value, dict):
-                    self._done.put(("providers", kind, key, _DEFAULT), value, (*origin, key))
+                    self._done.put(("providers", kind, key, DEFAULT), value, (*origin, key))
                 else:
                     self._done.put((kind, key), value, (*origin, key))
         self._storage()
@@ -372,12 +312,12 @@ class _Later:
             kind = str(settings.get("provider") or "sqlite")
             for key, value in settings.items():
                 if key != "provider":
-                    self._done.put(("storage", kind, _DEFAULT, key), value, (*origin, "provider", "config", key))
+                    self._done.put(("storage", kind, DEFAULT, key), value, (*origin, "provider", "config", key))
         memory, origin = self._take_table("memory")
         for key, value in memory.items():
             if key in ("qdrant", "postgres") and isinstance(value, dict):
                 for name, inner in value.items():
-                    self._done.put(("storage", key, _DEFAULT, name), inner, (*origin, key, name))
+                    self._done.put(("storage", key, DEFAULT, name), inner, (*origin, key, name))
             else:
                 self._done.put(("memory", key), value, (*origin, key))
 
@@ -403,8 +343,8 @@ class _Later:
         own |= {"model_provider": provider} if provider else {}
         own |= {"channels": channels} if channels else {}
         for kind in ("risk_profile", "runtime_profile"):
-            own[kind] = _DEFAULT
-            self._done.put((f"{kind}s", _DEFAULT), {})
+            own[kind] = DEFAULT
+            self._done.put((f"{kind}s", DEFAULT), {})
         for key, value in own.items():
             self._done.put((*place, key), value)
         if config.get(self._done.values, "heartbeat", "enabled") is True:

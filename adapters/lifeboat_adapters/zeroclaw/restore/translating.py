@@ -16,7 +16,8 @@ from lifeboat_adapters.secrets import json5
 from lifeboat_adapters.secrets.leaves import Path
 from lifeboat_adapters.zeroclaw import config, paths
 from lifeboat_adapters.zeroclaw.credentials import profiles
-from lifeboat_adapters.zeroclaw.restore import config_schema, toml_text
+from lifeboat_adapters.zeroclaw.restore import toml_text
+from lifeboat_adapters.zeroclaw.restore.provider_names import provider_name
 from lifeboat_alf import layout
 
 JsonObject = dict[str, Any]
@@ -118,7 +119,7 @@ class _Made:
         return self._set(path, credential.value)
 
     def _provider(self, use: Use, credential: ForeignCredential) -> Place:
-        type_, alias, address = config_schema.provider_name(use.name)
+        type_, alias, address = provider_name(use.name)
         alias = name_of(use.account) if alias == DEFAULT else alias
         if type_ not in PROVIDERS:
             account = "" if use.account == DEFAULT else use.account
@@ -144,7 +145,7 @@ class _Made:
         return self._set(("model_providers", named, "api_key"), value)
 
     def _login(self, use: Use, credential: ForeignCredential) -> Place:
-        provider, _, _ = config_schema.provider_name(use.name)
+        provider, _, _ = provider_name(use.name)
         id = f"{provider}:{use.account}"
         if id in self._profiles:
             raise _NoPlace(TAKEN)

@@ -1,0 +1,51 @@
+"""A configuration that is said in other words, and where each word of it came from."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+from lifeboat_adapters.secrets.leaves import Path
+
+JsonObject = dict[str, Any]
+
+RETIRED = "the release of ZeroClaw that this installation is for does not know it"
+TAKEN = "what it turns into is set by something else in the same file"
+
+
+@dataclass(slots=True)
+class Translated:
+    """A configuration in another schema. `origins` says where what stands at a path, and below it, stood before;
+    `refused` why what stood somewhere has no place. Paths in `refused`, and values of `origins`, are those of before.
+    """
+
+    values: JsonObject
+    origins: dict[Path, Path] = field(default_factory=dict)
+    refused: dict[Path, str] = field(default_factory=dict)
+
+    def original(self, path: Path) -> Path:
+        """Where what stands at a path stood before."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.origins:
+                return (*self.origins[path[:length]], *path[length:])
+        return path
+
+    def put(self, path: Path, value: Any, origin: Path | None = None) -> None:
+        """Set what is not set yet."""
+        values: dict[Any, Any] = self.values
+        for step in path[:-1]:
+            inner = values.setdefault(step, {})
+            if not isinstance(inner, dict):
+                return self._refuse(origin)
+            values = inner
+        if path[-1] in values:
+            return self._refuse(origin)
+        values[path[-1]] = copy.deepcopy(value)
+        if origin is not None and origin != path:
+            self.origins[path] = origin
+        return None
+
+    def _refuse(self, origin: Path | None) -> None:
+        if origin is not None:
+            self.refused[origin] = TAKEN
