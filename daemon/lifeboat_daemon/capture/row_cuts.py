@@ -31,14 +31,14 @@ MARK = "{{lifeboat:credential:"
 
 def holding(cutter: Cutter, rows: Sequence[Values]) -> list[Values]:
     """The rows with a known value in one of their texts."""
-    texts = [_text(row) for row in rows]
-    if not _holds(cutter, b"\n".join(texts)):
+    every = [value for row in rows for value in row if isinstance(value, str | bytes)]
+    text = "\n".join(value for value in every if isinstance(value, str))
+    data = b"\n".join([_bytes(text), *(value for value in every if isinstance(value, bytes))])
+    if not _holds(cutter, data):
         return []
-    return [row for row, text in zip(rows, texts, strict=True) if _holds(cutter, text)]
-
-
-def _text(row: Values) -> bytes:
-    return b"\n".join(_bytes(value) for value in row if isinstance(value, str | bytes))
+    return [
+        row for row in rows if _holds(cutter, b"\n".join(_bytes(one) for one in row if isinstance(one, str | bytes)))
+    ]
 
 
 def _bytes(value: str | bytes) -> bytes:

@@ -74,6 +74,7 @@ class Rows:
         self._has_left = self._was_asked = False
         self._found: Found | None = None
         self._cut: dict[Any, tuple[Any, ...]] = {}
+        self._place = 0
         self._held = 0
         self._withheld = withheld.records(session.vault)
         self.arrived: set[str] = set()
@@ -114,7 +115,7 @@ class Rows:
             self._fact |= {"model": store.model.model if store.model else None, "stats": stats}
             if isinstance(store, MemoryRows):
                 self._fact["stamp"] = store.stamp()
-            self._store = store
+            self._store, self._place = store, store.columns.index(store.id)
         except DatabaseAbsent as error:
             if self._known:
                 self._unread(error)
@@ -177,19 +178,14 @@ class Rows:
         self._cut.update((values[place], values) for values in found)
         return {values[place] for values in found}
 
-    @property
-    def _place(self) -> int:
-        """Where the id stands among the columns."""
-        assert self._store is not None
-        return self._store.columns.index(self._store.id)
-
     def _cut_out(self, store: MemoryStore, found: Found) -> None:
         """Cut what was noted."""
         ids = sorted(self._cut, key=str)
         always = frozenset((self._place, store.columns.index(store.content)))
         path = f"{self._databases.prefix}{PurePosixPath(store.name).stem}{row_cuts.FILE}"
         columns = row_cuts.Columns(store.columns, always)
-        exposed = any(self._stood_in_clear(row) for row in found.rows() if row.values[self._place] in self._cut)
+        holding = (row for row in found.rows() if row.values[self._place] in self._cut) if self._cut else ()
+        exposed = any(map(self._stood_in_clear, holding))
         rows = [self._cut[one] for one in ids]
         cut, changed = row_cuts.cut(self._cutter, self._session.overlay, path, columns, rows, exposed=exposed)
         self._cut = dict(zip(ids, cut, strict=True))
