@@ -19,6 +19,7 @@ from lifeboat_adapters.zeroclaw.layers.aieos_text import rewritten
 from lifeboat_adapters.zeroclaw.layers.documents import Aieos
 from lifeboat_adapters.zeroclaw.memories import notes
 from lifeboat_adapters.zeroclaw.restore import installing, toml_text
+from lifeboat_adapters.zeroclaw.restore.provider_names import provider_name
 from lifeboat_alf import layout
 from lifeboat_alf.state import State
 
