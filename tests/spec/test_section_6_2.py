@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 import stat
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from archive_files import ArchiveFile
 from cli_client import run
 from openclaw_workspaces import StateFolder
+from zeroclaw_installs import make_install, packed
 
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState, identity, principals, record
@@ -72,6 +75,24 @@ def test_an_unmapped_type_is_kept(
         "Dreamt of herons."
     )
     assert (found["memory_type"], found["category"]) == ("oneiric", "night")
+
+
+def test_vectors_of_the_model_that_the_target_uses_are_used_again(
+    tmp_path: Path, import_into: Callable[..., Path], export: Callable[..., ArchiveFile]
+) -> None:
+    made = make_install(tmp_path / "claw")
+    config = made.home / "config.toml"
+    settings = 'embedding_provider = "openai"\nembedding_model = "pip-embed-1"\nembedding_dimensions = 3\n'
+    config.write_text(config.read_text().replace("[memory]\n", f"[memory]\n{settings}"))
+    for name, value in (("provider", "openai"), ("model", "pip-embed-1"), ("dimensions", "3")):
+        made.execute("INSERT INTO memory_meta VALUES (?, ?)", f"embedding_{name}", value)
+    made.remember("buoy", "The buoy is red.", embedding=packed(0.5, -0.25, 1.0))
+    run("agents", "add", made.workspace())
+    archive = export(made.workspace(), "vectors.alf", runtime="zeroclaw")
+    workspace = import_into("new", archive, runtime="zeroclaw", place="claw/agents/default/workspace")
+    with closing(sqlite3.connect(workspace.parents[2] / "data/memory/brain.db")) as connection:
+        assert connection.execute("SELECT embedding FROM memories").fetchall() == [(packed(0.5, -0.25, 1.0),)]
+        assert dict(connection.execute("SELECT * FROM memory_meta"))["embedding_model"] == "pip-embed-1"
 
 
 @pytest.mark.parametrize("runtime", ["openclaw", "zeroclaw"])
