@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_alf.state import Changes, State
-from lifeboat_daemon.cli import encryption, passphrases
+from lifeboat_daemon.cli import encryption
 from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.lazy import LazyGroup
 from lifeboat_daemon.cli.naming import COUNT, RUNTIME
 from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.cli.restore import row_options
 from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.words import argument, count_text, path_text, size_text, time_text
+from lifeboat_daemon.words import count_text, path_text, size_text, time_text
 
 if TYPE_CHECKING:
     from lifeboat_daemon.exchange import Archive
@@ -26,7 +26,7 @@ NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-@click.group()
+@click.group(cls=LazyGroup, lazy={"import": "lifeboat_daemon.cli.alf_import:import_file"})
 def alf() -> None:
     """Archives and deltas of the Agent Life Format."""
 
@@ -361,74 +361,3 @@ def export(
             session.output.line(f"With --artifact-threshold {largest} the file holds them too.")
 
     session.output.document(document, text)
-
-
-@alf.command(
-    "import",
-    short_help="Write an archive's agent into a workspace.",
-    epilog=examples(
-        "lifeboat alf import juniper.alf --to ~/juniper --dry-run",
-        "lifeboat alf import juniper.alf --delta changes.alf-delta --to ~/juniper",
-        "lifeboat alf import juniper.alf --to ~/.openclaw/workspace --state-dir ~/.openclaw --with-credentials",
-    ),
-)
-@click.argument("file", type=FILE)
-@click.option("--to", "target", type=click.Path(file_okay=False, path_type=Path), required=True, help="The workspace.")
-@click.option("--delta", "deltas", type=FILE, multiple=True, help="A delta on top of it; may be given often, in order.")
-@click.option("--runtime", type=RUNTIME, help="The runtime to write for; the archive's own, where that is known here.")
-@click.option("--state-dir", type=click.Path(file_okay=False, path_type=Path), help="The runtime's own folder.")
-@row_options
-@click.option("--with-credentials", is_flag=True, help="Put secrets back where they were cut out.")
-@click.option("--accept-unsigned", is_flag=True, help="Write it although the key of this home did not sign it.")
-@click.option("--dry-run", is_flag=True, help="Say what would be written.")
-@click.option("--yes", is_flag=True, help="Write into a folder that is not empty.")
-@encryption.passphrase_option
-@session_command
-def import_file(
-    session: Session,
-    /,
-    file: Path,
-    target: Path,
-    deltas: tuple[Path, ...],
-    runtime: str | None,
-    passphrase_stdin: bool,
-    state_dir: Path | None,
-    with_cron: bool,
-    with_sessions: bool,
-    **flags: bool,
-) -> None:
-    """Write an archive's agent into a workspace; what the runtime cannot hold is kept and exported again."""
-    from lifeboat_adapters.memory_stores import RowChoice
-    from lifeboat_daemon import exchange
-    from lifeboat_daemon.cli.restore import print_report
-
-    passphrase = encryption.passphrase_from_stdin(passphrase_stdin)
-    if flags["with_credentials"]:
-        session = passphrases.unlocked(session)
-    with session.output.progress("Importing"):
-        report = exchange.import_(
-            session.context,
-            file,
-            target,
-            runtime,
-            deltas=deltas,
-            passphrase=passphrase,
-            state_dir=state_dir,
-            rows=RowChoice(with_cron, with_sessions),
-            **flags,
-        ).to_json()
-
-    def text() -> None:
-        print_report(session.output, report, is_dry_run=flags["dry_run"])
-        if not flags["dry_run"]:
-            _say_registered(session.output, report)
-
-    session.output.document(report, text)
-
-
-def _say_registered(output: Output, report: dict[str, Any]) -> None:
-    """What an import leaves behind beside the files: an agent that nobody captures yet."""
-    if report["copied_from"]:
-        output.line(f"This home had that agent already: the copy is {report['name']}, with an id of its own.")
-    output.line(f"{report['name']} is not captured yet:")
-    output.verbatim(f"  lifeboat agents resume {argument(report['name'])}")
