@@ -4,6 +4,7 @@ takes its place like a file. What belongs to the old one, its log, goes aside wi
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from lifeboat_daemon.restore.home_files import Around, home_root
 from lifeboat_daemon.restore.journal import look
 from lifeboat_daemon.restore.moves import is_inside
 
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
 CUT_MEMORIES = "/memories.jsonl"
 """How the table ends that holds memories with cuts, a line {"id", "content"} each; all others are records."""
 
@@ -136,7 +138,9 @@ def _items(around: Around, installation: Installation, write: DatabaseWrite, wor
     root = _root(around, installation, path, workspace)
     prefix = layout.home_prefix(around.adapter.runtime) + DATABASES
     name, seen = path.relative_to(root).as_posix(), look(files, path)
-    wanted = Wanted(name, f"{prefix}{write.path.stem}", DATABASE, {"private": True}, make=write.write)
+    is_open = seen is not None and bool(files.lstat(path).st_mode & OTHERS)
+    meta = {} if is_open else {"private": True}
+    wanted = Wanted(name, f"{prefix}{write.path.stem}", DATABASE, meta, make=write.write)
     if not write.changes:
         yield Item(name, Action.SAME, root, wanted, seen)
         return
