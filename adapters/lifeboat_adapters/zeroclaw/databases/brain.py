@@ -36,7 +36,7 @@ def memory_store(installation: Installation) -> MemoryTable | None:
         if host.keeps_rows(installation):
             raise DatabaseAbsent(f"{path} is not there", fix=FIX)
         return None
-    (found,) = read_brain(path, lambda connection: iter([_table(connection, path, installation.native_id)]))
+    (found,) = read_brain(path, lambda connection: iter([table_of(connection, path, installation.native_id)]))
     return found
 
 
@@ -50,7 +50,8 @@ def read_brain(path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]]
     return read_database(path, read, fix=FIX)
 
 
-def _table(connection: sqlite3.Connection, path: Path, alias: str) -> MemoryTable:
+def table_of(connection: sqlite3.Connection, path: Path, alias: str) -> MemoryTable:
+    """The memories of an agent in an open database. Raises RuntimeDatabaseError for one without such a table."""
     columns, _ = columns_of(connection, TABLE)
     missing = [name for name in _REQUIRED if name not in columns]
     if not columns or missing:

@@ -1,0 +1,314 @@
+"""Which rows the memories of a state are, and what becomes of each beside the rows that a database has.
+
+Memories are gone through twice, in the order of the archive: once to decide, once to write. Between the two only ids
+and marks are kept, so that the size of an agent does not matter.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from lifeboat_adapters.memory_stores import WriteOrder
+from lifeboat_adapters.persona import rendering
+from lifeboat_adapters.receipts import Fate, Outcome
+from lifeboat_adapters.zeroclaw import paths
+from lifeboat_adapters.zeroclaw.memories import rows
+from lifeboat_adapters.zeroclaw.restore.columns import Column, Unfit, digest, fitted
+from lifeboat_alf import effective, metas, records, times
+from lifeboat_alf.state import State
+
+JsonObject = dict[str, Any]
+
+MEMORY = "memory"
+WAITS = "a credential was cut out of it; --with-credentials puts it back"
+ARCHIVED = "it is archived: no runtime has it in use"
+NEWER = "what stands here under its key is not older, and stays"
+ALTERED = "it was deleted in the archive and changed here since: it stays"
+GONE = "it was deleted in the archive, and is deleted here"
+RENAMED = "its key or id was taken, so it has another"
+
+_DEFAULTS = {"namespace": rows.DEFAULT_NAMESPACE, "importance": rows.DEFAULT_IMPORTANCE, "pinned": 0}
+COMPARED = (
+    *("id", "content", "category", "created_at", "updated_at", "session_id"),
+    *("namespace", "importance", "superseded_by", "kind", "pinned", "tenant_id"),
+)
+"""Columns that say whether two rows are the same, but for the key. What later releases add is written, not compared."""
+
+
+class Wanted(NamedTuple):
+    """A memory that is to be a row: the record that counts, the ids of its chain, its row, and whether the text is the
+    one that its vector was computed of."""
+
+    record: JsonObject
+    chain: tuple[str, ...]
+    row: JsonObject
+    is_original: bool
+
+    @property
+    def id(self) -> str:
+        return str(self.record["id"])
+
+
+class There(NamedTuple):
+    """A row of the agent in the database: its number, its key, marks of the compared columns and of the text, and when
+    it changed."""
+
+    number: int
+    key: Any
+    mark: bytes
+    text: bytes
+    updated_at: Any
+
+
+class Put(NamedTuple):
+    """A row that is written: in the place of row `number`, as a new one where that is None. `keeps_vector` says that
+    its text stays the same."""
+
+    number: int | None
+    id: str
+    key: Any
+    keeps_vector: bool
+
+
+@dataclass(slots=True)
+class Decisions:
+    """`puts` by the id of the record; `same` are records whose rows stand there as they are; `gone` are numbers of rows
+    that go."""
+
+    puts: dict[str, Put] = field(default_factory=dict)
+    same: list[str] = field(default_factory=list)
+    gone: list[int] = field(default_factory=list)
+    fates: list[Fate] = field(default_factory=list)
+    withheld: list[str] = field(default_factory=list)
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        return (*self.puts, *self.same)
+
+
+# What is wanted -----------------------------------------------------------------------------------------------------
+
+
+def wanted(order: WriteOrder) -> Iterator[Wanted]:
+    """The memories that are rows, in the order of the archive: what stands in a note of ZeroClaw is none."""
+    state = order.state
+    in_notes = _in_notes(state)
+    in_profile = bool(rendering.primary_human(state).get("profile"))
+    for item in effective.effective_records(state):
+        status = records.status(item.record)
+        if status == "deleted" or not in_notes.isdisjoint(item.chain_ids):
+            continue
+        if status == "superseded" and _row_part(item.record) is None:
+            continue
+        if not (in_profile and records.origin_file(item.record) == rendering.USER):
+            yield _wanted(item, order)
+
+
+def _in_notes(state: State) -> set[str]:
+    return {one for entry in state.entries(paths.RAW) for one in entry.meta.get(metas.RECORDS) or ()}
+
+
+def _row_part(record: JsonObject) -> JsonObject | None:
+    part = (record.get("raw_source_format") or {}).get(paths.RUNTIME)
+    return part if isinstance(part, dict) else None
+
+
+def _wanted(item: effective.Effective, order: WriteOrder) -> Wanted:
+    record, part = item.record, _row_part(item.record)
+    row = rows.row_of(record, item.chain_ids[0])
+    is_original = part is None or part.get(rows.TEXT) == rows.mark(str(record.get("content", "")))
+    whole = next((order.texts[one] for one in item.chain_ids if one in order.texts), None)
+    return Wanted(record, item.chain_ids, row if whole is None else {**row, "content": whole}, is_original)
+
+
+def as_kept(row: JsonObject, columns: Mapping[str, Column]) -> JsonObject:
+    """A row as the table keeps it, with ZeroClaw's own defaults where it comes from a release that had fewer columns.
+    A time that is not known is the other one. Raises Unfit."""
+    created, updated = row.get("created_at"), row.get("updated_at")
+    return fitted({**_DEFAULTS, **row, "created_at": created or updated, "updated_at": updated or created}, columns)
+
+
+# What is decided ----------------------------------------------------------------------------------------------------
+
+
+def decide(
+    order: WriteOrder,
+    there: Mapping[str, There],
+    others: frozenset[str],
+    columns: Mapping[str, Column],
+    owner: str,
+) -> Decisions:
+    """`there` are the agent's rows by id, `others` the ids of all other rows. `owner` names the agent in the id of
+    a row that would have to take that of another agent's."""
+    deciding = _Deciding(order, there, others, columns, owner)
+    for item in wanted(order):
+        deciding.take(item)
+    deciding.let_go()
+    deciding.settle_keys()
+    return deciding.made
+
+
+class _Deciding:
+    def __init__(
+        self,
+        order: WriteOrder,
+        there: Mapping[str, There],
+        others: frozenset[str],
+        columns: Mapping[str, Column],
+        owner: str,
+    ) -> None:
+        self._order, self._there, self._others = order, there, others
+        self._columns, self._owner = columns, owner
+        self._by_key = {one.key: id for id, one in there.items()}
+        self._claimed: set[str] = set()
+        self._told: dict[str, Fate] = {}
+        self.made = Decisions()
+
+    def take(self, item: Wanted) -> None:
+        found = self._found(item)
+        if found is not None:
+            self._claimed.add(found)
+        if records.status(item.record) == "archived":
+            self._tell(item.id, Outcome.OMITTED, ARCHIVED)
+        elif not self._order.cut.isdisjoint(item.chain):
+            self.made.withheld.append(item.id)
+            self._tell(item.id, Outcome.UNRESOLVED, WAITS)
+        else:
+            try:
+                self._merge(item, as_kept(item.row, self._columns), found)
+            except Unfit as reason:
+                self._tell(item.id, Outcome.REJECTED, str(reason))
+
+    def _found(self, item: Wanted) -> str | None:
+        """The row that a memory is: by its id, by that of any record of its chain, by its key."""
+        own = str(item.row.get("id"))
+        named = (own, self._of_owner(own), *item.chain)
+        by_id = next((id for id in named if id in self._there and id not in self._claimed), None)
+        by_key = self._by_key.get(item.row.get("key"))
+        return by_id or (None if by_key in self._claimed else by_key)
+
+    def _of_owner(self, id: str) -> str:
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self._owner}/{id}"))
+
+    def _merge(self, item: Wanted, row: JsonObject, found: str | None) -> None:
+        id = str(row["id"])
+        if found is None or (self._order.exact and id not in self._there):
+            id = self._free_id(id)
+        else:
+            id = found
+        self._claimed.add(id)
+        old = None if found is None else self._there[found]
+        if old is None:
+            self._put(item, row, Put(None, id, row["key"], False))
+            return
+        text = text_mark(row)
+        says_the_same = not self._order.exact and found != row["id"] and old.text == text
+        if says_the_same or _is_same(old, {**row, "id": id}):
+            self.made.same.append(item.id)
+            self._tell(item.id, Outcome.DEDUPLICATED)
+        elif not self._order.exact and not _is_later(row["updated_at"], old.updated_at):
+            self._tell(item.id, Outcome.REJECTED, NEWER, "newer_here")
+        else:
+            self._put(item, row, Put(old.number, id, row["key"], old.text == text))
+
+    def _free_id(self, id: str) -> str:
+        taken = id in self._others or id in self._there or id in self._claimed
+        return self._of_owner(id) if taken else id
+
+    def _put(self, item: Wanted, row: JsonObject, put: Put) -> None:
+        self.made.puts[item.id] = put
+        lost = sorted(name for name in item.row.keys() - self._columns.keys() if item.row[name] != _DEFAULTS.get(name))
+        if lost:
+            self._tell(item.id, Outcome.TRANSFORMED, f"the database has no column for {', '.join(lost)}")
+        elif put.id != row["id"]:
+            self._tell(item.id, Outcome.TRANSFORMED, RENAMED)
+        elif _row_part(item.record) is None:
+            self._tell(item.id, Outcome.TRANSFORMED, "it became a row")
+
+    def let_go(self) -> None:
+        """Rows whose memories are gone: those that the newest captured state had and the wanted one has not, and those
+        that were deleted in the archive and say here what they last said there."""
+        before = _ids_in(self._order.before) if self._order.exact and self._order.before is not None else set()
+        dead = _dead(self._order.state) if self._there.keys() - self._claimed else {}
+        for id, row in self._there.items():
+            if id in self._claimed:
+                continue
+            if id in before or row.text in dead.get(id, ()):
+                self.made.gone.append(row.number)
+            elif id in dead:
+                self.made.fates.append(Fate(MEMORY, id, Outcome.REJECTED, ALTERED, "changed_here"))
+
+    def settle_keys(self) -> None:
+        """A key that a row here keeps, or that an earlier memory has, is not given again."""
+        placed = {put.number for put in self.made.puts.values()} | set(self.made.gone)
+        taken = {row.key for row in self._there.values() if row.number not in placed}
+        for record_id, put in self.made.puts.items():
+            key = put.key
+            while key in taken:
+                key = _key_of(key, put.id)
+            if key != put.key:
+                self.made.puts[record_id] = put._replace(key=key)
+                self._tell(record_id, Outcome.TRANSFORMED, RENAMED)
+            taken.add(key)
+        self.made.fates.extend(self._told.values())
+
+    def _tell(self, record_id: str, outcome: Outcome, reason: str = "", code: str = "") -> None:
+        self._told[record_id] = Fate(MEMORY, record_id, outcome, reason, code)
+
+
+def _ids_in(state: State) -> set[str]:
+    """Every id that a row of a state's memories may have."""
+    found: set[str] = set()
+    for item in effective.effective_records(state):
+        found.update(item.chain_ids)
+        found.add(str(rows.row_of(item.record, item.chain_ids[0]).get("id")))
+    return found
+
+
+def _dead(state: State) -> dict[str, set[bytes]]:
+    """Deleted memories by the ids that their rows may have: marks of everything they ever said."""
+    chains = effective.chains_of(state)
+    ends = (item for item in effective.effective_records(state, chains) if records.is_deleted(item.record))
+    gone = {one: item.chain_ids[0] for item in ends for one in item.chain_ids}
+    found: dict[str, set[bytes]] = {}
+    said: dict[str, set[bytes]] = {}
+    for record in state.records() if gone else ():
+        root = gone.get(record.id)
+        if root is not None:
+            row = rows.row_of(records.parse(record.line), root)
+            texts = said.setdefault(root, set())
+            texts.add(text_mark(row))
+            found |= dict.fromkeys((record.id, str(row.get("id"))), texts)
+    return found
+
+
+def _is_same(there: There, row: JsonObject) -> bool:
+    """Whether a row stands there as it is, also under the key that it gets where its own is taken."""
+    return there.mark == mark_of(row) and there.key in (row["key"], _key_of(row["key"], row["id"]))
+
+
+def _is_later(time: Any, than: Any) -> bool:
+    try:
+        return times.parse(str(time)) > times.parse(str(than))
+    except (ValueError, OverflowError):
+        return False
+
+
+def _key_of(key: Any, id: str) -> Any:
+    """The key of a row whose own is taken: always the same one."""
+    return f"{key}_{id[-12:]}"
+
+
+# Marks --------------------------------------------------------------------------------------------------------------
+
+
+def mark_of(row: Mapping[str, Any]) -> bytes:
+    """Equal for rows with equal compared columns; one that is not there is NULL."""
+    return digest(row.get(name) for name in COMPARED)
+
+
+def text_mark(row: Mapping[str, Any]) -> bytes:
+    return digest((row.get("content"),))

@@ -1,0 +1,132 @@
+"""A database made whole at a free path: a copy of the one that is there, or the tables of a new one, changed in one
+transaction and checked before anybody believes it. The one that is there is read, never touched."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+from lifeboat_adapters.database_reading import read_database
+from lifeboat_adapters.errors import RuntimeDatabaseError
+from lifeboat_adapters.zeroclaw.databases import brain
+from lifeboat_adapters.zeroclaw.restore import ddl
+
+Change = Callable[[sqlite3.Connection], None]
+Stamp = tuple[tuple[int, int, int] | None, ...]
+
+_OWNER_ONLY = 0o600
+_BESIDE = ("-wal", "-shm", "-journal")
+_FULL_TEXT = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%fts5%'"
+
+
+def beside(path: Path) -> tuple[Path, ...]:
+    """What belongs to a database and stands beside it."""
+    every = (path.with_name(path.name + suffix) for suffix in _BESIDE)
+    return tuple(each for each in every if each.is_file())
+
+
+def stamp(path: Path) -> Stamp:
+    """What tells whether a database was written to since: of the file and of its log."""
+    return tuple(_stat(each) for each in (path, path.with_name(f"{path.name}-wal")))
+
+
+def _stat(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return (found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+def check(connection: sqlite3.Connection, path: Path) -> None:
+    """Raises RuntimeDatabaseError for a damaged database."""
+    said = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if said is None or said[0] != "ok":
+        raise RuntimeDatabaseError(f"{path} is damaged: {said[0] if said else 'nothing can be read'}", fix=brain.FIX)
+
+
+def make(target: Path, source: Path | None, planned: Stamp, tables: str, change: Change) -> None:
+    """Make a database at `target`, which is free: from the one at `source`, else of `tables`.
+
+    Raises RuntimeDatabaseError, also for a source that is another one than when `planned` was taken; nothing is left
+    then.
+    """
+    try:
+        mode = _OWNER_ONLY if source is None else stat.S_IMODE(source.stat().st_mode)
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _OWNER_ONLY))
+    except OSError as error:
+        raise RuntimeDatabaseError(f"{source or target}: {error.strerror}") from error
+    try:
+        _fill(target, source, planned, tables, change)
+        os.chmod(target, mode)
+        _sync(target)
+    except BaseException as error:
+        for path in (target, *beside(target)):
+            path.unlink(missing_ok=True)
+        if isinstance(error, sqlite3.Error | OSError):
+            raise RuntimeDatabaseError(f"{source or target}: {error}") from error
+        raise
+
+
+def _fill(target: Path, source: Path | None, planned: Stamp, tables: str, change: Change) -> None:
+    if source is not None:
+        list(read_database(source, lambda opened: _copied(opened, target), fix=brain.FIX))
+        if stamp(source) != planned:
+            raise RuntimeDatabaseError(f"{source} changed since the restore was planned")
+    with closing(sqlite3.connect(target, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode=MEMORY")
+        connection.execute("PRAGMA synchronous=OFF")
+        connection.execute("PRAGMA secure_delete=ON")
+        if source is None:
+            connection.executescript(tables)
+        connection.execute("PRAGMA foreign_keys=ON")
+        before = _astray(connection)
+        connection.execute("BEGIN IMMEDIATE")
+        change(connection)
+        connection.execute("COMMIT")
+        _verify(connection, source or target, before)
+        connection.execute(ddl.JOURNAL)
+
+
+def _copied(opened: sqlite3.Connection, target: Path) -> Iterator[None]:
+    """The online backup also takes what only stands in the log."""
+    with closing(sqlite3.connect(target)) as copy:
+        opened.backup(copy)
+        copy.execute("PRAGMA journal_mode=DELETE")
+    yield None
+
+
+def _astray(connection: sqlite3.Connection) -> int:
+    """How many rows refer to rows that are not there."""
+    return sum(1 for _ in connection.execute("PRAGMA foreign_key_check"))
+
+
+def _verify(connection: sqlite3.Connection, path: Path, astray: int) -> None:
+    said = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if said[0] != "ok" or _astray(connection) > astray:
+        raise RuntimeDatabaseError(f"{path}: what was made of it is damaged ({said[0]})", fix=brain.FIX)
+    for (name,) in connection.execute(_FULL_TEXT).fetchall():
+        if not _fits(connection, name):
+            connection.execute(f'INSERT INTO "{name}"("{name}") VALUES (\'rebuild\')')
+            if not _fits(connection, name):
+                raise RuntimeDatabaseError(f"{path}: its full text {name} does not fit its rows", fix=brain.FIX)
+
+
+def _fits(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether a full text says what its table does. (Row numbers change where a user packed the database.)"""
+    with suppress(sqlite3.DatabaseError):
+        connection.execute(f'INSERT INTO "{name}"("{name}", rank) VALUES (\'integrity-check\', 1)')
+        return True
+    return False
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,127 @@
+"""Vectors of memories on their way into a database, and what ZeroClaw does to rows by itself afterwards.
+
+A vector is only put where it was computed by the model that the installation uses: ZeroClaw takes what it finds for its
+own. Everything else is left for its re-index (ALF §3.1.6, §6.2).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.database_reading import columns_of
+from lifeboat_adapters.memory_stores import VectorModel, WriteOrder
+from lifeboat_adapters.persona import rendering
+from lifeboat_adapters.persona.documents import StateFiles
+from lifeboat_adapters.receipts import Fate, Outcome
+from lifeboat_adapters.zeroclaw import config, host, paths
+from lifeboat_adapters.zeroclaw.layers import documents
+from lifeboat_adapters.zeroclaw.restore import brain_rows
+from lifeboat_adapters.zeroclaw.restore.brain_rows import Decisions, Wanted
+from lifeboat_alf import layout, times
+from lifeboat_alf.embeddings import Vectors
+
+JsonObject = dict[str, Any]
+
+META = ("embedding_provider", "embedding_model", "embedding_dimensions")
+_MODEL, _DIMENSIONS = "text-embedding-3-small", 1536
+"""What ZeroClaw uses where its configuration names nothing."""
+_DAYS = 30
+
+
+def settings(installation: Installation, order: WriteOrder) -> JsonObject:
+    """`[memory]` as it is going to be: of the installation, else of the archive's configuration, else what the archive
+    knows of the settings it had."""
+    own = _memory(host.values_of(installation))
+    if own:
+        return own
+    archived = _memory(documents.config_of(StateFiles(order.state)) or {})
+    if archived:
+        return archived
+    head = rendering.document(order.state, layout.MANIFEST)
+    hints = config.get(head, "adapter_hints", paths.RUNTIME)
+    hints = hints if isinstance(hints, dict) else {}
+    embedding = hints.get("embedding")
+    named = embedding if isinstance(embedding, dict) else {}
+    plain = hints.get("memory")
+    return {**(plain if isinstance(plain, dict) else {}), **{f"embedding_{key}": named[key] for key in named}}
+
+
+def _memory(values: JsonObject) -> JsonObject:
+    found = config.get(values, "memory")
+    return found if isinstance(found, dict) else {}
+
+
+def model_for(installation: Installation, order: WriteOrder, known: VectorModel | None) -> VectorModel | None:
+    """The model whose vectors may be written: that of the installation, where the database does not hold those of
+    another one. None where there is none."""
+    told = settings(installation, order)
+    provider = str(told.get("embedding_provider") or "none")
+    if provider in ("none", "noop"):
+        return None
+    dimensions = told.get("embedding_dimensions", _DIMENSIONS)
+    if not isinstance(dimensions, int) or dimensions <= 0:
+        return None
+    configured = VectorModel(f"{provider}/{told.get('embedding_model') or _MODEL}", dimensions)
+    return configured if known in (None, configured) else None
+
+
+def of(held: Vectors | None, item: Wanted, model: VectorModel | None) -> bytes | None:
+    """The vector of a memory's text; None where there is none of this model."""
+    if held is None or model is None or not item.is_original:
+        return None
+    found = next((data for id in reversed(item.chain) if (data := _usable(held, item, id, model)) is not None), None)
+    return found if found is not None and len(found) == 4 * model.dimensions else None
+
+
+def _usable(held: Vectors, item: Wanted, id: str, model: VectorModel) -> bytes | None:
+    return held.usable(item.record if id == item.id else {"id": id}, model.model)
+
+
+def note_model(connection: sqlite3.Connection, model: VectorModel) -> None:
+    """Say of which model the vectors are, where nobody has: else ZeroClaw would take them for those of any."""
+    if not columns_of(connection, "memory_meta")[0]:
+        return
+    provider, _, name = model.model.partition("/")
+    for key, value in zip(META, (provider, name, str(model.dimensions)), strict=True):
+        connection.execute("INSERT OR IGNORE INTO memory_meta (key, value) VALUES (?, ?)", (key, value))
+
+
+def fates(order: WriteOrder, model: VectorModel | None) -> Iterator[Fate]:
+    """What becomes of the vectors, by the file that they lie in."""
+    for index, groups in Vectors(order.state).indexes.items():
+        usable = model is not None and any(group.model == model.model for group in groups)
+        if usable:
+            yield Fate("vector", index, Outcome.ACCEPTED)
+        else:
+            reason = "they are of another model than this installation uses: zeroclaw memory reindex computes its own"
+            yield Fate("vector", index, Outcome.OMITTED, reason, "computed_again")
+
+
+def soon_pruned(installation: Installation, order: WriteOrder, decided: Decisions) -> str:
+    """A warning of conversations that ZeroClaw deletes at its next start, "" without any."""
+    told = settings(installation, order)
+    days = told.get("conversation_retention_days", _DAYS)
+    if told.get("hygiene_enabled") is False or not isinstance(days, int) or days <= 0 or not order.now:
+        return ""
+    limit = times.parse(order.now) - timedelta(days=days)
+    held = set(decided.held)
+    old = sum(1 for item in brain_rows.wanted(order) if item.id in held and _is_older(item.row, limit))
+    if not old:
+        return ""
+    return (
+        f"{old} conversation {'memory is' if old == 1 else 'memories are'} older than {days} days, and ZeroClaw deletes"
+        " those when it starts: raise conversation_retention_days in [memory] of its config.toml to keep them"
+    )
+
+
+def _is_older(row: JsonObject, limit: Any) -> bool:
+    if row.get("category") != "conversation":
+        return False
+    try:
+        return bool(times.parse(str(row.get("updated_at"))) < limit)
+    except (ValueError, OverflowError):
+        return False
