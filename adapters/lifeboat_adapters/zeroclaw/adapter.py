@@ -27,7 +27,7 @@ from lifeboat_adapters.contract import (
     Section,
     Translation,
 )
-from lifeboat_adapters.memory_stores import MemoryStore
+from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, WriteOrder
 from lifeboat_adapters.notes import dress, joining
 from lifeboat_adapters.persona import capabilities
 from lifeboat_adapters.zeroclaw import discovery, host, paths, placement, remote, rendering, running
@@ -35,7 +35,7 @@ from lifeboat_adapters.zeroclaw.credentials import leftovers, needs, secrets, sh
 from lifeboat_adapters.zeroclaw.databases import brain, left_behind, tables
 from lifeboat_adapters.zeroclaw.layers import derivations
 from lifeboat_adapters.zeroclaw.memories import notes, rows
-from lifeboat_adapters.zeroclaw.restore import config_merging, installing, recrypting, translating
+from lifeboat_adapters.zeroclaw.restore import config_merging, installing, recrypting, translating, writing
 
 JsonObject = dict[str, Any]
 
@@ -137,6 +137,9 @@ class ZeroClaw(BaseAdapter):
         version: str,
     ) -> Installation:
         return installing.install_into(state_dir, workspace, state, environment, user_home, version)
+
+    def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
+        return writing.write_databases(installation, order)
 
     def home_name(self, installation: Installation, path: str) -> str | None:
         return installing.home_name(installation, path)
