@@ -178,7 +178,7 @@ def rows_of(database: Path) -> list[Json]:
 
 def found_by(database: Path, words: str) -> list[str]:
     """What the runtime's own full text finds."""
-    query = "SELECT content FROM memories m JOIN memories_fts f ON m.rowid = f.rowid WHERE memories_fts MATCH ?"
+    query = "SELECT m.content FROM memories m JOIN memories_fts f ON m.rowid = f.rowid WHERE memories_fts MATCH ?"
     with closing(sqlite3.connect(database)) as connection:
         return sorted(row[0] for row in connection.execute(query, (words,)))
 

@@ -60,7 +60,7 @@ def test_the_export_is_a_valid_archive(twice: Twice) -> None:
 
 
 def test_the_import_makes_an_installation_around_the_workspace(twice: Twice) -> None:
-    assert (twice.home / "config.toml").is_file()
+    assert any((folder / "config.toml").is_file() for folder in (twice.home, twice.home / ".zeroclaw"))
     assert twice.database.is_file()
     assert found_by(twice.database, '"Mooring 17"') == ["Mooring 17 is held by buoy 8."]
 
