@@ -26,8 +26,6 @@ MEMORY = "memory"
 WAITS = "a credential was cut out of it; --with-credentials puts it back"
 ARCHIVED = "it is archived: no runtime has it in use"
 NEWER = "what stands here under its key is not older, and stays"
-ALTERED = "it was deleted in the archive and changed here since: it stays"
-GONE = "it was deleted in the archive, and is deleted here"
 RENAMED = "its key or id was taken, so it has another"
 
 _DEFAULTS = {"namespace": rows.DEFAULT_NAMESPACE, "importance": rows.DEFAULT_IMPORTANCE, "pinned": 0}
@@ -76,11 +74,12 @@ class Put(NamedTuple):
 @dataclass(slots=True)
 class Decisions:
     """`puts` by the id of the record; `same` are records whose rows stand there as they are; `gone` are numbers of rows
-    that go."""
+    that go, `altered` counts those that would go but for what was changed in them here."""
 
     puts: dict[str, Put] = field(default_factory=dict)
     same: list[str] = field(default_factory=list)
     gone: list[int] = field(default_factory=list)
+    altered: int = 0
     fates: list[Fate] = field(default_factory=list)
     withheld: list[str] = field(default_factory=list)
 
@@ -239,7 +238,7 @@ class _Deciding:
             if id in before or row.text in dead.get(id, ()):
                 self.made.gone.append(row.number)
             elif id in dead:
-                self.made.fates.append(Fate(MEMORY, id, Outcome.REJECTED, ALTERED, "changed_here"))
+                self.made.altered += 1
 
     def settle_keys(self) -> None:
         """A key that a row here keeps, or that an earlier memory has, is not given again."""

@@ -65,7 +65,7 @@ def plan(installation: Installation, order: WriteOrder) -> DatabaseWrite:
         return DatabaseWrite(path, False, _nothing, fates=tuple(decided.fates), withheld=tuple(decided.withheld))
     model = vectors.model_for(installation, order, found.model) if found.has_vectors else None
     change = _Change(installation, order, found, decided, model)
-    old = vectors.soon_pruned(installation, order, decided)
+    warnings = (vectors.soon_pruned(installation, order, decided), _altered(decided.altered))
 
     def write(target: Path) -> None:
         database_files.make(target, source, planned, ddl.brain(installation.layout), change.make)
@@ -78,8 +78,15 @@ def plan(installation: Installation, order: WriteOrder) -> DatabaseWrite:
         replaces=database_files.beside(path) if source is not None else (),
         held=decided.held,
         withheld=tuple(decided.withheld),
-        warnings=(old,) if old else (),
+        warnings=tuple(each for each in warnings if each),
     )
+
+
+def _altered(count: int) -> str:
+    if not count:
+        return ""
+    what = "memory that was" if count == 1 else "memories that were"
+    return f"{count} {what} deleted in the archive changed here since, and {'stays' if count == 1 else 'stay'}"
 
 
 def _nothing(path: Path) -> None:

@@ -7,14 +7,16 @@ from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
 from lifeboat_adapters.persona.documents import StateFiles
 from lifeboat_adapters.zeroclaw import config, host
 from lifeboat_adapters.zeroclaw.layers import documents
-from lifeboat_adapters.zeroclaw.restore import brain_writing, installing
+from lifeboat_adapters.zeroclaw.restore import brain_writing, installing, other_tables
 
 _AS_ROWS = (config.SQLITE, config.LUCID)
 
 
 def write_databases(installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
     """See `contract.Adapter.write_databases`."""
-    return [brain_writing.plan(installation, order)] if _backend(installation, order) in _AS_ROWS else []
+    has_rows = _backend(installation, order) in _AS_ROWS
+    memories = [brain_writing.plan(installation, order)] if has_rows else []
+    return [*memories, *other_tables.plan(installation, order)]
 
 
 def _backend(installation: Installation, order: WriteOrder) -> str:

@@ -1,0 +1,243 @@
+"""Scheduled jobs, transcripts and the knowledge graph of an archive, put into the databases that ZeroClaw has for them.
+
+Jobs and transcripts only where they are asked for: a job that runs on two machines runs twice. Rows that are there are
+never removed.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.database_reading import from_json
+from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
+from lifeboat_adapters.receipts import Fate, Outcome
+from lifeboat_adapters.zeroclaw import host, paths
+from lifeboat_adapters.zeroclaw.databases import brain, tables
+from lifeboat_adapters.zeroclaw.restore import database_files, ddl
+from lifeboat_adapters.zeroclaw.restore.columns import Column, Unfit, columns, digest, fitted
+from lifeboat_alf import times
+
+JsonObject = dict[str, Any]
+Values = tuple[Any, ...]
+
+ROW = "row"
+DIFFERENT = "what stands here in its place is not older, and stays"
+NO_TABLE = "the database here has no such table"
+NO_NODE = "it joins a node that is not there"
+OF_ANOTHER = "another agent here has it"
+OWNER = "agent_alias"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table and where its rows stand in an archive. `key` are the columns that tell rows apart; `number` is a column
+    that is only the order of rows, and given anew where it is taken; `changed` says which of two rows is newer."""
+
+    name: str
+    path: str
+    key: tuple[str, ...]
+    number: str = ""
+    changed: str = ""
+
+
+CRON = (Table("cron_jobs", paths.CRON_JOBS, ("id",)),)
+SESSIONS = (
+    Table("session_metadata", f"{paths.SESSIONS}session_metadata.jsonl", ("session_key",), changed="last_activity"),
+    Table(
+        "sessions",
+        f"{paths.SESSIONS}sessions.jsonl",
+        ("session_key", "role", "content", "created_at"),
+        number="id",
+    ),
+)
+KNOWLEDGE = (
+    Table("nodes", f"{paths.KNOWLEDGE}nodes.jsonl", ("id",), changed="updated_at"),
+    Table("edges", f"{paths.KNOWLEDGE}edges.jsonl", ("from_id", "to_id", "relation")),
+)
+
+
+def plan(installation: Installation, order: WriteOrder) -> Iterator[DatabaseWrite]:
+    """Raises RuntimeDatabaseError."""
+    data, home = host.data_folder(installation), installation.state_dir or installation.workspace
+    knowledge = tables.sources(installation).knowledge or home / tables.KNOWLEDGE
+    if order.choice.cron:
+        yield from _plan(installation, order, data / tables.CRON, ddl.CRON, CRON)
+    if order.choice.sessions:
+        yield from _plan(installation, order, data / tables.SESSIONS, ddl.SESSIONS, SESSIONS)
+    yield from _plan(installation, order, knowledge, ddl.KNOWLEDGE, KNOWLEDGE)
+
+
+def _plan(
+    installation: Installation, order: WriteOrder, path: Path, new: str, every: tuple[Table, ...]
+) -> Iterator[DatabaseWrite]:
+    wanted = tuple(table for table in every if table.path in order.tables)
+    if not wanted:
+        return
+    source = path if path.is_file() else None
+    planned = database_files.stamp(path)
+    merge = _Merge(installation, order, wanted)
+    if source is None:
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.executescript(new)
+            found = merge.plan(connection)
+    else:
+        (found,) = brain.read_brain(path, lambda opened: iter([_checked(opened, path, merge)]))
+
+    def write(target: Path) -> None:
+        database_files.make(target, source, planned, new, found.make)
+
+    yield DatabaseWrite(
+        path=path,
+        changes=bool(found.puts),
+        write=write,
+        fates=tuple(found.fates),
+        replaces=database_files.beside(path) if source is not None else (),
+    )
+
+
+def _checked(connection: sqlite3.Connection, path: Path, merge: _Merge) -> _Found:
+    database_files.check(connection, path)
+    return merge.plan(connection)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is written: a statement with its values for each row."""
+
+    puts: list[tuple[str, Values]]
+    fates: list[Fate]
+
+    def make(self, connection: sqlite3.Connection) -> None:
+        for statement, values in self.puts:
+            connection.execute(statement, values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Merge:
+    installation: Installation
+    order: WriteOrder
+    every: tuple[Table, ...]
+
+    def plan(self, connection: sqlite3.Connection) -> _Found:
+        found = _Found([], [])
+        nodes: set[Any] = set()
+        for table in self.every:
+            known = columns(connection, table.name)
+            if not known.keys() >= set(table.key):
+                found.fates.append(Fate(ROW, table.path, Outcome.OMITTED, NO_TABLE))
+                continue
+            if table.name == "edges":
+                nodes |= {id for (id,) in connection.execute("SELECT id FROM nodes")}
+            merging = _Merging(table, known, self.order.exact, _rows(connection, table, known), nodes)
+            for line, values in _lines(self.order.tables[table.path]):
+                fate = merging.take(None if values is None else self._own(values, table, known), found.puts)
+                found.fates.append(replace(fate, name=f"{table.path}#{line}"))
+        return found
+
+    def _own(self, row: JsonObject, table: Table, known: Mapping[str, Column]) -> JsonObject:
+        """A row as this agent's: it may have another name here. A job that never ran is due now."""
+        own = {name: value for name, value in row.items() if name != tables.STRANDED}
+        if OWNER in known:
+            own[OWNER] = self.installation.native_id
+        if table in CRON:
+            own["next_run"] = own.get("next_run") or self.order.now
+        return own
+
+
+@dataclass(frozen=True, slots=True)
+class _Merging:
+    """One table. `there` are its rows by their key; `nodes` those that edges may join, and grows with what is put."""
+
+    table: Table
+    columns: Mapping[str, Column]
+    exact: bool
+    there: dict[bytes, JsonObject]
+    nodes: set[Any]
+
+    def take(self, line: JsonObject | None, puts: list[tuple[str, Values]]) -> Fate:
+        try:
+            row = self._fitted(line)
+        except ValueError as reason:
+            return Fate(ROW, "", Outcome.REJECTED, str(reason))
+        if self.table.name == "edges" and not {row["from_id"], row["to_id"]} <= self.nodes:
+            return Fate(ROW, "", Outcome.UNRESOLVED, NO_NODE)
+        if self.table.name == "nodes":
+            self.nodes.add(row["id"])
+        return self._merge(row, puts)
+
+    def _fitted(self, line: JsonObject | None) -> JsonObject:
+        if line is None:
+            raise Unfit("its line cannot be read")
+        row = fitted({name: from_json(value) for name, value in line.items()}, self.columns)
+        required = [each.name for each in self.columns.values() if each.required and each.default is None]
+        lacking = sorted(name for name in {*required, *self.table.key} - {self.table.number} if row.get(name) is None)
+        if lacking:
+            raise Unfit(f"it has no {', '.join(lacking)}")
+        return row
+
+    def _merge(self, row: JsonObject, puts: list[tuple[str, Values]]) -> Fate:
+        key = _key(row, self.table)
+        old = self.there.get(key)
+        if old is None:
+            self.there[key] = {} if self.table.number else row
+            puts.append(_insert(self.table, row))
+            return Fate(ROW, "", Outcome.ACCEPTED)
+        if self.table.number or all(old.get(name) == value for name, value in row.items()):
+            return Fate(ROW, "", Outcome.DEDUPLICATED)
+        if old.get(OWNER) and old[OWNER] != row.get(OWNER):
+            return Fate(ROW, "", Outcome.REJECTED, OF_ANOTHER)
+        if not self.exact and not _is_later(row.get(self.table.changed), old.get(self.table.changed)):
+            return Fate(ROW, "", Outcome.REJECTED, DIFFERENT, "newer_here")
+        puts.append(_update(self.table, row))
+        return Fate(ROW, "", Outcome.ACCEPTED)
+
+
+def _insert(table: Table, row: JsonObject) -> tuple[str, Values]:
+    """A number that is taken is left to the table."""
+    place = f'CASE WHEN EXISTS (SELECT 1 FROM "{table.name}" WHERE "{table.number}" = ?1) THEN NULL ELSE ?1 END'
+    ordered = dict(sorted(row.items(), key=lambda item: item[0] != table.number))
+    marks = [place if name == table.number else f"?{number}" for number, name in enumerate(ordered, 1)]
+    names = ", ".join(f'"{name}"' for name in ordered)
+    return f'INSERT INTO "{table.name}" ({names}) SELECT {", ".join(marks)}', tuple(ordered.values())
+
+
+def _update(table: Table, row: JsonObject) -> tuple[str, Values]:
+    sets = ", ".join(f'"{name}" = ?' for name in row)
+    where = " AND ".join(f'"{name}" = ?' for name in table.key)
+    return f'UPDATE "{table.name}" SET {sets} WHERE {where}', (*row.values(), *(row[name] for name in table.key))
+
+
+def _rows(connection: sqlite3.Connection, table: Table, known: Mapping[str, Column]) -> dict[bytes, JsonObject]:
+    """Of messages only the keys: there may be very many, and each stands there or not."""
+    query = f'SELECT * FROM "{table.name}"'
+    every = (dict(zip(known, values, strict=True)) for values in connection.execute(query))
+    return {_key(row, table): {} if table.number else row for row in every}
+
+
+def _key(row: JsonObject, table: Table) -> bytes:
+    return digest(row.get(name) for name in table.key)
+
+
+def _is_later(time: Any, than: Any) -> bool:
+    try:
+        return times.parse(str(time)) > times.parse(str(than))
+    except (ValueError, OverflowError):
+        return False
+
+
+def _lines(data: bytes) -> Iterator[tuple[int, JsonObject | None]]:
+    """The rows of a table with the numbers of their lines; None for a line that is none."""
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.strip():
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError):
+                value = None
+            yield number, value if isinstance(value, dict) else None
