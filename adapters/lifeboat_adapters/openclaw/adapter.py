@@ -31,8 +31,9 @@ from lifeboat_adapters.notes import dress, joining, splitting
 from lifeboat_adapters.openclaw import databases, discovery, paths, placement
 from lifeboat_adapters.openclaw.credentials import leftovers, needs, profiles, secrets, sharing
 from lifeboat_adapters.openclaw.layers import hints, identity
-from lifeboat_adapters.openclaw.restore import delivery, installing, next_steps, rendering, translating
+from lifeboat_adapters.openclaw.restore import cannot_hold, delivery, installing, next_steps, rendering, translating
 from lifeboat_adapters.persona import capabilities, principals
+from lifeboat_adapters.receipts import Fate
 
 JsonObject = dict[str, Any]
 
@@ -159,3 +160,6 @@ class OpenClaw(BaseAdapter):
 
     def next_steps(self, installation: Installation, state: Any) -> list[NextStep]:
         return next_steps.next_steps(installation, state)
+
+    def cannot_hold(self, installation: Installation, state: Any) -> Iterator[Fate]:
+        return cannot_hold.cannot_hold(state)

@@ -17,6 +17,7 @@ from lifeboat_adapters.contract import (
     Leftover,
     Merged,
     Need,
+    NextStep,
     Offer,
     Placement,
     Recrypted,
@@ -30,12 +31,21 @@ from lifeboat_adapters.contract import (
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, WriteOrder
 from lifeboat_adapters.notes import dress, joining
 from lifeboat_adapters.persona import capabilities
+from lifeboat_adapters.receipts import Fate
 from lifeboat_adapters.zeroclaw import discovery, host, paths, placement, remote, rendering, running
 from lifeboat_adapters.zeroclaw.credentials import leftovers, needs, secrets, sharing
 from lifeboat_adapters.zeroclaw.databases import brain, left_behind, tables
 from lifeboat_adapters.zeroclaw.layers import derivations
 from lifeboat_adapters.zeroclaw.memories import notes, rows
-from lifeboat_adapters.zeroclaw.restore import config_merging, installing, recrypting, translating, writing
+from lifeboat_adapters.zeroclaw.restore import (
+    cannot_hold,
+    config_merging,
+    installing,
+    next_steps,
+    recrypting,
+    translating,
+    writing,
+)
 
 JsonObject = dict[str, Any]
 
@@ -185,3 +195,9 @@ class ZeroClaw(BaseAdapter):
 
     def missing_on_host(self, identity: JsonObject) -> list[JsonObject]:
         return capabilities.missing(identity)
+
+    def next_steps(self, installation: Installation, state: Any) -> list[NextStep]:
+        return next_steps.next_steps(installation, state)
+
+    def cannot_hold(self, installation: Installation, state: Any) -> Iterator[Fate]:
+        return cannot_hold.cannot_hold(installation, state)

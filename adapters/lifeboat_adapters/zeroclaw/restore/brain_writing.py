@@ -192,7 +192,7 @@ class _Change:
         row = {**brain_rows.as_kept(item.row, self.found.columns), "id": put.id, "key": put.key}
         if not self.found.has_vectors or (put.keeps_vector and put.number is not None):
             return row
-        return {**row, brain.VECTOR: vectors.of(held, item, self.model)}
+        return {**row, brain.VECTOR: vectors.of(held, item, self.model, self.order.state)}
 
     def _owner(self, connection: sqlite3.Connection) -> str:
         """The agent's id in this database; it is the one that it had where nobody has that."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.zeroclaw import config, host, paths
 from lifeboat_adapters.zeroclaw.config import JsonObject
 from lifeboat_alf import codec, layout
@@ -28,11 +29,22 @@ _MOVED = (
 
 
 def home_around(workspace: Path) -> Path:
-    """Where a home is made for a workspace that has none: around it where the workspace stands as in the current
-    layout, else beside it."""
+    """The home for a workspace that no home knows yet: the one around it that takes several agents; else a new one,
+    around it where the workspace stands as in the current layout, and beside it where not."""
+    standing = next((home.folder for home in host.around(workspace) if _takes_several(home)), None)
+    if standing is not None:
+        return standing
     if workspace.name == host.WORKSPACE and workspace.parent.parent.name == host.AGENTS:
         return workspace.parent.parent.parent
     return workspace.parent / host.FOLDER
+
+
+def _takes_several(home: host.Home) -> bool:
+    try:
+        values = config.read(home.config)
+    except RuntimeConfigError:
+        return False
+    return config.is_of_zeroclaw(values) and home.layout(values) == paths.CURRENT
 
 
 def install_into(

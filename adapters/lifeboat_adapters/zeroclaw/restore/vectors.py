@@ -21,8 +21,9 @@ from lifeboat_adapters.zeroclaw import config, host, paths
 from lifeboat_adapters.zeroclaw.layers import documents
 from lifeboat_adapters.zeroclaw.restore import brain_rows
 from lifeboat_adapters.zeroclaw.restore.brain_rows import Decisions, Wanted
-from lifeboat_alf import layout, times
-from lifeboat_alf.embeddings import Vectors
+from lifeboat_alf import layout, records, times
+from lifeboat_alf.embeddings import Vectors, is_vector
+from lifeboat_alf.state import State
 
 JsonObject = dict[str, Any]
 
@@ -59,9 +60,9 @@ def model_for(installation: Installation, order: WriteOrder, known: VectorModel 
     """The model whose vectors may be written: that of the installation, where the database does not hold those of
     another one. None where there is none."""
     told = settings(installation, order)
-    provider = str(told.get("embedding_provider") or "none")
-    if provider in ("none", "noop"):
+    if not are_computed(told):
         return None
+    provider = str(told["embedding_provider"])
     dimensions = told.get("embedding_dimensions", _DIMENSIONS)
     if not isinstance(dimensions, int) or dimensions <= 0:
         return None
@@ -69,16 +70,30 @@ def model_for(installation: Installation, order: WriteOrder, known: VectorModel 
     return configured if known in (None, configured) else None
 
 
-def of(held: Vectors | None, item: Wanted, model: VectorModel | None) -> bytes | None:
-    """The vector of a memory's text; None where there is none of this model."""
+def are_computed(told: JsonObject) -> bool:
+    """Whether an installation with these settings searches by vectors."""
+    return str(told.get("embedding_provider") or "none") not in ("none", "noop")
+
+
+def of(held: Vectors | None, item: Wanted, model: VectorModel | None, state: State) -> bytes | None:
+    """The vector of a memory's text, also of an earlier record with the same text; None where there is none of this
+    model."""
     if held is None or model is None or not item.is_original:
         return None
-    found = next((data for id in reversed(item.chain) if (data := _usable(held, item, id, model)) is not None), None)
-    return found if found is not None and len(found) == 4 * model.dimensions else None
+    for record in _with_its_text(item, state):
+        found = held.usable(record, model.model)
+        if found is not None and is_vector(found, model.dimensions):
+            return found
+    return None
 
 
-def _usable(held: Vectors, item: Wanted, id: str, model: VectorModel) -> bytes | None:
-    return held.usable(item.record if id == item.id else {"id": id}, model.model)
+def _with_its_text(item: Wanted, state: State) -> Iterator[JsonObject]:
+    yield item.record
+    for id in reversed(item.chain):
+        earlier = None if id == item.id else state.record(id)
+        record = {} if earlier is None else records.parse(earlier.line)
+        if record and record.get("content") == item.record.get("content"):
+            yield record
 
 
 def note_model(connection: sqlite3.Connection, model: VectorModel) -> None:

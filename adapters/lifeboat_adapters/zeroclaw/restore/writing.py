@@ -9,17 +9,17 @@ from lifeboat_adapters.zeroclaw import config, host
 from lifeboat_adapters.zeroclaw.layers import documents
 from lifeboat_adapters.zeroclaw.restore import brain_writing, installing, other_tables
 
-_AS_ROWS = (config.SQLITE, config.LUCID)
+AS_ROWS = (config.SQLITE, config.LUCID)
 
 
 def write_databases(installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
     """See `contract.Adapter.write_databases`."""
-    has_rows = _backend(installation, order) in _AS_ROWS
+    has_rows = backend(installation, order) in AS_ROWS
     memories = [brain_writing.plan(installation, order)] if has_rows else []
     return [*memories, *other_tables.plan(installation, order)]
 
 
-def _backend(installation: Installation, order: WriteOrder) -> str:
+def backend(installation: Installation, order: WriteOrder) -> str:
     """Where the agent is going to keep its memory: as configured here, else as in the archive."""
     values = host.values_of(installation)
     if values:

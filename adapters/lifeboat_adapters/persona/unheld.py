@@ -1,0 +1,73 @@
+"""What of an agent no file or row of a runtime says: it is told, stays in the archive, and comes back elsewhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lifeboat_adapters.persona import rendering
+from lifeboat_adapters.receipts import Fate, Outcome
+from lifeboat_alf import effective, layout, records
+from lifeboat_alf.state import State
+
+JsonObject = dict[str, Any]
+
+SETTING, PRINCIPAL, CODE = "setting", "principal", "kept_in_archive"
+KEPT = "it is kept in the archive"
+
+OF_MEMORIES: Mapping[str, str] = {
+    "tags": "tags",
+    "entities": "entities",
+    "related_records": "links to other memories",
+}
+"""Fields of a memory (ALF §3.1.1) that runtimes lack, and what they are called."""
+_OF_HELPERS = ("agent_id", "last_invoked_at", "performance_notes")
+
+
+def of_memories(state: State, fields: Mapping[str, str] = OF_MEMORIES) -> Iterator[Fate]:
+    """One for each field that memories have, not for each memory."""
+    marks = {name: f'"{name}"'.encode() for name in fields}
+    counts: Counter[str] = Counter()
+    for record in effective.in_append_order(state):
+        if any(mark in record.line for mark in marks.values()):
+            values = records.parse(record.line)
+            counts.update(name for name in fields if values.get(name) and records.is_visible(values))
+    for name, called in fields.items():
+        if counts[name]:
+            many = "1 memory has" if counts[name] == 1 else f"{counts[name]} memories have"
+            yield _setting(f"memories: {called}", f"{many} them and the runtime has no place for them; {KEPT}")
+
+
+def of_identity(state: State, *, holds_numbers: bool) -> Iterator[Fate]:
+    """`holds_numbers`: the runtime keeps the identity in structured form."""
+    identity = rendering.document(state, layout.IDENTITY)
+    structured, prose = _table(identity.get("structured")), _table(identity.get("prose"))
+    has_prose = any(isinstance(text, str) and text.strip() for text in prose.values())
+    for name in () if holds_numbers or not has_prose else ("psychology", "linguistics", "aieos_extensions"):
+        if structured.get(name):
+            yield _setting(f"identity: {name}", f"the agent lives by its prose here; {KEPT}")
+    helpers = structured.get("sub_agents")
+    known = [each for each in helpers if isinstance(each, dict)] if isinstance(helpers, list) else []
+    if any(each.get(name) for each in known for name in _OF_HELPERS):
+        yield _setting("identity: records of sub-agents", f"the runtime keeps their names and tasks only; {KEPT}")
+    if next(state.entries(f"{layout.HISTORY}identity/"), None) is not None:
+        yield _setting("identity: earlier versions", f"a runtime has the latest one only; {KEPT}")
+
+
+def of_principals(state: State) -> Iterator[Fate]:
+    """All but the first human, whose profile is the user's file."""
+    primary = rendering.primary_human(state)
+    listed = rendering.document(state, layout.PRINCIPALS).get("principals")
+    for each in listed if isinstance(listed, list) else []:
+        if isinstance(each, dict) and each != primary and isinstance(each.get("id"), str):
+            what = "agents" if each.get("principal_type") == "agent" else "a second person"
+            yield Fate(PRINCIPAL, each["id"], Outcome.OMITTED, f"the runtime has no file for {what}; {KEPT}", CODE)
+
+
+def _setting(name: str, reason: str) -> Fate:
+    return Fate(SETTING, name, Outcome.OMITTED, reason, CODE)
+
+
+def _table(value: Any) -> JsonObject:
+    return value if isinstance(value, dict) else {}
