@@ -1,9 +1,10 @@
-"""The adapters that are installed, found by the entry point group `lifeboat.adapters`."""
+"""The adapters that are installed, found by the entry point group `lifeboat.adapters`. Each is imported when it is asked
+for: one runtime does not pay for the others."""
 
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from lifeboat_adapters.contract import Adapter
@@ -13,32 +14,43 @@ GROUP = "lifeboat.adapters"
 
 
 @cache
-def _loaded() -> dict[str, Adapter]:
-    return {point.name: point.load() for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
+def _points() -> dict[str, EntryPoint]:
+    return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
+
+
+@cache
+def _loaded(runtime: str) -> Adapter:
+    adapter: Adapter = _points()[runtime].load()
+    return adapter
+
+
+def runtimes() -> list[str]:
+    """The names of the runtimes that there is an adapter for, sorted."""
+    return list(_points())
 
 
 def adapters() -> dict[str, Adapter]:
     """Every installed adapter by the name of its runtime, sorted."""
-    return dict(_loaded())
+    return {runtime: _loaded(runtime) for runtime in runtimes()}
 
 
 def adapter(runtime: str) -> Adapter:
     """The adapter of a runtime. Raises UnknownRuntime, which names those that are there."""
-    found = _loaded().get(runtime)
-    if found is None:
-        raise UnknownRuntime(f"{runtime!r} is none of: {', '.join(_loaded()) or 'nothing is installed'}")
-    return found
+    if runtime not in _points():
+        raise UnknownRuntime(f"{runtime!r} is none of: {', '.join(runtimes()) or 'nothing is installed'}")
+    return _loaded(runtime)
 
 
 def recognise(workspace: Path) -> Adapter:
     """The adapter whose runtime a folder is most surely of. Raises NotAWorkspace when there is none, or more than
     one."""
-    sure = {candidate.runtime: candidate.recognises(workspace) for candidate in _loaded().values()}
+    sure = {runtime: candidate.recognises(workspace) for runtime, candidate in adapters().items()}
     best = max(sure.values(), default=0)
-    found = [candidate for candidate in _loaded().values() if best and sure[candidate.runtime] == best]
+    found = [runtime for runtime in sure if best and sure[runtime] == best]
     if len(found) == 1:
-        return found[0]
+        return adapter(found[0])
     if not found:
-        raise NotAWorkspace(f"{workspace} looks like the workspace of no known runtime ({', '.join(_loaded())})")
-    names = " and ".join(candidate.runtime for candidate in found)
-    raise NotAWorkspace(f"{workspace} could be a workspace of {names}", fix="lifeboat agents add --runtime R DIR")
+        raise NotAWorkspace(f"{workspace} looks like the workspace of no known runtime ({', '.join(runtimes())})")
+    raise NotAWorkspace(
+        f"{workspace} could be a workspace of {' and '.join(found)}", fix="lifeboat agents add --runtime R DIR"
+    )

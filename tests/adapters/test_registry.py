@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import openclaw_workspaces as workspaces
@@ -27,3 +29,14 @@ def test_a_folder_of_code_is_not_a_workspace(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("a code base\n")
     with pytest.raises(NotAWorkspace):
         registry.recognise(tmp_path)
+
+
+@pytest.mark.parametrize(("runtime", "other"), [("openclaw", "zeroclaw"), ("zeroclaw", "openclaw")])
+def test_one_runtime_does_not_import_the_other(runtime: str, other: str) -> None:
+    program = f"""
+import sys
+from lifeboat_adapters import registry
+assert registry.adapter({runtime!r}).runtime == {runtime!r}
+sys.exit(any(name.startswith("lifeboat_adapters.{other}") for name in sys.modules))
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False, timeout=60).returncode == 0

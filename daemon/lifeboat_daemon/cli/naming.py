@@ -55,7 +55,7 @@ def _moments(ctx: click.Context) -> Iterable[str]:
 def _runtimes(ctx: click.Context) -> Iterable[str]:
     from lifeboat_adapters import registry
 
-    return sorted(registry.adapters())
+    return registry.runtimes()
 
 
 def _settings(ctx: click.Context) -> Iterable[str]:
