@@ -1,5 +1,5 @@
-"""The adapters that are installed, found by the entry point group `lifeboat.adapters`. Each is imported when it is asked
-for: one runtime does not pay for the others."""
+"""The adapters that are installed, found by the entry point group `lifeboat.adapters`. Each is imported when it is
+asked for: one runtime does not pay for the others."""
 
 from __future__ import annotations
 
