@@ -26,7 +26,8 @@ def document(state: State, path: str) -> JsonObject:
 
 def primary_human(state: State) -> JsonObject:
     """The first human among the principals, {} without one."""
-    principals = document(state, layout.PRINCIPALS).get("principals") or []
+    listed = document(state, layout.PRINCIPALS).get("principals")
+    principals = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     return next((one for one in principals if one.get("principal_type") == "human"), {})
 
 

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.openclaw import ADAPTER as OPENCLAW
+from lifeboat_adapters.zeroclaw import ADAPTER as ZEROCLAW
+from lifeboat_alf import layout, testing
+from lifeboat_alf.testing import MemoryState
+
+AGENT = {"id": "p-agent", "principal_type": "agent", "profile": {}}
+
+
+def told(adapter: Any, state: MemoryState) -> dict[str, str]:
+    installation = Installation(adapter.runtime, Path("/"), "default", "Ada")
+    fates = list(adapter.cannot_hold(installation, state))
+    assert {fate.outcome.value for fate in fates} <= {"omitted"}
+    return {fate.name: fate.reason for fate in fates}
+
+
+@pytest.fixture(params=[OPENCLAW, ZEROCLAW], ids=["openclaw", "zeroclaw"])
+def adapter(request: Any) -> Any:
+    return request.param
+
+
+def test_a_plain_agent_loses_nothing(adapter: Any) -> None:
+    assert told(adapter, MemoryState().add_all([testing.record("Likes tea.")])) == {}
+
+
+def test_fields_of_memories_are_told_once_each_with_their_number(adapter: Any) -> None:
+    tagged = [testing.record(f"Tea {number}", tags=["tea"], related_records=[{"id": "x"}]) for number in range(3)]
+    found = told(adapter, MemoryState().add_all(tagged))
+    assert list(found) == ["memories: tags", "memories: links to other memories"]
+    assert found["memories: tags"].startswith("3 memories have them")
+
+
+def test_fields_of_memories_that_are_gone_are_not_told(adapter: Any) -> None:
+    assert told(adapter, MemoryState().add_all([testing.record("Tea", tags=["tea"], status="deleted")])) == {}
+
+
+def test_how_sure_a_memory_is_has_a_place_in_a_row_only() -> None:
+    state = MemoryState().add_all([testing.record("Tea", confidence=0.25)])
+    assert (list(told(OPENCLAW, state)), list(told(ZEROCLAW, state))) == (["memories: how sure they are"], [])
+
+
+def test_all_but_the_first_human_are_told(adapter: Any) -> None:
+    document = testing.principals()
+    second = {**document["principals"][0], "id": "p-second"}
+    state = MemoryState().put_document(layout.PRINCIPALS, {"principals": [*document["principals"], AGENT, second]})
+    assert list(told(adapter, state)) == ["p-agent", "p-second"]
+
+
+def test_numbers_of_an_agent_that_lives_by_its_prose_are_told(adapter: Any) -> None:
+    identity = testing.identity(psychology={"neural_matrix": {"logic": 0.8}})
+    assert list(told(adapter, MemoryState().put_document(layout.IDENTITY, identity))) == ["identity: psychology"]
+
+
+def test_numbers_stay_where_the_runtime_has_them_in_a_document() -> None:
+    state = MemoryState(adapter_hints={"zeroclaw": {"identity_format": "aieos"}})
+    state.put_document(layout.IDENTITY, testing.identity(psychology={"neural_matrix": {"logic": 0.8}}))
+    assert told(ZEROCLAW, state) == {}
+
+
+def test_earlier_versions_and_records_of_helpers_are_told(adapter: Any) -> None:
+    helper = {"name": "Scout", "last_invoked_at": testing.TIME}
+    state = MemoryState().put_document(layout.IDENTITY, testing.identity(sub_agents=[helper]))
+    state.put_document(layout.identity_history(1), testing.identity())
+    assert list(told(adapter, state)) == ["identity: records of sub-agents", "identity: earlier versions"]
+
+
+@pytest.mark.parametrize("identity", [{}, {"structured": [], "prose": "x"}, {"structured": {"sub_agents": [1, {}]}}])
+def test_documents_of_a_wrong_shape_are_passed_over(adapter: Any, identity: Any) -> None:
+    state = MemoryState().put_document(layout.IDENTITY, identity)
+    state.put_document(layout.PRINCIPALS, {"principals": [1, "x", {"id": 5}]})
+    told(adapter, state)
