@@ -17,6 +17,7 @@ from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import AlfError, LifeboatError
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.state import State
+from lifeboat_daemon import verification_rows
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, system_errors
@@ -42,7 +43,7 @@ _ABOUT_THE_NAME = frozenset((errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ, err
 class Drill:
     """What a drill found. `files` were written and compared; `compared_live` of them also with the workspace, where
     the file is as it was captured. `mismatches` are sentences, none when all is well; `absent` large files are only
-    described; `whole` says that every kept sequence was checked too."""
+    described; `whole` says that every kept sequence was checked too. `rows` of databases were made and compared."""
 
     agent: str
     sequence: int
@@ -52,6 +53,7 @@ class Drill:
     absent: list[str] = field(default_factory=list)
     signed: bool = True
     whole: bool = False
+    rows: int = 0
 
     @property
     def ok(self) -> bool:
@@ -67,6 +69,7 @@ class Drill:
             "absent": self.absent,
             "signed": self.signed,
             "whole": self.whole,
+            "rows": self.rows,
         }
 
 
@@ -112,13 +115,16 @@ def _try_out(context: Context, agent: Agent, state: State, whole: bool, found: l
         inventory = inventories.take(state)
         inventories.check_signature(state, inventory, trusted(context))
         proven = Proven(state, inventory)
-        wanted = contents_module.gather(proven, inventory, context.adapter(agent.runtime))
+        adapter = context.adapter(agent.runtime)
+        wanted = contents_module.gather(proven, inventory, adapter)
         with scratch_folder(context, "verify") as folder:
             items = [*_under(folder / "workspace", wanted.workspace), *_under(folder / "home", wanted.home)]
             found += _write_and_compare(context.files, proven, items)
+            rows = verification_rows.try_databases(context, proven, wanted, adapter, folder / "databases")
         live, differing = _compare_live(context.files, agent.workspace, wanted.workspace.values())
         absent = [printable(each.filename) for each in wanted.absent]
-        return Drill(agent.id, state.sequence.number, len(items), [*found, *differing], live, absent, signed, whole)
+        mismatches = [*found, *rows.mismatches, *differing]
+        return Drill(agent.id, state.sequence.number, len(items), mismatches, live, absent, signed, whole, rows.rows)
     except (AlfError, LifeboatError) as error:
         return Drill(agent.id, state.sequence.number, 0, [*found, error.message], signed=signed, whole=whole)
 

@@ -211,6 +211,7 @@ def verify(session: Session, agent: str, at: str | None, whole: bool) -> int:
             session.output.line(mismatch)
         verdict = "does not hold" if report["mismatches"] else "holds: every byte was written and compared"
         files = count_text(report["files"], "file")
+        files += f", {count_text(report['rows'], 'row')}" if report["rows"] else ""
         session.output.line(f"{found.name}: sequence {report['sequence']} ({files}) {verdict}", style="bold")
 
     session.output.document(report, text)

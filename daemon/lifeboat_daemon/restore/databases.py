@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def _order(around: Around, tables: list[Wanted], newest: State | None) -> WriteO
     cut: set[str] = set()
     texts: dict[str, str] = {}
     for table in tables:
-        if table.name.endswith(CUT_MEMORIES):
+        if not is_table(table):
             filled, left = _memories(around, table)
             texts |= filled
             cut |= left
@@ -62,7 +62,7 @@ def _order(around: Around, tables: list[Wanted], newest: State | None) -> WriteO
         state=around.state,
         before=newest,
         exact=newest is not None,
-        tables=_Tables(around, [table for table in tables if not table.name.endswith(CUT_MEMORIES)]),
+        tables=Tables(around.whole, (each for each in tables if is_table(each) and not _barred(around, each))),
         texts=texts,
         cut=frozenset(cut),
         choice=around.options.rows,
@@ -70,21 +70,26 @@ def _order(around: Around, tables: list[Wanted], newest: State | None) -> WriteO
     )
 
 
-class _Tables(Mapping[str, bytes]):
-    """Tables whole again, each when it is asked for. Those whose credentials stay out are not there."""
+class Tables(Mapping[str, bytes]):
+    """Tables by archive path, each read (by `whole`) when it is asked for."""
 
-    def __init__(self, around: Around, tables: Iterable[Wanted]) -> None:
-        self._around = around
-        self._tables = {table.path: table for table in tables if not _barred(around, table)}
+    def __init__(self, whole: Callable[[Wanted], bytes], tables: Iterable[Wanted]) -> None:
+        self._whole = whole
+        self._tables = {table.path: table for table in tables}
 
     def __getitem__(self, path: str) -> bytes:
-        return self._around.whole(self._tables[path])
+        return self._whole(self._tables[path])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tables)
 
     def __len__(self) -> int:
         return len(self._tables)
+
+
+def is_table(row: Wanted) -> bool:
+    """Whether rows are those of a table, not memories with cuts."""
+    return not row.name.endswith(CUT_MEMORIES)
 
 
 def _memories(around: Around, table: Wanted) -> tuple[dict[str, str], set[str]]:
