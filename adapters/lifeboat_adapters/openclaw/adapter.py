@@ -66,7 +66,6 @@ class OpenClaw(BaseAdapter):
         return placement.place(path, is_folder=is_folder)
 
     def exclusion(self, path: str, *, is_folder: bool) -> str | None:
-        """Why a path is not captured, None when it is."""
         return placement.exclusion(path, is_folder=is_folder)
 
     def split(self, path: str, text: str) -> list[Section] | None:
@@ -89,7 +88,7 @@ class OpenClaw(BaseAdapter):
         return profiles.matters(path, data)
 
     def learned(self, installation: Installation) -> Iterator[Secret]:
-        yield from databases.learned(installation)
+        return databases.learned(installation)
 
     def leftovers(self, installation: Installation) -> Iterator[Leftover]:
         return iter(()) if installation.state_dir is None else leftovers.named(installation.state_dir)
@@ -97,7 +96,7 @@ class OpenClaw(BaseAdapter):
     def derivations(self) -> Sequence[Derivation]:
         return DERIVATIONS
 
-    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = True) -> Iterator[Row]:
+    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[Row]:
         return databases.rows(installation, transcripts=transcripts)
 
     def databases(self, installation: Installation) -> list[Path]:

@@ -34,10 +34,6 @@ class ConfiguredAgent:
     workspace: str | None
     values: JsonObject
 
-    @property
-    def is_enabled(self) -> bool:
-        return self.values.get("enabled") is not False
-
 
 def read(path: Path) -> JsonObject:
     """The configuration in a file; {} when there is none. Raises RuntimeConfigError."""

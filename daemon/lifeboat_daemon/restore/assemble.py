@@ -55,7 +55,7 @@ def assemble(files: FileOperations, plan: Plan, time: str, report: JsonObject) -
         moves=tuple(moves),
         make=tuple(_folders_to_make(singles)),
         drop=tuple(_folders_to_drop(files, plan, singles)),
-        fresh=tuple(_fresh_folders(files, singles)),
+        fresh=tuple(_fresh_folders(singles)),
         times=tuple(_times(singles)),
         whole=(to_text(tree[0]), to_text(plan.target)) if tree else None,
         work=tuple(to_text(place.stage) for place in used),
@@ -138,7 +138,7 @@ def _folders_to_drop(files: FileOperations, plan: Plan, items: list[Item]) -> It
             yield Folder(to_text(path), stat.S_IMODE(found.st_mode), found.st_mtime_ns)
 
 
-def _fresh_folders(files: FileOperations, items: list[Item]) -> list[str]:
+def _fresh_folders(items: list[Item]) -> list[str]:
     """Folders that the restore makes, the deepest first."""
     fresh: set[Path] = {item.root for item in items if item.is_write and not item.root.is_dir()}
     for item in items:

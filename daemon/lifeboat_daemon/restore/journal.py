@@ -13,7 +13,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +57,6 @@ class Seen:
     size: int = 0
     mtime_ns: int = 0
     ctime_ns: int = 0
-
-    def is_same_content(self, other: Seen | None) -> bool:
-        """Equal but for ctime, which a rename moves."""
-        return other is not None and replace(self, ctime_ns=0) == replace(other, ctime_ns=0)
 
 
 def look(files: FileOperations, path: os.PathLike[str] | str) -> Seen | None:
@@ -159,11 +155,6 @@ def write(files: FileOperations, path: Path, document: Any) -> None:
 def read(files: FileOperations, path: Path) -> Journal:
     """A journal. Raises OSError, msgspec.ValidationError or msgspec.DecodeError."""
     return msgspec.convert(codec.decode(read_all(files, path)), Journal)
-
-
-def under_way(home: Home, files: FileOperations) -> Iterator[Journal]:
-    """Journals of restores that did not end, oldest first."""
-    yield from _all_in(home.restore_folder, files)
 
 
 def finished(home: Home, files: FileOperations) -> list[Journal]:

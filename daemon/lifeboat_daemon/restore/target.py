@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -194,17 +193,3 @@ def _can_rename_from_beside(files: FileOperations, folder: Path) -> bool:
         return False
     files.remove_folder(within)
     return True
-
-
-def obstacle_above(files: FileOperations, folder: Path, name: str) -> str | None:
-    """The outermost parent of a name that is there and is not a folder (a link to one is none either)."""
-    parts = name.split("/")[:-1]
-    for count in range(1, len(parts) + 1):
-        parent = "/".join(parts[:count])
-        try:
-            found = files.lstat(folder / parent)
-        except FileNotFoundError:
-            return None
-        if not stat.S_ISDIR(found.st_mode):
-            return parent
-    return None
