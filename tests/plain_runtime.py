@@ -12,21 +12,13 @@ from typing import Any
 from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import (
     Adapter,
-    Delivery,
     Derivation,
-    Files,
     FoundAgent,
     Installation,
-    Leftover,
-    Merged,
-    Need,
     NextStep,
-    Place,
     Placement,
     Rendered,
     Root,
-    Row,
-    Secret,
     Section,
 )
 from lifeboat_adapters.errors import NotAWorkspace
@@ -86,34 +78,7 @@ class PlainAdapter(BaseAdapter):
     def split(self, path: str, text: str) -> list[Section] | None:
         return None
 
-    def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
-        return "".join(text for _, text in memories)
-
-    def label(self, record_id: str) -> str:
-        return record_id
-
-    def secrets(self, path: str, data: bytes) -> list[Secret] | None:
-        return None
-
-    def share(self, installation: Installation, path: str, data: bytes) -> bytes | None:
-        return data
-
-    def matters(self, path: str, data: bytes) -> bytes | None:
-        return None
-
-    def learned(self, installation: Installation) -> Iterator[Secret]:
-        return iter(())
-
-    def leftovers(self, installation: Installation) -> Iterator[Leftover]:
-        return iter(())
-
     def derivations(self) -> Sequence[Derivation]:
-        return []
-
-    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[Row]:
-        return iter(())
-
-    def databases(self, installation: Installation) -> list[Path]:
         return []
 
     def render(self, state: Any) -> Iterator[Rendered]:
@@ -129,39 +94,6 @@ class PlainAdapter(BaseAdapter):
         version: str,
     ) -> Installation:
         return Installation(RUNTIME, workspace, "main", "Ada", state_dir=state_dir, program=self.program)
-
-    def is_store(self, path: str) -> bool:
-        return False
-
-    def home_name(self, installation: Installation, path: str) -> str | None:
-        return None
-
-    def merge_home(
-        self,
-        installation: Installation,
-        path: str,
-        found: bytes | None,
-        wanted: bytes,
-        left_out: Mapping[tuple[str | int, ...], str],
-        state: Any,
-        user_home: Path,
-        now: str,
-    ) -> Merged | None:
-        return None
-
-    def secret_places(self, path: str, data: bytes, offsets: Sequence[int]) -> list[tuple[str | int, ...]]:
-        return [() for _ in offsets]
-
-    def deliveries(
-        self, installation: Installation, files: Mapping[str, bytes], left_out: Mapping[Place, str], now: str
-    ) -> list[Delivery]:
-        return []
-
-    def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, str]:
-        return {}
-
-    def needs(self, files: Files, identity: dict[str, Any]) -> list[Need]:
-        return []
 
     def missing_on_host(self, identity: dict[str, Any]) -> list[dict[str, Any]]:
         found = identity.get("structured", {}).get("capabilities", [])
