@@ -19,9 +19,9 @@ from lifeboat_adapters.persona.documents import StateFiles
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_adapters.zeroclaw import config, host, paths
 from lifeboat_adapters.zeroclaw.layers import documents
-from lifeboat_adapters.zeroclaw.restore import brain_rows
+from lifeboat_adapters.zeroclaw.memories import rows
 from lifeboat_adapters.zeroclaw.restore.brain_rows import Decisions, Wanted
-from lifeboat_alf import layout, records, times
+from lifeboat_alf import effective, layout, records, times
 from lifeboat_alf.embeddings import Vectors, is_vector
 from lifeboat_alf.state import State
 
@@ -31,6 +31,7 @@ META = ("embedding_provider", "embedding_model", "embedding_dimensions")
 _MODEL, _DIMENSIONS = "text-embedding-3-small", 1536
 """What ZeroClaw uses where its configuration names nothing."""
 _DAYS = 30
+_TALK = "conversation"
 
 
 def settings(installation: Installation, order: WriteOrder) -> JsonObject:
@@ -123,8 +124,10 @@ def soon_pruned(installation: Installation, order: WriteOrder, decided: Decision
     if told.get("hygiene_enabled") is False or not isinstance(days, int) or days <= 0 or not order.now:
         return ""
     limit = times.parse(order.now) - timedelta(days=days)
-    held = set(decided.held)
-    old = sum(1 for item in brain_rows.wanted(order) if item.id in held and _is_older(item.row, limit))
+    held = frozenset(decided.held)
+    items = effective.effective_records(order.state)
+    talks = (item for item in items if item.record.get("category") == _TALK and item.record["id"] in held)
+    old = sum(_is_older(rows.row_of(item.record, item.chain_ids[0]), limit) for item in talks)
     if not old:
         return ""
     return (
@@ -134,7 +137,7 @@ def soon_pruned(installation: Installation, order: WriteOrder, decided: Decision
 
 
 def _is_older(row: JsonObject, limit: Any) -> bool:
-    if row.get("category") != "conversation":
+    if row.get("category") != _TALK:
         return False
     try:
         return bool(times.parse(str(row.get("updated_at"))) < limit)
