@@ -33,6 +33,10 @@ def test_a_workspace_in_the_place_of_an_agent_gets_its_home_around_it(tmp_path: 
     assert installing.home_around(tmp_path / "agents" / "ada" / "workspace") == tmp_path
 
 
+def test_a_workspace_in_the_place_of_the_only_agent_gets_its_home_around_it(tmp_path: Path) -> None:
+    assert installing.home_around(tmp_path / ".zeroclaw" / "workspace") == tmp_path / ".zeroclaw"
+
+
 def test_a_workspace_inside_a_home_of_several_agents_belongs_to_it(tmp_path: Path) -> None:
     made = installs.make_install(tmp_path / "home")
     assert installing.home_around(made.home / "another") == made.home
@@ -85,6 +89,16 @@ def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_bytes(b"= broken")
     with pytest.raises(RuntimeConfigError, match=r"config\.toml"):
         install(tmp_path, tmp_path / "ada")
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_workspace_in_the_place_of_an_agent_says_the_layout(tmp_path: Path, is_there: bool) -> None:
+    early = named().put(f"{paths.HOME}config.toml", b'default_provider = "anthropic"\n')
+    workspace = tmp_path / "agents" / "scout" / "workspace"
+    if is_there:
+        workspace.mkdir(parents=True)
+    found = install(tmp_path, workspace, early, version="zeroclaw 0.7.5")
+    assert (found.layout, found.native_id) == (paths.CURRENT, "scout")
 
 
 # The alias ----------------------------------------------------------------------------------------------------------

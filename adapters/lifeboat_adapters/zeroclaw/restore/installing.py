@@ -30,13 +30,19 @@ _MOVED = (
 
 def home_around(workspace: Path) -> Path:
     """The home for a workspace that no home knows yet: the one around it that takes several agents; else a new one,
-    around it where the workspace stands as in the current layout, and beside it where not."""
+    around it where the workspace stands as in either layout, and beside it where not."""
     standing = next((home.folder for home in host.around(workspace) if _takes_several(home)), None)
     if standing is not None:
         return standing
-    if workspace.name == host.WORKSPACE and workspace.parent.parent.name == host.AGENTS:
+    if _is_of_several(workspace):
         return workspace.parent.parent.parent
-    return workspace.parent / host.FOLDER
+    is_inside = workspace.name == host.WORKSPACE and workspace.parent.name == host.FOLDER
+    return workspace.parent if is_inside else workspace.parent / host.FOLDER
+
+
+def _is_of_several(workspace: Path) -> bool:
+    """Whether a workspace stands as in the current layout: `<home>/agents/<alias>/workspace`."""
+    return workspace.name == host.WORKSPACE and workspace.parent.parent.name == host.AGENTS
 
 
 def _takes_several(home: host.Home) -> bool:
@@ -81,7 +87,10 @@ def install_into(
 
 
 def _layout(home: host.Home, values: JsonObject, state: State, version: str) -> str:
-    """What is there decides, then the program, then the archive."""
+    """The configuration decides, then where the workspace stands, then what else is there, then the program, then the
+    archive."""
+    if not values and home.workspace is not None and _stands_in(home.workspace, home.folder):
+        return paths.CURRENT
     if values or any((home.folder / sign).exists() for sign in (host.DATA, host.AGENTS, host.WORKSPACE)):
         return home.layout(values)
     if home.workspace is not None and (home.workspace / paths.BRAIN).exists():
@@ -90,6 +99,11 @@ def _layout(home: host.Home, values: JsonObject, state: State, version: str) -> 
     if number is not None:
         return paths.CURRENT if (int(number[1]), int(number[2])) >= _AGENTS_SINCE else paths.EARLY
     return paths.EARLY if _archived_layout(state) == paths.EARLY else paths.CURRENT
+
+
+def _stands_in(workspace: Path, folder: Path) -> bool:
+    """Whether a workspace has the place that an agent has in a home of the current layout."""
+    return _is_of_several(workspace) and workspace.parent.parent.parent.resolve() == folder.resolve()
 
 
 def _archived_layout(state: State) -> str:
@@ -122,9 +136,8 @@ def _alias(lives: Mapping[str, Path], home: host.Home, workspace: Path, state: S
     here = next((alias for alias, place in lives.items() if place == standing), None)
     if here is not None:
         return here
-    above = standing.parent
-    if standing.name == host.WORKSPACE and above.parent == home.folder.resolve() / host.AGENTS:
-        return above.name
+    if _stands_in(standing, home.folder):
+        return standing.parent.name
     wanted = source_alias(state)
     numbered = (f"{wanted}-{number}" for number in range(2, len(lives) + 3))
     return next(alias for alias in (wanted, *numbered) if alias not in lives)

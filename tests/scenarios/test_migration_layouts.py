@@ -1,0 +1,55 @@
+"""An agent of an early ZeroClaw comes back into the place that an agent has in the current layout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_client import run
+from migrating import ada_in_zeroclaw, rows_of
+
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.zeroclaw import ADAPTER, host, paths
+
+
+def located(workspace: Path, folder: Path) -> Installation:
+    return ADAPTER.locate(workspace, {"PATH": ""}, folder)
+
+
+@pytest.mark.parametrize("options", [(), ("--with-credentials",)])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_restore_into_the_place_of_an_agent_makes_a_home_that_knows_it(
+    tmp_path: Path, is_there: bool, options: tuple[str, ...]
+) -> None:
+    _, install = ada_in_zeroclaw(tmp_path, "0.5.9")
+    home = tmp_path / "new"
+    workspace = home / "agents" / "nova" / "workspace"
+    if is_there:
+        workspace.mkdir(parents=True)
+    run("restore", "Ada", "--to", workspace, *options)
+    found = located(workspace, tmp_path)
+    assert (found.layout, found.native_id, found.state_dir) == (paths.CURRENT, "nova", home)
+    assert ADAPTER.is_configured(found)
+    assert len(rows_of(home / "data/memory/brain.db")) == len(rows_of(install.database))
+
+
+def test_what_was_restored_into_the_place_of_an_agent_can_be_added(tmp_path: Path) -> None:
+    _, install = ada_in_zeroclaw(tmp_path, "0.5.9")
+    workspace = tmp_path / "new" / "agents" / "nova" / "workspace"
+    workspace.mkdir(parents=True)
+    run("restore", "Ada", "--to", workspace)
+    added = run("agents", "add", workspace, "--new", "--name", "Nova")
+    assert (added["name"], added["runtime"]) == ("Nova", "zeroclaw")
+    assert run("verify", "Nova")["rows"] >= len(rows_of(install.database))
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_restore_into_the_place_of_the_only_agent_makes_a_home_that_knows_it(tmp_path: Path, is_there: bool) -> None:
+    _, install = ada_in_zeroclaw(tmp_path, "0.8.3")
+    workspace = tmp_path / "new" / ".zeroclaw" / "workspace"
+    if is_there:
+        workspace.mkdir(parents=True)
+    run("restore", "Ada", "--to", workspace)
+    found = located(workspace, tmp_path)
+    assert found.state_dir == workspace.parent
+    assert len(rows_of(host.data_folder(found) / "memory/brain.db")) == len(rows_of(install.database))
