@@ -86,7 +86,7 @@ def _scans(module: str) -> Target:
     """Leaves of a tokenizer lie in order, do not overlap, and stay inside."""
 
     def target(data: bytes) -> bool:
-        from lifeboat_adapters.contract import UnparsableSecrets
+        from lifeboat_adapters.credentials import UnparsableSecrets
 
         try:
             leaves = import_module(f"lifeboat_adapters.secrets.{module}").scan(data)

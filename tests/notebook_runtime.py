@@ -29,10 +29,9 @@ from lifeboat_adapters.contract import (
     Placement,
     Rendered,
     Root,
-    Secret,
     Section,
-    UnparsableSecrets,
 )
+from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.errors import DatabaseAbsent, NotAWorkspace, RuntimeConfigError, RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, MemoryTable, WriteOrder
 from lifeboat_adapters.receipts import Fate, Outcome

@@ -6,23 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.contract import (
+from lifeboat_adapters.contract import Files, Installation, Merged, NextStep, Offer, Rendered, Row, Section
+from lifeboat_adapters.credentials import (
     Delivery,
-    Files,
     ForeignCredential,
-    Installation,
     KeyFile,
     Leftover,
-    Merged,
     Need,
-    NextStep,
-    Offer,
     Place,
     Recrypted,
-    Rendered,
-    Row,
     Secret,
-    Section,
     Translation,
 )
 from lifeboat_adapters.errors import RuntimeConfigError, RuntimeDatabaseError

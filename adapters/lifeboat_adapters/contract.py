@@ -14,6 +14,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
+from lifeboat_adapters.credentials import (
+    Delivery,
+    ForeignCredential,
+    KeyFile,
+    Leftover,
+    Need,
+    Place,
+    Recrypted,
+    Secret,
+    Translation,
+)
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, WriteOrder
 from lifeboat_adapters.receipts import Fate
 
@@ -111,47 +122,6 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
-    """A byte span of a file that holds a credential, found by a tokenizer that keeps positions.
-
-    `start` and `end` bound the literal as spelled in the file; `value` is what the runtime reads from it. Secrets of
-    one file with the same `group` are one credential (a login has an access and a refresh token); each then has its
-    `member` name in it. `expires_at` is a timestamp. One that is `bound` to this machine is never put into another. One
-    that is `locked` is still encrypted, with a key of the runtime's that was not there: it is of use beside it only.
-    """
-
-    start: int
-    end: int
-    value: str
-    service: str
-    credential_type: str
-    label: str
-    group: str = ""
-    member: str = ""
-    expires_at: str | None = None
-    bound: bool = False
-    locked: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class KeyFile:
-    """The key that a runtime encrypts its credentials with: `name` is the file in the runtime's own folder, `data` what
-    stands in it. One that `is_new` is not there yet: whoever encrypts with it writes it."""
-
-    name: str
-    data: bytes
-    is_new: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Recrypted:
-    """A file that an installation can read. `unreadable` says of places why nobody can read them there."""
-
-    data: bytes
-    unreadable: Mapping[tuple[str | int, ...], str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Merged:
     """A file of the runtime's own folder with what an archive's has and it lacked. `decided` says of paths in the
     archive's file why they were not put in, "" for those that were or stood there alike; what is said of a path holds
@@ -168,41 +138,12 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
-    """The credentials that a capability needs, by what they are called: a label is `file: place in it`. `variables` are
-    such places whatever the file, `places` are beginnings of whole labels."""
-
-    capability: str
-    variables: frozenset[str] = frozenset()
-    places: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Leftover:
-    """A file with secrets in clear that nobody needs there. `made_again` says that the runtime writes it whenever it
-    is missing; else `advice` says when it may go."""
-
-    path: Path
-    what: str
-    made_again: bool
-    advice: str = ""
-
-
-Place = tuple[str, tuple[str | int, ...]]
-"""A path in a file of an archive, and everything below it: (archive path, keys and indexes from the root)."""
-
-
-@dataclass(frozen=True, slots=True)
 class Offer:
     """Something of the agent that its runtime does not use, found beside it: `command` of Lifeboat puts it back to
     use."""
 
     what: str
     command: str
-
-
-class UnparsableSecrets(ValueError):
-    """A file that may hold secrets does not parse: its last version stays, and it is named."""
 
 
 class Files(Protocol):
@@ -258,52 +199,6 @@ class NextStep:
     environment: Mapping[str, str] = field(default_factory=dict)
     input: bytes | None = None
     timeout_seconds: float = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """How credentials get into a store that only the runtime itself writes, or (`reason`) why they do not.
-
-    `places` says which those are and how each is called in the store, `where` is the store in people's words. `command`
-    runs with `input` on its standard input; `files` are written for it before (0600) and taken away after, together
-    with new files beside them whose names fit `leftovers`.
-    """
-
-    places: Mapping[Place, str]
-    where: str
-    reason: str = ""
-    command: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
-    input: bytes | None = None
-    files: tuple[tuple[Path, bytes], ...] = ()
-    leftovers: tuple[str, ...] = ()
-    timeout_seconds: float = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignCredential:
-    """A credential that another runtime kept. `members` are the parts of a login by name, empty for a single value;
-    `place` is the archive's path and keys where it stood."""
-
-    id: str
-    service: str
-    credential_type: str
-    label: str
-    value: str
-    members: Mapping[str, str] = field(default_factory=dict)
-    place: Place | None = None
-    expires_at: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """Credentials of another runtime under this one's names: `files` by archive path, as if they had been captured
-    here, for `merge_home` and `deliveries`; `places` say where in them each stands, `reasons` why others have none, by
-    id."""
-
-    files: Mapping[str, bytes]
-    places: Mapping[str, Place]
-    reasons: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pyjson5
 
-from lifeboat_adapters.contract import UnparsableSecrets
+from lifeboat_adapters.credentials import UnparsableSecrets
 from lifeboat_adapters.merging import Change
 from lifeboat_adapters.secrets import json5
 from lifeboat_adapters.secrets.json5 import Container, Outline

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lifeboat_adapters.contract import ForeignCredential
+from lifeboat_adapters.credentials import ForeignCredential
 from lifeboat_adapters.secrets import rules
 from lifeboat_adapters.secrets.leaves import Path
 

@@ -12,7 +12,8 @@ import pytest
 from notebook_installs import make_notebook
 from notebook_runtime import Notebook
 
-from lifeboat_adapters.contract import Adapter, Derivation, FoundAgent, Installation, Offer, Root, Row, Secret, Section
+from lifeboat_adapters.contract import Adapter, Derivation, FoundAgent, Installation, Offer, Root, Row, Section
+from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_adapters.testing import AdapterConformance, Made

@@ -13,7 +13,8 @@ from credentialed import Machine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.contract import Delivery, Installation
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.credentials import Delivery
 from lifeboat_adapters.merging import KEPT
 from lifeboat_adapters.openclaw import paths
 from lifeboat_adapters.openclaw.restore import delivery

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.contract import Secret, UnparsableSecrets
+from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.openclaw import ADAPTER, paths
 from lifeboat_alf import codec
 

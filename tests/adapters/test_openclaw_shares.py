@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.contract import UnparsableSecrets
+from lifeboat_adapters.credentials import UnparsableSecrets
 from lifeboat_adapters.openclaw import ADAPTER
 from lifeboat_adapters.openclaw.credentials import shares
 

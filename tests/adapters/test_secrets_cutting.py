@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.contract import Secret
+from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.errors import CutMismatch
 from lifeboat_adapters.secrets import cutting, dotenv, finder
 from lifeboat_adapters.secrets.cutting import Span, cut, fill, joined, placeholder

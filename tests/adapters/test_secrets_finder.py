@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.contract import UnparsableSecrets
+from lifeboat_adapters.credentials import UnparsableSecrets
 from lifeboat_adapters.secrets import finder
 from lifeboat_adapters.secrets.finder import KnownValues
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_adapters.contract import UnparsableSecrets
+from lifeboat_adapters.credentials import UnparsableSecrets
 from lifeboat_adapters.openclaw.credentials import secrets
 from lifeboat_adapters.secrets import settings_files
 

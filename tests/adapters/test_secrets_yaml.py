@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.contract import UnparsableSecrets
+from lifeboat_adapters.credentials import UnparsableSecrets
 from lifeboat_adapters.secrets import yaml
 from lifeboat_adapters.secrets.cutting import Span, cut, fill
 from lifeboat_adapters.secrets.leaves import Path

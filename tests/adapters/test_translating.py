@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.contract import ForeignCredential, Installation, Translation
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.credentials import ForeignCredential, Translation
 from lifeboat_adapters.openclaw import paths as openclaw_paths
 from lifeboat_adapters.openclaw.restore import translating as to_openclaw
 from lifeboat_adapters.purposes import Purpose, Use, use_of

@@ -10,7 +10,8 @@ import zeroclaw_installs as installs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.contract import Installation, KeyFile, Recrypted
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.credentials import KeyFile, Recrypted
 from lifeboat_adapters.secrets.leaves import Path as Place
 from lifeboat_adapters.zeroclaw import config, paths
 from lifeboat_adapters.zeroclaw.credentials import codec

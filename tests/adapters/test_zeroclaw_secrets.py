@@ -10,7 +10,8 @@ import zeroclaw_installs as installs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.contract import Installation, Secret, UnparsableSecrets
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.zeroclaw import paths
 from lifeboat_adapters.zeroclaw.credentials import codec, secrets
 

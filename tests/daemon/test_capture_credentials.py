@@ -13,7 +13,8 @@ import openclaw_stores as stores
 import pytest
 from protected import MEMORY, Protected
 
-from lifeboat_adapters.contract import Installation, Secret
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.openclaw import ADAPTER
 from lifeboat_adapters.secrets import payload
 from lifeboat_alf import layout

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from protected import MEMORY, Protected
 
-from lifeboat_adapters.contract import Need
+from lifeboat_adapters.credentials import Need
 from lifeboat_alf import codec, layout
 from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture import linkage

@@ -8,25 +8,19 @@ from typing import Any
 
 from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import (
-    Delivery,
     Derivation,
     Files,
-    ForeignCredential,
     FoundAgent,
     Installation,
-    Leftover,
     Merged,
-    Need,
     NextStep,
-    Place,
     Placement,
     Rendered,
     Root,
     Row,
-    Secret,
     Section,
-    Translation,
 )
+from lifeboat_adapters.credentials import Delivery, ForeignCredential, Leftover, Need, Place, Secret, Translation
 from lifeboat_adapters.notes import dress, joining, splitting
 from lifeboat_adapters.openclaw import databases, discovery, paths, placement
 from lifeboat_adapters.openclaw.credentials import leftovers, needs, profiles, secrets, sharing

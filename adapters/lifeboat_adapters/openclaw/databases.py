@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters import database_reading
-from lifeboat_adapters.contract import Installation, Row, Secret
+from lifeboat_adapters.contract import Installation, Row
+from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.database_reading import Found, as_json, columns_of, key_of
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.openclaw import config, host, includes, paths

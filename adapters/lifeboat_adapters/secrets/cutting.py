@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.contract import Secret
+from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.errors import CutMismatch
 from lifeboat_adapters.secrets.finder import Known
 

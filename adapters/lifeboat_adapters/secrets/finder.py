@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 from urllib.parse import quote
 
-from lifeboat_adapters.contract import Secret
+from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.secrets import dotenv, json5, looks, rules
 from lifeboat_adapters.secrets.leaves import Leaf
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, NoReturn
 
-from lifeboat_adapters.contract import UnparsableSecrets
+from lifeboat_adapters.credentials import UnparsableSecrets
 
 Path = tuple[str | int, ...]
 Scalar = str | int | float | bool | None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from lifeboat_adapters.contract import Secret, UnparsableSecrets
+from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.secrets import dotenv, json5, looks, rules, toml, yaml
 from lifeboat_adapters.secrets.finder import secrets_of
 from lifeboat_adapters.secrets.leaves import Leaf

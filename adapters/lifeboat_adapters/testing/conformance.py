@@ -17,7 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.contract import Adapter, Installation, Placement, UnparsableSecrets
+from lifeboat_adapters.contract import Adapter, Installation, Placement
+from lifeboat_adapters.credentials import UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError, NotAWorkspace, RuntimeDatabaseError
 from lifeboat_adapters.secrets import cutting
 from lifeboat_adapters.testing.looking import (

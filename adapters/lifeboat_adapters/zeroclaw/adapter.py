@@ -10,24 +10,18 @@ from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import (
     Derivation,
     Files,
-    ForeignCredential,
     FoundAgent,
     Installation,
-    KeyFile,
-    Leftover,
     Merged,
-    Need,
     NextStep,
     Offer,
     Placement,
-    Recrypted,
     Rendered,
     Root,
     Row,
-    Secret,
     Section,
-    Translation,
 )
+from lifeboat_adapters.credentials import ForeignCredential, KeyFile, Leftover, Need, Recrypted, Secret, Translation
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, WriteOrder
 from lifeboat_adapters.notes import dress, joining
 from lifeboat_adapters.persona import capabilities

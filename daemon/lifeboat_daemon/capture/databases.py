@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from lifeboat_adapters.contract import Secret, UnparsableSecrets
+from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError, DatabaseAbsent
 from lifeboat_alf import codec, layout
 from lifeboat_daemon.capture.look import Look

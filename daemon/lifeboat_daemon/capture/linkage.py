@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.contract import Need
+from lifeboat_adapters.credentials import Need
 from lifeboat_alf import codec, layout
 from lifeboat_alf.state import State
 from lifeboat_daemon import state_documents as documents

@@ -12,7 +12,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.contract import Adapter, Installation, Secret, UnparsableSecrets
+from lifeboat_adapters.contract import Adapter, Installation
+from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.secrets import cutting
 from lifeboat_adapters.secrets.cutting import Span
 from lifeboat_adapters.secrets.encoded import readings

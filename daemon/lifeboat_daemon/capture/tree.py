@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.contract import Root, Secret, UnparsableSecrets
+from lifeboat_adapters.contract import Root
+from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import layout, metas
 from lifeboat_alf.seams.files import FileOperations

@@ -6,7 +6,7 @@ import shlex
 import stat
 from collections.abc import Iterator
 
-from lifeboat_adapters.contract import Leftover
+from lifeboat_adapters.credentials import Leftover
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.context import Context

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
-from lifeboat_adapters.contract import Adapter, Delivery, Merged, Place
+from lifeboat_adapters.contract import Adapter, Merged
+from lifeboat_adapters.credentials import Delivery, Place
 from lifeboat_alf import layout, metas
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.state import State

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from lifeboat_adapters.contract import Delivery
+from lifeboat_adapters.credentials import Delivery
 from lifeboat_alf import codec, times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams import steps

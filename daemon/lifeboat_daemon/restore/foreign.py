@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lifeboat_adapters.contract import ForeignCredential, Place, Translation
+from lifeboat_adapters.credentials import ForeignCredential, Place, Translation
 from lifeboat_adapters.errors import UnknownRuntime
 from lifeboat_alf import layout, metas
 from lifeboat_daemon.restore.filling import Filler, members_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 
-from lifeboat_adapters.contract import UnparsableSecrets
+from lifeboat_adapters.credentials import UnparsableSecrets
 from lifeboat_adapters.secrets.finder import Known
 from lifeboat_adapters.secrets.redaction import known_spans, masked, redacted
 from lifeboat_alf.errors import LifeboatError

@@ -11,17 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from lifeboat_adapters.contract import (
-    Adapter,
-    Delivery,
-    Installation,
-    KeyFile,
-    Merged,
-    Place,
-    Placement,
-    Recrypted,
-    Root,
-)
+from lifeboat_adapters.contract import Adapter, Installation, Merged, Placement, Root
+from lifeboat_adapters.credentials import Delivery, KeyFile, Place, Recrypted
 from lifeboat_alf import layout, metas
 from lifeboat_alf.state import State
 from lifeboat_daemon.capture.names import archive_name

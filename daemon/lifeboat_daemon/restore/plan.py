@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lifeboat_adapters.contract import Adapter, Delivery, Installation
+from lifeboat_adapters.contract import Adapter, Installation
+from lifeboat_adapters.credentials import Delivery
 from lifeboat_adapters.memory_stores import DatabaseWrite
 from lifeboat_alf import ids, layout
 from lifeboat_alf.codec import JsonObject

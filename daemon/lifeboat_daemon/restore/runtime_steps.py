@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from lifeboat_adapters.contract import Delivery, Installation, NextStep, Place
+from lifeboat_adapters.contract import Installation, NextStep
+from lifeboat_adapters.credentials import Delivery, Place
 from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon import programs
 from lifeboat_daemon.context import Context

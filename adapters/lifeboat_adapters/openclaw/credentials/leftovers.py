@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from lifeboat_adapters.contract import Leftover, Secret, UnparsableSecrets
+from lifeboat_adapters.credentials import Leftover, Secret, UnparsableSecrets
 from lifeboat_adapters.openclaw.credentials import secrets
 from lifeboat_adapters.secrets import finder, rules
 from lifeboat_adapters.small_files import read_small

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from lifeboat_adapters.contract import Files, Need
+from lifeboat_adapters.contract import Files
+from lifeboat_adapters.credentials import Need
 from lifeboat_adapters.openclaw import config, paths
 from lifeboat_adapters.openclaw.documents import config_of
 from lifeboat_adapters.openclaw.layers.identity import PERSONA

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from lifeboat_adapters.contract import Installation, Secret, UnparsableSecrets
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.openclaw import includes, paths
 from lifeboat_adapters.openclaw.credentials import secrets
 from lifeboat_adapters.small_files import read_small

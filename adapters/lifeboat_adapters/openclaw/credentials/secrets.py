@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lifeboat_adapters.contract import Secret, UnparsableSecrets
+from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.openclaw import paths
 from lifeboat_adapters.openclaw.credentials import profiles
 from lifeboat_adapters.openclaw.credentials.profiles import Profile

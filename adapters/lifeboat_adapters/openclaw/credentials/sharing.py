@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from lifeboat_adapters.contract import Installation, UnparsableSecrets
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.credentials import UnparsableSecrets
 from lifeboat_adapters.openclaw import config, includes, paths
 from lifeboat_adapters.openclaw.credentials import shares
 from lifeboat_adapters.openclaw.credentials.shares import Place, Share

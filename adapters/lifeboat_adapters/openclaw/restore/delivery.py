@@ -14,7 +14,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.contract import Delivery, Installation, Place
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.credentials import Delivery, Place
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.merging import KEPT
 from lifeboat_adapters.openclaw import config, databases, paths

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path as FilePath
 
-from lifeboat_adapters.contract import Installation, Merged, UnparsableSecrets
+from lifeboat_adapters.contract import Installation, Merged
+from lifeboat_adapters.credentials import UnparsableSecrets
 from lifeboat_adapters.merging import merge_dotenv
 from lifeboat_adapters.openclaw import config, host, paths, placement
 from lifeboat_adapters.openclaw.credentials import profiles

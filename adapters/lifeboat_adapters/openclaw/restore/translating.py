@@ -11,7 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from lifeboat_adapters.contract import ForeignCredential, Installation, Place, Translation
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.credentials import ForeignCredential, Place, Translation
 from lifeboat_adapters.openclaw import paths
 from lifeboat_adapters.openclaw.credentials.profiles import AGENT
 from lifeboat_adapters.openclaw.restore.config_merging import OLD

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from lifeboat_adapters.contract import Installation, Leftover, Secret, UnparsableSecrets
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.credentials import Leftover, Secret, UnparsableSecrets
 from lifeboat_adapters.small_files import read_small
 from lifeboat_adapters.zeroclaw import paths
 from lifeboat_adapters.zeroclaw.credentials import codec, secrets

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lifeboat_adapters.contract import Files, Need
+from lifeboat_adapters.contract import Files
+from lifeboat_adapters.credentials import Need
 from lifeboat_adapters.persona import skill_needs
 from lifeboat_adapters.persona.skill_needs import SkillNeeds
 from lifeboat_adapters.zeroclaw import config, paths

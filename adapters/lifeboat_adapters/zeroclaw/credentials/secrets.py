@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lifeboat_adapters.contract import Installation, Secret, UnparsableSecrets
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.secrets import finder, json5, rules, settings_files, toml
 from lifeboat_adapters.secrets.leaves import Leaf, Path
 from lifeboat_adapters.zeroclaw import paths

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lifeboat_adapters.contract import Installation, UnparsableSecrets
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.credentials import UnparsableSecrets
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.secrets import dotenv
 from lifeboat_adapters.zeroclaw import config, paths

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
-from lifeboat_adapters.contract import Installation, Merged, UnparsableSecrets
+from lifeboat_adapters.contract import Installation, Merged
+from lifeboat_adapters.credentials import UnparsableSecrets
 from lifeboat_adapters.merging import KEPT, Change, Missing, has, joined, merge_dotenv
 from lifeboat_adapters.secrets import dotenv, json5, toml
 from lifeboat_adapters.secrets.leaves import Leaf, Path

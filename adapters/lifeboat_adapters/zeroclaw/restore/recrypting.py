@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from lifeboat_adapters.contract import Installation, KeyFile, Recrypted, UnparsableSecrets
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.credentials import KeyFile, Recrypted, UnparsableSecrets
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.secrets import json5, toml
 from lifeboat_adapters.secrets.leaves import Leaf, Path

@@ -9,7 +9,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lifeboat_adapters.contract import ForeignCredential, Installation, Place, Translation, UnparsableSecrets
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.credentials import ForeignCredential, Place, Translation, UnparsableSecrets
 from lifeboat_adapters.persona.documents import StateFiles
 from lifeboat_adapters.purposes import CHANNELS, DEFAULT, PROVIDERS, Purpose, Use, name_of, use_of
 from lifeboat_adapters.secrets import json5
