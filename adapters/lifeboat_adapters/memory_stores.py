@@ -31,7 +31,8 @@ class MemoryTable:
 
     `name` is the `origin_file` of its records. `columns` are all that is compared and carried, `id` and `content` among
     them; the bytes in `vector` are read for new and changed rows only. `where` with `parameters` chooses the rows of
-    one agent. `key` is what the runtime itself tells memories apart by, where there is such a column. `model` is None where nobody knows which model the vectors are of: then they are not carried.
+    one agent. `key` is what the runtime itself tells memories apart by, where there is such a column. `model` is None
+    where nobody knows which model the vectors are of: then they are not carried.
     """
 
     database: Path
@@ -105,8 +106,8 @@ class DatabaseWrite:
 class WriteOrder:
     """What `Adapter.write_databases` has to bring about.
 
-    `tables` are rows of the state's other databases, whole again, by archive path; `texts` are contents, by record id,
-    of memories out of which credentials were cut and whose values may be put back (others with cuts are withheld, and
+    `tables` are rows of the state's other databases, whole again, by archive path; `texts` are columns, by record
+    id, of rows out of which credentials were cut and whose values may be put back (others with cuts are withheld, and
     named in `cut`). `exact`: memories of this agent that `before`, the newest captured state, held and the wanted state
     does not know go; without it, what an archive does not know stays.
     """
@@ -115,7 +116,7 @@ class WriteOrder:
     before: Any = None
     exact: bool = False
     tables: Mapping[str, bytes] = field(default_factory=dict)
-    texts: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, JsonObject] = field(default_factory=dict)
     cut: frozenset[str] = frozenset()
     choice: RowChoice = RowChoice()
     now: str = ""

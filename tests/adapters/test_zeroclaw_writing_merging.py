@@ -208,7 +208,9 @@ def test_an_archived_memory_is_no_row(current: Install) -> None:
 
 
 def test_a_memory_is_whole_again_where_its_text_is_given(current: Install) -> None:
-    restores.restored(restores.located(current), state_of(TEA), texts={TEA["id"]: {"content": "She drinks sk-invented tea."}})
+    restores.restored(
+        restores.located(current), state_of(TEA), texts={TEA["id"]: {"content": "She drinks sk-invented tea."}}
+    )
     assert texts(current) == {"tea": "She drinks sk-invented tea."}
 
 

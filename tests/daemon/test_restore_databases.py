@@ -60,6 +60,9 @@ class Shelves(PlainAdapter):
     def databases(self, installation: Installation) -> list[Path]:
         return [] if installation.state_dir is None else [installation.state_dir / "store.db"]
 
+    def row_of(self, record: dict[str, Any], root_id: str) -> dict[str, Any]:
+        return {"id": f"row {root_id}", "content": record["content"]}
+
     def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
         self.orders.append(order)
         if installation.state_dir is None:
@@ -321,7 +324,7 @@ def test_memories_with_cuts_wait_for_their_credentials(context: Context, shelves
     state = sample().put_document("identity.json", identity())
     kept = record("The key is .")
     state.add(kept)
-    line = f'{{"id":"{kept["id"]}","content":"The key is ."}}\n'.encode()
+    line = f'{{"id":"row {kept["id"]}","content":"The key is ."}}\n'.encode()
     cut = {"offset": line.index(b' ."}') + 1, "credential_id": "c1"}
     state.put(f"raw/{RUNTIME}-home/db/store/memories.jsonl", line, cuts=[cut])
     restored(context, tmp_path / "ada", state)

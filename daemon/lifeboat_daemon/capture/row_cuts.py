@@ -3,12 +3,16 @@
 A row with a secret in it stands, beside its memory, as a line of `raw/<runtime>-home/db/<store>/memories.jsonl`: its id
 and every column that holds one. What was cut out of that file is listed and sealed as for any other, and put back by
 position; the memory itself has the cut text.
+
+Credentials are sealed with the digest of the whole file, so that a file in which a row waits for its credentials cannot
+be written anew without them: it stays as it is, and other rows stand in `db/<store>-2/memories.jsonl`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from lifeboat_adapters.secrets import looks
@@ -64,6 +68,20 @@ class Columns:
 
     names: Sequence[str]
     always: frozenset[int]
+
+
+def files(overlay: Overlay, prefix: str, column: str, waiting: Collection[Any]) -> tuple[str, list[str]]:
+    """The file for the rows of this capture, and those that are given up: all others but where a row waits. `prefix`
+    is that of their paths, `column` names the ids of rows, `waiting` are ids of rows that a restore left out."""
+    known = [path for path in overlay.paths(prefix) if path.endswith(FILE)]
+    kept = {path for path in known if waiting and not _ids_in(overlay.old_body(path), column).isdisjoint(waiting)}
+    numbered = (f"{prefix}{'' if number == 1 else f'-{number}'}{FILE}" for number in count(1))
+    chosen = next(path for path in numbered if path not in kept)
+    return chosen, [path for path in known if path != chosen and path not in kept]
+
+
+def _ids_in(data: bytes | None, column: str) -> set[Any]:
+    return {codec.decode(line).get(column) for line in (data or b"").splitlines()}
 
 
 def cut(

@@ -64,7 +64,8 @@ class _Vectors:
 
 class Rows:
     """One capture's work on the memory store. It is looked at before the files are read, read when all secrets are
-    known, and decided on after them. `arrived` are memories whose rows a restore left out, and that are there now."""
+    known, and decided on after them. `arrived` are memories whose rows a restore left out,
+    and files of cuts, that wait no more."""
 
     def __init__(self, session: Session, seen: Look, cutter: Cutter, tree: Tree, databases: Databases) -> None:
         self._session, self._seen, self._cutter, self._tree, self._databases = session, seen, cutter, tree, databases
@@ -182,7 +183,7 @@ class Rows:
         """Cut what was noted."""
         ids = sorted(self._cut, key=str)
         always = frozenset((self._place, store.columns.index(store.content)))
-        path = f"{self._databases.prefix}{PurePosixPath(store.name).stem}{row_cuts.FILE}"
+        path = self._file_of_cuts(store)
         columns = row_cuts.Columns(store.columns, always)
         holding = (row for row in found.rows() if row.values[self._place] in self._cut) if self._cut else ()
         exposed = any(map(self._stood_in_clear, holding))
@@ -192,6 +193,27 @@ class Rows:
         if changed:
             self._tree.changed.add(path)
         self._look_at(store, found)
+
+    def _file_of_cuts(self, store: MemoryStore) -> str:
+        """The file for the rows with secrets. One in which no row waits any more is taken or given up."""
+        prefix = f"{self._databases.prefix}{PurePosixPath(store.name).stem}"
+        waiting = self._waiting(store) - self._cut.keys()
+        path, others = row_cuts.files(self._session.overlay, prefix, store.id, waiting)
+        for other in others:
+            self._cutter.release(other)
+            if self._session.overlay.remove(other):
+                self._tree.changed.add(other)
+        self.arrived |= {path, *others} & self._tree.withheld
+        return path
+
+    def _waiting(self, store: MemoryStore) -> set[Any]:
+        """Ids of the rows that a restore left out."""
+        state, found = self._session.state, set[Any]()
+        for id in self._withheld if state is not None else ():
+            record = state.record(self._session.db.winner(id)) if state is not None else None
+            if record is not None:
+                found.add(self._seen.adapter.row_of(records.parse(record.line), id).get(store.id))
+        return found
 
     def _look_at(self, store: MemoryStore, found: Found) -> None:
         """Name what merely looks like a secret, by row."""

@@ -8,10 +8,13 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
 from lifeboat_alf import layout
+from lifeboat_alf.effective import effective_records
 from lifeboat_alf.state import State
 from lifeboat_daemon.restore import target
 from lifeboat_daemon.restore.contents import DATABASE, DATABASES, Wanted
@@ -20,9 +23,12 @@ from lifeboat_daemon.restore.home_files import Around, home_root
 from lifeboat_daemon.restore.journal import look
 from lifeboat_daemon.restore.moves import is_inside
 
+JsonObject = dict[str, Any]
+
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 CUT_MEMORIES = "/memories.jsonl"
-"""How the table ends that holds memories with cuts, a line {"id", "content"} each; all others are records."""
+"""How the table ends that holds memories with cuts: a line each, with the id of the row first and every column that
+holds a secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ def plan_databases(around: Around, workspace: Path, newest: State | None) -> Dat
 
 def _order(around: Around, tables: list[Wanted], newest: State | None) -> WriteOrder:
     cut: set[str] = set()
-    texts: dict[str, str] = {}
+    texts: dict[str, JsonObject] = {}
     for table in tables:
         if not is_table(table):
             filled, left = _memories(around, table)
@@ -92,29 +98,46 @@ def is_table(row: Wanted) -> bool:
     return not row.name.endswith(CUT_MEMORIES)
 
 
-def _memories(around: Around, table: Wanted) -> tuple[dict[str, str], set[str]]:
-    """Memories with cuts: the texts of those that may be whole again, and the ids of the others.
+def _memories(around: Around, table: Wanted) -> tuple[dict[str, JsonObject], set[str]]:
+    """Memories with cuts: the columns of those that may be whole again, and the ids of the others.
 
-    The memory of which the text was edited since (in another runtime) is not what was cut: it stays as it is there.
+    The memory that was edited since (in another runtime) is not what was cut: it stays as it is there. For a runtime
+    without rows there are none.
     """
-    cut = _lines(around.body(table))
+    try:
+        records = _records_of(around, _lines(around.body(table)))
+    except RuntimeDatabaseError:
+        return {}, set()
     if _barred(around, table):
-        return {}, set(cut)
-    memories = around.inventory.memories
-    as_captured = {id for id, text in cut.items() if memories.content(id) == text}
+        return {}, set(records.values())
     whole = _lines(around.whole(table))
-    return {id: text for id, text in whole.items() if id in as_captured}, set(cut) - as_captured
+    return {record: whole[place] for place, record in records.items() if place in whole}, set()
 
 
-def _lines(data: bytes) -> dict[str, str]:
-    """Texts by id; a line that is none is passed over."""
-    found: dict[str, str] = {}
-    for line in data.splitlines():
+def _records_of(around: Around, lines: Mapping[int, JsonObject]) -> dict[int, str]:
+    """The record that each line was cut of, where the row of the record still says what the line says."""
+    wanted: dict[str, list[int]] = {}
+    for place, line in lines.items():
+        wanted.setdefault(str(next(iter(line.values()), None)), []).append(place)
+    found: dict[int, str] = {}
+    for item in effective_records(around.state) if wanted else ():
+        row = around.adapter.row_of(item.record, item.chain_ids[0])
+        for place in {place for value in row.values() if isinstance(value, str) for place in wanted.get(value, ())}:
+            if lines[place].items() <= row.items():
+                found[place] = str(item.record["id"])
+    return found
+
+
+def _lines(data: bytes) -> dict[int, JsonObject]:
+    """Columns by line; a line that is none is passed over."""
+    found: dict[int, JsonObject] = {}
+    for place, line in enumerate(data.splitlines()):
         try:
             row = json.loads(line)
-            found[str(row["id"])] = str(row["content"])
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, RecursionError):
             continue
+        if isinstance(row, dict) and all(isinstance(value, str | int | float | None) for value in row.values()):
+            found[place] = row
     return found
 
 

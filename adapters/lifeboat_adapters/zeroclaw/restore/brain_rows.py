@@ -100,7 +100,7 @@ def wanted(order: WriteOrder) -> Iterator[Wanted]:
         status = records.status(item.record)
         if status == "deleted" or not in_notes.isdisjoint(item.chain_ids):
             continue
-        if status == "superseded" and _row_part(item.record) is None:
+        if status == "superseded" and rows.part_of(item.record) is None:
             continue
         if not (in_profile and records.origin_file(item.record) == rendering.USER):
             yield _wanted(item, order)
@@ -110,17 +110,12 @@ def _in_notes(state: State) -> set[str]:
     return {one for entry in state.entries(paths.RAW) for one in entry.meta.get(metas.RECORDS) or ()}
 
 
-def _row_part(record: JsonObject) -> JsonObject | None:
-    part = (record.get("raw_source_format") or {}).get(paths.RUNTIME)
-    return part if isinstance(part, dict) else None
-
-
 def _wanted(item: effective.Effective, order: WriteOrder) -> Wanted:
-    record, part = item.record, _row_part(item.record)
+    record, part = item.record, rows.part_of(item.record)
     row = rows.row_of(record, item.chain_ids[0])
     is_original = part is None or part.get(rows.TEXT) == rows.mark(str(record.get("content", "")))
     whole = next((order.texts[one] for one in item.chain_ids if one in order.texts), None)
-    return Wanted(record, item.chain_ids, row if whole is None else {**row, "content": whole}, is_original)
+    return Wanted(record, item.chain_ids, {**row, **(whole or {})}, is_original)
 
 
 def as_kept(row: JsonObject, columns: Mapping[str, Column]) -> JsonObject:
@@ -183,7 +178,7 @@ class _Deciding:
 
     def _found(self, item: Wanted) -> str | None:
         """The row that a memory is: by its id, by that of any record of its chain, by its key."""
-        own = str(item.row.get("id"))
+        own = _id_of(item)
         named = (own, self._of_owner(own), *item.chain)
         by_id = next((id for id in named if id in self._there and id not in self._claimed), None)
         by_key = self._by_key.get(item.row.get("key"))
@@ -193,7 +188,7 @@ class _Deciding:
         return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self._owner}/{id}"))
 
     def _merge(self, item: Wanted, row: JsonObject, found: str | None) -> None:
-        id = str(row["id"])
+        id = _id_of(item)
         if found is None or (self._order.exact and id not in self._there):
             id = self._free_id(id)
         else:
@@ -214,8 +209,9 @@ class _Deciding:
             self._put(item, row, Put(old.number, id, row["key"], old.text == text))
 
     def _free_id(self, id: str) -> str:
-        taken = id in self._others or id in self._there or id in self._claimed
-        return self._of_owner(id) if taken else id
+        while id in self._others or id in self._there or id in self._claimed:
+            id = self._of_owner(id)
+        return id
 
     def _put(self, item: Wanted, row: JsonObject, put: Put) -> None:
         self.made.puts[item.id] = put
@@ -224,7 +220,7 @@ class _Deciding:
             self._tell(item.id, Outcome.TRANSFORMED, f"the database has no column for {', '.join(lost)}")
         elif put.id != row["id"]:
             self._tell(item.id, Outcome.TRANSFORMED, RENAMED)
-        elif _row_part(item.record) is None:
+        elif rows.part_of(item.record) is None:
             self._tell(item.id, Outcome.TRANSFORMED, "it became a row")
 
     def let_go(self) -> None:
@@ -256,6 +252,11 @@ class _Deciding:
 
     def _tell(self, record_id: str, outcome: Outcome, reason: str = "", code: str = "") -> None:
         self._told[record_id] = Fate(MEMORY, record_id, outcome, reason, code)
+
+
+def _id_of(item: Wanted) -> str:
+    id = item.row.get("id")
+    return item.chain[0] if id is None else str(id)
 
 
 def _ids_in(state: State) -> set[str]:
