@@ -60,8 +60,8 @@ def memory_of(values: JsonObject) -> Section:
 
 def row_of(record: JsonObject, root_id: str) -> JsonObject:
     """The row of a record. `root_id` names a row that has no name of its own."""
-    part = (record.get("raw_source_format") or {}).get(paths.RUNTIME)
-    if not isinstance(part, dict) or not isinstance(held := part.get(ROW), dict):
+    part = part_of(record)
+    if part is None or not isinstance(held := part.get(ROW), dict):
         return _new_row(record, root_id)
     kept = _columns(held)
     content = str(record.get("content", ""))
@@ -70,6 +70,13 @@ def row_of(record: JsonObject, root_id: str) -> JsonObject:
         return {**_required(record, root_id), **kept, "content": content, "updated_at": updated}
     whole = {"content": content, **kept}
     return whole if whole.keys() >= REQUIRED else {**_required(record, root_id), **whole}
+
+
+def part_of(record: JsonObject) -> JsonObject | None:
+    """What a record holds of the row that it was, None where it was none."""
+    formats = record.get("raw_source_format")
+    part = formats.get(paths.RUNTIME) if isinstance(formats, dict) else None
+    return part if isinstance(part, dict) else None
 
 
 def mark(content: str) -> str:
@@ -134,7 +141,8 @@ def _required(record: JsonObject, root_id: str) -> JsonObject:
 
 def _new_row(record: JsonObject, root_id: str) -> JsonObject:
     source, temporal = record.get("source") or {}, record.get("temporal") or {}
-    category, kind = kinds.native(str(record.get("memory_type") or "semantic"), record.get("category") or None)
+    named = record.get("category")
+    category, kind = kinds.native(str(record.get("memory_type") or "semantic"), str(named) if named else None)
     session = source.get("session_id")
     created = temporal.get("created_at") or temporal.get("updated_at")
     confidence = record.get("confidence")
