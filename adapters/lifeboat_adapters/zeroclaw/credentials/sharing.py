@@ -29,7 +29,7 @@ UNKNOWN = "unknown"
 """The mark of a configuration that cannot be read: nobody can say whose the rest is, so none of it is taken."""
 
 _OF_EVERYBODY = frozenset(("memory", "schema_version", "secrets"))
-_DEPTHS = {
+DEPTHS = {
     "agents": 2,
     "channels": 3,
     "cron": 2,
@@ -53,7 +53,6 @@ _KINDS = {
     "skill_bundles": "skill_bundles",
 }
 _PROVIDERS = {"model_provider": "models", "tts_provider": "tts", "transcription_provider": "transcription"}
-_REBUILT = ("profiles", "active_profiles", "updated_at")
 _SKILLS = re.compile(r"shared/skills/([^/]+)/.*")
 
 
@@ -145,7 +144,7 @@ def of_config(values: JsonObject, mine: Share) -> JsonObject:
     """The share of a configuration."""
     kept: JsonObject = {}
     for name, value in values.items():
-        if name in _DEPTHS:
+        if name in DEPTHS:
             inner = _tables(value, (name,), mine)
             kept |= {name: inner} if inner not in ({}, None) else {}
         elif mine.default or name in _OF_EVERYBODY:
@@ -155,7 +154,7 @@ def of_config(values: JsonObject, mine: Share) -> JsonObject:
 
 def _tables(value: Any, path: Named, mine: Share) -> Any:
     """The named tables below a path that are the agent's; what stands beside them is the default agent's."""
-    if len(path) == _DEPTHS[path[0]]:
+    if len(path) == DEPTHS[path[0]]:
         return value if mine.has(path) else None
     if not isinstance(value, dict):
         return value if mine.default else None

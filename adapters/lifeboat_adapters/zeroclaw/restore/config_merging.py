@@ -19,7 +19,7 @@ from lifeboat_adapters.secrets import dotenv, json5, toml
 from lifeboat_adapters.secrets.leaves import Leaf, Path
 from lifeboat_adapters.secrets.places import places_of
 from lifeboat_adapters.zeroclaw import config, paths
-from lifeboat_adapters.zeroclaw.credentials import codec, profiles
+from lifeboat_adapters.zeroclaw.credentials import codec, profiles, secrets, sharing
 from lifeboat_adapters.zeroclaw.restore import config_schema, toml_text
 from lifeboat_adapters.zeroclaw.restore.config_schema import config_table
 from lifeboat_alf import times
@@ -27,6 +27,8 @@ from lifeboat_alf import times
 JsonObject = dict[str, Any]
 Same = Callable[[Any, Any], bool]
 
+_OF_ANOTHER = "another agent here has this name"
+_IN_COMMON = "other agents here use what it would change"
 _ANOTHER_FOLDER = "it names a folder of the other machine"
 
 
@@ -118,6 +120,9 @@ def merge_config(
         if path not in left_out
     }
     _settle(mapped.values, there, place)
+    secret = {leaf.path for leaf in toml.scan(wanted) if secrets.kind_of(leaf) and "://" not in str(leaf.value)}
+    refused = _of_others(mapped.values, there, place, lambda path: original(path) in secret)
+    decided |= {original(path): reason for path, reason in refused.items()}
     missing = Missing(decided, left_out, original, same=same or _equal)
     missing.walk(there, mapped.values, ())
     changed = toml_text.change(found or b"", joined(there, missing.changes))
@@ -191,6 +196,45 @@ def _settle(values: JsonObject, there: JsonObject, place: Place) -> None:
 
 def _is_workspace(named: str, place: Place) -> bool:
     return (place.home / FilePath(named).expanduser()).resolve() == place.workspace
+
+
+def _of_others(
+    values: JsonObject, there: JsonObject, place: Place, is_secret: Callable[[Path], bool]
+) -> dict[Path, str]:
+    """Take out of an archive's configuration what says something about other agents here, and say why by path: their
+    own tables; and, for an agent that is new here, settings inside of what they use already. A provider that gets an
+    address from the archive would be sent everybody's key."""
+    if config.schema(there) < config.CURRENT_SCHEMA or not isinstance(there.get("agents"), dict):
+        return {}
+    here = {agent.alias for agent in config.agents(there)}
+    tables, jobs = config_table(values, "agents"), config_table(values, "cron")
+    others = here - {place.alias}
+    refused: dict[Path, str] = {("agents", name): _OF_ANOTHER for name in tables.keys() & others}
+    for name, job in jobs.items():
+        if isinstance(job, dict) and not others.isdisjoint(str(job.get(field)) for field in ("agent", "agent_alias")):
+            refused["cron", name] = _OF_ANOTHER
+    for part, alias in refused:
+        del values[str(part)][alias]
+    if place.alias not in here:
+        for part in sorted(values.keys() & there.keys() - {"agents"}):
+            refused |= dict.fromkeys(_closed(values[part], there[part], (part,), is_secret), _IN_COMMON)
+    return refused
+
+
+def _closed(wanted: Any, found: Any, path: Path, is_secret: Callable[[Path], bool]) -> list[Path]:
+    """Settings that are missing in a table that other agents use, taken out of `wanted`. A credential may be added: it
+    goes where the table says."""
+    if not isinstance(wanted, dict) or not isinstance(found, dict):
+        return []
+    closed: list[Path] = []
+    for name in list(wanted):
+        here = (*path, name)
+        if name in found and found[name] not in ("", None):
+            closed += _closed(wanted[name], found[name], here, is_secret)
+        elif len(path) >= sharing.DEPTHS.get(str(path[0]), 1) and not is_secret(here):
+            del wanted[name]
+            closed.append(here)
+    return closed
 
 
 def _equal(found: Any, wanted: Any) -> bool:
