@@ -10,8 +10,30 @@ from lifeboat_daemon.restore.contents import FILE, Contents, Wanted
 
 _SCRIPT_FOLDERS = frozenset({"hooks", "skills", "scripts", "bin", "extensions", "plugins"})
 _SCRIPT_ENDINGS = frozenset(
-    {".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".ps1", ".bat", ".cmd", ".exe", ".lua"}
+    {
+        ".sh",
+        ".bash",
+        ".zsh",
+        ".py",
+        ".js",
+        ".mjs",
+        ".cjs",
+        ".ts",
+        ".rb",
+        ".pl",
+        ".ps1",
+        ".bat",
+        ".cmd",
+        ".exe",
+        ".lua",
+        ".wasm",
+    }
 )
+_DOCUMENTS_THAT_RUN = {
+    "skill.toml": "a skill that can name commands",
+    "sop.toml": "a procedure that can start by itself",
+    "sop.md": "a procedure whose steps can be commands",
+}
 _TABLES_THAT_RUN = ("cron", "hook", "mcp", "intent")
 
 
@@ -19,7 +41,8 @@ def executables(state: State, contents: Contents) -> list[str]:
     """Scripts, hooks, configuration that can name commands, and scheduled work, each with the word that says why."""
     found = list(_in_files(state, contents.workspace.values()))
     found += [
-        f"{item.name}: the runtime's configuration (MCP servers, hooks, tools)" for item in contents.home.values()
+        f"{item.name}: the runtime's configuration (MCP servers, hooks, tools, jobs, where requests go)"
+        for item in contents.home.values()
     ]
     found += [f"{row.path}: scheduled work" for row in contents.rows if _runs(row.path)]
     return found
@@ -42,6 +65,9 @@ def _reason(state: State, item: Wanted) -> str:
     folders, ending = item.name.split("/")[:-1], os.path.splitext(item.name)[1].lower()
     if ending in _SCRIPT_ENDINGS:
         return "a script"
+    document = _DOCUMENTS_THAT_RUN.get(item.name.rpartition("/")[2].lower(), "")
+    if document:
+        return document
     if "hooks" in folders:
         return "a hook"
     if not _SCRIPT_FOLDERS.isdisjoint(folders) and not ending:

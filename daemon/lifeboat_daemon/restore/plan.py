@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lifeboat_adapters.contract import Adapter, Installation
+from lifeboat_adapters.contract import Adapter, Installation, Placement
 from lifeboat_adapters.credentials import Delivery
-from lifeboat_adapters.memory_stores import DatabaseWrite
+from lifeboat_adapters.memory_stores import DatabaseWrite, ServerWrite
 from lifeboat_alf import ids, layout
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.state import State
@@ -36,6 +36,9 @@ from lifeboat_keys.errors import NoKey, SignedByAnother
 from lifeboat_keys.signing import Verdict
 from lifeboat_keys.trusted import Trusted
 
+BY_ROWS = "it is a database of the runtime, which is written row by row"
+_DATABASE_ENDINGS = (".db", ".sqlite", "-shm", "-journal")
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -44,7 +47,8 @@ class Plan:
     `in_place` is true for the agent's own workspace; only then files are removed. `is_fresh` is true when the target
     is missing or empty. `executable` is filled for unsigned states only. `deliveries` are run after all files are in
     their places; `fates` say what becomes of each credential, where credentials are asked for, and `stands` where in
-    the state each one stands. `databases` are those that are among the items, `running` names the runtime that is at
+    the state each one stands. `databases` are those that are among the items, `server`
+    is what goes behind one once everything is in its place, `running` names the runtime that is at
     work on what would be written, and `makes_home` says that the runtime's own folder is named or made.
     """
 
@@ -72,6 +76,7 @@ class Plan:
     capabilities: list[JsonObject]
     warnings: list[str] = field(default_factory=list)
     databases: list[DatabaseWrite] = field(default_factory=list)
+    server: ServerWrite | None = None
     running: str = ""
     makes_home: bool = False
 
@@ -155,12 +160,18 @@ def plan(
     installation = around.installation
     removable = _removable(context, agent, adapter, contents, options) if in_place and not is_fresh else []
     rules = _rules(context, state, folder, filler, is_fresh)
-    items = decide({n: w for n, w in contents.workspace.items() if options.wants(n)}, removable, rules)
+    left_out = _databases_as_files(contents, adapter)
+    workspace = {n: w for n, w in contents.workspace.items() if options.wants(n)}
+    items = decide({n: w for n, w in workspace.items() if n not in left_out}, removable, rules)
+    items += [
+        Item(n, Action.SKIP, Path(), w, kind=w.kind, reason=BY_ROWS) for n, w in workspace.items() if n in left_out
+    ]
     home_around = _around(context, state, inventory, contents, adapter, around, filler, options)
     translated = foreign.translated(home_around)
     home = plan_home(home_around, translated.files)
     is_same_agent = agent is not None and (in_place or options.adopt)
     stored = databases.plan_databases(home_around, folder, newest if is_same_agent else None)
+    contents_module.check_nothing_behind_links(contents.workspace | _files_in(folder, stored.items))
     items += home.items + stored.items
     if not any(item.action != Action.SKIP for item in items):
         raise NothingToRestore(_nothing(items, options))
@@ -197,9 +208,22 @@ def plan(
         capabilities=missing_capabilities(state, adapter),
         warnings=[*_warnings(items, contents), *home.warnings, *_said(stored.writes, running)],
         databases=stored.writes,
+        server=stored.server,
         running=running,
         makes_home=around.is_new or options.state_dir is not None,
     )
+
+
+def _databases_as_files(contents: Contents, adapter: Adapter) -> set[str]:
+    """Databases and their logs that this runtime is never captured with as files: one that an archive holds all the
+    same would take the place of what is read and written row by row."""
+    prefix = layout.raw_prefix(adapter.runtime)
+    named = (name for name in contents.workspace if name.removesuffix("-wal").endswith(_DATABASE_ENDINGS))
+    return {name for name in named if adapter.place(prefix + name, is_folder=False) is Placement.EXCLUDED}
+
+
+def _files_in(folder: Path, items: Iterable[Item]) -> dict[str, Wanted]:
+    return {item.name: item.wanted for item in items if item.root == folder and item.wanted is not None}
 
 
 def _said(writes: Iterable[DatabaseWrite], running: str) -> list[str]:
