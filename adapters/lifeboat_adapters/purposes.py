@@ -6,14 +6,19 @@ Every runtime has keys of model providers, logins to them, and tokens of channel
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
-from lifeboat_adapters.credentials import ForeignCredential
+from lifeboat_adapters.credentials import ForeignCredential, Place
 from lifeboat_adapters.secrets import rules
 from lifeboat_adapters.secrets.leaves import Path
 
 DEFAULT = "default"
+
+EMPTY = "there is nothing in it"
+TAKEN = "another credential for the same has this place"
 
 # fmt: off
 PROVIDERS = frozenset((
@@ -85,6 +90,29 @@ def use_of(credential: ForeignCredential) -> Use:
         case ("channels" | "channels_config", str(name), str(field)):
             return Use(Purpose.CHANNEL, name, DEFAULT, field_name(field))
     return _of_variable(variable(credential, keys))
+
+
+class NoPlace(Exception):
+    """Why a runtime has no place for a credential, in people's words."""
+
+
+def placed(
+    credentials: Iterable[ForeignCredential],
+    order: Callable[[tuple[Use, ForeignCredential]], Any],
+    put: Callable[[Use, ForeignCredential], Place],
+) -> tuple[dict[str, Place], dict[str, str]]:
+    """Where `put` puts each credential, and why others have no place, both by id. It is asked in that order: the first
+    one gets what there is one of."""
+    places: dict[str, Place] = {}
+    reasons: dict[str, str] = {}
+    for use, credential in sorted(((use_of(each), each) for each in credentials), key=order):
+        try:
+            if not credential.value:
+                raise NoPlace(EMPTY)
+            places[credential.id] = put(use, credential)
+        except NoPlace as reason:
+            reasons[credential.id] = str(reason)
+    return places, reasons
 
 
 def _in_profiles(credential: ForeignCredential) -> Use:

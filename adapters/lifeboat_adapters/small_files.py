@@ -22,3 +22,12 @@ def read_small(path: Path) -> bytes:
     if len(data) > LIMIT:
         raise OSError(f"{path} is larger than {LIMIT >> 20} MB")
     return data
+
+
+def entries_of(folder: Path) -> list[os.DirEntry[str]]:
+    """What lies in a folder, by name; nothing where it cannot be listed."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []

@@ -8,6 +8,8 @@ from typing import Any
 
 from lifeboat_adapters import json5_text
 from lifeboat_adapters.errors import RuntimeConfigError
+from lifeboat_adapters.nested import get as get
+from lifeboat_adapters.nested import text as text
 from lifeboat_adapters.small_files import read_small
 
 JsonObject = dict[str, Any]
@@ -87,18 +89,3 @@ def _entries(values: JsonObject) -> dict[str, JsonObject]:
 def _default_id(entries: dict[str, JsonObject]) -> str:
     marked = (id for id, entry in entries.items() if entry.get("default") is True)
     return next(marked, MAIN if MAIN in entries else next(iter(entries)))
-
-
-def get(values: Any, *keys: str) -> Any:
-    """A value deep in nested objects, None when a step is missing or is not an object."""
-    for key in keys:
-        if not isinstance(values, dict):
-            return None
-        values = values.get(key)
-    return values
-
-
-def text(values: Any, *keys: str) -> str | None:
-    """`get`, where only a string with something in it counts."""
-    value = get(values, *keys)
-    return value.strip() if isinstance(value, str) and value.strip() else None

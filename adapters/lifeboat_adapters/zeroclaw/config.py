@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.errors import RuntimeConfigError
+from lifeboat_adapters.nested import get as get
+from lifeboat_adapters.nested import text as text
 from lifeboat_adapters.small_files import read_small
 from lifeboat_adapters.zeroclaw import paths
 
@@ -94,18 +96,3 @@ def backend(values: JsonObject, alias: str) -> str:
     own = text(values, "agents", alias, "memory", "backend") if schema(values) >= CURRENT_SCHEMA else None
     named = own or text(values, "memory", "backend") or SQLITE
     return named.partition(".")[0].lower()
-
-
-def get(values: Any, *keys: str) -> Any:
-    """A value deep in nested tables, None when a step is missing or is not a table."""
-    for key in keys:
-        if not isinstance(values, dict):
-            return None
-        values = values.get(key)
-    return values
-
-
-def text(values: Any, *keys: str) -> str | None:
-    """`get`, where only a string with something in it counts."""
-    value = get(values, *keys)
-    return value.strip() if isinstance(value, str) and value.strip() else None

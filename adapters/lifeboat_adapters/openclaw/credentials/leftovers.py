@@ -3,7 +3,6 @@ copy of what is or was, or made again. Its secrets are known all the same, and a
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -12,7 +11,7 @@ from pathlib import Path
 from lifeboat_adapters.credentials import Leftover, Secret, UnparsableSecrets
 from lifeboat_adapters.openclaw.credentials import secrets
 from lifeboat_adapters.secrets import finder, rules
-from lifeboat_adapters.small_files import read_small
+from lifeboat_adapters.small_files import entries_of, read_small
 
 GENERATED = ("models.json",)
 """Names in an agent's folder that OpenClaw writes again whenever it needs them."""
@@ -78,16 +77,8 @@ def _says_where(value: str) -> bool:
 
 
 def _named(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
-    return [Path(one.path) for one in _entries(folder) if any(fnmatchcase(one.name, pattern) for pattern in patterns)]
+    return [Path(one.path) for one in entries_of(folder) if any(fnmatchcase(one.name, pattern) for pattern in patterns)]
 
 
 def _folders(folder: Path) -> list[Path]:
-    return [Path(one.path) for one in _entries(folder) if one.is_dir(follow_symlinks=False)]
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        return []
+    return [Path(one.path) for one in entries_of(folder) if one.is_dir(follow_symlinks=False)]

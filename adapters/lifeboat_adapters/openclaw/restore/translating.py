@@ -17,7 +17,7 @@ from lifeboat_adapters.openclaw import paths
 from lifeboat_adapters.openclaw.credentials.profiles import AGENT
 from lifeboat_adapters.openclaw.restore.config_merging import OLD
 from lifeboat_adapters.openclaw.restore.delivery import dotenv_line
-from lifeboat_adapters.purposes import DEFAULT, Purpose, Use, name_of, use_of, variable
+from lifeboat_adapters.purposes import DEFAULT, EMPTY, TAKEN, NoPlace, Purpose, Use, name_of, placed, variable
 from lifeboat_alf import codec, times
 
 JsonObject = dict[str, Any]
@@ -26,8 +26,6 @@ CONFIG = f"{paths.HOME}{paths.CONFIG}"
 VARIABLES = f"{paths.HOME}.env"
 
 NEW_GATEWAY = "what opens OpenClaw's gateway is made by itself: pair your devices again"
-EMPTY = "there is nothing in it"
-TAKEN = "another credential for the same has this place"
 NOT_A_LINE = "it does not fit on a line of a .env file"
 
 _CHANNEL_FIELDS = {
@@ -42,20 +40,10 @@ _PROVIDERS = {"gemini": "google"}
 """Providers that OpenClaw calls otherwise."""
 
 
-class _NoPlace(Exception):
-    """Why a credential has none."""
-
-
 def translate(installation: Installation, credentials: Sequence[ForeignCredential], state: Any) -> Translation:
     """See `contract.Adapter.translate`."""
     made = _Made(installation)
-    places: dict[str, Place] = {}
-    reasons: dict[str, str] = {}
-    for use, credential in sorted(((use_of(each), each) for each in credentials), key=_order):
-        try:
-            places[credential.id] = made.put(use, credential)
-        except _NoPlace as reason:
-            reasons[credential.id] = str(reason)
+    places, reasons = placed(credentials, _order, made.put)
     return Translation(made.files(), places, reasons)
 
 
@@ -100,11 +88,9 @@ class _Made:
         return b"".join(codec.canonical(row) + b"\n" for row in rows)
 
     def put(self, use: Use, credential: ForeignCredential) -> Place:
-        if not credential.value:
-            raise _NoPlace(EMPTY)
         match use.purpose:
             case Purpose.GATEWAY:
-                raise _NoPlace(NEW_GATEWAY)
+                raise NoPlace(NEW_GATEWAY)
             case Purpose.PROVIDER | Purpose.LOGIN | Purpose.TOKEN:
                 return self._provider(use, credential)
             case Purpose.CHANNEL if (use.name, use.field) in _CHANNEL_FIELDS:
@@ -122,7 +108,7 @@ class _Made:
             return self._named(f"{name_of(provider).replace('-', '_').upper()}_API_KEY", credential.value)
         id = f"{provider}:{account}"
         if id in self._profiles:
-            raise _NoPlace(TAKEN)
+            raise NoPlace(TAKEN)
         self._profiles[id] = profile
         number = len(self._profiles) - 1
         return self._profiles_path, (("profiles", id) if self._is_old else (number,))
@@ -135,7 +121,7 @@ class _Made:
         for key in above:
             table = table.setdefault(key, {})
         if table.setdefault(field, credential.value) != credential.value:
-            raise _NoPlace(TAKEN)
+            raise NoPlace(TAKEN)
         return CONFIG, (*above, field)
 
     def _variable(self, use: Use, credential: ForeignCredential) -> Place:
@@ -148,7 +134,7 @@ class _Made:
     def _named(self, name: str, value: str) -> Place:
         name = re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_")
         if dotenv_line(name, value) is None:
-            raise _NoPlace(NOT_A_LINE)
+            raise NoPlace(NOT_A_LINE)
         candidates = (name if number == 1 else f"{name}_{number}" for number in range(1, len(self._variables) + 2))
         free = next(each for each in candidates if self._variables.get(each, value) == value)
         self._variables[free] = value
@@ -165,7 +151,7 @@ def _profile(use: Use, credential: ForeignCredential) -> JsonObject:
     members = credential.members or {"access": credential.value}
     tokens = {_MEMBERS[name]: value for name, value in members.items() if name in _MEMBERS and value}
     if not tokens:
-        raise _NoPlace(EMPTY)
+        raise NoPlace(EMPTY)
     return {"type": "oauth", **tokens, **expires}
 
 

@@ -3,14 +3,13 @@ Its secrets are known all the same, and a person is told that it lies there."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.credentials import Leftover, Secret, UnparsableSecrets
-from lifeboat_adapters.small_files import read_small
+from lifeboat_adapters.small_files import entries_of, read_small
 from lifeboat_adapters.zeroclaw import paths
 from lifeboat_adapters.zeroclaw.credentials import codec, secrets
 
@@ -77,18 +76,10 @@ def _secrets_in(file: Path) -> list[Secret] | None:
 
 
 def _named(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
-    entries = (entry for entry in _entries(folder) if not entry.is_dir(follow_symlinks=False))
+    entries = (entry for entry in entries_of(folder) if not entry.is_dir(follow_symlinks=False))
     return [Path(entry.path) for entry in entries if any(fnmatchcase(entry.name, glob) for glob in patterns)]
 
 
 def _folders(folder: Path, pattern: str) -> list[Path]:
-    entries = (entry for entry in _entries(folder) if entry.is_dir(follow_symlinks=False))
+    entries = (entry for entry in entries_of(folder) if entry.is_dir(follow_symlinks=False))
     return [Path(entry.path) for entry in entries if fnmatchcase(entry.name, pattern)]
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        return []

@@ -12,7 +12,18 @@ from typing import Any
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.credentials import ForeignCredential, Place, Translation, UnparsableSecrets
 from lifeboat_adapters.persona.documents import StateFiles
-from lifeboat_adapters.purposes import CHANNELS, DEFAULT, PROVIDERS, Purpose, Use, name_of, use_of
+from lifeboat_adapters.purposes import (
+    CHANNELS,
+    DEFAULT,
+    EMPTY,
+    PROVIDERS,
+    TAKEN,
+    NoPlace,
+    Purpose,
+    Use,
+    name_of,
+    placed,
+)
 from lifeboat_adapters.secrets import json5
 from lifeboat_adapters.secrets.leaves import Path
 from lifeboat_adapters.zeroclaw import config, paths
@@ -31,8 +42,6 @@ NEW_GATEWAY = "what opens ZeroClaw's gateway is made by itself: pair your device
 NO_CHANNEL = "ZeroClaw has no channel of this kind"
 LINK = "the login of a channel is for one installation: link the channel again"
 NO_PLACE = "ZeroClaw has no place for the variables of other programs: give it to the skill that needs it"
-EMPTY = "there is nothing in it"
-TAKEN = "another credential for the same has this place"
 
 _CHANNEL_NAMES = {"feishu": "lark", "nextcloud-talk": "nextcloud_talk", "qqbot": "qq"}
 _FIELDS = {("discord", "token"): "bot_token", ("matrix", "token"): "access_token", ("telegram", "token"): "bot_token"}
@@ -52,20 +61,10 @@ _MEMBERS = {
 }
 
 
-class _NoPlace(Exception):
-    """Why a credential has none."""
-
-
 def translate(installation: Installation, credentials: Sequence[ForeignCredential], state: Any) -> Translation:
     """See `contract.Adapter.translate`."""
     made = _Made(installation, _addresses(state))
-    places: dict[str, Place] = {}
-    reasons: dict[str, str] = {}
-    for use, credential in sorted(((use_of(each), each) for each in credentials), key=_order):
-        try:
-            places[credential.id] = made.put(use, credential)
-        except _NoPlace as reason:
-            reasons[credential.id] = str(reason)
+    places, reasons = placed(credentials, _order, made.put)
     return Translation(made.files(), places, reasons)
 
 
@@ -99,11 +98,9 @@ class _Made:
         return found
 
     def put(self, use: Use, credential: ForeignCredential) -> Place:
-        if not credential.value:
-            raise _NoPlace(EMPTY)
         match use.purpose:
             case Purpose.GATEWAY:
-                raise _NoPlace(NEW_GATEWAY)
+                raise NoPlace(NEW_GATEWAY)
             case Purpose.PROVIDER:
                 return self._provider(use, credential)
             case Purpose.LOGIN | Purpose.TOKEN:
@@ -111,12 +108,12 @@ class _Made:
             case Purpose.CHANNEL:
                 return self._channel(use, credential)
         if credential.place is not None and "/credentials/" in credential.place[0]:
-            raise _NoPlace(LINK)
+            raise NoPlace(LINK)
         if use.name not in _VARIABLES:
-            raise _NoPlace(NO_PLACE)
+            raise NoPlace(NO_PLACE)
         path = _VARIABLES[use.name]
         if self._is_early and path[0] == "providers":
-            raise _NoPlace(NO_PLACE)
+            raise NoPlace(NO_PLACE)
         return self._set(path, credential.value)
 
     def _provider(self, use: Use, credential: ForeignCredential) -> Place:
@@ -149,7 +146,7 @@ class _Made:
         provider, _, _ = provider_name(use.name)
         id = f"{provider}:{use.account}"
         if id in self._profiles:
-            raise _NoPlace(TAKEN)
+            raise NoPlace(TAKEN)
         profile: JsonObject = {"model_provider": provider, "profile_name": use.account}
         if use.purpose is Purpose.TOKEN:
             profile |= {"kind": "token", profiles.TOKEN: credential.value}
@@ -157,7 +154,7 @@ class _Made:
             members = credential.members or {"access": credential.value}
             tokens = {_MEMBERS[name]: value for name, value in members.items() if name in _MEMBERS and value}
             if not tokens:
-                raise _NoPlace(EMPTY)
+                raise NoPlace(EMPTY)
             profile |= {"kind": profiles.OAUTH, **tokens}
         if self._is_early:
             profile["provider"] = provider
@@ -169,7 +166,7 @@ class _Made:
     def _channel(self, use: Use, credential: ForeignCredential) -> Place:
         type_ = _CHANNEL_NAMES.get(use.name, use.name)
         if type_ not in CHANNELS:
-            raise _NoPlace(NO_CHANNEL)
+            raise NoPlace(NO_CHANNEL)
         field = _FIELDS.get((use.name, use.field), use.field)
         account = name_of(use.account) or DEFAULT
         if self._is_early:
@@ -189,7 +186,7 @@ class _Made:
         *above, last = map(str, path)
         table = self._table(*above)
         if last in table and table[last] != value:
-            raise _NoPlace(TAKEN)
+            raise NoPlace(TAKEN)
         table[last] = value
         return CONFIG, path
 
