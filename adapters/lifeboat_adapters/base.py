@@ -19,7 +19,7 @@ from lifeboat_adapters.credentials import (
     Translation,
 )
 from lifeboat_adapters.errors import RuntimeConfigError, RuntimeDatabaseError
-from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, WriteOrder
+from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, ServerWrite, WriteOrder
 from lifeboat_adapters.receipts import Fate
 
 JsonObject = dict[str, Any]
@@ -90,6 +90,9 @@ class BaseAdapter:
 
     def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
         return []
+
+    def write_server(self, installation: Installation, order: WriteOrder) -> ServerWrite | None:
+        return None
 
     def is_store(self, path: str) -> bool:
         return False

@@ -25,7 +25,7 @@ from lifeboat_adapters.credentials import (
     Secret,
     Translation,
 )
-from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, WriteOrder
+from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, ServerWrite, WriteOrder
 from lifeboat_adapters.receipts import Fate
 
 JsonObject = dict[str, Any]
@@ -332,6 +332,11 @@ class Adapter(Protocol):
     def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
         """What a restore does to the runtime's databases. Reads, never writes. Raises RuntimeDatabaseError for one that
         is there and cannot be merged into."""
+        ...
+
+    def write_server(self, installation: Installation, order: WriteOrder) -> ServerWrite | None:
+        """What a restore puts into the server that the runtime keeps its memories behind; None where it keeps them
+        here. Asks no server."""
         ...
 
     def cannot_hold(self, installation: Installation, state: Any) -> Iterator[Fate]:

@@ -103,6 +103,17 @@ class DatabaseWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerWrite:
+    """Memories that a restore puts into a server, after all files are in their places. `fates` hold as long as nothing
+    was put there; `write`, with the installation as it is then, says what became of each memory instead, by the id of
+    its record. None: the server may not be asked. It raises RuntimeDatabaseError when nothing was put there."""
+
+    server: str
+    fates: tuple[Fate, ...]
+    write: Callable[[Any], list[Fate]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WriteOrder:
     """What `Adapter.write_databases` has to bring about.
 

@@ -6,22 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from postgres_claw import execute, remembering
 from postgres_server import PASSWORD, PostgresServer, running
 from zeroclaw_protected import ProtectedClaw, files_with
 
 from lifeboat_daemon import agents
 
 psycopg = pytest.importorskip("psycopg")
-
-TABLES = """
-CREATE TABLE agents (id TEXT PRIMARY KEY, alias TEXT NOT NULL UNIQUE, created_at TIMESTAMPTZ NOT NULL);
-CREATE TABLE memories (id TEXT PRIMARY KEY, key TEXT NOT NULL, content TEXT NOT NULL, category TEXT NOT NULL,
-  created_at TIMESTAMPTZ NOT NULL, updated_at TIMESTAMPTZ NOT NULL, session_id TEXT,
-  agent_id TEXT NOT NULL REFERENCES agents(id), UNIQUE (agent_id, key));
-INSERT INTO agents VALUES ('a1', 'default', now());
-INSERT INTO memories VALUES ('m1', 'tea', 'Likes green tea', 'core', '2026-11-10', '2026-11-10', NULL, 'a1');
-INSERT INTO memories VALUES ('m2', 'boat', 'The red boat', 'daily', '2026-11-10', '2026-11-10', NULL, 'a1');
-"""
 
 
 @pytest.fixture(scope="module")
@@ -32,21 +23,8 @@ def server() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def ada(tmp_path: Path, server: PostgresServer) -> Iterator[ProtectedClaw]:
-    made = ProtectedClaw(tmp_path)
-    made.install.database.unlink()
-    config = made.install.home / "config.toml"
-    text = config.read_text().replace("sqlite.default", "postgres.main")
-    config.write_text(f'{text}\n[storage.postgres.main]\ndb_url = "{server.address()}"\n')
-    execute(server, TABLES)
-    made.add()
-    agents.write_setting(made.context, made.agent, "remote_memory", True)
-    yield made
-    execute(server, "DROP SCHEMA public CASCADE; CREATE SCHEMA public;")
-
-
-def execute(server: PostgresServer, statement: str) -> None:
-    with psycopg.connect(server.address(), autocommit=True) as connection:
-        connection.execute(statement)
+    with remembering(tmp_path, server) as made:
+        yield made
 
 
 def test_memories_of_a_server_are_captured_and_followed(ada: ProtectedClaw, server: PostgresServer) -> None:

@@ -22,7 +22,7 @@ from lifeboat_adapters.contract import (
     Section,
 )
 from lifeboat_adapters.credentials import ForeignCredential, KeyFile, Leftover, Need, Recrypted, Secret, Translation
-from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, WriteOrder
+from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, ServerWrite, WriteOrder
 from lifeboat_adapters.notes import dress, joining
 from lifeboat_adapters.persona import capabilities
 from lifeboat_adapters.receipts import Fate
@@ -37,6 +37,7 @@ from lifeboat_adapters.zeroclaw.restore import (
     installing,
     next_steps,
     recrypting,
+    server_writing,
     translating,
     writing,
 )
@@ -144,6 +145,9 @@ class ZeroClaw(BaseAdapter):
 
     def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
         return writing.write_databases(installation, order)
+
+    def write_server(self, installation: Installation, order: WriteOrder) -> ServerWrite | None:
+        return server_writing.plan(installation, order)
 
     def home_name(self, installation: Installation, path: str) -> str | None:
         return installing.home_name(installation, path)

@@ -12,7 +12,7 @@ from typing import Any
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
+from lifeboat_adapters.memory_stores import DatabaseWrite, ServerWrite, WriteOrder
 from lifeboat_alf import layout
 from lifeboat_alf.effective import effective_records
 from lifeboat_alf.state import State
@@ -33,10 +33,12 @@ holds a secret."""
 
 @dataclass(frozen=True, slots=True)
 class DatabasePlan:
-    """`writes` are the databases that were chosen, with what becomes of their rows; `items` the same as files."""
+    """`writes` are the databases that were chosen, with what becomes of their rows; `items` the same as files. `server`
+    is what goes behind a server."""
 
     items: list[Item] = field(default_factory=list)
     writes: list[DatabaseWrite] = field(default_factory=list)
+    server: ServerWrite | None = None
 
 
 def plan_databases(around: Around, workspace: Path, newest: State | None) -> DatabasePlan:
@@ -48,12 +50,14 @@ def plan_databases(around: Around, workspace: Path, newest: State | None) -> Dat
     if installation is None:
         return DatabasePlan()
     tables = [row for row in around.contents.rows if not around.adapter.is_store(row.path)]
-    writes = around.adapter.write_databases(installation, _order(around, tables, newest))
+    order = _order(around, tables, newest)
+    writes = around.adapter.write_databases(installation, order)
+    server = None if around.options.path_globs else around.adapter.write_server(installation, order)
     chosen = [write for write in writes if _is_wanted(around, write, workspace)]
     items = [item for write in chosen for item in _items(around, installation, write, workspace)]
     if chosen:
         items += _left_out(around, tables)
-    return DatabasePlan(items, chosen)
+    return DatabasePlan(items, chosen, server)
 
 
 def _order(around: Around, tables: list[Wanted], newest: State | None) -> WriteOrder:

@@ -119,6 +119,7 @@ class _Teller:
         self._delivered = {path: each for each in plan.deliveries for path, _ in each.places}
         self._wanted = {each.path: each for each in (*plan.contents.workspace.values(), *plan.contents.home.values())}
         written = [fate for write in plan.databases for fate in write.fates]
+        written += [] if plan.server is None else plan.server.fates
         held = [Fate(MEMORY, record_id, Outcome.ACCEPTED) for write in plan.databases for record_id in write.held]
         self._written = _by_name([*held, *written])
         refused = [] if plan.installation is None else plan.adapter.cannot_hold(plan.installation, plan.state)

@@ -17,7 +17,7 @@ from lifeboat_daemon.errors import (
 )
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import journal as journals
-from lifeboat_daemon.restore import moves, report, runtime_steps
+from lifeboat_daemon.restore import moves, report, runtime_steps, server_steps
 from lifeboat_daemon.restore.assemble import Assembled, assemble
 from lifeboat_daemon.restore.at_work import still_running
 from lifeboat_daemon.restore.capturing import capture_for_safety
@@ -49,6 +49,7 @@ def run(context: Context, plan: Plan) -> RestoreReport:
         journal = _stage(context, plan, assembled)
         carry_out(context, journal)
         done = finish(context, journal)
+        plan, done = server_steps.put(context, plan, done)
         done = runtime_steps.give_credentials(context, plan, done)
         return runtime_steps.after(context, plan, done)
 

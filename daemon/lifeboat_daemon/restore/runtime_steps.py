@@ -24,7 +24,7 @@ Run = Callable[..., programs.Ran]
 
 def after(context: Context, plan: Plan, report: RestoreReport, run: Run = programs.run) -> RestoreReport:
     """Run what runs by itself (all of it with `finish`), list the rest, and add both to the receipt."""
-    installation = _installation(context, plan)
+    installation = installation_of(context, plan)
     if installation is None:
         return report
     steps = plan.adapter.next_steps(installation, plan.state)
@@ -54,7 +54,7 @@ def give_credentials(context: Context, plan: Plan, report: RestoreReport, run: R
             ended = _deliver(context, plan, number, delivery, run)
         failures |= dict.fromkeys(delivery.places, ended.problem) if ended.problem else {}
         hung = ended.problem if ended.timed_out else ""
-    missing = _not_arrived(_installation(context, plan) or plan.installation, plan, ran, failures)
+    missing = _not_arrived(installation_of(context, plan) or plan.installation, plan, ran, failures)
     done = with_fates(report, plan, failed(plan.fates, plan.stands, missing))
     done = replace(done, warnings=[*done.warnings, *_beside_credentials(plan, ran, missing)])
     write_receipt(context, done)
@@ -86,7 +86,7 @@ def _not_arrived(
     return {place: failures.get(place, reason) for each in found for place, reason in each.items()}
 
 
-def _installation(context: Context, plan: Plan) -> Installation | None:
+def installation_of(context: Context, plan: Plan) -> Installation | None:
     """The runtime around what was restored, as it is now."""
     state_dir = plan.installation.state_dir if plan.installation is not None else None
     if plan.options.state_dir is None or state_dir is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,11 @@ class Surroundings(NamedTuple):
 
     installation: Installation | None
     is_new: bool = False
+
+    def with_remote(self, allowed: bool) -> Surroundings:
+        """The same; `allowed` says whether servers may be asked that hold memories."""
+        found = self.installation
+        return self if found is None else self._replace(installation=replace(found, remote=allowed))
 
 
 def surroundings(

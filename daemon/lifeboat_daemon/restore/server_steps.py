@@ -1,0 +1,61 @@
+"""Memories that a runtime keeps behind a server: they are put there once everything else is in its place, for where the
+server is stands in the configuration. No journal takes that back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.memory_stores import ServerWrite
+from lifeboat_adapters.receipts import Fate, Outcome
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.restore import receipt, runtime_steps
+from lifeboat_daemon.restore.capturing import capture_now
+from lifeboat_daemon.restore.finish import write_receipt
+from lifeboat_daemon.restore.plan import Plan
+from lifeboat_daemon.restore.report import RestoreReport
+
+_PUT = (Outcome.ACCEPTED, Outcome.TRANSFORMED)
+
+
+def put(context: Context, plan: Plan, report: RestoreReport) -> tuple[Plan, RestoreReport]:
+    """Put a plan's memories into its server, where that may be asked. What does not work is no failure of the restore,
+    which is done: the receipt says it."""
+    server = plan.server
+    if server is None or server.write is None:
+        return plan, report
+    installation = runtime_steps.installation_of(context, plan)
+    try:
+        if installation is None:
+            raise AdapterError(f"the configuration that says where {server.server} is was not found")
+        fates: Sequence[Fate] = server.write(replace(installation, remote=True))
+        said = _not_taken_back(server, fates)
+    except AdapterError as error:
+        fates = [replace(fate, reason=error.message) if fate.code else fate for fate in server.fates]
+        said = [f"nothing was put into {server.server}: {error.message}"]
+    plan = replace(plan, server=replace(server, fates=tuple(fates)))
+    report = replace(report, warnings=[*report.warnings, *said], **receipt.of(plan, plan.fates).to_json())
+    report = _captured(context, report) if any(fate.outcome in _PUT for fate in fates) else report
+    write_receipt(context, report)
+    return plan, report
+
+
+def _not_taken_back(server: ServerWrite, fates: Sequence[Fate]) -> list[str]:
+    count = sum(fate.outcome in _PUT for fate in fates)
+    if not count:
+        return []
+    what = "memory was" if count == 1 else "memories were"
+    return [f"{count} {what} put into {server.server}: `lifeboat undo` does not take that back"]
+
+
+def _captured(context: Context, report: RestoreReport) -> RestoreReport:
+    """The newest sequence has them too."""
+    if not (report.in_place or report.adopted):
+        return report
+    try:
+        return replace(report, captured=capture_now(context, agents.read(context, report.agent), "restore"))
+    except LifeboatError as error:
+        return replace(report, warnings=[*report.warnings, f"not captured after the restore: {error.message}"])
