@@ -191,17 +191,26 @@ def plan_partition(
     first capture, which seals after it.
     """
     if wanted is not None:
-        asked = min(_moment(wanted), now.astimezone(UTC))
-        found = _holding(asked.date(), partitions)
-        if found is None and first_capture:
-            found = _new(asked.date(), partitions, granularity)
-        if found is not None and not found.sealed:
+        asked = _asked(wanted, now)
+        found = _open_at(asked.date(), partitions, first_capture, granularity)
+        if found is not None:
             return Placed(times.to_text(asked), found)
     return _place_now(now.astimezone(UTC), partitions, granularity)
 
 
-def _moment(text: str) -> datetime:
-    return times.parse(times.day_text(day_of(text)) if len(text) == len("2026-11-20") else text)
+def _asked(text: str, now: datetime) -> datetime:
+    moment = times.parse(times.day_text(day_of(text)) if len(text) == len("2026-11-20") else text)
+    return min(moment, now.astimezone(UTC))
+
+
+def _open_at(
+    day: date, partitions: Sequence[Partition], first_capture: bool, granularity: Granularity
+) -> Partition | None:
+    """The partition in which a record of a day may stand as one of that day."""
+    found = _holding(day, partitions)
+    if found is None and first_capture:
+        return _new(day, partitions, granularity)
+    return None if found is None or found.sealed else found
 
 
 def _place_now(now: datetime, partitions: Sequence[Partition], granularity: Granularity) -> Placed:
@@ -242,19 +251,31 @@ class Ledger:
     granularity: Granularity = "quarterly"
     first_capture: bool = False
     changed: bool = False
-    _placed: dict[str | None, Placed] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _open: dict[date, Partition | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _placed_now: Placed | None = field(default=None, init=False, repr=False, compare=False)
 
     def place(self, wanted: str | None = None) -> Placed:
-        """`plan_partition`; a partition that is opened by it joins the list."""
-        placed = self._placed.get(wanted)
+        """`plan_partition`, decided once a day; a partition that is opened by it joins the list."""
+        placed = self._place_at(_asked(wanted, self.now)) if wanted is not None else None
         if placed is None:
-            placed = plan_partition(
-                wanted, self.now, self.partitions, first_capture=self.first_capture, granularity=self.granularity
-            )
-            if placed.partition not in self.partitions:
-                self._replace([placed.partition])
-            self._placed[wanted] = placed
+            placed = self._placed_now or _place_now(self.now.astimezone(UTC), self.partitions, self.granularity)
+            self._join(placed.partition)
+            self._placed_now = placed
         return placed
+
+    def _place_at(self, asked: datetime) -> Placed | None:
+        day = asked.date()
+        if day not in self._open:
+            found = _open_at(day, self.partitions, self.first_capture, self.granularity)
+            if found is not None:
+                self._join(found)
+            self._open[day] = found
+        partition = self._open[day]
+        return None if partition is None else Placed(times.to_text(asked), partition)
+
+    def _join(self, partition: Partition) -> None:
+        if partition not in self.partitions:
+            self._replace([partition])
 
     def seal(self) -> list[Partition]:
         """Seal what has ended. First thing in a capture; last thing in an agent's first one."""
@@ -266,7 +287,7 @@ class Ledger:
         """Go over to another granularity; see `switch`."""
         self._replace(switch(self.partitions, granularity, self.now, newest))
         self.granularity = granularity
-        self._placed.clear()
+        self._forget()
 
     def is_sealed(self, file: str) -> bool:
         """Whether a partition may no longer change. An unknown file is open: the capture is making it."""
@@ -276,4 +297,8 @@ class Ledger:
         if changed:
             self.partitions = replaced(self.partitions, changed)
             self.changed = True
-            self._placed.clear()
+            self._forget()
+
+    def _forget(self) -> None:
+        self._open.clear()
+        self._placed_now = None

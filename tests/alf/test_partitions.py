@@ -143,3 +143,30 @@ def test_ranges_never_overlap_and_hold_what_was_placed_in_them(captures):
     for created_at, file in placed:
         found = partitions.locate(created_at, known)
         assert found is not None and found.file == file
+
+
+def moments(around: tuple[str, ...]):
+    return (
+        st.none()
+        | st.sampled_from(around)
+        | st.datetimes(datetime(2024, 1, 1), datetime(2027, 12, 31), timezones=st.just(UTC)).map(datetime.isoformat)
+    )
+
+
+@given(
+    st.lists(moments(("2026-11-20", "2026-11-20T12:00:00Z", "2026-10-01", "2026-09-30")), max_size=40), st.booleans()
+)
+def test_a_ledger_places_as_if_it_decided_every_time(wanted, first):
+    ledger = Ledger([] if first else [Q3, Q4], NOW, first_capture=first)
+    for moment in wanted:
+        before = ledger.partitions
+        assert ledger.place(moment) == partitions.plan_partition(moment, NOW, before, first_capture=first)
+
+
+def test_a_ledger_looks_once_for_all_moments_of_a_day(monkeypatch):
+    asked: list[date] = []
+    holding = partitions._holding
+    monkeypatch.setattr(partitions, "_holding", lambda day, known: asked.append(day) or holding(day, known))
+    ledger = Ledger([Q3, Q4], NOW)
+    assert len({ledger.place(f"2026-10-02T08:00:{second:02}Z").created_at for second in range(60)}) == 60
+    assert asked == [date(2026, 10, 2)]

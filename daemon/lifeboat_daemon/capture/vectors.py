@@ -113,18 +113,21 @@ class VectorChanges:
 
     def _add(self, added: Iterable[tuple[str, bytes]]) -> None:
         """Put vectors into the newest chunks of their partitions, and into new ones where those are full."""
-        chunks: dict[str, Chunk] = {}
+        by_folder: dict[str, list[tuple[str, bytes]]] = {}
         for record_id, data in added:
             folder = embeddings.folder_for(self.partition_of(record_id))
-            chunk = chunks.get(folder) or self._last(folder)
-            if len(chunk) >= CHUNK:
+            by_folder.setdefault(folder, []).append((record_id, data))
+        for folder, rest in by_folder.items():
+            chunk = self._last(folder)
+            while rest:
+                if len(chunk) >= CHUNK:
+                    chunk = Chunk(_following(chunk.index))
+                room = CHUNK - len(chunk)
+                for record_id, data in rest[:room]:
+                    chunk.put(record_id, self._kind(), data, self.computed_at)
+                rest = rest[room:]
                 self._put(chunk)
-                chunk = Chunk(_following(chunk.index))
-            chunk.put(record_id, self._kind(), data, self.computed_at)
-            chunks[folder] = chunk
-        for folder, chunk in chunks.items():
-            self._put(chunk)
-            self._newest[folder] = chunk.index
+                self._newest[folder] = chunk.index
 
     def _last(self, folder: str) -> Chunk:
         """The newest chunk of a partition; a new one where there is none, or none that can be read."""

@@ -94,8 +94,8 @@ def _content_of(values: JsonObject) -> str:
 
 def _text(value: Any) -> str:
     """A column as text, "" for NULL; what is not UTF-8 is replaced (the column itself stands in the record)."""
-    if value is None:
-        return ""
+    if value is None or isinstance(value, str):
+        return value or ""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
@@ -109,7 +109,8 @@ def _source(values: JsonObject) -> JsonObject:
 
 def _temporal(values: JsonObject, meant: kinds.Meaning) -> JsonObject:
     """Times in UTC; those that are none are left out. The columns keep them as they were written."""
-    created, updated = _time(values.get("created_at")), _time(values.get("updated_at"))
+    created = _time(values.get("created_at"))
+    updated = created if values.get("updated_at") == values.get("created_at") else _time(values.get("updated_at"))
     temporal = {"created_at": created, "updated_at": updated}
     if meant.category == "daily_log":
         temporal["observed_at"] = created
