@@ -47,9 +47,9 @@ class Plan:
     `in_place` is true for the agent's own workspace; only then files are removed. `is_fresh` is true when the target
     is missing or empty. `executable` is filled for unsigned states only. `deliveries` are run after all files are in
     their places; `fates` say what becomes of each credential, where credentials are asked for, and `stands` where in
-    the state each one stands. `databases` are those that are among the items, `server`
-    is what goes behind one once everything is in its place, `running` names the runtime that is at
-    work on what would be written, and `makes_home` says that the runtime's own folder is named or made.
+    the state each one stands. `databases` are those that are among the items, `server` is what is put into a server
+    after that, `running` names the runtime that is at work on what would be written, and `makes_home` says that the
+    runtime's own folder is named or made.
     """
 
     id: str
@@ -157,6 +157,7 @@ def plan(
     filler = Filler.open(context, state) if options.with_credentials and verdict is Verdict.SIGNED else None
     is_fresh = target.is_empty(context.files, folder)
     around = surroundings(context, adapter, folder, state, agent if in_place else None, options)
+    around = around.with_remote(bool(context.setting("remote_memory", agent)))
     installation = around.installation
     removable = _removable(context, agent, adapter, contents, options) if in_place and not is_fresh else []
     rules = _rules(context, state, folder, filler, is_fresh)
