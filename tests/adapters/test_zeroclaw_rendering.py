@@ -109,7 +109,16 @@ def test_a_fresh_configuration_has_model_and_memory_settings() -> None:
     assert config_in(state) == {
         "schema_version": 3,
         "providers": {"models": {"anthropic": {"default": {"model": "claude-example-1"}}}},
-        "agents": {"ada": {"enabled": True, "model_provider": "anthropic.default"}},
+        "risk_profiles": {"default": {}},
+        "runtime_profiles": {"default": {}},
+        "agents": {
+            "ada": {
+                "enabled": True,
+                "risk_profile": "default",
+                "runtime_profile": "default",
+                "model_provider": "anthropic.default",
+            }
+        },
         "memory": {
             "backend": "sqlite",
             "vector_weight": 0.6,
@@ -120,6 +129,13 @@ def test_a_fresh_configuration_has_model_and_memory_settings() -> None:
             "embedding_dimensions": 256,
         },
     }
+
+
+def test_a_fresh_agent_has_the_profiles_without_which_zeroclaw_runs_no_turn() -> None:
+    values = config_in(state_of(None, {"prose": {"soul": "s"}}))
+    (agent,) = values["agents"].values()
+    assert agent["risk_profile"] in values["risk_profiles"]
+    assert agent["runtime_profile"] in values["runtime_profiles"]
 
 
 @pytest.mark.parametrize(

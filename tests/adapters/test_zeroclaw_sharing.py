@@ -88,6 +88,11 @@ def test_what_both_name_both_have() -> None:
     assert share("default")["risk_profiles"] == share("bob")["risk_profiles"] == {"strict": {"level": "strict"}}
 
 
+def test_a_profile_without_settings_is_there_all_the_same() -> None:
+    text = TWO.replace('[risk_profiles.strict]\nlevel = "strict"\n', "[risk_profiles.strict]\n")
+    assert share("default", text)["risk_profiles"] == share("bob", text)["risk_profiles"] == {"strict": {}}
+
+
 def test_jobs_and_groups_belong_to_whom_they_name() -> None:
     assert "digest" in share("bob")["cron"] and "cron" not in share("default")
     assert "friends" in share("bob")["peer_groups"] and "peer_groups" not in share("default")

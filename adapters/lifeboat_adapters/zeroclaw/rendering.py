@@ -27,6 +27,7 @@ JsonObject = dict[str, Any]
 
 AIEOS_FILE = "identity.json"
 _PROSE = ("soul", "identity_profile", "operating_instructions")
+_PROFILES = ("risk_profile", "runtime_profile")
 
 
 def render(state: State) -> Iterator[Rendered]:
@@ -114,10 +115,10 @@ def _with_inline(state: State, files: StateFiles, values: JsonObject, document: 
 
 def fresh_config(state: State, source: Aieos | None) -> JsonObject:
     """A small configuration for an agent that comes from another runtime: model, identity, and memory settings that
-    it had in ZeroClaw."""
+    it had in ZeroClaw. Without profiles ZeroClaw shows an agent and runs no turn of it."""
     head = rendering.document(state, layout.MANIFEST)
-    agent: JsonObject = {"enabled": True}
-    values: JsonObject = {"schema_version": config.CURRENT_SCHEMA}
+    agent: JsonObject = {"enabled": True} | dict.fromkeys(_PROFILES, DEFAULT)
+    values: JsonObject = {"schema_version": config.CURRENT_SCHEMA} | {f"{kind}s": {DEFAULT: {}} for kind in _PROFILES}
     model = _model(head)
     if model is not None:
         type_, alias, name = model

@@ -153,13 +153,15 @@ def of_config(values: JsonObject, mine: Share) -> JsonObject:
 
 
 def _tables(value: Any, path: Named, mine: Share) -> Any:
-    """The named tables below a path that are the agent's; what stands beside them is the default agent's."""
+    """The named tables below a path that are the agent's; what stands beside them is the default agent's. An empty one
+    counts: ZeroClaw runs no agent whose profile is not there."""
     if len(path) == DEPTHS[path[0]]:
         return value if mine.has(path) else None
     if not isinstance(value, dict):
         return value if mine.default else None
     found = {name: _tables(inner, (*path, name), mine) for name, inner in value.items()}
-    return {name: inner for name, inner in found.items() if inner not in ({}, None)}
+    is_named = len(path) + 1 == DEPTHS[path[0]]
+    return {name: inner for name, inner in found.items() if inner is not None and (inner != {} or is_named)}
 
 
 def _of_profiles(data: bytes, mine: Share) -> bytes | None:
