@@ -13,7 +13,7 @@ from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon.restore import names, target
 from lifeboat_daemon.restore.contents import DATABASE, FOLDER, Wanted
 from lifeboat_daemon.restore.decide import Action, Item
-from lifeboat_daemon.restore.journal import STAGING, Folder, Journal, Move, Time, to_text
+from lifeboat_daemon.restore.journal import STAGING, Folder, Journal, Lives, Move, Time, to_text
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.target import Place
 
@@ -36,7 +36,8 @@ def assemble(files: FileOperations, plan: Plan, time: str, report: JsonObject) -
     places = target.places(files, plan.target, plan.id)
     own, others = _by_root(plan)
     merges = any(item.action == Action.OVERWRITE for item in others)  # which an undo takes back file by file
-    as_whole = plan.is_fresh and not merges and places[-1].stage.parent == plan.target.parent
+    moving = plan.agent if plan.options.adopt and not plan.in_place else None
+    as_whole = plan.is_fresh and not merges and moving is None and places[-1].stage.parent == plan.target.parent
     tree = (
         (places[-1].stage / TREE, [item.wanted for item in own if item.wanted and item.is_write]) if as_whole else None
     )
@@ -61,6 +62,7 @@ def assemble(files: FileOperations, plan: Plan, time: str, report: JsonObject) -
         work=tuple(to_text(place.stage) for place in used),
         undo=tuple(to_text(place.undo) for place in used),
         report=report,
+        former=None if moving is None else Lives(to_text(moving.workspace), moving.runtime, moving.native_id),
     )
     return Assembled(journal, staged, tree)
 

@@ -18,13 +18,14 @@ from lifeboat_alf.seams.files import read_all
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import withheld
+from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import UnknownAgent
 from lifeboat_daemon.home import Home
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves
 from lifeboat_daemon.restore.capturing import capture_now
-from lifeboat_daemon.restore.journal import DONE, STAGING, Journal, look, to_path
+from lifeboat_daemon.restore.journal import DONE, STAGING, Journal, Lives, look, to_path
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.surroundings import locate
 from lifeboat_daemon.state_db import throw_away
@@ -79,16 +80,25 @@ def _adopt(context: Context, journal: Journal, report: RestoreReport) -> Restore
 
     if not report.adopted:
         return report
-    agent, workspace = agents.read(context, journal.agent_id), to_path(journal.workspace)
-    if (agent.workspace, agent.runtime) == (workspace, report.runtime):
+    agent = agents.read(context, journal.agent_id)
+    lives = _lives_now(context, journal, report, agent)
+    if (agent.workspace, agent.runtime) == (to_path(lives.workspace), lives.runtime):
         return report
-    found = locate(context, context.adapter(report.runtime), workspace)
-    native_id = agent.native_id if found is None else found.native_id
     throw_away(context.home.state_file(agent.id))
     with context.vault(agent.id) as vault:
         installed.forget(vault)
-    agents.save(context, replace(agent, workspace=workspace, runtime=report.runtime, native_id=native_id))
+    moved = replace(agent, workspace=to_path(lives.workspace), runtime=lives.runtime, native_id=lives.native_id)
+    agents.save(context, moved)
     return report
+
+
+def _lives_now(context: Context, journal: Journal, report: RestoreReport, agent: Agent) -> Lives:
+    """Where an adopted agent lives from now on: where it was restored, or where it came from once that is undone."""
+    if journal.replaces is not None and journal.former is not None:
+        return journal.former
+    found = locate(context, context.adapter(report.runtime), to_path(journal.workspace))
+    native_id = agent.native_id if found is None else found.native_id
+    return Lives(journal.workspace, report.runtime, native_id)
 
 
 def _note_withheld(context: Context, report: RestoreReport) -> None:

@@ -108,11 +108,21 @@ class Time:
 
 
 @dataclass(frozen=True, slots=True)
+class Lives:
+    """Where an agent lives: its workspace as text, its runtime, and the runtime's name for it."""
+
+    workspace: str
+    runtime: str
+    native_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Journal:
     """`fresh` are folders that do not exist yet and that the moves will make, the deepest first. `whole` is (staged
     tree, target) where a new folder is renamed into place at once; `work` are the staging folders, removed at the end,
     `undo` those that keep what was moved aside. `installed` is what the finished restore left at each move's target,
-    in the order of `moves`. `replaces` is the journal that an undo takes back."""
+    in the order of `moves`. `replaces` is the journal that an undo takes back. `former` is where the agent lived that a
+    restore adopts elsewhere."""
 
     id: str
     agent_id: str
@@ -131,6 +141,7 @@ class Journal:
     undo: tuple[str, ...] = ()
     installed: tuple[Seen | None, ...] = ()
     replaces: str | None = None
+    former: Lives | None = None
     report: JsonObject = field(default_factory=dict)
 
 

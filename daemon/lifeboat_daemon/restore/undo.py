@@ -97,6 +97,7 @@ def _reversed(context: Context, done: Journal, safety: int | None) -> Journal:
         fresh=tuple(folder.path for folder in done.drop),
         times=tuple(Time(time.path, time.old_ns, time.new_ns) for time in done.times),
         replaces=done.id,
+        former=done.former,
         undo=(*(to_text(_new_undo(folder, undo_id)) for folder in folders), *done.undo),
         report=replace(_report(report, undo_id, now, back), safety=safety).to_json(),
     )

@@ -1,0 +1,48 @@
+"""An agent that moved into another runtime is taken back: it lives where it lived, as what it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from cli_client import run
+from migrating import Traveller, Tree, ada_in_openclaw, tree_of
+
+from lifeboat_daemon.agent import Agent
+
+
+class Moved(NamedTuple):
+    ada: Traveller
+    before: Agent
+    memories: object
+    old_tree: Tree
+    workspace: Path
+    database: Path
+
+
+@pytest.fixture
+def moved(isolated_home: Path, tmp_path: Path) -> Moved:
+    ada, old = ada_in_openclaw(isolated_home, tmp_path)
+    before, memories, tree = ada.agent, ada.memories(), tree_of(old)
+    home = tmp_path / "claw"
+    ada.adopt("zeroclaw", home / "agents/ada/workspace")
+    return Moved(ada, before, memories, tree, home / "agents/ada/workspace", home / "data/memory/brain.db")
+
+
+def test_the_agent_lives_again_where_it_lived(moved: Moved) -> None:
+    run("undo", "Ada")
+    assert moved.ada.agent == moved.before
+
+
+def test_what_the_move_made_is_gone_and_what_was_there_is_as_it_was(moved: Moved) -> None:
+    run("undo", "Ada")
+    assert not moved.workspace.exists()
+    assert not moved.database.exists()
+    assert tree_of(moved.before.workspace) == moved.old_tree
+
+
+def test_the_agent_remembers_what_it_remembered(moved: Moved) -> None:
+    run("undo", "Ada")
+    assert moved.ada.memories() == moved.memories
+    assert moved.ada.sync()["changed"] is False
