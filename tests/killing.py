@@ -17,6 +17,17 @@ from lifeboat_alf.seams.steps import Step
 KILLED = 86
 _FAILED = 1
 
+RESTORE_STEPS = (
+    Step.RESTORE_PLANNED,
+    Step.RESTORE_SAFETY_CAPTURED,
+    Step.RESTORE_STAGED,
+    Step.RESTORE_JOURNAL_WRITTEN,
+    Step.RESTORE_MOVED_ASIDE,
+    Step.RESTORE_MOVED_IN,
+    Step.RESTORE_JOURNAL_REMOVED,
+)
+"""Of a restore in place, in their order."""
+
 
 def killed_at(work: Callable[[], Any], step: Step, nth: int = 1) -> bool:
     """Run `work` in a process of its own that ends when it reaches `step` for the nth time (from 1).

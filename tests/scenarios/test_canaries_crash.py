@@ -14,7 +14,7 @@ import canaries
 import pytest
 from canary_scan import Leak, Scanner
 from canary_story import NAME, Story, machine
-from killing import killed_at
+from killing import RESTORE_STEPS, killed_at
 from openclaw_workspaces import NEW, OLD
 
 from lifeboat_alf.seams.steps import Step
@@ -30,15 +30,6 @@ CAPTURE = (
     Step.CAPTURE_ROWS_WRITTEN,
     Step.CAPTURE_COMMITTED,
     Step.CAPTURE_CACHED,
-)
-RESTORE = (
-    Step.RESTORE_PLANNED,
-    Step.RESTORE_SAFETY_CAPTURED,
-    Step.RESTORE_STAGED,
-    Step.RESTORE_JOURNAL_WRITTEN,
-    Step.RESTORE_MOVED_ASIDE,
-    Step.RESTORE_MOVED_IN,
-    Step.RESTORE_JOURNAL_REMOVED,
 )
 
 
@@ -60,7 +51,7 @@ def test_a_capture_that_is_killed_leaves_no_canary(story: Story, step: Step) -> 
     assert leaks_in_own_folders(story) == []
 
 
-@pytest.mark.parametrize("step", RESTORE)
+@pytest.mark.parametrize("step", RESTORE_STEPS)
 def test_a_restore_with_credentials_that_is_killed_leaves_no_canary(story: Story, step: Step) -> None:
     """Also when it is killed a second time, while it is taken up again."""
     capture(story.context, story.agent)

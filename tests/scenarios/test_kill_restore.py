@@ -9,7 +9,7 @@ from pathlib import Path
 import invariants
 import pytest
 from harbour import Harbour, harbour
-from killing import killed_at, steps_of
+from killing import RESTORE_STEPS, killed_at, steps_of
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.capture.run import capture
@@ -20,15 +20,6 @@ pytestmark = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="processes are killed as forks, which this system lacks"
 )
 
-IN_PLACE = (
-    Step.RESTORE_PLANNED,
-    Step.RESTORE_SAFETY_CAPTURED,
-    Step.RESTORE_STAGED,
-    Step.RESTORE_JOURNAL_WRITTEN,
-    Step.RESTORE_MOVED_ASIDE,
-    Step.RESTORE_MOVED_IN,
-    Step.RESTORE_JOURNAL_REMOVED,
-)
 INTO_A_FOLDER = (Step.RESTORE_STAGED, Step.RESTORE_JOURNAL_WRITTEN, Step.RESTORE_RENAMED, Step.RESTORE_JOURNAL_REMOVED)
 
 
@@ -46,7 +37,7 @@ def back_to(ada: Harbour, number: int) -> None:
     assert differences(ada.trees[number], read_tree(ada.workspace)) == []
 
 
-@pytest.mark.parametrize("step", IN_PLACE)
+@pytest.mark.parametrize("step", RESTORE_STEPS)
 def test_a_restore_in_place_that_is_killed_is_all_old_or_all_new(ada: Harbour, step: Step) -> None:
     newest = ada.head
     outcomes = []
@@ -76,7 +67,7 @@ def nothing_is_left_over(ada: Harbour) -> bool:
 
 def test_every_named_step_of_an_in_place_restore_is_reached(ada: Harbour) -> None:
     seen = steps_of(lambda: restore(ada.context, ada.agent, RestoreOptions(at=0, yes=True, reindex=False)))
-    assert set(IN_PLACE) <= set(seen)
+    assert set(RESTORE_STEPS) <= set(seen)
     assert seen.count(Step.RESTORE_MOVED_ASIDE) > 2
     assert seen.count(Step.RESTORE_MOVED_IN) > 2
 

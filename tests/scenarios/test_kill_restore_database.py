@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from killing import killed_at
+from killing import RESTORE_STEPS, killed_at
 from migrating import Json, Traveller, Tree, ada_in_zeroclaw, change, found_by, rows_of, tree_of
 
 from lifeboat_adapters.registry import adapter
@@ -22,16 +22,6 @@ from lifeboat_daemon.restore import RestoreOptions, RestoreReport, recover, rest
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="processes are killed as forks, which this system lacks"
-)
-
-STEPS = (
-    Step.RESTORE_PLANNED,
-    Step.RESTORE_SAFETY_CAPTURED,
-    Step.RESTORE_STAGED,
-    Step.RESTORE_JOURNAL_WRITTEN,
-    Step.RESTORE_MOVED_ASIDE,
-    Step.RESTORE_MOVED_IN,
-    Step.RESTORE_JOURNAL_REMOVED,
 )
 
 
@@ -77,7 +67,7 @@ def test_an_older_sequence_comes_back_with_its_rows(ada: Ada) -> None:
     assert ada.traveller.sync()["changed"] is False
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", RESTORE_STEPS)
 def test_a_restore_that_is_killed_is_all_old_or_all_new(ada: Ada, step: Step) -> None:
     reached = 0
     for nth in range(1, 10):
