@@ -1,8 +1,11 @@
-"""Runtimes as a whole: what is installed, captured and restored, by the suite that any runtime must pass."""
+"""Runtimes as a whole: what is installed, captured and restored, by the suite that any runtime must pass. It holds the
+one that any adapter must pass."""
 
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -59,3 +62,8 @@ class TestOpenClaw(RuntimeConformance):
 
 class TestOpenClawOfFebruary(TestOpenClaw):
     layout = openclaw_workspaces.OLD
+
+
+def test_the_suite_loads_no_test_framework() -> None:
+    program = "import lifeboat_daemon.testing, sys; sys.exit('pytest' in sys.modules or 'hypothesis' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
