@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from protected import Protected
 
-from lifeboat_daemon import activity, agents
+from lifeboat_daemon import activity, agents, exchange
 from lifeboat_daemon.activity import Activity
 from lifeboat_daemon.restore import RestoreOptions, restore, undo
 
@@ -81,3 +81,13 @@ def test_a_receipt_of_an_agent_that_is_gone_stands_in_the_log_of_all(ada: Protec
     found = activity.log(ada.context, [], everything=True)
     assert [each.kind for each in found] == ["restore"]
     assert activity.log(ada.context, [], everything=False) == []
+
+
+def test_an_import_stands_with_its_receipt_under_the_agent_that_it_made(ada: Protected, tmp_path: Path) -> None:
+    archive = tmp_path / "ada.alf"
+    exchange.export(ada.context, "openclaw", ada.workspace, archive)
+    made = exchange.import_(ada.context, archive, tmp_path / "copy")
+    copy = agents.find(ada.context, made.agent)
+    found = [each for each in activity.log(ada.context, [copy], everything=False) if each.receipt]
+    assert [(each.kind, each.agent, each.name) for each in found] == [("import", copy.id, copy.name)]
+    assert found[0].details["outcomes"]

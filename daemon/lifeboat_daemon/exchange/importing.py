@@ -27,6 +27,7 @@ from lifeboat_daemon.exchange.another_id import AnotherId, credentials_of_copy
 from lifeboat_daemon.locks import home_lock
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, run, target
 from lifeboat_daemon.restore import contents as contents_module
+from lifeboat_daemon.restore.finish import write_receipt
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.report import draft, left_without
 from lifeboat_daemon.restore.run import check_guards
@@ -168,6 +169,8 @@ def _import(context: Context, made: Plan, warnings: list[str]) -> ImportReport:
         registry.set_aside_vault(context, agent_id)
         context.files.replace(staged, context.home.vault_folder(agent_id))
     agent = _register(context, made, agent_id)
+    report = replace(report, kind=KIND, agent=agent.id, name=agent.name)
+    write_receipt(context, report)
     return ImportReport(report, agent.id, agent.name, named if named != agent.id else None, [*warnings, *said])
 
 
