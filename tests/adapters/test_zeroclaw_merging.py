@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -416,3 +417,20 @@ def test_whatever_stays_out_of_an_early_configuration_stays_out(number: int) -> 
         each for each in _secrets(config.parse(RICH.encode())).items() if f"secret-{number:02}" in each[0]
     )
     assert text not in _secrets(values(merged(None, RICH, left_out={path: "bound"})))
+
+
+def test_a_new_table_stands_apart_and_comments_stay() -> None:
+    before = b"# of the harbour\na = 1  # one\n\n[b]\nc = 2  # two\n"
+    changed = toml_text.change(before, [Change(("d", "e"), 3), Change(("b", "f", "g"), 4)])
+    text = changed.data.decode()
+    assert not changed.rewritten
+    for header in ("[d]", "[b.f]"):
+        assert f"\n\n{header}\n" in text
+    assert text.startswith("# of the harbour\na = 1  # one\n\n[b]\nc = 2  # two\n")
+    assert "\n\n\n" not in text
+
+
+def test_lines_that_look_like_tables_are_left_alone_in_texts() -> None:
+    before = b'a = """\nx\n[y]\n"""\n'
+    changed = toml_text.change(before, [Change(("b",), "x\n[z]\n")])
+    assert tomllib.loads(changed.data.decode()) == {"a": "x\n[y]\n", "b": "x\n[z]\n"}

@@ -57,9 +57,21 @@ def _edited(text: str, changes: Sequence[Change], wanted: JsonObject) -> str | N
         for each in changes:
             _apply(document, each)
         edited = tomlkit.dumps(document)
-        return edited if tomllib.loads(edited) == wanted else None
+        return next((each for each in (_spaced(edited, text), edited) if tomllib.loads(each) == wanted), None)
     except (TOMLKitError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         return None
+
+
+def _spaced(edited: str, before: str) -> str:
+    """The text with an empty line before each table that it did not have before."""
+    known = set(before.splitlines())
+    found: list[str] = []
+    for line in edited.splitlines(keepends=True):
+        is_new_table = line.startswith("[") and line.rstrip("\r\n") not in known
+        if is_new_table and found and found[-1].strip():
+            found.append("\n")
+        found.append(line)
+    return "".join(found)
 
 
 def _apply(values: Any, change: Change) -> None:
