@@ -22,6 +22,7 @@ Found = TypeVar("Found")
 _JOURNAL = bytes.fromhex("d9d505f920a163d7")
 """How a rollback journal begins that is in force (SQLite, "Database File Format", section 3)."""
 
+_IS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 _LARGEST = 2**63 - 1
 
 
@@ -80,11 +81,11 @@ def _open(path: Path, fix: str | None) -> sqlite3.Connection:
 
 def _is_half_written(path: Path) -> bool:
     """Whether a rollback journal says that pages of the file may be of no committed state."""
-    try:
-        with path.with_name(f"{path.name}-journal").open("rb") as journal:
-            return journal.read(len(_JOURNAL)) == _JOURNAL
-    except FileNotFoundError:
+    journal = path.with_name(f"{path.name}-journal")
+    if not journal.is_file():
         return False
+    with journal.open("rb") as opened:
+        return opened.read(len(_JOURNAL)) == _JOURNAL
 
 
 def _text(data: bytes) -> str | bytes:
@@ -95,7 +96,10 @@ def _text(data: bytes) -> str | bytes:
 
 
 def columns_of(connection: sqlite3.Connection, table: str) -> tuple[list[str], list[str]]:
-    """All columns of a table, and those of its primary key in its order; nothing when there is no such table."""
+    """All columns of a table but computed ones, and those of its primary key in its order; nothing when there is no
+    such table. A view is none: reading it may never end."""
+    if connection.execute(_IS_TABLE, (table,)).fetchone() is None:
+        return [], []
     found = list(connection.execute(f'PRAGMA table_info("{table}")'))
     keys = sorted((column for column in found if column[5]), key=lambda column: int(column[5]))
     return [column[1] for column in found], [column[1] for column in keys]
@@ -117,7 +121,7 @@ def as_json(value: Any) -> Any:
 
 def from_json(value: Any) -> Any:
     """`as_json`, backwards. Raises ValueError for what no database holds."""
-    if not isinstance(value, dict | list | int):
+    if value is None or isinstance(value, str) or not isinstance(value, dict | list | int):
         return value
     if isinstance(value, int) and -_LARGEST - 1 <= value <= _LARGEST:
         return value

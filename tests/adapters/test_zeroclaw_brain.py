@@ -298,3 +298,42 @@ def test_what_agents_are_called_in_rows_is_known_by_their_alias(tmp_path: Path) 
     made = make_install(tmp_path / ".zeroclaw", agents=("rover",))
     store = store_of(made, "rover")
     assert store.parameters == (stable("agent", "rover"),)
+
+
+def _change(install: Install, script: str) -> None:
+    with closing(sqlite3.connect(install.database)) as connection:
+        connection.executescript(script)
+
+
+def test_computed_columns_of_other_tables_are_no_obstacle(tmp_path: Path) -> None:
+    install = make_install(tmp_path / "z")
+    _change(install, "ALTER TABLE agents ADD COLUMN loud TEXT GENERATED ALWAYS AS (upper(alias)) VIRTUAL")
+    found = [row.values for row in ADAPTER.rows(located(install), transcripts=False) if "alias" in row.values]
+    assert [sorted(values) for values in found] == [["alias", "created_at", "id"]]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["memories", "agents"])
+def test_a_view_that_never_ends_is_not_read(tmp_path: Path, name: str) -> None:
+    install = make_install(tmp_path / "z")
+    columns = ", ".join(f"x AS {row['name']}" for row in install.rows(f"pragma_table_info('{name}')"))
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
+    _change(install, f"ALTER TABLE {name} RENAME TO old; CREATE VIEW {name} AS {endless} SELECT {columns} FROM c")
+    with pytest.raises(RuntimeDatabaseError):
+        ADAPTER.memory_store(located(install))
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_beside_the_database_is_not_waited_for(tmp_path: Path) -> None:
+    install = make_install(tmp_path / "z")
+    os.mkfifo(f"{install.database}-journal")
+    assert ADAPTER.memory_store(located(install)) is not None
+
+
+def test_memories_of_agents_that_nobody_lists_are_no_deletion(tmp_path: Path) -> None:
+    install = make_install(tmp_path / "z")
+    install.remember("tea", "Likes tea.")
+    _change(install, "PRAGMA foreign_keys=OFF; DROP TABLE agents")
+    with pytest.raises(RuntimeDatabaseError):
+        ADAPTER.memory_store(located(install))

@@ -227,7 +227,8 @@ def _rows_of(
     if not columns:
         return
     order = ", ".join(f'"{key}"' for key in keys) or "rowid"
-    for values in connection.execute(f'SELECT {order}, * FROM "{table.name}" ORDER BY {order}'):
+    named = ", ".join(f'"{column}"' for column in columns)
+    for values in connection.execute(f'SELECT {order}, {named} FROM "{table.name}" ORDER BY {order}'):
         count = max(len(keys), 1)
         row = dict(zip(columns, values[count:], strict=True))
         if table.name == "cron_job_scratch" and row.get("job_id") not in jobs:

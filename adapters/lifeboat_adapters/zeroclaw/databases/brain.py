@@ -80,9 +80,9 @@ def owned(connection: sqlite3.Connection, alias: str) -> tuple[str, tuple[str, .
 
 
 def agent_id(connection: sqlite3.Connection, alias: str) -> str | None:
-    """What rows call an agent; None for one that has no rows yet."""
+    """What rows call an agent; None for one that has no rows yet. Raises RuntimeDatabaseError where nobody can say."""
     if not columns_of(connection, "agents")[0]:
-        return None
+        raise RuntimeDatabaseError("the memories name their agents, but there is no table of agents", fix=FIX)
     found = connection.execute("SELECT id FROM agents WHERE alias = ?", (alias,)).fetchone()
     return None if found is None else str(found[0])
 

@@ -191,7 +191,8 @@ def _table(
         return
     order = ", ".join(f'"{key}"' for key in keys) or "rowid"
     where, parameters = chosen
-    query = f'SELECT {order}, * FROM "{name}" WHERE {where} ORDER BY {order}'
+    named = ", ".join(f'"{column}"' for column in columns)
+    query = f'SELECT {order}, {named} FROM "{name}" WHERE {where} ORDER BY {order}'
     count = max(len(keys), 1)
     for values in connection.execute(query, parameters):
         row = dict(zip(columns, values[count:], strict=True))

@@ -216,7 +216,8 @@ def _update(table: Table, row: JsonObject) -> tuple[str, Values]:
 
 def _rows(connection: sqlite3.Connection, table: Table, known: Mapping[str, Column]) -> dict[bytes, JsonObject]:
     """Of messages only the keys: there may be very many, and each stands there or not."""
-    query = f'SELECT * FROM "{table.name}"'
+    named = ", ".join(f'"{name}"' for name in known)
+    query = f'SELECT {named} FROM "{table.name}"'
     every = (dict(zip(known, values, strict=True)) for values in connection.execute(query))
     return {_key(row, table): {} if table.number else row for row in every}
 
