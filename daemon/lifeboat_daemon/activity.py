@@ -3,7 +3,7 @@ restores. Names, numbers and times, never content."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -69,17 +69,18 @@ def log(context: Context, found: Iterable[Agent], *, everything: bool, limit: in
 def _from_vault(context: Context, agent_id: str, name: str) -> Iterator[Activity]:
     with context.vault(agent_id) as vault:
         rows = list(vault.audit_rows())
+        counts = {str(row.number): row.counts for row in vault.sequences()}
     for row in rows:
-        kind, text = _said(row)
+        kind, text = _said(row, counts)
         if text:
             yield Activity(row.time, agent_id, name, kind, text, _number(row), details=row.details)
 
 
-def _said(row: AuditRow) -> tuple[str, str]:
-    """The kind of a row and its text, "" for one that is not told."""
+def _said(row: AuditRow, counts: Mapping[str, JsonObject]) -> tuple[str, str]:
+    """The kind of a row and its text, "" for one that is not told. `counts` are those of kept sequences."""
     if row.kind == "commit":
         kind = str(row.details.get("kind", "capture"))
-        return kind, _commit_text(row, kind)
+        return kind, _commit_text(row, kind, counts.get(row.subject))
     if row.kind == "thin":
         return row.kind, f"{count_text(_size(row.details.get('sequences')), 'sequence')} let go: {row.subject}"
     if row.kind == "drop versions":
@@ -89,11 +90,12 @@ def _said(row: AuditRow) -> tuple[str, str]:
     return row.kind, _TOLD.get(row.kind, "")
 
 
-def _commit_text(row: AuditRow, kind: str) -> str:
+def _commit_text(row: AuditRow, kind: str, kept: JsonObject | None) -> str:
+    """Of a sequence that was let go the lines are counted: an edit of a memory may be a new line for another."""
     changes = row.details.get("changes")
     counted = changes if isinstance(changes, dict) else {}
     memories = {word: _size(counted.get(key)) for key, word in _COUNTED.items()}
-    groups = [] if kind == "import" else change_groups(memories, {})
+    groups = [] if kind == "import" else change_groups((kept or {}).get("records") or memories, {})
     return f"sequence {row.subject}" + (f": {', '.join(groups)}" if groups else "")
 
 

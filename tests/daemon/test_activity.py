@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from protected import Protected
+from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_daemon import activity, agents, exchange
 from lifeboat_daemon.activity import Activity
@@ -38,6 +39,16 @@ def restored(ada: Protected, at: int = 0) -> None:
 def test_captures_stand_newest_first(ada: Protected) -> None:
     found = [each for each in told(ada) if each.kind == "capture"]
     assert found[0].sequence == 1 and found[0].text.startswith("sequence 1: ")
+
+
+def test_an_edit_of_a_memory_is_told_as_one(tmp_path: Path) -> None:
+    ada = ProtectedClaw(tmp_path)
+    ada.install.remember("tea", "Likes green tea")
+    ada.add()
+    ada.install.execute("UPDATE memories SET content = 'Likes black tea' WHERE key = 'tea'")
+    ada.capture()
+    found = activity.log(ada.context, agents.everyone(ada.context), everything=True)
+    assert next(each.text for each in found if each.sequence == 1) == "sequence 1: 1 memory updated"
 
 
 def test_a_restore_stands_with_its_receipt_and_outcomes(ada: Protected) -> None:

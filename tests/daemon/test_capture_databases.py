@@ -10,6 +10,7 @@ import pytest
 from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_daemon import config
+from lifeboat_daemon.restore import RestoreOptions, restore
 
 JOBS = "raw/zeroclaw-home/db/cron/cron_jobs.jsonl"
 PREFIX = "raw/zeroclaw-home/db/"
@@ -39,6 +40,14 @@ def test_scheduled_jobs_are_captured_when_asked_for(ada: ProtectedClaw) -> None:
     config.write(ada.context.home, ada.context.files, "cron", True)
     ada.capture()
     assert held(ada, JOBS) == b'{"id":"a","command":"tide"}\n'
+
+
+def test_a_restore_says_what_puts_scheduled_jobs_back(ada: ProtectedClaw, tmp_path: Path) -> None:
+    config.write(ada.context.home, ada.context.files, "cron", True)
+    ada.add()
+    report = restore(ada.context, ada.agent, RestoreOptions(to=tmp_path / "x/agents/default/workspace", reindex=False))
+    (said,) = [one for one in report.fates if one["names"] == [f"{JOBS}#1"]]
+    assert (said["outcome"], said["reason"]) == ("omitted", "it was not asked for; --with-cron puts it back")
 
 
 def test_rows_of_a_database_that_is_gone_stay_and_it_is_named(ada: ProtectedClaw) -> None:

@@ -73,6 +73,19 @@ def test_without_its_credential_a_row_is_left_out_and_waits(ada: ProtectedClaw) 
     assert ROWS in report.withheld
 
 
+def test_a_memory_that_waits_is_not_counted_as_restored(ada: ProtectedClaw) -> None:
+    elsewhere = ada.folder / "other" / "agents" / "default" / "workspace"
+    before = restored(ada, to=elsewhere).records["restored"]
+    assert restored(ada, to=elsewhere, with_credentials=True).records["restored"] == before + 1
+
+
+def test_the_credential_of_a_row_is_told_to_be_in_the_database(ada: ProtectedClaw) -> None:
+    elsewhere = ada.folder / "other" / "agents" / "default" / "workspace"
+    report = restored(ada, to=elsewhere, with_credentials=True)
+    found = {(one["outcome"], Path(str(one["where"])).name) for one in report.credential_details}
+    assert found == {("injected", "config.toml"), ("injected", "brain.db")}
+
+
 def test_a_row_that_was_left_out_can_still_be_put_back_after_a_capture(ada: ProtectedClaw) -> None:
     ada.install.database.unlink()
     restored(ada)

@@ -35,8 +35,8 @@ def of_memories(state: State, fields: Mapping[str, str] = OF_MEMORIES) -> Iterat
             counts.update(name for name in fields if values.get(name) and records.is_visible(values))
     for name, called in fields.items():
         if counts[name]:
-            many = "1 memory has" if counts[name] == 1 else f"{counts[name]} memories have"
-            yield _setting(f"memories: {called}", f"{many} them and the runtime has no place for them; {KEPT}")
+            many = "1 memory" if counts[name] == 1 else f"{counts[name]} memories"
+            yield _setting(f"memories: {called}", f"the runtime has no place for it ({many}); {KEPT}")
 
 
 def of_identity(state: State, *, holds_numbers: bool) -> Iterator[Fate]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import PurePath
 from typing import NamedTuple
 
 from lifeboat_adapters.contract import Adapter, Merged
@@ -12,6 +14,8 @@ from lifeboat_alf import layout, metas
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.state import State
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.restore import things
+from lifeboat_daemon.restore.contents import DATABASE
 from lifeboat_daemon.restore.decide import Action, Item
 from lifeboat_daemon.restore.filling import Filler
 from lifeboat_daemon.restore.home_files import HomePlan, Keys
@@ -29,6 +33,7 @@ ROTATES = "its tokens change with use: the machine it was captured on may be sig
 SIGN_IN = "sign in again"
 LINK = "link the channel again"
 MADE = "the runtime makes a new one"
+_NUMBERED = re.compile(r"-\d+$")
 ISSUE = "have it issued again and give it to the runtime"
 
 
@@ -110,6 +115,7 @@ def fates(
     """Every credential of a state, in the order of its document. `untranslated` says why those of another runtime have
     no place in this one; `travelled`: the agent may live on elsewhere with the same ones."""
     by_path = {item.wanted.path: item for item in items if item.wanted is not None}
+    by_path |= _rows_in_databases(stands, by_path)
     found: list[Fate] = []
     for id, record in credentials_of(state).items():
         ends = [_end(stand, by_path, home) for stand in stands.get(id, [])]
@@ -120,6 +126,17 @@ def fates(
             ends = [_End(None, problem or NOWHERE)]
         found.append(_fate(id, record, next((end for end in ends if not end.reason), ends[0]), travelled=travelled))
     return found
+
+
+def _rows_in_databases(stands: Stands, by_path: Mapping[str, Item]) -> dict[str, Item]:
+    """The databases that rows with credentials are written into, by the path of the rows. A database is named like the
+    folder of its rows, or lies in a folder of that name."""
+    written = [item for item in by_path.values() if item.wanted is not None and item.wanted.basis == DATABASE]
+    by_name = {PurePath(item.name).parent.name: item for item in written}
+    by_name |= {PurePath(item.name).stem: item for item in written}
+    paths = {stand.path for each in stands.values() for stand in each if things.is_rows(stand.path)} - by_path.keys()
+    names = {path: _NUMBERED.sub("", PurePath(path).parent.name) for path in paths}
+    return {path: by_name[name] for path, name in names.items() if name in by_name}
 
 
 class _End(NamedTuple):

@@ -48,6 +48,7 @@ _BEST_FIRST = (
     Outcome.REJECTED,
     Outcome.OMITTED,
 )
+_STANDING = _BEST_FIRST[:3]
 _WAITING = {
     home_files.NO_FOLDER: "no_runtime_folder",
     home_files.CUT_OUT: "without_credentials",
@@ -74,6 +75,10 @@ class Receipt:
     @property
     def outcomes(self) -> dict[str, int]:
         return counted(self.fates)
+
+    def standing(self, kind: str) -> int:
+        """How many things of a kind stand in the target."""
+        return sum(fate.kind == kind and fate.outcome in _STANDING for fate in self.fates)
 
     def to_json(self) -> JsonObject:
         return {"objects": len(self.fates), "outcomes": self.outcomes, "fates": self.groups()}
@@ -133,7 +138,7 @@ class _Teller:
             return _end(written)
         own = self._own_end(thing)
         refused = self._by_any_name(self._refused, thing)
-        return _end(refused) if refused is not None and own.outcome not in _BEST_FIRST[:3] else own
+        return _end(refused) if refused is not None and own.outcome not in _STANDING else own
 
     def _by_any_name(self, told: Mapping[tuple[str, str], Fate], thing: Thing) -> Fate | None:
         names = self._memories.chain_of(thing.name) if thing.kind == MEMORY else (thing.name, thing.path)
@@ -193,6 +198,13 @@ class _Teller:
     def _row(self, path: str) -> End:
         if self._plan.adapter.is_store(path) and self._plan.filler is None:
             return End(Outcome.UNRESOLVED, CUT_OUT, "without_credentials")
+        asked, options = "", self._plan.options.rows
+        if "/cron/" in path and not options.cron:
+            asked = "--with-cron puts it back"
+        if "/sessions/" in path and not options.sessions:
+            asked = "--with-sessions puts it back"
+        if asked:
+            return End(Outcome.OMITTED, f"{NOT_ASKED}; {asked}", "not_asked")
         return End(Outcome.OMITTED, f"rows of this database are not written; {KEPT}", "kept_in_archive")
 
     # Memories ---------------------------------------------------------------------------------------------------
@@ -260,7 +272,7 @@ class _Teller:
         if not fate.is_injected:
             return _of_credential(fate)
         paths = [stand.path for stand in self._plan.stands.get(credential_id, ()) if stand.path in self._items]
-        ends = [end for path in paths if (end := end_of(self._items[path])).outcome in _BEST_FIRST[:3]]
+        ends = [end for path in paths if (end := end_of(self._items[path])).outcome in _STANDING]
         return _best(ends) if ends else End(Outcome.TRANSFORMED, fate.where or "")
 
 

@@ -13,6 +13,7 @@ from lifeboat_daemon.restore import receipt
 from lifeboat_daemon.restore.credentials import Fate, capabilities_without
 from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import Plan
+from lifeboat_daemon.restore.things import MEMORY
 from lifeboat_daemon.state_documents import credentials_of
 
 
@@ -75,7 +76,6 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         to=printable(str(plan.target)),
         runtime=plan.runtime,
         files=plan.file_counts(),
-        records={"restored": plan.inventory.memories.in_force()},
         credentials=counted(plan, plan.fates),
         receipt=plan.id,
         warnings=list(plan.warnings),
@@ -95,7 +95,8 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
 
 
 def _receipt(plan: Plan, fates: Sequence[Fate]) -> JsonObject:
-    return receipt.of(plan, fates).to_json()
+    made = receipt.of(plan, fates)
+    return {"records": {"restored": made.standing(MEMORY)}, **made.to_json()}
 
 
 def left_without(plan: Plan) -> list[str]:
