@@ -26,7 +26,7 @@ from lifeboat_daemon.restore.contents import MERGED, Contents, Wanted
 from lifeboat_daemon.restore.credentials import Fate, Stands
 from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
 from lifeboat_daemon.restore.filling import Filler
-from lifeboat_daemon.restore.home_files import Around, plan_home
+from lifeboat_daemon.restore.home_files import Around, HomePlan, plan_home
 from lifeboat_daemon.restore.inventory import Inventory, Proven
 from lifeboat_daemon.restore.names import Unholdable, printable
 from lifeboat_daemon.restore.options import RestoreOptions
@@ -110,6 +110,10 @@ class Plan:
             "capabilities_missing": self.capabilities,
             "credentials": [fate.to_json() for fate in self.fates],
             "unholdable": [{"name": printable(each.name), "reason": each.reason} for each in self.unholdable],
+            "databases": [
+                {"path": printable(str(write.path)), "changes": write.changes, "rows": dict(write.counts)}
+                for write in self.databases
+            ],
             "warnings": self.warnings,
         }
 
@@ -161,12 +165,7 @@ def plan(
     installation = around.installation
     removable = _removable(context, agent, adapter, contents, options) if in_place and not is_fresh else []
     rules = _rules(context, state, folder, filler, is_fresh)
-    left_out = _databases_as_files(contents, adapter)
-    workspace = {n: w for n, w in contents.workspace.items() if options.wants(n)}
-    items = decide({n: w for n, w in workspace.items() if n not in left_out}, removable, rules)
-    items += [
-        Item(n, Action.SKIP, Path(), w, kind=w.kind, reason=BY_ROWS) for n, w in workspace.items() if n in left_out
-    ]
+    items = _workspace_items(contents, adapter, options, removable, rules)
     home_around = _around(context, state, inventory, contents, adapter, around, filler, options)
     translated = foreign.translated(home_around)
     home = plan_home(home_around, translated.files)
@@ -178,12 +177,7 @@ def plan(
         raise NothingToRestore(_nothing(items, options))
     written = [item.name for item in items if item.root == folder and item.action == Action.CREATE]
     running = running_at(adapter, installation, items, folder, stored.writes)
-    stands: Stands = {}
-    fates: list[Fate] = []
-    if filler is not None:
-        stands = credentials.stands_of(state, inventory, adapter, home, translated.places)
-        travelled = not in_place or not credentials.is_of_this_device(context, state)
-        fates = credentials.fates(state, stands, filler, items, home, translated.reasons, travelled=travelled)
+    stands, fates = _credentials(home_around, home, translated, items, in_place=in_place)
     return Plan(
         id=f"{context.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}",
         state=state,
@@ -213,6 +207,30 @@ def plan(
         running=running,
         makes_home=around.is_new or options.state_dir is not None,
     )
+
+
+def _workspace_items(
+    contents: Contents, adapter: Adapter, options: RestoreOptions, removable: Iterable[str], rules: Rules
+) -> list[Item]:
+    """What becomes of the workspace, as far as it is asked for."""
+    wanted = {name: each for name, each in contents.workspace.items() if options.wants(name)}
+    left_out = _databases_as_files(contents, adapter)
+    files = {name: each for name, each in wanted.items() if name not in left_out}
+    rest = ((name, each) for name, each in wanted.items() if name in left_out)
+    skipped = [Item(name, Action.SKIP, Path(), each, kind=each.kind, reason=BY_ROWS) for name, each in rest]
+    return [*decide(files, removable, rules), *skipped]
+
+
+def _credentials(
+    around: Around, home: HomePlan, translated: foreign.Foreign, items: list[Item], *, in_place: bool
+) -> tuple[Stands, list[Fate]]:
+    """Where each credential stands, and what becomes of it; nothing where they are not asked for."""
+    if around.filler is None:
+        return {}, []
+    state = around.state
+    stands = credentials.stands_of(state, around.inventory, around.adapter, home, translated.places)
+    travelled = not in_place or not credentials.is_of_this_device(around.context, state)
+    return stands, credentials.fates(state, stands, around.filler, items, home, translated.reasons, travelled=travelled)
 
 
 def _databases_as_files(contents: Contents, adapter: Adapter) -> set[str]:
