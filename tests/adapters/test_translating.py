@@ -37,9 +37,7 @@ def credential(path: str, *keys: str | int, **about: Any) -> ForeignCredential:
 
 
 GATEWAY = credential(CONFIG5, "gateway", "auth", "token", service="openclaw-gateway")
-CHANNEL_LOGIN = credential(f"{OPENCLAW}credentials/whatsapp/creds.json", label="credentials/whatsapp/creds.json")
 GROQ = credential(CONFIG5, "models", "providers", "groq", "apiKey")
-DISCORD = credential(TOML, "channels", "discord", "work", "bot_token")
 TOKENS = {"access_token": "a", "refresh_token": "r", "id_token": "i"}
 
 

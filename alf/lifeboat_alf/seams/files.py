@@ -12,7 +12,7 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -209,10 +209,3 @@ def read_all(files: FileOperations, path: StrPath) -> bytes:
     descriptor = files.open_regular(path)
     with os.fdopen(descriptor, "rb") as stream:
         return stream.read()
-
-
-def read_chunks(stream: object, size: int = 1 << 18) -> Iterator[bytes]:
-    """A binary stream in chunks."""
-    read = stream.read  # type: ignore[attr-defined]
-    while chunk := read(size):
-        yield chunk
