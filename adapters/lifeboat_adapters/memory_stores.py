@@ -89,7 +89,8 @@ class DatabaseWrite:
 
     `fates` say what becomes of each memory and row, `withheld` which archive paths or record ids are not written
     because their credentials stay out; `held` are ids of records whose rows it holds afterwards. `changes` is False
-    when the database already is what it should be.
+    when the database already is what it should be. `counts` says how many rows there are to add, to update, to keep and
+    to remove, where that was counted.
     """
 
     path: Path
@@ -100,6 +101,7 @@ class DatabaseWrite:
     held: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

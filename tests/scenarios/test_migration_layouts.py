@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from cli_client import run
-from migrating import ada_in_zeroclaw, rows_of
+from migrating import ada_in_zeroclaw, change, rows_of
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.zeroclaw import ADAPTER, host, paths
@@ -53,3 +53,23 @@ def test_a_restore_into_the_place_of_the_only_agent_makes_a_home_that_knows_it(t
     found = located(workspace, tmp_path)
     assert found.state_dir == workspace.parent
     assert len(rows_of(host.data_folder(found) / "memory/brain.db")) == len(rows_of(install.database))
+
+
+def test_a_dry_run_says_what_becomes_of_the_rows(tmp_path: Path) -> None:
+    _, install = ada_in_zeroclaw(tmp_path, "0.8.3")
+    workspace = install.workspace("ada")
+    first = run("sync", "Ada")["agents"][0]["sequence"]
+    count = len(rows_of(install.database))
+    change(
+        install.database,
+        ("DELETE FROM memories WHERE key = 'mooring_1'", ()),
+        ("UPDATE memories SET content = 'Adrift.' WHERE key = 'mooring_2'", ()),
+    )
+    install.remember("later", "Learned later.", "ada")
+    run("sync", "Ada")
+    (found,) = run("restore", "Ada", "--to", workspace, "--at", str(first), "--dry-run")["databases"]
+    assert found == {
+        "path": str(install.database),
+        "changes": True,
+        "rows": {"add": 1, "update": 1, "keep": count - 2, "remove": 1},
+    }

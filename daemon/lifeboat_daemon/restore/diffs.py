@@ -109,7 +109,10 @@ def plan_lines(plan: Plan, *, most_names: int = 50) -> Iterator[str]:
 
 
 def _row_lines(write: DatabaseWrite) -> Iterator[str]:
-    """What becomes of the rows of a database, by kind."""
+    """What becomes of the rows of a database, and of what they came from by kind."""
+    rows = ", ".join(f"{count} to {what}" for what, count in write.counts.items() if count)
+    if rows:
+        yield f"  {write.path.name}, rows: {rows}"
     for kind in sorted({fate.kind for fate in write.fates}):
         counts = counted(fate for fate in write.fates if fate.kind == kind)
         said = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)

@@ -79,7 +79,15 @@ def plan(installation: Installation, order: WriteOrder) -> DatabaseWrite:
         held=decided.held,
         withheld=tuple(decided.withheld),
         warnings=tuple(each for each in warnings if each),
+        counts=_counts(decided, found),
     )
+
+
+def _counts(decided: Decisions, found: Brain) -> dict[str, int]:
+    """What becomes of the agent's rows."""
+    added = sum(put.number is None for put in decided.puts.values())
+    updated, removed = len(decided.puts) - added, len(decided.gone)
+    return {"add": added, "update": updated, "keep": len(found.there) - updated - removed, "remove": removed}
 
 
 def _altered(count: int) -> str:
