@@ -3,6 +3,8 @@ share: one database, one configuration."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,10 @@ from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState, record
-from lifeboat_daemon import exchange
-from lifeboat_daemon.errors import UnsafeName, UnsignedState
+from lifeboat_daemon import agents, exchange
+from lifeboat_daemon.errors import TargetChanged, UnsafeName, UnsignedState
 from lifeboat_daemon.exchange import ImportReport
+from lifeboat_daemon.restore import RestoreOptions, moves, restore, undo
 
 JsonObject = dict[str, Any]
 CONFIG = "raw/zeroclaw-home/config.toml"
@@ -178,3 +181,75 @@ def test_configuration_that_can_name_commands_is_named_before_it_is_let_in(share
     state = eve(config=f'{version}[[mcp.servers]]\nname = "x"\ncommand = "evil"\n')
     with pytest.raises(UnsignedState, match=r"config\.toml"):
         shared.let_in(state, accept_unsigned=False)
+
+
+# A runtime that writes at the wrong moment --------------------------------------------------------------------------
+
+CRASHING = """
+import os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("PRAGMA journal_mode=WAL")
+connection.execute("INSERT INTO memories SELECT 'new', 'new', 'Said since.', category, '', created_at, updated_at,"
+    " session_id, namespace, importance, superseded_by, agent_id, kind, pinned, tenant_id FROM memories LIMIT 1")
+connection.commit()
+os._exit(0)
+"""
+
+
+def write_and_crash(install: Install) -> None:
+    """What was written stands in the log only: the database itself is as it was."""
+    subprocess.run([sys.executable, "-c", CRASHING, str(install.database)], check=True)
+
+
+@pytest.fixture
+def forgetful(tmp_path: Path) -> ProtectedClaw:
+    """An agent whose second memory is to go again."""
+    claw = ProtectedClaw(tmp_path)
+    claw.install.remember("tea", "Likes tea.")
+    claw.add()
+    claw.install.remember("boat", "Has a boat.")
+    claw.capture()
+    return claw
+
+
+FIRST = RestoreOptions(at=0, yes=True, reindex=False)
+
+
+def said(claw: ProtectedClaw) -> set[str]:
+    return {row["content"] for row in claw.install.rows()}
+
+
+def test_what_is_written_while_a_restore_is_staged_stops_it(
+    forgetful: ProtectedClaw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = moves.check_unchanged
+
+    def late(*arguments: Any) -> None:
+        write_and_crash(forgetful.install)
+        check(*arguments)
+
+    monkeypatch.setattr(moves, "check_unchanged", late)
+    with pytest.raises(TargetChanged):
+        restore(forgetful.context, forgetful.agent, FIRST)
+    assert said(forgetful) == {"Likes tea.", "Has a boat.", "Said since."}
+
+
+def test_an_undo_does_not_take_what_only_stands_in_a_log(forgetful: ProtectedClaw) -> None:
+    restore(forgetful.context, forgetful.agent, FIRST)
+    write_and_crash(forgetful.install)
+    with pytest.raises(TargetChanged):
+        undo(forgetful.context, forgetful.agent)
+    assert said(forgetful) == {"Likes tea.", "Said since."}
+
+
+def test_an_undo_does_not_take_what_another_agent_got_back_since(tmp_path: Path) -> None:
+    claw = ProtectedClaw(tmp_path, agents=("ada", "bob"), alias="ada")
+    for alias in claw.install.agents:
+        claw.install.remember("tea", f"{alias} likes tea.", alias)
+    ada, bob = (agents.add(claw.context, claw.install.workspace(one), runtime="zeroclaw")[0] for one in ("ada", "bob"))
+    claw.install.execute("DELETE FROM memories")
+    restore(claw.context, ada, FIRST)
+    restore(claw.context, bob, FIRST)
+    with pytest.raises(TargetChanged):
+        undo(claw.context, ada)
+    assert said(claw) == {"ada likes tea.", "bob likes tea."}

@@ -25,9 +25,28 @@ _STAYS = (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY)
 
 def check_unchanged(files: FileOperations, moves: Iterable[Move]) -> None:
     """Raise TargetChanged when a target is not what the plan saw."""
+    moves = list(moves)
     for move in moves:
         if not move.loose and look(files, to_path(move.target)) != move.seen:
             raise TargetChanged(f"{to_path(move.target)} changed since the plan was made; nothing was moved")
+    new = new_log(files, moves)
+    if new is not None:
+        raise TargetChanged(f"{new} was written since the plan was made; nothing was moved")
+
+
+def new_log(files: FileOperations, moves: Iterable[Move]) -> Path | None:
+    """The log with something in it beside a database that a journal moves and does not know to have one: what was
+    written there since is in no other file."""
+    every = list(moves)
+    known = {to_path(move.target) for move in every}
+    databases = [to_path(move.target) for move in every if move.is_database]
+    logs = (path.with_name(f"{path.name}{end}") for path in databases for end in LOGS if end != "-shm")
+    return next((log for log in logs if log not in known and _has_something(files, log)), None)
+
+
+def _has_something(files: FileOperations, log: Path) -> bool:
+    found = look(files, log)
+    return found is not None and found.size > 0
 
 
 def roll_forward(files: FileOperations, journal: Journal) -> None:

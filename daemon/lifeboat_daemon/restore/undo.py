@@ -74,6 +74,9 @@ def check_untouched(files: FileOperations, journal: Journal) -> None:
             raise TargetChanged(
                 f"{to_path(move.target)} was changed since the restore", fix="lifeboat undo AGENT --force"
             )
+    log = moves.new_log(files, journal.moves)
+    if log is not None:
+        raise TargetChanged(f"{log} was written since the restore", fix="lifeboat undo AGENT --force")
 
 
 def _reversed(context: Context, done: Journal, safety: int | None) -> Journal:
