@@ -53,6 +53,10 @@ ALTER TABLE memories ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE memories ADD COLUMN tenant_id TEXT;
 CREATE TABLE memory_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
+_PRINCIPALS = """
+ALTER TABLE memories ADD COLUMN principal_id TEXT;
+CREATE INDEX idx_memories_principal ON memories(principal_id);
+"""
 _SESSION = "ALTER TABLE memories ADD COLUMN session_id TEXT;"
 _NAMESPACE = """
 ALTER TABLE memories ADD COLUMN namespace TEXT DEFAULT 'default';
@@ -68,11 +72,12 @@ BRAIN_DDL = {
     "0.5.9": _WITH_VECTORS + _SESSION + _NAMESPACE,
     "0.8.0": _WITH_AGENTS + _FTS,
     "0.8.3": _WITH_AGENTS + _FTS + _KINDS,
+    "0.8.7": _WITH_AGENTS + _FTS + _KINDS + _PRINCIPALS,
 }
 
 CREATED = "2026-08-22T10:11:12.123456789+02:00"
 UPDATED = "2026-08-23T09:00:00.000000001+02:00"
-_CONFIG_VERSION = {"0.1.0": None, "0.1.1": None, "0.1.5": None, "0.5.9": 2, "0.8.0": 3, "0.8.3": 3}
+_CONFIG_VERSION = {"0.1.0": None, "0.1.1": None, "0.1.5": None, "0.5.9": 2, "0.8.0": 3, "0.8.3": 3, "0.8.7": 3}
 
 
 def stable(*parts: object) -> str:

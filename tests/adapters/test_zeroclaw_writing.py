@@ -69,7 +69,7 @@ def test_the_runtime_does_not_take_a_new_table_for_an_old_one(tmp_path: Path) ->
 def test_a_new_database_has_every_column_of_the_last_release_of_its_layout(tmp_path: Path, layout: str) -> None:
     write = restores.restored(restores.fresh(tmp_path, layout), state_of(TEA))
     last = tmp_path / "last.db"
-    installs.make_database(last, "0.8.3" if layout == paths.CURRENT else "0.5.9")
+    installs.make_database(last, "0.8.7" if layout == paths.CURRENT else "0.5.9")
     query = "SELECT name, type, \"notnull\", dflt_value FROM pragma_table_info('memories') ORDER BY 1"
     with opened(write.path) as made, opened(last) as expected:
         assert made.execute(query).fetchall() == expected.execute(query).fetchall()

@@ -147,7 +147,7 @@ def _edit_notes(workspace: Path) -> None:
     memory.write_text("The buoy is green now.\n")
 
 
-@pytest.mark.parametrize("generation", ["0.1.0", "0.1.1", "0.1.5", "0.8.0"])
+@pytest.mark.parametrize("generation", ["0.1.0", "0.1.1", "0.1.5", "0.8.0", "0.8.7"])
 def test_every_shape_of_the_database_comes_back_equal(tmp_path: Path, generation: str) -> None:
     moved = _moved(tmp_path, generation)
     moved.ada.adopt("zeroclaw", moved.old)

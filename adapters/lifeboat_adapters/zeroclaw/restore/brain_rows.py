@@ -31,7 +31,7 @@ RENAMED = "its key or id was taken, so it has another"
 _DEFAULTS = {"namespace": rows.DEFAULT_NAMESPACE, "importance": rows.DEFAULT_IMPORTANCE, "pinned": 0}
 COMPARED = (
     *("id", "content", "category", "created_at", "updated_at", "session_id"),
-    *("namespace", "importance", "superseded_by", "kind", "pinned", "tenant_id"),
+    *("namespace", "importance", "superseded_by", "kind", "pinned", "tenant_id", "principal_id"),
 )
 """Columns that say whether two rows are the same, but for the key. What later releases add is written, not compared."""
 
@@ -178,6 +178,8 @@ class _Deciding:
 
     def _found(self, item: Wanted) -> str | None:
         """The row that a memory is: by its id, by that of any record of its chain, by its key."""
+        if not self._there:
+            return None
         own = _id_of(item)
         named = (own, self._of_owner(own), *item.chain)
         by_id = next((id for id in named if id in self._there and id not in self._claimed), None)

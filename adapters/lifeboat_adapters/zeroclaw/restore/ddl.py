@@ -60,9 +60,11 @@ CREATE TABLE memories (
   kind TEXT,
   pinned INTEGER NOT NULL DEFAULT 0,
   tenant_id TEXT,
+  principal_id TEXT,
   UNIQUE (agent_id, key)
 );
 CREATE INDEX idx_memories_agent_id ON memories(agent_id);
+CREATE INDEX idx_memories_principal ON memories(principal_id);
 """
     + _MEMORY_INDEX
     + """
