@@ -195,6 +195,21 @@ def test_an_edit_an_addition_and_a_deletion_come_back_as_exactly_these(moved: Mo
     assert moved.ada.sync()["changed"] is False
 
 
+@pytest.mark.parametrize("into", ["old", "fresh"])
+def test_a_skill_and_an_artifact_that_were_deleted_there_do_not_come_back(
+    moved: Moved, into: str, tmp_path: Path
+) -> None:
+    gone = {"skills/tides/SKILL.md", "charts/inner harbour.csv"}
+    for name in gone:
+        (moved.workspace / name).unlink()
+    moved.ada.sync()
+    target = moved.old if into == "old" else tmp_path / "home again"
+    moved.ada.adopt("openclaw", target)
+    assert moved.old_tree.keys() - tree_of(target).keys() == gone
+    assert {name: data for name, data in moved.old_tree.items() if name not in gone} == tree_of(target)
+    assert moved.ada.sync()["changed"] is False
+
+
 def _added(database: Path) -> list[tuple[str, tuple[str, ...]]]:
     (row, *_) = rows_of(database)
     columns = {

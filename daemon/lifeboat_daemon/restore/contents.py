@@ -183,13 +183,20 @@ def _shared(state: State, inventory: Inventory, adapter: Adapter, found: Content
     last = source_runtime(state)
     if last == adapter.runtime:
         return
-    prefix, own = layout.raw_prefix(last), layout.raw_prefix(adapter.runtime)
+    prefix = layout.raw_prefix(last)
     for entry in inventory.entries.values():
-        name = names.name_of(entry.path, entry.meta, prefix) if entry.path.startswith(prefix) else ""
-        if "/" not in name or name.startswith(MEMORY) or entry.meta.get(metas.RECORDS):
-            continue
-        if adapter.place(own + entry.path.removeprefix(prefix), is_folder=False) is not Placement.EXCLUDED:
+        if entry.path.startswith(prefix) and is_shared(entry, prefix, adapter):
+            name = names.name_of(entry.path, entry.meta, prefix)
             _put(found.workspace, Wanted(name, entry.path, RAW, entry.meta, entry))
+
+
+def is_shared(entry: Entry, prefix: str, adapter: Adapter) -> bool:
+    """Whether a raw file of any runtime means the same to this one."""
+    name = names.name_of(entry.path, entry.meta, prefix)
+    if "/" not in name or name.startswith(MEMORY) or entry.meta.get(metas.RECORDS):
+        return False
+    here = layout.raw_prefix(adapter.runtime) + entry.path.removeprefix(prefix)
+    return adapter.place(here, is_folder=False) is not Placement.EXCLUDED
 
 
 def _rendered(state: State, adapter: Adapter, found: Contents) -> None:
@@ -225,8 +232,13 @@ def _tells_identity(made: Rendered, adapter: Adapter) -> bool:
 
 def is_outdated(state: State, runtime: str) -> bool:
     """Whether another runtime captured this agent after `runtime` last did: then raw files are not the last word."""
+    captured = captured_by(state)
+    own = captured.get(runtime)
+    return own is not None and any(number > own for name, number in captured.items() if name != runtime)
+
+
+def captured_by(state: State) -> dict[str, int]:
+    """The sequence at which each runtime captured the agent last."""
     found: Any = _head(state).get("raw_state")
     captured = {source_runtime(state): state.sequence.number, **(found if isinstance(found, dict) else {})}
-    own = captured.get(runtime)
-    others = (number for name, number in captured.items() if name != runtime and isinstance(number, int))
-    return isinstance(own, int) and any(number > own for number in others)
+    return {runtime: number for runtime, number in captured.items() if isinstance(number, int)}

@@ -25,6 +25,7 @@ from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore.contents import MERGED, Contents, Wanted
 from lifeboat_daemon.restore.credentials import Fate, Stands
 from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
+from lifeboat_daemon.restore.deleted_since import deleted_since
 from lifeboat_daemon.restore.filling import Filler
 from lifeboat_daemon.restore.home_files import Around, HomePlan, plan_home
 from lifeboat_daemon.restore.inventory import Inventory, Proven
@@ -158,12 +159,17 @@ def plan(
     in_place = agent is not None and folder == target.resolve(agent.workspace)
     adapter = context.adapter(_runtime(state, agent if in_place else None, options))
     contents = contents_module.gather(state, inventory, adapter)
+    deleted = deleted_since(context, agent, state, adapter)
+    for name in deleted:
+        contents.workspace.pop(name, None)
     filler = Filler.open(context, state) if options.with_credentials and verdict is Verdict.SIGNED else None
     is_fresh = target.is_empty(context.files, folder)
     around = surroundings(context, adapter, folder, state, agent if in_place else None, options)
     around = around.with_remote(bool(context.setting("remote_memory", agent)))
     installation = around.installation
     removable = _removable(context, agent, adapter, contents, options) if in_place and not is_fresh else []
+    if options.adopt and not in_place and not is_fresh:
+        removable = sorted(name for name in deleted if options.wants(name))
     rules = _rules(context, state, folder, filler, is_fresh)
     items = _workspace_items(contents, adapter, options, removable, rules)
     home_around = _around(context, state, inventory, contents, adapter, around, filler, options)
