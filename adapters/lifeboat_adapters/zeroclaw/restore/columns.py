@@ -88,10 +88,11 @@ def _number(value: float, column: Column) -> Any:
 
 
 def _text(value: str, column: Column) -> Any:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise Unfit(f"its {column.name} is no text") from None
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise Unfit(f"its {column.name} is no text") from None
     if column.kind == "INTEGER" and _WHOLE.fullmatch(value):
         return int(value)
     if column.kind == "REAL":

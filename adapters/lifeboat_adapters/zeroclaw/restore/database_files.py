@@ -78,7 +78,8 @@ def _fill(target: Path, source: Path | None, planned: Stamp, tables: str, change
         if stamp(source) != planned:
             raise RuntimeDatabaseError(f"{source} changed since the restore was planned")
     with closing(sqlite3.connect(target, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode=MEMORY")
+        # What fails is thrown away whole: a journal would hold every page that changes once more.
+        connection.execute("PRAGMA journal_mode=OFF")
         connection.execute("PRAGMA synchronous=OFF")
         connection.execute("PRAGMA secure_delete=ON")
         if source is None:
