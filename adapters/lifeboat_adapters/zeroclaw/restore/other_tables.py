@@ -128,6 +128,7 @@ class _Merge:
     def plan(self, connection: sqlite3.Connection) -> _Found:
         found = _Found([], [])
         nodes: set[Any] = set()
+        foreign = _sessions_of_others(connection, self.installation.native_id)
         for table in self.every:
             known = columns(connection, table.name)
             if not known.keys() >= set(table.key):
@@ -135,7 +136,7 @@ class _Merge:
                 continue
             if table.name == "edges":
                 nodes |= {id for (id,) in connection.execute("SELECT id FROM nodes")}
-            merging = _Merging(table, known, self.order.exact, _rows(connection, table, known), nodes)
+            merging = _Merging(table, known, self.order.exact, _rows(connection, table, known), nodes, foreign)
             for line, values in _lines(self.order.tables[table.path]):
                 fate = merging.take(None if values is None else self._own(values, table, known), found.puts)
                 found.fates.append(replace(fate, name=f"{table.path}#{line}"))
@@ -153,13 +154,15 @@ class _Merge:
 
 @dataclass(frozen=True, slots=True)
 class _Merging:
-    """One table. `there` are its rows by their key; `nodes` those that edges may join, and grows with what is put."""
+    """One table. `there` are its rows by their key; `nodes` those that edges may join, and grows with what is put;
+    `foreign` are the sessions of other agents here, to which nothing is added."""
 
     table: Table
     columns: Mapping[str, Column]
     exact: bool
     there: dict[bytes, JsonObject]
     nodes: set[Any]
+    foreign: frozenset[Any]
 
     def take(self, line: JsonObject | None, puts: list[tuple[str, Values]]) -> Fate:
         try:
@@ -168,6 +171,8 @@ class _Merging:
             return Fate(ROW, "", Outcome.REJECTED, str(reason))
         if self.table.name == "edges" and not {row["from_id"], row["to_id"]} <= self.nodes:
             return Fate(ROW, "", Outcome.UNRESOLVED, NO_NODE)
+        if self.table in SESSIONS and row["session_key"] in self.foreign:
+            return Fate(ROW, "", Outcome.REJECTED, OF_ANOTHER)
         if self.table.name == "nodes":
             self.nodes.add(row["id"])
         return self._merge(row, puts)
@@ -197,6 +202,13 @@ class _Merging:
             return Fate(ROW, "", Outcome.REJECTED, DIFFERENT, "newer_here")
         puts.append(_update(self.table, row))
         return Fate(ROW, "", Outcome.ACCEPTED)
+
+
+def _sessions_of_others(connection: sqlite3.Connection, alias: str) -> frozenset[Any]:
+    if not columns(connection, "session_metadata").keys() >= {"session_key", OWNER}:
+        return frozenset()
+    query = f"SELECT session_key FROM session_metadata WHERE coalesce({OWNER}, '') NOT IN ('', ?)"
+    return frozenset(key for (key,) in connection.execute(query, (alias,)))
 
 
 def _insert(table: Table, row: JsonObject) -> tuple[str, Values]:
