@@ -41,7 +41,7 @@ def finish(context: Context, journal: Journal, *, recovered: bool = False) -> Re
     report = _keep_undo(context, journal, report)
     report = _adopt(context, journal, report)
     _note_withheld(context, report)
-    report = _capture_after(context, report)
+    report = capture_after(context, report)
     _remember_origin(context, journal, report)
     _forget_replaced(context, journal)
     write_receipt(context, report)
@@ -112,8 +112,8 @@ def _note_withheld(context: Context, report: RestoreReport) -> None:
                 vault.pin(report.sequence, CREDENTIALS)
 
 
-def _capture_after(context: Context, report: RestoreReport) -> RestoreReport:
-    """The restored workspace becomes the newest sequence."""
+def capture_after(context: Context, report: RestoreReport) -> RestoreReport:
+    """What was restored becomes the newest sequence."""
     if not (report.in_place or report.adopted):
         return report
     try:

@@ -9,12 +9,9 @@ from dataclasses import replace
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.memory_stores import ServerWrite
 from lifeboat_adapters.receipts import Fate, Outcome
-from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import agent as agents
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import receipt, runtime_steps
-from lifeboat_daemon.restore.capturing import capture_now
-from lifeboat_daemon.restore.finish import write_receipt
+from lifeboat_daemon.restore.finish import capture_after, write_receipt
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.report import RestoreReport
 
@@ -38,7 +35,7 @@ def put(context: Context, plan: Plan, report: RestoreReport) -> tuple[Plan, Rest
         said = [f"nothing was put into {server.server}: {error.message}"]
     plan = replace(plan, server=replace(server, fates=tuple(fates)))
     report = replace(report, warnings=[*report.warnings, *said], **receipt.of(plan, plan.fates).to_json())
-    report = _captured(context, report) if any(fate.outcome in _PUT for fate in fates) else report
+    report = capture_after(context, report) if any(fate.outcome in _PUT for fate in fates) else report
     write_receipt(context, report)
     return plan, report
 
@@ -49,13 +46,3 @@ def _not_taken_back(server: ServerWrite, fates: Sequence[Fate]) -> list[str]:
         return []
     what = "memory was" if count == 1 else "memories were"
     return [f"{count} {what} put into {server.server}: `lifeboat undo` does not take that back"]
-
-
-def _captured(context: Context, report: RestoreReport) -> RestoreReport:
-    """The newest sequence has them too."""
-    if not (report.in_place or report.adopted):
-        return report
-    try:
-        return replace(report, captured=capture_now(context, agents.read(context, report.agent), "restore"))
-    except LifeboatError as error:
-        return replace(report, warnings=[*report.warnings, f"not captured after the restore: {error.message}"])
