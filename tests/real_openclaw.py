@@ -77,6 +77,11 @@ CONFIG = {
 }
 
 
+def cache() -> Path:
+    """Where programs are kept that tests install once."""
+    return Path(_CACHE)
+
+
 def require(version: str = VERSION) -> Path:
     """The folder of an installed OpenClaw; installs it when it is not there, skips where that cannot be."""
     if sys.platform != "linux" or os.geteuid() != 0:
@@ -84,7 +89,7 @@ def require(version: str = VERSION) -> Path:
     for program in ("npm", "unshare", "nsenter"):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
-    folder = Path(_CACHE) / f"openclaw-{version}"
+    folder = cache() / f"openclaw-{version}"
     if not (folder / "complete").exists():
         _install(folder, version)
     return folder
@@ -146,7 +151,7 @@ class OpenClaw:
         program = self.installed / "app" / "node_modules" / "openclaw" / "openclaw.mjs"
         node = self.installed / "node" / "node_modules" / "node" / "bin" / "node"
         result = subprocess.run(
-            [*_inside(self.namespace), str(node), str(program), *arguments],
+            [*inside(self.namespace), str(node), str(program), *arguments],
             cwd=self.home,
             env={"HOME": str(self.home), "PATH": f"{node.parent}:/usr/local/bin:/usr/bin:/bin"},
             stdin=subprocess.DEVNULL,
@@ -176,13 +181,14 @@ def program(installed: Path, namespace: int, folder: Path) -> str:
     script = installed / "app" / "node_modules" / "openclaw" / "openclaw.mjs"
     folder.mkdir(parents=True, exist_ok=True)
     wrapper = folder / "openclaw"
-    words = [*_inside(namespace), str(node / "node"), str(script)]
+    words = [*inside(namespace), str(node / "node"), str(script)]
     wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
     wrapper.chmod(0o755)
     return f"{folder}:{node}:/usr/local/bin:/usr/bin:/bin"
 
 
-def _inside(namespace: int) -> list[str]:
+def inside(namespace: int) -> list[str]:
+    """What a command begins with that runs in the namespace of a process."""
     return ["nsenter", f"--net=/proc/{namespace}/ns/net"]
 
 
@@ -198,7 +204,7 @@ def network(folder: Path) -> Iterator[tuple[int, Path]]:
         holder.wait()
         pytest.skip("no network namespace can be made here")
     with _ended_at_exit(holder):
-        mock = subprocess.Popen([*_inside(holder.pid), sys.executable, str(_MOCK), str(PORT), str(log)])
+        mock = subprocess.Popen([*inside(holder.pid), sys.executable, str(_MOCK), str(PORT), str(log)])
         with _ended_at_exit(mock):
             _wait_for_port(holder.pid)
             yield holder.pid, log
@@ -216,6 +222,6 @@ def _ended_at_exit(process: subprocess.Popen[Any]) -> Iterator[None]:
 def _wait_for_port(namespace: int) -> None:
     probe = f"import socket; socket.create_connection(('127.0.0.1', {PORT}), 1)"
     deadline = time.monotonic() + 20
-    while subprocess.run([*_inside(namespace), sys.executable, "-c", probe], capture_output=True).returncode:
+    while subprocess.run([*inside(namespace), sys.executable, "-c", probe], capture_output=True).returncode:
         assert time.monotonic() < deadline, "the mock model does not answer"
         time.sleep(0.1)
