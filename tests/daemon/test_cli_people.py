@@ -141,6 +141,11 @@ def test_an_imported_agent_is_captured_once_it_is_resumed(
     assert {one["name"] for one in cli_client.run("sync")["agents"]} == {"ada", "Juniper"}
 
 
+def test_an_export_counts_records_and_says_so(ada: str, workspace: Path, tmp_path: Path, capsys: Said) -> None:
+    counted = cli_client.run("alf", "export", "openclaw", workspace, "-o", tmp_path / "one.alf")["records"]
+    assert f"{counted} records, " in say(capsys, "alf", "export", "openclaw", workspace, "-o", tmp_path / "two.alf")
+
+
 def test_an_import_on_trial_says_would(ada: str, workspace: Path, tmp_path: Path, capsys: Said) -> None:
     archive = tmp_path / "ada.alf"
     cli_client.run("alf", "export", "openclaw", workspace, "-o", archive)

@@ -84,6 +84,7 @@ def test_the_credential_of_a_row_is_told_to_be_in_the_database(ada: ProtectedCla
     report = restored(ada, to=elsewhere, with_credentials=True)
     found = {(one["outcome"], Path(str(one["where"])).name) for one in report.credential_details}
     assert found == {("injected", "config.toml"), ("injected", "brain.db")}
+    assert [one["reason"] for one in report.fates if one["kind"] == "credential"] == [""]
 
 
 def test_a_row_that_was_left_out_can_still_be_put_back_after_a_capture(ada: ProtectedClaw) -> None:

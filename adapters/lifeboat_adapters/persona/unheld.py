@@ -14,7 +14,7 @@ from lifeboat_alf.state import State
 JsonObject = dict[str, Any]
 
 SETTING, PRINCIPAL, CODE = "setting", "principal", "kept_in_archive"
-KEPT = "it is kept in the archive"
+KEPT = "kept in the archive"
 
 OF_MEMORIES: Mapping[str, str] = {
     "tags": "tags",

@@ -346,7 +346,7 @@ def export(
 
     def text() -> None:
         made = "the agent" if since is None else f"what changed since sequence {since}, up to"
-        counted = count_text(document["records"], "memory", "memories")
+        counted = count_text(document["records"], "record")
         session.output.line(f"{target}: {made} at sequence {document['sequence']}", style="bold")
         session.output.line(f"{counted}, {size_text(document['bytes'])}")
         if document["encryption"] is not None:

@@ -36,7 +36,7 @@ from lifeboat_daemon.restore.things import (
 
 BESIDE = ("setting", "capability")
 """What an adapter tells of beside what is read: parts of documents that its runtime has no place for."""
-KEPT = "it is kept in the archive"
+KEPT = "kept in the archive"
 DELIVERED = "the runtime's own command stored it"
 NOT_ASKED = "it was not asked for"
 CUT_OUT = "credentials were cut out of it; --with-credentials puts them back"
@@ -190,7 +190,7 @@ class _Teller:
         made = self._items.get(path.replace(layout.raw_prefix(runtime), layout.raw_prefix(self._plan.runtime), 1))
         data = None if made is None or made.wanted is None else made.wanted.data
         if made is None or data is None:
-            return End(Outcome.OMITTED, f"it belongs to {runtime}; {KEPT}", "other_runtime")
+            return End(Outcome.OMITTED, f"of {runtime} alone; {KEPT}", "other_runtime")
         if inventories.same_bytes(self._plan.inventory.entries[path], data) and made.is_write:
             return End(Outcome.ACCEPTED)
         return end_of(made)
@@ -271,8 +271,11 @@ class _Teller:
             return End(Outcome.UNRESOLVED, CUT_OUT, "without_credentials")
         if not fate.is_injected:
             return _of_credential(fate)
-        paths = [stand.path for stand in self._plan.stands.get(credential_id, ()) if stand.path in self._items]
+        stands = self._plan.stands.get(credential_id, ())
+        paths = [stand.path for stand in stands if stand.path in self._items]
         ends = [end for path in paths if (end := end_of(self._items[path])).outcome in _STANDING]
+        if not ends and any(is_rows(stand.path) and stand.path not in self._delivered for stand in stands):
+            return End(Outcome.ACCEPTED)
         return _best(ends) if ends else End(Outcome.TRANSFORMED, fate.where or "")
 
 

@@ -223,7 +223,7 @@ class _Deciding:
         elif put.id != row["id"]:
             self._tell(item.id, Outcome.TRANSFORMED, RENAMED)
         elif rows.part_of(item.record) is None:
-            self._tell(item.id, Outcome.TRANSFORMED, "it became a row")
+            self._tell(item.id, Outcome.TRANSFORMED, "now a row")
 
     def let_go(self) -> None:
         """Rows whose memories are gone: those that the newest captured state had and the wanted one has not, and those
