@@ -84,7 +84,7 @@ def _change(
         _index(context, agent, vault) as db,
     ):
         found = [_resolve(vault.state(), db, one) for one in dict.fromkeys(ids)]
-        row = _commit(context, agent, vault, found, change, count)
+        row = commit_changes(context, agent, vault, found, change, count)
         if remember is not None:
             _remember(vault, {*ids, *(item.id for item in found)}, forgotten=remember)
         if row is not None:
@@ -99,7 +99,7 @@ def _remember(vault: Vault, ids: set[str], *, forgotten: bool) -> None:
     vault.set(FORGOTTEN, sorted(wanted) or None, kind="forgotten")
 
 
-def _commit(
+def commit_changes(
     context: Context,
     agent: Agent,
     vault: Vault,
@@ -107,6 +107,7 @@ def _commit(
     change: Change,
     count: str,
 ) -> SequenceRow | None:
+    """One sequence in which these records change, for a caller that has the agent's lock; None when none does."""
     state = vault.state()
     overlay = Overlay(state)
     head = commit.read_head(overlay)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 from cli_client import run
-from migrating import Traveller, Tree, ada_in_openclaw, tree_of
+from migrating import Json, Traveller, Tree, ada_in_openclaw, change, tree_of
 
 from lifeboat_daemon.agent import Agent
 
@@ -15,7 +15,7 @@ from lifeboat_daemon.agent import Agent
 class Moved(NamedTuple):
     ada: Traveller
     before: Agent
-    memories: object
+    memories: dict[str, Json]
     old_tree: Tree
     workspace: Path
     database: Path
@@ -46,3 +46,20 @@ def test_the_agent_remembers_what_it_remembered(moved: Moved) -> None:
     run("undo", "Ada")
     assert moved.ada.memories() == moved.memories
     assert moved.ada.sync()["changed"] is False
+
+
+def test_what_was_learned_in_the_other_runtime_stays_in_a_sequence(moved: Moved) -> None:
+    change(
+        moved.database,
+        ("UPDATE memories SET content = 'Boat 17 sank.' WHERE content LIKE 'Boat 17 %'", ()),
+        ("DELETE FROM memories WHERE content LIKE 'Boat 18 %'", ()),
+    )
+    report = run("undo", "Ada", "--force")
+    assert run("verify", "Ada", "--at", str(report["sequence"]))["mismatches"] == []
+    assert _said(moved.ada.memories()) == _said(moved.memories)
+    assert moved.ada.sync()["changed"] is False
+
+
+def _said(memories: dict[str, Json]) -> dict[str, Json]:
+    """Without the time of the last change, which this is one."""
+    return {root: {**memory, "temporal": None} for root, memory in memories.items()}

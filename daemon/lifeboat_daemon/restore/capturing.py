@@ -32,6 +32,11 @@ def capture_for_safety(context: Context, agent: Agent) -> int | None:
     """Capture a workspace before something is moved in it, and keep that for seven days."""
     number = capture_now(context, agent)
     if number is not None:
-        with context.vault(agent.id) as vault:
-            vault.pin(number, SAFETY, times.to_text(context.clock.now() + timedelta(days=KEPT_DAYS)))
+        keep_for_safety(context, agent.id, number)
     return number
+
+
+def keep_for_safety(context: Context, agent_id: str, number: int) -> None:
+    """A sequence is not thinned as long as a restore can be taken back."""
+    with context.vault(agent_id) as vault:
+        vault.pin(number, SAFETY, times.to_text(context.clock.now() + timedelta(days=KEPT_DAYS)))

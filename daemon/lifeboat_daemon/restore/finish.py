@@ -77,6 +77,7 @@ def changes_of_our_own(context: Context, journal_id: str) -> Iterator[None]:
 def _adopt(context: Context, journal: Journal, report: RestoreReport) -> RestoreReport:
     """Make the restored folder the workspace of the agent: what was known of the old one says nothing about it."""
     from lifeboat_daemon.capture import installed
+    from lifeboat_daemon.restore.taking_back import take_memories_back
 
     if not report.adopted:
         return report
@@ -84,6 +85,8 @@ def _adopt(context: Context, journal: Journal, report: RestoreReport) -> Restore
     lives = _lives_now(context, journal, report, agent)
     if (agent.workspace, agent.runtime) == (to_path(lives.workspace), lives.runtime):
         return report
+    if lives.sequence is not None:
+        take_memories_back(context, agent, lives.sequence)
     throw_away(context.home.state_file(agent.id))
     with context.vault(agent.id) as vault:
         installed.forget(vault)

@@ -109,11 +109,13 @@ class Time:
 
 @dataclass(frozen=True, slots=True)
 class Lives:
-    """Where an agent lives: its workspace as text, its runtime, and the runtime's name for it."""
+    """Where an agent lives: its workspace as text, its runtime, the runtime's name for it, and the newest sequence that
+    was captured there, where there is one."""
 
     workspace: str
     runtime: str
     native_id: str
+    sequence: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves, report, runtime_steps, server_steps
 from lifeboat_daemon.restore.assemble import Assembled, assemble
 from lifeboat_daemon.restore.at_work import still_running
-from lifeboat_daemon.restore.capturing import capture_for_safety
+from lifeboat_daemon.restore.capturing import capture_for_safety, keep_for_safety, newest
 from lifeboat_daemon.restore.decide import Action
 from lifeboat_daemon.restore.finish import finish, put_away
 from lifeboat_daemon.restore.journal import MOVING, STAGING, Journal, to_path
@@ -46,7 +46,7 @@ def run(context: Context, plan: Plan) -> RestoreReport:
         drafted = _with_safety(context, plan, drafted)
         steps.reached(Step.RESTORE_SAFETY_CAPTURED)
         assembled = assemble(context.files, plan, drafted.time, drafted.to_json())
-        journal = _stage(context, plan, assembled)
+        journal = _stage(context, plan, _with_newest(context, assembled))
         carry_out(context, journal)
         done = finish(context, journal)
         plan, done = server_steps.put(context, plan, done)
@@ -101,6 +101,16 @@ def _with_safety(context: Context, plan: Plan, drafted: RestoreReport) -> Restor
     except LifeboatError as error:
         return replace(drafted, warnings=[*drafted.warnings, f"no safety copy was captured first: {error.message}"])
     return replace(drafted, safety=number)
+
+
+def _with_newest(context: Context, assembled: Assembled) -> Assembled:
+    """An agent that moves remembers where it left off; undo goes back to that, so it is kept as long."""
+    former = assembled.journal.former
+    number = None if former is None else newest(context, assembled.journal.agent_id)
+    if former is None or number is None:
+        return assembled
+    keep_for_safety(context, assembled.journal.agent_id, number)
+    return replace(assembled, journal=replace(assembled.journal, former=replace(former, sequence=number)))
 
 
 def _stage(context: Context, plan: Plan, assembled: Assembled) -> Journal:
