@@ -104,6 +104,13 @@ def test_memories_that_claim_one_id_all_become_rows(shared: Shared) -> None:
     assert sorted(said) == [f"Memory {number}." for number in range(4)]
 
 
+def test_names_of_columns_do_not_command_a_terminal(shared: Shared) -> None:
+    report = shared.let_in(eve(memory("Hello.", {"id": "h", "key": "h", "\x1b[2J" + "x" * 500: "x"})))
+    (reason,) = [fate["reason"] for fate in report.to_json()["fates"] if "no column" in fate["reason"]]
+    assert reason.isprintable()
+    assert len(reason) < 200
+
+
 ODD = {
     "a source format that is text": {"raw_source_format": "x"},
     "a source format that is a list": {"raw_source_format": [1]},

@@ -36,6 +36,9 @@ COMPARED = (
 """Columns that say whether two rows are the same, but for the key. What later releases add is written, not compared."""
 
 
+_LONGEST_NAME = 60
+
+
 class Wanted(NamedTuple):
     """A memory that is to be a row: the record that counts, the ids of its chain, its row, and whether the text is the
     one that its vector was computed of."""
@@ -219,7 +222,7 @@ class _Deciding:
         self.made.puts[item.id] = put
         lost = sorted(name for name in item.row.keys() - self._columns.keys() if item.row[name] != _DEFAULTS.get(name))
         if lost:
-            self._tell(item.id, Outcome.TRANSFORMED, f"the database has no column for {', '.join(lost)}")
+            self._tell(item.id, Outcome.TRANSFORMED, f"the database has no column for {', '.join(map(_shown, lost))}")
         elif put.id != row["id"]:
             self._tell(item.id, Outcome.TRANSFORMED, RENAMED)
         elif rows.part_of(item.record) is None:
@@ -285,6 +288,11 @@ def _dead(state: State) -> dict[str, set[bytes]]:
             texts.add(text_mark(row))
             found |= dict.fromkeys((record.id, str(row.get("id"))), texts)
     return found
+
+
+def _shown(name: str) -> str:
+    """A name out of an archive, for a terminal."""
+    return name[:_LONGEST_NAME] if name.isprintable() else ascii(name[:_LONGEST_NAME])
 
 
 def _is_same(there: There, row: JsonObject) -> bool:
