@@ -123,7 +123,7 @@ def _exported(first: dict[str, float], work: str, limit: int) -> Iterator[Row]:
 
 
 def many_rows(folder: Path, scale: Scale) -> Iterator[Row]:
-    """A ZeroClaw agent whose memories are rows with vectors: first export, one new row."""
+    """A ZeroClaw agent whose memories are rows with vectors: first export, one new row, a restore."""
     made = installs.many_rows(folder / "zeroclaw", rows=scale.records)
     home, where = folder / "home", {"ZEROCLAW_CONFIG_DIR": str(made.home)}
     work = f"ZeroClaw {scale.records:,} rows x {made.dimensions} dimensions"
@@ -140,6 +140,8 @@ def many_rows(folder: Path, scale: Scale) -> Iterator[Row]:
     budget = Budget("<= 250 ms", median, 0.25)
     yield measure.faster(one, median, "online backup, sha256", measure.median(backups), 1, budget)
     yield Row(f"{one}, p95", measure.duration(late))
+    back = measure.seconds(lambda: ours.restore(folder / "back" / "workspace"))
+    yield Row(f"{work}: restore into a fresh home", measure.duration(back), budgets=[Budget("<= 6 s", back, 6)])
 
 
 def _first_export(workspace: Path, home: Path, snapshot: Path, *options: str) -> dict[str, float]:
