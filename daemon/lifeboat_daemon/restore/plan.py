@@ -25,12 +25,12 @@ from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore.contents import MERGED, Contents, Wanted
 from lifeboat_daemon.restore.credentials import Fate, Stands
 from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
-from lifeboat_daemon.restore.deleted_since import deleted_since
 from lifeboat_daemon.restore.filling import Filler
 from lifeboat_daemon.restore.home_files import Around, HomePlan, plan_home
 from lifeboat_daemon.restore.inventory import Inventory, Proven
 from lifeboat_daemon.restore.names import Unholdable, printable
 from lifeboat_daemon.restore.options import RestoreOptions
+from lifeboat_daemon.restore.removals import captured_since, deleted_since
 from lifeboat_daemon.restore.surroundings import Surroundings, surroundings
 from lifeboat_daemon.restore.tree import DiskTree, NoTree, Tree
 from lifeboat_keys.errors import NoKey, SignedByAnother
@@ -167,9 +167,8 @@ def plan(
     around = surroundings(context, adapter, folder, state, agent if in_place else None, options)
     around = around.with_remote(bool(context.setting("remote_memory", agent)))
     installation = around.installation
-    removable = _removable(context, agent, adapter, contents, options) if in_place and not is_fresh else []
-    if options.adopt and not in_place and not is_fresh:
-        removable = sorted(name for name in deleted if options.wants(name))
+    goes = captured_since(context, agent, adapter, contents) if in_place else deleted if options.adopt else set()
+    removable = sorted(name for name in goes if options.wants(name) and not is_fresh)
     rules = _rules(context, state, folder, filler, is_fresh)
     items = _workspace_items(contents, adapter, options, removable, rules)
     home_around = _around(context, state, inventory, contents, adapter, around, filler, options)
@@ -336,26 +335,6 @@ def _runtime(state: State, agent: Agent | None, options: RestoreOptions) -> str:
     if options.runtime:
         return options.runtime
     return agent.runtime if agent is not None else contents_module.source_runtime(state)
-
-
-def _removable(
-    context: Context, agent: Agent | None, adapter: Adapter, contents: Contents, options: RestoreOptions
-) -> Iterable[str]:
-    """Names that the newest state captured and the wanted one does not know (also not as a description)."""
-    if agent is None:
-        return []
-    with context.vault(agent.id) as vault:
-        if vault.head() is None:
-            return []
-        captured = captured_names(vault.state(), adapter)
-    known = contents.workspace.keys() | {absent.filename for absent in contents.absent}
-    return sorted(name for name in captured - known if options.wants(name))
-
-
-def captured_names(state: State, adapter: Adapter) -> set[str]:
-    """Every name in the workspace that a state captured."""
-    prefixes = layout.raw_prefix(adapter.runtime), layout.ARTIFACTS
-    return {names.name_of(entry.path, entry.meta, prefix) for prefix in prefixes for entry in state.entries(prefix)}
 
 
 def _rules(context: Context, state: State, folder: Path, filler: Filler | None, is_fresh: bool) -> Rules:

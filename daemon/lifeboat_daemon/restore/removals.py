@@ -1,4 +1,5 @@
-"""Files that an agent deleted in another runtime: on its way home they do not come back from what this one had."""
+"""Which files a restore removes, and which do not come back: what was captured since, and what the agent deleted in
+another runtime."""
 
 from __future__ import annotations
 
@@ -8,7 +9,24 @@ from lifeboat_alf.state import State
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import names
-from lifeboat_daemon.restore.contents import captured_by, is_shared, source_runtime
+from lifeboat_daemon.restore.contents import Contents, captured_by, is_shared, source_runtime
+
+
+def captured_since(context: Context, agent: Agent | None, adapter: Adapter, contents: Contents) -> set[str]:
+    """Names that the newest state captured and the wanted one does not know (also not as a description)."""
+    if agent is None:
+        return set()
+    with context.vault(agent.id) as vault:
+        if vault.head() is None:
+            return set()
+        captured = _captured_names(vault.state(), adapter)
+    return captured - contents.workspace.keys() - {absent.filename for absent in contents.absent}
+
+
+def _captured_names(state: State, adapter: Adapter) -> set[str]:
+    """Every name in the workspace that a state captured."""
+    prefixes = layout.raw_prefix(adapter.runtime), layout.ARTIFACTS
+    return {names.name_of(entry.path, entry.meta, prefix) for prefix in prefixes for entry in state.entries(prefix)}
 
 
 def deleted_since(context: Context, agent: Agent | None, state: State, adapter: Adapter) -> set[str]:
