@@ -169,11 +169,16 @@ def tree_of(folder: Path) -> Tree:
 
 
 def rows_of(database: Path) -> list[Json]:
-    """The memories in a database, without their vectors."""
+    """The memories in a database, without their vectors. An empty column that only a newer database has is no
+    difference."""
     with closing(sqlite3.connect(database)) as connection:
         connection.row_factory = sqlite3.Row
         found = [dict(row) for row in connection.execute("SELECT * FROM memories ORDER BY id")]
-    return [{name: value for name, value in row.items() if name != "embedding"} for row in found]
+    left_out = [("principal_id", None)]
+    return [
+        {name: value for name, value in row.items() if name != "embedding" and (name, value) not in left_out}
+        for row in found
+    ]
 
 
 def found_by(database: Path, words: str) -> list[str]:

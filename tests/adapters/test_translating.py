@@ -314,3 +314,13 @@ def test_there_and_back_every_provider_and_channel_has_its_name_again() -> None:
 
 def test_without_credentials_there_are_no_files() -> None:
     assert zeroclaw() == openclaw() == Translation({}, {}, {})
+
+
+def test_a_newcomer_does_not_speak_through_the_channel_of_another_agent(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('schema_version = 3\n[agents.bob]\nchannels = ["telegram.default"]\n')
+    there = replace(ZEROCLAW, state_dir=tmp_path, config=file)
+    token = credential(CONFIG5, "channels", "telegram", "botToken", service="telegram", credential_type="oauth_token")
+    made = config.parse(zeroclaw(token, installation=there).files[TOML])
+    assert made["channels"]["telegram"] == {"ada": {"bot_token": KEY}}
+    assert made["agents"]["ada"]["channels"] == ["telegram.ada"]

@@ -130,6 +130,12 @@ def test_a_row_that_was_edited_elsewhere_keeps_its_key_and_columns() -> None:
     assert row == {**ROW, "content": "prefers Zig", "updated_at": "2026-11-20T10:00:00.000Z"}
 
 
+def test_an_edit_in_a_period_that_has_ended_is_as_young_as_the_record_that_says_it() -> None:
+    successor = edited(record_of(rows.memory_of(ROW)), "Another text.")
+    successor["temporal"] = {"created_at": "2026-11-20T08:00:00.000Z", "observed_at": "2026-08-22T08:11:12.123Z"}
+    assert rows.row_of(successor, ROOT)["updated_at"] == "2026-11-20T08:00:00.000Z"
+
+
 def test_a_row_whose_edit_was_taken_back_is_as_it_was() -> None:
     record = record_of(rows.memory_of(ROW))
     assert rows.row_of(edited(edited(record, "other"), "prefers Rust"), ROOT) == ROW

@@ -18,7 +18,7 @@ from lifeboat_daemon import agent as agents
 from lifeboat_daemon import state_documents, user_keys
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NothingToRestore, UnknownAgent
+from lifeboat_daemon.errors import NothingToRestore, TargetRefused, UnknownAgent
 from lifeboat_daemon.restore import contents as contents_module
 from lifeboat_daemon.restore import credentials, databases, foreign, hazards, names, target
 from lifeboat_daemon.restore import inventory as inventories
@@ -33,6 +33,7 @@ from lifeboat_daemon.restore.options import RestoreOptions
 from lifeboat_daemon.restore.removals import captured_since, deleted_since
 from lifeboat_daemon.restore.surroundings import Surroundings, surroundings
 from lifeboat_daemon.restore.tree import DiskTree, NoTree, Tree
+from lifeboat_daemon.words import argument
 from lifeboat_keys.errors import NoKey, SignedByAnother
 from lifeboat_keys.signing import Verdict
 from lifeboat_keys.trusted import Trusted
@@ -332,6 +333,12 @@ def _folder(target_folder: Path | None, agent: Agent | None) -> Path:
 
 
 def _runtime(state: State, agent: Agent | None, options: RestoreOptions) -> str:
+    """`agent` is given for its own workspace: files of another runtime among its own would be its memories twice."""
+    if agent is not None and options.runtime not in (None, agent.runtime):
+        raise TargetRefused(
+            f"{agent.workspace} is {agent.name}'s workspace in {agent.runtime}; for {options.runtime} it needs another",
+            fix=f"lifeboat restore {argument(agent.name)} --runtime {options.runtime} --to NEW-FOLDER",
+        )
     if options.runtime:
         return options.runtime
     return agent.runtime if agent is not None else contents_module.source_runtime(state)

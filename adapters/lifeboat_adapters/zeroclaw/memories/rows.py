@@ -66,7 +66,9 @@ def row_of(record: JsonObject, root_id: str) -> JsonObject:
     kept = _columns(held)
     content = str(record.get("content", ""))
     if part.get(TEXT) != mark(content):
-        updated = (record.get("temporal") or {}).get("updated_at") or kept.get("updated_at")
+        temporal = record.get("temporal") or {}
+        # A successor in a period that has ended was made when the text changed.
+        updated = temporal.get("updated_at") or temporal.get("created_at") or kept.get("updated_at")
         return {**_required(record, root_id), **kept, "content": content, "updated_at": updated}
     whole = {"content": content, **kept}
     return whole if whole.keys() >= REQUIRED else {**_required(record, root_id), **whole}
@@ -145,7 +147,7 @@ def _new_row(record: JsonObject, root_id: str) -> JsonObject:
     named = record.get("category")
     category, kind = kinds.native(str(record.get("memory_type") or "semantic"), str(named) if named else None)
     session = source.get("session_id")
-    created = temporal.get("created_at") or temporal.get("updated_at")
+    created = temporal.get("observed_at") or temporal.get("created_at") or temporal.get("updated_at")
     confidence = record.get("confidence")
     return {
         "id": root_id,

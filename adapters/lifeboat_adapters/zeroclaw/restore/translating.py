@@ -26,7 +26,7 @@ from lifeboat_adapters.purposes import (
 )
 from lifeboat_adapters.secrets import json5
 from lifeboat_adapters.secrets.leaves import Path
-from lifeboat_adapters.zeroclaw import config, paths
+from lifeboat_adapters.zeroclaw import config, host, paths
 from lifeboat_adapters.zeroclaw.credentials import profiles
 from lifeboat_adapters.zeroclaw.restore import toml_text
 from lifeboat_adapters.zeroclaw.restore.provider_names import provider_name
@@ -81,6 +81,7 @@ class _Made:
         self._alias = installation.native_id
         self._is_early = installation.layout == paths.EARLY
         self._addresses = addresses
+        self._of_others = _channels_of_others(installation)
         self._config: JsonObject = {}
         self._profiles: dict[str, JsonObject] = {}
 
@@ -169,6 +170,8 @@ class _Made:
             raise NoPlace(NO_CHANNEL)
         field = _FIELDS.get((use.name, use.field), use.field)
         account = name_of(use.account) or DEFAULT
+        if f"{type_}.{account}" in self._of_others:
+            account = self._alias if account == DEFAULT else f"{self._alias}-{account}"
         if self._is_early:
             return self._set(("channels_config", type_, field), credential.value)
         place = self._set(("channels", type_, account, field), credential.value)
@@ -189,6 +192,13 @@ class _Made:
             raise NoPlace(TAKEN)
         table[last] = value
         return CONFIG, path
+
+
+def _channels_of_others(installation: Installation) -> set[str]:
+    """Channels that other agents of an installation listen on: a newcomer must not speak through them."""
+    every = config.agents(host.values_of(installation))
+    lists = (config.get(agent.values, "channels") for agent in every if agent.alias != installation.native_id)
+    return {name for names in lists if isinstance(names, list) for name in names if isinstance(name, str)}
 
 
 def _addresses(state: Any) -> dict[str, str]:
