@@ -1,4 +1,4 @@
-"""A real ZeroClaw from crates.io, without any network but loopback.
+"""A real ZeroClaw, built with cargo, without any network but loopback.
 
 Nobody publishes its program in a registry, so it is built once into the cache of `real_openclaw` (ten minutes on two
 cores); tests that need it are skipped until it is there.
