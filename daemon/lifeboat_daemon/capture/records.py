@@ -50,7 +50,8 @@ class Lookup:
         record = self.record(record_id)
         if record is None or self.winner(record_id) != record_id or self.is_listed(record_id):
             return False
-        return records.is_visible(records.parse(record.line))
+        # One that its user took for superseded stands in its file all the same.
+        return records.status(records.parse(record.line)) in ("active", "superseded")
 
     def is_gone(self, record_id: str, now: datetime) -> bool:
         """Whether a memory was deleted lately, or archived because its text was missing."""
