@@ -99,6 +99,14 @@ def test_an_agent_with_some_prose_gets_only_the_files_its_structure_says_more_in
     assert "Scout" in files["AGENTS.md"]
 
 
+def test_a_character_without_prose_gets_its_soul_before_a_runtime_puts_its_own_there() -> None:
+    structured = {"names": {"primary": "Ada"}, "psychology": {"neural_matrix": {"logic": 0.8}}}
+    files = render(with_documents({"structured": structured, "prose": {"operating_instructions": "# A\n"}}))
+    assert files.keys() == {"SOUL.md", "AGENTS.md"}
+    assert "logic" in files["SOUL.md"]
+    assert files["SOUL.md"].startswith(synthesis.MARK)
+
+
 def test_memories_go_to_the_file_of_their_kind() -> None:
     state = MemoryState().add_all(
         [
