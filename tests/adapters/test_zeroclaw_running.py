@@ -132,11 +132,12 @@ def test_a_process_that_cannot_be_looked_into_counts_for_its_user(
     user: str,
     counts: bool,
 ) -> None:
-    pid = start(started, program, HOME="/nowhere")
+    start(started, program, HOME="/nowhere")
 
     def refused(process: psutil.Process) -> dict[str, str]:
         raise psutil.AccessDenied(process.pid)
 
     monkeypatch.setattr(psutil.Process, "environ", refused)
-    monkeypatch.setattr(psutil.Process, "username", lambda process: user if process.pid == pid else "same")
+    # Another test may have a process of this name at the same time.
+    monkeypatch.setattr(psutil.Process, "username", lambda process: "same" if process.pid == os.getpid() else user)
     assert bool(ADAPTER.running(located(made))) is counts
