@@ -141,3 +141,15 @@ def test_a_process_that_cannot_be_looked_into_counts_for_its_user(
     # Another test may have a process of this name at the same time.
     monkeypatch.setattr(psutil.Process, "username", lambda process: "same" if process.pid == os.getpid() else user)
     assert bool(ADAPTER.running(located(made))) is counts
+
+
+def test_a_process_that_ends_while_it_is_looked_at_is_not_at_work(
+    made: Install, program: Path, started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(started, program, HOME=str(made.home.parent))
+
+    def gone(process: psutil.Process) -> dict[str, str]:
+        raise psutil.NoSuchProcess(process.pid)
+
+    monkeypatch.setattr(psutil.Process, "environ", gone)
+    assert ADAPTER.running(located(made)) == ""

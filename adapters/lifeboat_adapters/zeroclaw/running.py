@@ -83,6 +83,8 @@ def _is_at_work_on(process: psutil.Process, installation: Installation) -> bool:
             start = process.cwd()
             return any((Path(start) / folder).resolve() in mine for folder in given)
         user = process.environ().get("HOME") or str(Path.home())
+    except psutil.NoSuchProcess:
+        return False  # it ended while it was looked at
     except (psutil.Error, OSError):
         return _is_of_this_user(process)
     return (Path(user) / host.FOLDER).resolve() in mine or _holds_open(process, mine)
@@ -92,6 +94,8 @@ def _is_of_this_user(process: psutil.Process) -> bool:
     """What cannot be looked into: another user's has a home of its own."""
     try:
         return process.username() == psutil.Process().username()
+    except psutil.NoSuchProcess:
+        return False
     except (psutil.Error, OSError, KeyError):
         return True
 
