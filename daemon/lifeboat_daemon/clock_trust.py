@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from lifeboat_alf import codec, times
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon.context import Context
-from lifeboat_endpoint.vault import SequenceRow
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.vault import SequenceRow
 
 TOLERANCE = timedelta(days=1)
 LONGEST_OFF = timedelta(days=45)

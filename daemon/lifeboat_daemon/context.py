@@ -1,4 +1,7 @@
-"""What every command works with: the home, the seams, and the way to keys, vaults and adapters."""
+"""What every command works with: the home, the seams, and the way to keys, vaults and adapters.
+
+Keys, vaults and adapters are imported when they are asked for: the daemon has a context and needs none of them.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lifeboat_adapters import registry
-from lifeboat_adapters.contract import Adapter, Installation
 from lifeboat_alf import times
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
 from lifeboat_daemon import config
 from lifeboat_daemon.errors import ConfigError
 from lifeboat_daemon.home import Home
-from lifeboat_endpoint.vault import Vault
-from lifeboat_keys.home_keys import HomeKeys
-from lifeboat_keys.stores.surroundings import Surroundings, is_temporary
 
 if TYPE_CHECKING:
+    from lifeboat_adapters.contract import Adapter, Installation
     from lifeboat_daemon.agent import Agent
+    from lifeboat_endpoint.vault import Vault
+    from lifeboat_keys.home_keys import HomeKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,9 @@ class Context:
 
     def keys(self) -> HomeKeys:
         """The keys of this home. Nothing is read or started before it is needed."""
+        from lifeboat_keys.home_keys import HomeKeys
+        from lifeboat_keys.stores.surroundings import Surroundings, is_temporary
+
         around = Surroundings(
             home_id=self.home.read_id(self.files),
             environment=self.environment,
@@ -78,20 +82,30 @@ class Context:
         return self.config().get(name, agent.settings if agent else None).value
 
     def create_vault(self, agent_id: str) -> Vault:
+        from lifeboat_endpoint.vault import Vault
+
         return Vault.create(self.home.vault_folder(agent_id), agent_id, files=self.files, clock=self.clock)
 
     def vault(self, agent_id: str) -> Vault:
         """An agent's vault. Raises what `Vault.open` raises."""
+        from lifeboat_endpoint.vault import Vault
+
         return Vault.open(self.home.vault_folder(agent_id), files=self.files, clock=self.clock)
 
     def adapter(self, runtime: str) -> Adapter:
+        from lifeboat_adapters import registry
+
         return registry.adapter(runtime)
 
     def adapters(self) -> list[Adapter]:
+        from lifeboat_adapters import registry
+
         return list(registry.adapters().values())
 
     def recognise(self, workspace: Path) -> Adapter:
         """The adapter that a folder looks like. Raises NotAWorkspace."""
+        from lifeboat_adapters import registry
+
         return registry.recognise(workspace)
 
     def installation(self, agent: Agent) -> Installation:
