@@ -15,6 +15,16 @@ LifeboatError
     |   +-- WorkspaceRefused    a folder that must not be a workspace
     |   +-- NameRefused         another agent has the name, or it is none
     +-- Busy                    somebody else holds the agent's lock
+    +-- ServiceError
+    |   +-- NotRunning          no daemon of this home answers
+    |   +-- AlreadyRunning      another daemon serves this home
+    |   +-- DoesNotAnswer       a daemon is there and does not answer in time
+    |   +-- OtherRelease        the daemon is of a release that speaks another protocol
+    |   +-- NotAllowed          somebody else's process talks to the daemon, or its socket is not safe
+    |   +-- BadRequest          the daemon does not know the method, or cannot use its parameters
+    |   +-- WorkerFailed        a worker ended before its work was done
+    |   +-- Cancelled           somebody stopped the work
+    |   +-- UnitError           the service could not be installed, started or removed
     +-- SystemRefused           the system does not let a file be read or written
     |   +-- DiskFull            no space, or a quota
     +-- RestoreError
@@ -126,6 +136,70 @@ class Busy(DaemonError):
     code = "busy"
     title = "Another command works on this agent"
     retryable = True
+
+
+class ServiceError(DaemonError):
+    code = "service"
+    title = "The service did not do that"
+    fix = "lifeboat daemon status"
+
+
+class NotRunning(ServiceError):
+    code = "not_running"
+    title = "The service is not running"
+    fix = "lifeboat daemon start"
+
+
+class AlreadyRunning(ServiceError):
+    code = "already_running"
+    title = "The service is running already"
+    exit_status = 3
+
+
+class DoesNotAnswer(ServiceError):
+    code = "does_not_answer"
+    title = "The service does not answer"
+    fix = "lifeboat daemon restart"
+    retryable = True
+
+
+class OtherRelease(ServiceError):
+    code = "other_release"
+    title = "The service is of another release"
+    fix = "lifeboat daemon restart"
+
+
+class NotAllowed(ServiceError):
+    code = "not_allowed"
+    title = "The service is not for this user"
+    exit_status = 3
+
+
+class BadRequest(ServiceError):
+    code = "bad_request"
+    title = "The service does not understand the request"
+
+
+class WorkerFailed(ServiceError):
+    """The worker was killed or crashed. What it had committed stays, what it had not is as if never begun."""
+
+    code = "worker_failed"
+    title = "The work ended before it was done"
+    fix = "lifeboat doctor"
+    retryable = True
+
+
+class Cancelled(ServiceError):
+    code = "cancelled"
+    title = "The work was stopped"
+    fix = None
+    retryable = True
+
+
+class UnitError(ServiceError):
+    code = "unit"
+    title = "The system's service manager did not do that"
+    fix = "lifeboat doctor"
 
 
 class SystemRefused(DaemonError):

@@ -17,6 +17,8 @@ _UNITS_OF_SIZE = {"": 1, "B": 1} | {
 }
 _UNITS_OF_TIME = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST_SECONDS = 36500 * 86400
+CADENCES = ("after_interaction", "after_session", "scheduled", "manual")
+HOURLY = "0 * * * *"
 
 
 def parse_size(value: Any) -> int:
@@ -82,6 +84,53 @@ def parse_command(value: Any) -> str:
     raise ValueError("a command like 'pass show lifeboat', with every quote closed")
 
 
+def parse_cadence(value: Any) -> str:
+    """When captures happen (spec §7.1). An interval, which stood here before there was a service, is read as
+    `after_interaction`. Raises ValueError."""
+    if value in CADENCES:
+        return str(value)
+    try:
+        parse_duration(value)
+    except ValueError:
+        raise ValueError(f"one of {', '.join(CADENCES)}") from None
+    return CADENCES[0]
+
+
+def parse_cron(value: Any) -> str:
+    """Five fields of cron: minute, hour, day of the month, month, day of the week. Raises ValueError."""
+    text = str(value)
+    if text != HOURLY:
+        from apscheduler.triggers.cron import CronTrigger
+
+        try:
+            CronTrigger.from_crontab(text, timezone="UTC")
+        except (ValueError, TypeError):
+            raise ValueError("five fields of cron, like '30 7 * * mon-fri'") from None
+    return text
+
+
+def parse_positive_duration(value: Any) -> int:
+    """A time of at least a second. Raises ValueError."""
+    seconds = parse_duration(value)
+    if seconds < 1:
+        raise ValueError("a time of at least 1s")
+    return seconds
+
+
+def parse_path(value: Any) -> str:
+    """An absolute path, `~` allowed; "none" is read as "". Raises ValueError."""
+    if isinstance(value, str) and (value == "none" or value.startswith(("/", "~"))):
+        return "" if value == "none" else value
+    raise ValueError("an absolute path, or none")
+
+
+def parse_address(value: Any) -> str:
+    """An http or https address; "none" is read as "". Raises ValueError."""
+    if isinstance(value, str) and (value == "none" or re.fullmatch(r"https?://[^\s/]+\S*", value)):
+        return "" if value == "none" else value
+    raise ValueError("an address like https://ping.example.com/1234, or none")
+
+
 def one_of(*words: str) -> Callable[[Any], str]:
     """A parser that takes one of some words."""
 
@@ -96,13 +145,14 @@ def one_of(*words: str) -> Callable[[Any], str]:
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting. `parse` turns what a file or a person wrote into the value; `per_agent`: it may also stand in an
-    agent's file and wins there."""
+    agent's file and wins there; `private`: whoever knows the value can use it, so it is kept apart and never shown."""
 
     name: str
     parse: Callable[[Any], Any]
     default: Any
     effect: str
     per_agent: bool = True
+    private: bool = False
 
     def read(self, written: Any) -> Any:
         """The value from what was written. Raises BadSetting."""
@@ -115,7 +165,23 @@ class Setting:
 SETTINGS: dict[str, Setting] = {
     setting.name: setting
     for setting in (
-        Setting("cadence", parse_duration, "15m", "the longest time between two captures of an agent"),
+        Setting("cadence", parse_cadence, "after_interaction", "when an agent is captured by the service"),
+        Setting("schedule", parse_cron, HOURLY, "when captures of the cadence `scheduled` happen, in local time"),
+        Setting(
+            "capture.quiet", parse_duration, "2s", "after_interaction: captured when nothing changed for this long"
+        ),
+        Setting(
+            "capture.at_most", parse_positive_duration, "60s", "after_interaction: and at the latest after this long"
+        ),
+        Setting(
+            "session.idle",
+            parse_positive_duration,
+            "10m",
+            "after_session: a session ends when nothing changed for this long",
+        ),
+        Setting(
+            "scan.interval", parse_positive_duration, "1h", "the whole workspace is looked through at least this often"
+        ),
         Setting("artifacts.threshold", parse_size, "100KB", "files up to this size travel inside an archive"),
         Setting("artifacts.max_file", parse_size, "50MB", "larger files are named, not kept"),
         Setting("artifacts.max_total", parse_size, "2GB", "how much all large files of an agent may take"),
@@ -134,6 +200,55 @@ SETTINGS: dict[str, Setting] = {
         Setting("retention.daily", parse_duration, "90d", "then one a day for this long; after that one a week"),
         Setting("vault.max_size", parse_size, "10GB", "how much the vault of an agent may take"),
         Setting("vault.min_free", parse_size, "1GB", "how much has to stay free on the disk", per_agent=False),
+        Setting(
+            "verify.every", parse_positive_duration, "24h", "the newest copy and a sample are read back this often"
+        ),
+        Setting("verify.whole_every", parse_positive_duration, "30d", "and every kept sequence this often"),
+        Setting(
+            "overdue.after",
+            parse_positive_duration,
+            "24h",
+            "without a verified copy for this long of awake time an agent is overdue",
+        ),
+        Setting(
+            "defer.above",
+            parse_size,
+            "5MB",
+            "on a metered network or to save the battery, transfers above this wait",
+            per_agent=False,
+        ),
+        Setting(
+            "network.metered",
+            one_of("auto", "yes", "no"),
+            "auto",
+            "whether the network costs by volume",
+            per_agent=False,
+        ),
+        Setting(
+            "notify.desktop",
+            parse_switch,
+            True,
+            "whether the desktop says when something needs you (extra `notify`)",
+            per_agent=False,
+        ),
+        Setting(
+            "ntfy.url",
+            parse_address,
+            "none",
+            "an ntfy topic that is told when something needs you",
+            per_agent=False,
+            private=True,
+        ),
+        Setting(
+            "ping.url",
+            parse_address,
+            "none",
+            "an address that is called while all is well: its silence is the alarm",
+            per_agent=False,
+            private=True,
+        ),
+        Setting("ping.every", parse_positive_duration, "1h", "how often it is called", per_agent=False),
+        Setting("metrics.file", parse_path, "none", "a text file of figures for Prometheus", per_agent=False),
         Setting("key_command", parse_command, "none", "a program that prints your key's 24 words", per_agent=False),
     )
 }

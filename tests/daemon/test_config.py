@@ -45,17 +45,17 @@ def test_what_an_agent_says_wins_over_the_file(home: Home) -> None:
 
 
 def test_setting_keeps_comments_and_other_settings(home: Home) -> None:
-    home.config_file.write_text('# mine\ncadence = "5m" # often\n')
+    home.config_file.write_text('# mine\nscan.interval = "5m" # often\n')
     config.write(home, FILES, "held.share", 0.7)
     text = home.config_file.read_text()
     assert "# mine" in text and "# often" in text
     found = config.load(home, FILES)
-    assert (found.get("cadence").value, found.get("held.share").value) == (300, 0.7)
+    assert (found.get("scan.interval").value, found.get("held.share").value) == (300, 0.7)
 
 
 def test_unsetting_brings_the_default_back(home: Home) -> None:
-    config.write(home, FILES, "cadence", "5m")
-    assert config.write(home, FILES, "cadence", None).get("cadence").source == "default"
+    config.write(home, FILES, "scan.interval", "5m")
+    assert config.write(home, FILES, "scan.interval", None).get("scan.interval").source == "default"
 
 
 def test_a_value_of_the_wrong_kind_is_refused_and_nothing_is_written(home: Home) -> None:
@@ -70,8 +70,8 @@ def test_a_value_of_the_wrong_kind_is_refused_and_nothing_is_written(home: Home)
         ("held.share", 0),
         ("held.share", 1.5),
         ("cadence", "soon"),
-        ("cadence", "9" * 20 + "h"),
-        ("cadence", 10**12),
+        ("scan.interval", "9" * 20 + "h"),
+        ("scan.interval", 10**12),
         ("transcripts", "maybe"),
         ("held.minimum", 0),
     ],
@@ -88,18 +88,18 @@ def test_an_unknown_setting_is_refused_by_name(home: Home) -> None:
 
 @pytest.mark.parametrize("text", ["cadence = [", "cadense = 5\n", 'cadence = "soon"\n', "\xff"])
 def test_a_broken_file_leaves_the_last_good_one_in_force(home: Home, text: str) -> None:
-    home.config_file.write_text('cadence = "5m"\n')
+    home.config_file.write_text('scan.interval = "5m"\n')
     config.load(home, FILES)
     home.config_file.write_text(text, encoding="latin-1")
     found = config.load(home, FILES)
-    assert found.get("cadence").value == 300
+    assert found.get("scan.interval").value == 300
     assert found.problem
-    home.config_file.write_text('cadence = "6m"\n')
+    home.config_file.write_text('scan.interval = "6m"\n')
     assert config.load(home, FILES).problem is None
 
 
 def test_a_broken_file_is_not_written_over(home: Home) -> None:
     home.config_file.write_text("cadence = [")
     with pytest.raises(ConfigError, match="repair"):
-        config.write(home, FILES, "cadence", "5m")
+        config.write(home, FILES, "scan.interval", "5m")
     assert home.config_file.read_text() == "cadence = ["

@@ -23,7 +23,7 @@ def openclaw(isolated_home: Path) -> StateFolder:
     made = make_state_dir(isolated_home / ".openclaw")
     (made.workspace / NOTE).write_text("# Private\n\nNobody's business.\n")
     run("agents", "add", made.workspace, "--name", NAME)
-    run("config", "set", "cadence", "10m")
+    run("config", "set", "scan.interval", "10m")
     return made
 
 
@@ -37,8 +37,8 @@ def bundle(folder: Path, name: str = "report.zip") -> dict[str, Any]:
 def test_it_tells_versions_settings_findings_status_and_sizes(openclaw: StateFolder, tmp_path: Path) -> None:
     found = bundle(tmp_path)
     assert found["versions.json"]["libraries"]["pynacl"]
-    cadence = next(each for each in found["settings.json"]["for_all"] if each["name"] == "cadence")
-    assert cadence == {"name": "cadence", "source": "config.toml", "value": 600}
+    cadence = next(each for each in found["settings.json"]["for_all"] if each["name"] == "scan.interval")
+    assert cadence == {"name": "scan.interval", "source": "config.toml", "value": 600}
     assert {"vaults", "agents", "key"} <= {each["check"] for each in found["findings.json"]["findings"]}
     assert found["status.json"]["agents"]["agent-1"]["sequence"] == 0
     sizes = found["sizes.json"]["agents"]["agent-1"]

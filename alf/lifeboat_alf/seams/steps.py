@@ -1,4 +1,4 @@
-"""Every step of capture, replicate, restore, purge, thinning and rotation by name, so that a test can end the process
+"""Every step of capture, replicate, restore, purge, thinning, rotation and the service by name, so that a test can end the process
 at each.
 
 A step is reached *before* what its name says is done. In production `reached` does nothing.
@@ -43,6 +43,18 @@ class Step(StrEnum):
     ROTATE_EPOCH_RAISED = "rotate.epoch_raised"
     ROTATE_SEALED_AGAIN = "rotate.sealed_again"
     ROTATE_SETTLED = "rotate.settled"
+    DAEMON_LOCKED = "daemon.locked"
+    DAEMON_LISTENING = "daemon.listening"
+    DAEMON_SIGNALLED = "daemon.signalled"
+    DAEMON_QUEUED = "daemon.queued"
+    DAEMON_SENT = "daemon.sent"
+    DAEMON_ANSWERED = "daemon.answered"
+    DAEMON_NOTED = "daemon.noted"
+    DAEMON_STOPPING = "daemon.stopping"
+    WORKER_READY = "worker.ready"
+    WORKER_BEGUN = "worker.begun"
+    WORKER_DONE = "worker.done"
+    WORKER_TOLD = "worker.told"
 
 
 hook: Callable[[Step], None] | None = None

@@ -56,7 +56,7 @@ def get_setting(session: Session, name: str, agent: str | None) -> None:
 @config.command(
     "set",
     epilog=examples(
-        "lifeboat config set cadence 5m",
+        "lifeboat config set cadence after_session",
         "lifeboat config set transcripts true --agent Juniper",
         "lifeboat config set cadence --default",
     ),

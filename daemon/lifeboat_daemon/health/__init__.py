@@ -1,0 +1,1 @@
+"""Health: what is verified when, who is overdue, and who is told."""

@@ -1,0 +1,1 @@
+"""The service as systemd, launchd and the Windows task scheduler know it."""
