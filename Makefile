@@ -55,6 +55,9 @@ bench: $(VENV)/dev.stamp ## side by side with git, restic, tar and a bare walk (
 test-real: $(VENV)/dev.stamp ## against a real OpenClaw from npm, in a network namespace (root, npm)
 	$(PYTEST) -m real --timeout 900 tests/real
 
+test-soak: $(VENV)/dev.stamp ## what takes minutes: hundreds of kills, full disks, tens of thousands of files (root for some)
+	$(PYTEST) -m soak --timeout 1200 tests/soak
+
 fuzz: $(VENV)/fuzz.stamp ## coverage-guided fuzzing of the readers (FUZZ_SECONDS=60)
 	$(BIN)/python tests/fuzz_readers.py --seconds $(or $(FUZZ_SECONDS),60)
 
@@ -86,4 +89,4 @@ clean: ## remove the environment and every cache
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo test check bench test-real fuzz docs lock system-packages clean
+.PHONY: help demo test check bench test-real test-soak fuzz docs lock system-packages clean
