@@ -1,0 +1,376 @@
+"""How agents stand: from facts to one word and a verdict, in the words that people, JSON and figures share.
+
+Pure and light. `lifeboat_daemon.status` gathers the facts, which needs vaults, caches and keys; whoever has them judges
+them here, again and again, as time passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from lifeboat_alf import times
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.words import age_text, argument, count_text, time_text
+
+JsonObject = dict[str, Any]
+
+OK, SYNCING, WAITING, PAUSED, OVERDUE, NEEDS_KEY, FENCED, HELD, ERROR = (
+    "ok",
+    "syncing",
+    "waiting",
+    "paused",
+    "overdue",
+    "needs_key",
+    "fenced",
+    "held",
+    "error",
+)
+WORST_FIRST = (ERROR, HELD, FENCED, NEEDS_KEY, OVERDUE, WAITING, SYNCING, PAUSED, OK)
+NEEDS_THE_USER = frozenset({ERROR, HELD, FENCED, NEEDS_KEY, OVERDUE})
+FOR_PEOPLE = {FENCED: "moved", NEEDS_KEY: "needs key"}
+"""Words that read better than those of JSON."""
+
+UNVERIFIED_FOR = timedelta(hours=24)
+LONGEST_UNVERIFIED = timedelta(days=7)
+"""Without a verified copy for so long an agent is overdue, however much the machine slept."""
+GRACE = timedelta(minutes=15)
+"""After it woke up, a machine has so long to verify before it is said that nobody did."""
+LOCAL = "local"
+"""How the vault of this machine is called."""
+
+
+class KeyFacts(msgspec.Struct, frozen=True):
+    """The user's key. `state` is `ok`, `needs_key` or `error`; `note` is for people, "" when nothing is to be said."""
+
+    state: str = OK
+    key_id: str | None = None
+    store: str | None = None
+    note: str = ""
+    proven_at: str | None = None
+
+    def to_json(self) -> JsonObject:
+        return {
+            "state": self.state,
+            "id": self.key_id,
+            "store": self.store,
+            "note": self.note,
+            "proven_at": self.proven_at,
+        }
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What of an agent is found in its vault, its caches and its workspace.
+
+    Times are timestamps, None when it never happened. `verified_in` names the vault. `pending` counts files whose
+    present version is not kept, `reasons` says why, for people. `held` is the decision of the guard; `missing`: the
+    workspace was not what was captured; `is_gone`: its folder is not there; `no_room`: why large files are not taken;
+    `failed`: why the last capture came to nothing; `damaged`: what a verification found (see `verification.DAMAGED`);
+    `fenced`: who writes this agent now; `unreadable`: why there are no more facts. `vault_bytes` is the vault's size.
+    """
+
+    sequence: int | None = None
+    last_captured_at: str | None = None
+    last_verified_at: str | None = None
+    last_whole_at: str | None = None
+    verified_in: str | None = None
+    pending: int = 0
+    reasons: tuple[str, ...] = ()
+    held: JsonObject | None = None
+    missing: bool = False
+    is_gone: bool = False
+    no_room: str | None = None
+    failed: str | None = None
+    damaged: JsonObject | None = None
+    lookalikes: int = 0
+    fenced: str | None = None
+    unreadable: str | None = None
+    vault_bytes: int = 0
+
+    def to_json(self) -> JsonObject:
+        found: JsonObject = msgspec.to_builtins(self)
+        return found
+
+    @classmethod
+    def from_json(cls, document: JsonObject) -> Facts:
+        """Raises msgspec.ValidationError."""
+        return msgspec.convert(document, cls)
+
+
+class Awake(msgspec.Struct, frozen=True):
+    """How long the machine was awake. `seconds` since `unverified_since`, None: all the time; `woke_at` when it last
+    woke up; `overdue_after` the setting, in seconds."""
+
+    seconds: float | None = None
+    woke_at: datetime | None = None
+    overdue_after: float = UNVERIFIED_FOR.total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatus:
+    """One agent. `state` is a word, `reasons` says, for people, why it is not `ok`, and what else to know; the other
+    fields are those of `Facts`, `missing` also while the folder is not there. `lookalikes` counts the places that look
+    like a secret and are kept in clear."""
+
+    id: str
+    name: str
+    runtime: str
+    workspace: str
+    state: str = OK
+    sequence: int | None = None
+    last_captured_at: str | None = None
+    last_verified_at: str | None = None
+    last_whole_at: str | None = None
+    verified_in: str | None = None
+    pending: int = 0
+    reasons: list[str] = field(default_factory=list)
+    held: JsonObject | None = None
+    missing: bool = False
+    no_room: str | None = None
+    failed: str | None = None
+    damaged: JsonObject | None = None
+    lookalikes: int = 0
+    vault_bytes: int = 0
+
+    def to_json(self) -> JsonObject:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_json(cls, document: JsonObject) -> AgentStatus:
+        """What `to_json` gave; fields of a newer release are left out. Raises msgspec.ValidationError."""
+        return msgspec.convert(document, cls)
+
+    @property
+    def fix(self) -> str | None:
+        """The command that helps, None where nothing is wrong or no command would help."""
+        name = argument(self.name)
+        if self.state == ERROR:
+            if self.damaged is not None:
+                return f"lifeboat verify {name} --whole"
+            return f"lifeboat restore {name} --dry-run" if self.missing else "lifeboat doctor"
+        if self.state == HELD:
+            before = (self.held or {}).get("previous")
+            return f"lifeboat restore {name} --at {before} takes it back, lifeboat agents accept {name} lets it go"
+        known = {OVERDUE: "verify", WAITING: "sync", PAUSED: "agents resume"}
+        return f"lifeboat {known[self.state]} {name}" if self.state in known else None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything. `verdict` is a sentence for people; `state` the worst state of any agent."""
+
+    state: str
+    verdict: str
+    agents: list[AgentStatus]
+    key: KeyFacts
+    problems: list[str]
+    clock_trusted: bool
+
+    @property
+    def needs_the_user(self) -> bool:
+        """Whether `status --check` fails."""
+        return self.state in NEEDS_THE_USER or bool(self.problems)
+
+    def to_json(self) -> JsonObject:
+        """Without `daemon`, which whoever knows of one adds."""
+        return {
+            "verdict": self.verdict,
+            "state": self.state,
+            "agents": [agent.to_json() for agent in self.agents],
+            "key": self.key.to_json(),
+            "problems": self.problems,
+            "clock_trusted": self.clock_trusted,
+        }
+
+    @classmethod
+    def from_json(cls, document: JsonObject) -> Status:
+        """What `to_json` gave. Raises msgspec.ValidationError, KeyError."""
+        key = {**document["key"], "key_id": document["key"].get("id")}
+        return cls(
+            str(document["state"]),
+            str(document["verdict"]),
+            [AgentStatus.from_json(each) for each in document["agents"]],
+            msgspec.convert(key, KeyFacts),
+            [str(each) for each in document["problems"]],
+            bool(document["clock_trusted"]),
+        )
+
+
+def worst(states: Iterable[str]) -> str:
+    """The worst of some words, `ok` for none."""
+    return min(states, key=WORST_FIRST.index, default=OK)
+
+
+# One agent ------------------------------------------------------------------------------------------------------
+
+
+def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake) -> AgentStatus:
+    """One agent's word and its reasons, the one that decides first."""
+    seen = _credible(facts, now)
+    rests = agent.is_paused(times.to_text(now)) or not agent.watched
+    found = sorted(_findings(seen, agent, key, now, awake), key=lambda each: WORST_FIRST.index(each[0]))
+    if rests:  # nobody expects what is not captured to be captured: it is said, and no state of its own
+        found = sorted(found, key=lambda each: each[0] == WAITING)
+    said = [reason for _, reason in found]
+    rest = [reason for reason in seen.reasons if not any(reason in each for each in said)]
+    if seen.lookalikes:
+        rest.append(f"{count_text(seen.lookalikes, 'place')} in clear may be a secret; lifeboat doctor names each")
+    return AgentStatus(
+        id=agent.id,
+        name=agent.name,
+        runtime=agent.runtime,
+        workspace=str(agent.workspace),
+        state=found[0][0] if found else OK,
+        sequence=seen.sequence,
+        last_captured_at=seen.last_captured_at,
+        last_verified_at=seen.last_verified_at,
+        last_whole_at=seen.last_whole_at,
+        verified_in=seen.verified_in,
+        pending=seen.pending,
+        reasons=[*said, *rest],
+        held=seen.held,
+        missing=seen.missing or seen.is_gone,
+        no_room=seen.no_room,
+        failed=seen.failed,
+        damaged=seen.damaged,
+        lookalikes=seen.lookalikes,
+        vault_bytes=seen.vault_bytes,
+    )
+
+
+def _credible(facts: Facts, now: datetime) -> Facts:
+    """A copy that was verified in the future was verified under a wrong clock: nobody knows when."""
+    if facts.last_whole_at is not None and _is_ahead(facts.last_whole_at, now):
+        facts = msgspec.structs.replace(facts, last_whole_at=None)
+    if facts.last_verified_at is not None and _is_ahead(facts.last_verified_at, now):
+        facts = msgspec.structs.replace(facts, last_verified_at=None, verified_in=None)
+    return facts
+
+
+def _is_ahead(moment: str, now: datetime) -> bool:
+    return times.parse(moment) > now + UNVERIFIED_FOR
+
+
+def _findings(seen: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake) -> list[tuple[str, str]]:
+    """Everything that is so, each with its word; of equal words the first decides what is said first."""
+    is_gone = agent.watched and seen.is_gone
+    damage = (seen.damaged or {}).get("first")
+    checks = (
+        (agent.problem is not None, ERROR, str(agent.problem)),
+        (seen.unreadable is not None, ERROR, str(seen.unreadable)),
+        (is_gone, ERROR, f"{agent.workspace} is not there; nothing is captured until it is back"),
+        (seen.missing and not is_gone, ERROR, "the workspace is not what was captured; nothing is taken until it is"),
+        (seen.damaged is not None, ERROR, f"the copy does not hold: {damage}"),
+        (seen.failed is not None, ERROR, f"the last capture failed: {seen.failed}"),
+        (key.state == ERROR, ERROR, key.note),
+        (seen.held is not None, HELD, str((seen.held or {}).get("reason"))),
+        (seen.fenced is not None, FENCED, f"moved to {seen.fenced}: this machine keeps its own copy and sends nothing"),
+        (key.state == NEEDS_KEY, NEEDS_KEY, key.note),
+        (_is_overdue(seen, agent, now, awake), OVERDUE, _overdue_words(seen, agent, now)),
+        (seen.pending > 0, WAITING, f"{count_text(seen.pending, 'file')} not kept in the present version"),
+        (seen.no_room is not None, WAITING, f"{seen.no_room}: large files are not taken"),
+        (agent.is_paused(times.to_text(now)), PAUSED, _paused_words(agent)),
+        (not agent.watched, PAUSED, "it was imported and is not captured yet"),
+    )
+    return [(state, reason) for applies, state, reason in checks if applies]
+
+
+def _paused_words(agent: Agent) -> str:
+    return "paused" if agent.paused_until is None else f"paused until {time_text(agent.paused_until)}"
+
+
+# Overdue --------------------------------------------------------------------------------------------------------
+
+
+def unverified_since(facts: Facts, agent: Agent, now: datetime) -> datetime | None:
+    """Since when there is no newer verified copy. An agent that was never verified has its time from when it was
+    captured or added; None when it was neither."""
+    seen = _credible(facts, now)
+    if seen.last_verified_at is not None:
+        return times.parse(seen.last_verified_at)
+    moments = [times.parse(each) for each in (seen.last_captured_at, agent.added_at) if each]
+    return max(moments, default=None)
+
+
+def _is_overdue(seen: Facts, agent: Agent, now: datetime, awake: Awake) -> bool:
+    """What was never taken into care is not verified by anybody, and nobody expects it."""
+    since = unverified_since(seen, agent, now) if agent.watched and seen.sequence is not None else None
+    return since is not None and _too_long(since, now, awake) and not _just_woke(now, awake)
+
+
+def _too_long(since: datetime, now: datetime, awake: Awake) -> bool:
+    return _seconds_left(since, now, awake) < 0
+
+
+def _seconds_left(since: datetime, now: datetime, awake: Awake) -> float:
+    """Seconds of being awake until it is overdue, less than 0 once it is."""
+    passed = (now - since).total_seconds()
+    at_work = passed if awake.seconds is None else min(awake.seconds, passed)
+    longest = max(LONGEST_UNVERIFIED.total_seconds(), awake.overdue_after)
+    return min(awake.overdue_after - at_work, longest - passed)
+
+
+def _just_woke(now: datetime, awake: Awake) -> bool:
+    return awake.woke_at is not None and timedelta(0) <= now - awake.woke_at < GRACE
+
+
+def _overdue_words(seen: Facts, agent: Agent, now: datetime) -> str:
+    since = unverified_since(seen, agent, now)
+    return "" if since is None else f"no verified copy for {age_text((now - since).total_seconds())}"
+
+
+def seconds_until_change(facts: Facts, agent: Agent, now: datetime, awake: Awake) -> float | None:
+    """When time alone may change what `judge` says: the end of a pause, or of the time for a verified copy. Seconds
+    from now, None for never."""
+    moments = []
+    if agent.is_paused(times.to_text(now)) and agent.paused_until is not None:
+        moments.append((times.parse(agent.paused_until) - now).total_seconds())
+    since = unverified_since(facts, agent, now) if agent.watched and facts.sequence is not None else None
+    if since is not None:
+        left = _seconds_left(since, now, awake)
+        if left < 0 and awake.woke_at is not None and _just_woke(now, awake):
+            left = (awake.woke_at + GRACE - now).total_seconds()
+        moments += [left] if left >= 0 else []
+    return min(moments) + 1 if moments else None
+
+
+# What the daemon knows besides the facts ------------------------------------------------------------------------
+
+
+def at_work(status: AgentStatus) -> AgentStatus:
+    """The same while a job of this agent runs: `syncing`, unless something worse is so."""
+    return replace(status, state=worst((status.state, SYNCING)))
+
+
+def blocked(status: AgentStatus, waits_for: str) -> AgentStatus:
+    """The same while captures wait for somebody (`waiting for process 4711 (restore)`), said first; `waiting`, unless
+    something worse is so."""
+    return replace(status, state=worst((status.state, WAITING)), reasons=[waits_for, *status.reasons])
+
+
+# Everything -----------------------------------------------------------------------------------------------------
+
+
+def summary(
+    agents: list[AgentStatus], key: KeyFacts, problems: list[str], *, clock_trusted: bool, now: datetime
+) -> Status:
+    """All agents together. `problems` are what is wrong beside them; with one, the state is `error`."""
+    state = ERROR if problems else worst(agent.state for agent in agents)
+    return Status(state, verdict(state, agents, now), agents, key, problems, clock_trusted)
+
+
+def verdict(state: str, agents: list[AgentStatus], now: datetime) -> str:
+    """One sentence. The age of the oldest last verified copy comes first, then where the copies are."""
+    if not agents:
+        return "no agent is protected yet"
+    moments = [agent.last_verified_at for agent in agents]
+    if None in moments:
+        first = "never verified"
+    else:
+        oldest = min(times.parse(str(moment)) for moment in moments)
+        first = f"last verified {age_text((now - oldest).total_seconds())} ago"
+    return f"{first}, on this disk only: {FOR_PEOPLE.get(state, state)}"
