@@ -42,10 +42,15 @@ class Context:
         files: FileOperations | None = None,
         clock: Clock | None = None,
     ) -> Context:
-        """Locate, make and check the home. Raises HomeError."""
+        """Locate, make and check the home; one of an earlier release is brought up. Raises HomeError, Busy."""
         around = dict(os.environ) if environment is None else environment
         operations = files or SystemFiles()
-        return cls(Home.locate(around).open(operations), operations, clock or SystemClock(), around)
+        context = cls(Home.locate(around).open(operations), operations, clock or SystemClock(), around)
+        if context.home.is_older(operations):
+            from lifeboat_daemon import migrations
+
+            migrations.bring_up(context)
+        return context
 
     @property
     def user_home(self) -> Path:

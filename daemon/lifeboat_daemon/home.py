@@ -4,16 +4,19 @@ config.toml  agents/<id>.toml                 what the user decided
 vault/<id>/  keys/                            the truth
 state/<id>.db                                 caches: deleting them costs seconds
 locks/  restore/                              locks; journals and undo folders of restores
-id  version                                   who this home is; the layout's version
+logs/  run/                                   what the service did; its socket
+backups/                                      copies from before a new layout, for 30 days
+id  version  release                          who this home is; the layout's version, and which release made it so
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,13 +27,16 @@ from lifeboat_alf import ids
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_daemon.errors import HomeError, HomeNewer, HomeUnsafe, UnknownAgent
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
+"""1: without logs/ and run/. See `lifeboat_daemon.migrations`."""
 VARIABLE = "LIFEBOAT_HOME"
 _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "davfs", "fuse.davfs", "fuse.sshfs", "ncpfs"})
-FOLDERS = ("agents", "vault", "state", "keys", "locks", "restore")
+_FIRST_FOLDERS = ("agents", "vault", "state", "keys", "locks", "restore")
+FOLDERS = (*_FIRST_FOLDERS, "logs", "run")
 _BEGUN = "begun.lock"
 _WAIT = 10.0
 """Seconds."""
+_RELEASE = re.compile(r"[0-9][0-9A-Za-z.+!-]{0,40}")
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -76,6 +82,20 @@ class Home:
     def restore_folder(self) -> Path:
         return self.folder / "restore"
 
+    @property
+    def logs_folder(self) -> Path:
+        return self.folder / "logs"
+
+    @property
+    def run_folder(self) -> Path:
+        """What lives as long as the service: its socket."""
+        return self.folder / "run"
+
+    @property
+    def backups_folder(self) -> Path:
+        """There only once something was migrated."""
+        return self.folder / "backups"
+
     def agent_file(self, agent_id: str) -> Path:
         return self.agents_folder / f"{_checked(agent_id)}.toml"
 
@@ -100,17 +120,39 @@ class Home:
         return (self.folder / "id").is_file()
 
     def open(self, files: FileOperations) -> Home:
-        """Make what is missing and check the rest. Raises HomeUnsafe, HomeNewer or HomeError."""
+        """Make what is missing and check the rest. Raises HomeUnsafe, HomeNewer or HomeError.
+
+        A home of an older layout stays one (`is_older`): `lifeboat_daemon.migrations` brings it up.
+        """
         try:
             self._make_folder(files)
             self._check_folder(files)
-            self._make_contents(files)
+            if not self.exists():
+                self._give_id(files)
+            layout = self._layout(files)
+            self._make_contents(files, FOLDERS if layout == LAYOUT_VERSION else _FIRST_FOLDERS)
         except Timeout:
             raise HomeError(f"{self.folder}: another process has been making it for {_WAIT:.0f} seconds") from None
         except OSError as error:
             raise HomeError(f"{self.folder}: {error}") from error
-        self._check_version(files)
         return self
+
+    def layout(self, files: FileOperations) -> int:
+        """The version of this home's layout. Raises HomeError."""
+        path = self.folder / "version"
+        try:
+            return int(read_all(files, path))
+        except (OSError, ValueError) as error:
+            raise HomeError(f"{path}: {error}") from error
+
+    def is_older(self, files: FileOperations) -> bool:
+        """Whether an earlier release made it and nobody has brought it up. Raises HomeError."""
+        return self.layout(files) < LAYOUT_VERSION
+
+    def set_layout(self, files: FileOperations, version: int) -> None:
+        """Say which layout this home has now, and that this release made it so. Raises OSError."""
+        write_atomic(files, self.folder / "release", f"{this_release()}\n".encode())
+        write_atomic(files, self.folder / "version", f"{version}\n".encode())
 
     def _make_folder(self, files: FileOperations) -> None:
         if not os.path.lexists(self.folder):
@@ -146,10 +188,8 @@ class Home:
         if stat.S_IMODE(found.st_mode) != 0o700:
             files.set_mode(self.folder, 0o700)
 
-    def _make_contents(self, files: FileOperations) -> None:
-        if not self.exists():
-            self._give_id(files)
-        for name in FOLDERS:
+    def _make_contents(self, files: FileOperations, folders: Iterable[str]) -> None:
+        for name in folders:
             files.make_folders(self.folder / name, 0o700)
 
     def _give_id(self, files: FileOperations) -> None:
@@ -160,25 +200,41 @@ class Home:
                 if entry.name.endswith(".tmp"):
                     files.remove(entry.path)
             if not self.exists():
-                write_atomic(files, self.folder / "version", f"{LAYOUT_VERSION}\n".encode())
+                self.set_layout(files, LAYOUT_VERSION)
                 write_atomic(files, self.folder / "id", f"{uuid.uuid4()}\n".encode())
 
-    def _check_version(self, files: FileOperations) -> None:
-        path = self.folder / "version"
-        try:
-            version = int(read_all(files, path))
-        except FileNotFoundError:
-            write_atomic(files, path, f"{LAYOUT_VERSION}\n".encode())
-            return
-        except (OSError, ValueError) as error:
-            raise HomeError(f"{path}: {error}") from error
+    def _layout(self, files: FileOperations) -> int:
+        """The layout of a home that this release can use; one that lost the note of it has the newest."""
+        if not (self.folder / "version").exists():
+            self.set_layout(files, LAYOUT_VERSION)
+        version = self.layout(files)
         if version > LAYOUT_VERSION:
-            raise HomeNewer(f"{self.folder} has layout {version}, this release knows {LAYOUT_VERSION}")
+            raise HomeNewer(
+                f"{self.folder} has layout {version}{self._made_by(files)}; release "
+                f"{this_release()}, which this is, knows layouts up to {LAYOUT_VERSION}"
+            )
+        return version
+
+    def _made_by(self, files: FileOperations) -> str:
+        """Which release made the layout, for people."""
+        try:
+            release = read_all(files, self.folder / "release").decode().strip()
+        except (OSError, UnicodeDecodeError):
+            return ""
+        return f" of release {release}" if _RELEASE.fullmatch(release) else ""
+
+
+def this_release() -> str:
+    """The release that is installed. Reading it loads much that a daemon has no other use for."""
+    from importlib.metadata import version
+
+    return version("agent-lifeboat")
 
 
 def _is_begun(name: str) -> bool:
     """Whether a name is of a home that was being made when its process ended."""
-    return name in ("locks", "version") or (name.startswith((".id.", ".version.")) and name.endswith(".tmp"))
+    begun = (".id.", ".version.", ".release.")
+    return name in ("locks", "version", "release") or (name.startswith(begun) and name.endswith(".tmp"))
 
 
 def _checked(agent_id: str) -> str:

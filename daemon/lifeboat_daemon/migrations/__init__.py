@@ -1,1 +1,90 @@
-"""From one layout of the home to the next, forwards only, with a copy of what was there."""
+"""From an older layout of the home to this one: numbered steps, forwards only, each of them safe to begin again.
+
+A step is a module of this folder, `to_<layout>.py`, with `SUMMARY` (what it does, for people), `TOUCHES` (of `copies`:
+what has to be copied before beside the small documents) and `run(context)`. A process that ends within a step leaves
+the home of the old layout, and the step is begun again by whoever opens the home next. The layout is written after the
+step is done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from lifeboat_alf import ids
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_daemon.errors import system_errors
+from lifeboat_daemon.home import LAYOUT_VERSION
+from lifeboat_daemon.migrations import copies
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.context import Context
+
+_PREFIX = "to_"
+_PATIENCE = 60.0
+"""Seconds that a step waits for each agent's lock: a capture ends by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step: the layout it makes, and its module."""
+
+    to: int
+    module: ModuleType
+
+
+def bring_up(context: Context) -> list[str]:
+    """Bring a home to the layout of this release, under its lock; what was done, a sentence for each step.
+
+    Raises Busy when the lock is not free in time, SystemRefused or DiskFull when a step could not be done: the home then
+    is of the layout that it was, and the next one who opens it goes on.
+    """
+    from lifeboat_daemon.locks import home_lock
+
+    with home_lock(context, "migrate"), system_errors():
+        done = [_step(context, migration) for migration in _missing(context)]
+        copies.remove_old(context)
+    return done
+
+
+def known() -> list[Migration]:
+    """Every step, in order."""
+    names = [each.name for each in pkgutil.iter_modules(__path__) if each.name.startswith(_PREFIX)]
+    found = [Migration(int(name.removeprefix(_PREFIX)), import_module(f"{__name__}.{name}")) for name in names]
+    return sorted(found, key=lambda each: each.to)
+
+
+def _missing(context: Context) -> Iterator[Migration]:
+    """Looked at anew before each step: another process may have done it while this one waited for the lock."""
+    for migration in known():
+        if context.home.layout(context.files) < migration.to <= LAYOUT_VERSION:
+            yield migration
+
+
+def _step(context: Context, migration: Migration) -> str:
+    with contextlib.ExitStack() as locks:
+        if copies.Area.VAULTS in migration.module.TOUCHES:
+            _lock_agents(context, locks)
+        reached(Step.MIGRATE_LOCKED)
+        copies.keep(context, context.home.layout(context.files), migration.module.TOUCHES)
+        reached(Step.MIGRATE_COPIED)
+        migration.module.run(context)
+        reached(Step.MIGRATE_DONE)
+        context.home.set_layout(context.files, migration.to)
+        reached(Step.MIGRATE_NOTED)
+    summary: str = migration.module.SUMMARY
+    return f"layout {migration.to}: {summary}"
+
+
+def _lock_agents(context: Context, locks: contextlib.ExitStack) -> None:
+    """Nobody captures into a vault that is being changed."""
+    from lifeboat_daemon.locks import agent_lock
+
+    for folder in sorted(context.home.vaults_folder.iterdir()):
+        if ids.is_uuid(folder.name):
+            locks.enter_context(agent_lock(context, folder.name, "migrate", timeout=_PATIENCE))

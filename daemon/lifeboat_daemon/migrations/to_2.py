@@ -1,0 +1,20 @@
+"""The service has a log and a socket: folders for both, that nobody else can look into."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lifeboat_daemon.migrations.copies import Area
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.context import Context
+
+SUMMARY = "folders for the log and the socket of the service"
+TOUCHES: frozenset[Area] = frozenset()
+
+
+def run(context: Context) -> None:
+    """Raises OSError."""
+    for folder in (context.home.logs_folder, context.home.run_folder):
+        context.files.make_folders(folder, 0o700)
+        context.files.set_mode(folder, 0o700)
