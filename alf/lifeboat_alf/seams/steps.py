@@ -1,5 +1,5 @@
-"""Every step of capture, replicate, restore, purge, thinning, rotation and the service by name, so that a test can end the process
-at each.
+"""Every step of capture, replicate, restore, purge, thinning, rotation, migration and the service by name, so that a
+test can end the process at each.
 
 A step is reached *before* what its name says is done. In production `reached` does nothing.
 """

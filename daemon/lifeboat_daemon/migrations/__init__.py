@@ -41,8 +41,8 @@ class Migration:
 def bring_up(context: Context) -> list[str]:
     """Bring a home to the layout of this release, under its lock; what was done, a sentence for each step.
 
-    Raises Busy when the lock is not free in time, SystemRefused or DiskFull when a step could not be done: the home then
-    is of the layout that it was, and the next one who opens it goes on.
+    Raises Busy when the lock is not free in time, SystemRefused or DiskFull when a step could not be done: the home is
+    then of the layout that it was, and the next one who opens it goes on.
     """
     from lifeboat_daemon.locks import home_lock
 

@@ -63,8 +63,8 @@ def keep(context: Context, layout: int, touched: Collection[Area]) -> Path:
 
 
 def remove_old(context: Context) -> list[Path]:
-    """Remove copies that are older than 30 days, also those that a vault kept of its earlier schema, and what a copy that
-    was cut off left; which ones. Nothing on a clock that cannot be trusted. Raises OSError."""
+    """Remove copies that are older than 30 days, also those that a vault kept of its earlier schema, and what a copy
+    that was cut off left; which ones. Nothing on a clock that cannot be trusted. Raises OSError."""
     from lifeboat_daemon import clock_trust
 
     gone = list(_cut_off(context))
