@@ -26,6 +26,7 @@ class SteadyClock:
 
     def __init__(self, moment: datetime = START) -> None:
         self.moment, self.running, self.boot = moment, 1000.0, "first"
+        self.asleep = 0.0
 
     def now(self) -> datetime:
         return self.moment
@@ -33,8 +34,15 @@ class SteadyClock:
     def since_boot(self) -> float:
         return self.running
 
+    def monotonic(self) -> float:
+        return self.running - self.asleep
+
     def boot_id(self) -> str:
         return self.boot
+
+    def sleep(self, **parts: float) -> None:
+        self.advance(**parts)
+        self.asleep += timedelta(**parts).total_seconds()
 
     def advance(self, **parts: float) -> None:
         span = timedelta(**parts)
@@ -46,7 +54,7 @@ class SteadyClock:
 
     def reboot(self, **off: float) -> None:
         self.moment += timedelta(**off)
-        self.running, self.boot = 10.0, f"{self.boot}+"
+        self.running, self.boot, self.asleep = 10.0, f"{self.boot}+", 0.0
 
 
 SOUL = "# Soul\n\nBe kind.\n"

@@ -26,6 +26,9 @@ class ManualClock:
     def since_boot(self) -> float:
         return 0.0
 
+    def monotonic(self) -> float:
+        return 0.0
+
     def boot_id(self) -> str:
         return "test"
 

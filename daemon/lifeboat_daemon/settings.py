@@ -99,13 +99,10 @@ def parse_cadence(value: Any) -> str:
 def parse_cron(value: Any) -> str:
     """Five fields of cron: minute, hour, day of the month, month, day of the week. Raises ValueError."""
     text = str(value)
-    if text != HOURLY:
-        from apscheduler.triggers.cron import CronTrigger
+    if text != HOURLY:  # what reads the others is not loaded for this one
+        from lifeboat_daemon.schedule.crontab import Crontab
 
-        try:
-            CronTrigger.from_crontab(text, timezone="UTC")
-        except (ValueError, TypeError):
-            raise ValueError("five fields of cron, like '30 7 * * mon-fri'") from None
+        Crontab(text)
     return text
 
 

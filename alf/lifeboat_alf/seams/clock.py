@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,11 +10,14 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Wall time, time since boot (it goes on during sleep where the system can tell) and which boot it is."""
+    """Wall time, time since boot (it goes on during sleep where the system can tell), the same without sleep, and which
+    boot it is."""
 
     def now(self) -> datetime: ...
 
     def since_boot(self) -> float: ...
+
+    def monotonic(self) -> float: ...
 
     def boot_id(self) -> str: ...
 
@@ -25,9 +29,21 @@ class SystemClock:
         return datetime.now(UTC)
 
     def since_boot(self) -> float:
-        """Seconds. CLOCK_BOOTTIME counts sleep, CLOCK_MONOTONIC (elsewhere) does not."""
+        """Seconds, with those of sleep: CLOCK_BOOTTIME on Linux, CLOCK_MONOTONIC on macOS, the tick count on Windows."""
         if hasattr(time, "CLOCK_BOOTTIME"):
             return time.clock_gettime(time.CLOCK_BOOTTIME)
+        if sys.platform == "darwin":
+            return time.clock_gettime(time.CLOCK_MONOTONIC)
+        return time.monotonic()
+
+    def monotonic(self) -> float:
+        """Seconds without those of sleep. `time.monotonic` leaves them out on Linux and macOS, not on Windows."""
+        if sys.platform == "win32":
+            import ctypes
+
+            ticks = ctypes.c_ulonglong()
+            ctypes.windll.kernel32.QueryUnbiasedInterruptTime(ctypes.byref(ticks))
+            return ticks.value / 10_000_000
         return time.monotonic()
 
     def boot_id(self) -> str:

@@ -1,0 +1,184 @@
+"""When an agent is captured: the four cadences as one calculation, with no clock, no timer and no input or output.
+
+All times are seconds of one clock that never goes back and counts sleep (`Clock.since_boot`).
+
+    after_interaction   when nothing changed for `quiet`, at the latest `at_most` after the first change
+    after_session       when nothing changed for `idle`
+    scheduled           when the schedule says so; changes alone start nothing
+    manual              when somebody asks
+
+In every cadence but `manual` the workspace is also looked through when something else asks for it (the start, the end
+of sleep, lost events), after every `scan_interval`, and again after a capture that was not complete.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from math import inf
+from typing import NamedTuple
+
+from lifeboat_alf import times
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.config import Config
+
+AFTER_INTERACTION, AFTER_SESSION, SCHEDULED, MANUAL = "after_interaction", "after_session", "scheduled", "manual"
+REQUEST, CHANGE, SESSION, RETRY, SCAN = "request", "change", "session", "retry", "scan"
+"""Why a capture is due. Whoever calls `wants_scan` gives reasons of its own; a `request` is obeyed in every cadence."""
+
+_FIRST_RETRY, _LAST_QUICK_RETRY = 1.0, 60.0
+"""Seconds."""
+_QUICK_RETRIES = 16
+"""So many retries come within a minute of each other, some eleven minutes in all; then they become seldom."""
+
+
+class Timing(NamedTuple):
+    """The settings of one agent's cadence; times in seconds. `cron` is the schedule of the cadence `scheduled`."""
+
+    cadence: str = AFTER_INTERACTION
+    quiet: float = 2.0
+    at_most: float = 60.0
+    idle: float = 600.0
+    scan_interval: float = 3600.0
+    cron: str = "0 * * * *"
+
+
+def timing(config: Config, agent: Agent) -> Timing:
+    """What the settings say for an agent."""
+
+    def seconds(name: str) -> float:
+        return float(config.get(name, agent.settings).value)
+
+    return Timing(
+        cadence=config.get("cadence", agent.settings).value,
+        quiet=seconds("capture.quiet"),
+        at_most=seconds("capture.at_most"),
+        idle=seconds("session.idle"),
+        scan_interval=seconds("scan.interval"),
+        cron=config.get("schedule", agent.settings).value,
+    )
+
+
+def rests_for(agent: Agent, now: datetime) -> float:
+    """For how many seconds more an agent's captures rest: 0 when they do not, infinity until somebody resumes them."""
+    if not agent.watched:
+        return inf
+    if not agent.is_paused(times.to_text(now)):
+        return 0.0
+    return inf if agent.paused_until is None else (times.parse(agent.paused_until) - now).total_seconds()
+
+
+class Due(NamedTuple):
+    """When to begin a capture (now, when `at` is not later than now), and why."""
+
+    at: float
+    reason: str
+
+
+@dataclass(slots=True)
+class _Changes:
+    """What was seen and is in no capture yet: when the first and the last of it was."""
+
+    first: float
+    last: float
+
+
+class Pacer:
+    """When one agent is captured next. `timing` may be replaced at any time.
+
+    A change that is seen while a capture runs may have come too late for it, so it starts the clock anew. Two captures
+    hardly ever touch: after one the agent is left alone for as long as it took, at most `at_most`, and never begins
+    twice within `quiet`. Only a request does not wait.
+    """
+
+    def __init__(self, timing: Timing) -> None:
+        self.timing = timing
+        self._changes: _Changes | None = None
+        self._request: float | None = None
+        self._scan: Due | None = None
+        self._running = 0
+        self._began = -inf
+        self._ended = -inf
+        self._failures = 0
+        self._looked = inf
+        """When the workspace was last looked through; infinity: nobody has yet, so no interval runs."""
+
+    @property
+    def failures(self) -> int:
+        """How many captures in a row were not complete."""
+        return self._failures
+
+    def changed(self, now: float) -> None:
+        """Something in the workspace changed."""
+        if self._changes is None:
+            self._changes = _Changes(now, now)
+        else:
+            self._changes.last = max(self._changes.last, now)
+
+    def wants_scan(self, now: float, reason: str) -> None:
+        """The workspace should be looked through at once, whatever changed."""
+        if reason == REQUEST:
+            self._request = now if self._request is None else self._request
+        elif self._scan is None:
+            self._scan = Due(now, reason)
+
+    def began(self, now: float) -> None:
+        """A capture begins: it takes what was seen until now."""
+        self._running += 1
+        self._began = now
+        self._changes = self._request = self._scan = None
+
+    def ended(self, now: float, *, complete: bool) -> None:
+        """A capture ended. One that is not complete (a file changed while it was read, somebody else had the lock, it
+        failed) is made again, sooner at first and ever more seldom."""
+        self._running = max(0, self._running - 1)
+        self._ended = self._looked = now
+        self._failures = 0 if complete else self._failures + 1
+
+    def due(self, now: float) -> Due | None:
+        """When to begin next, and why; None while a capture runs or when there is nothing to wait for."""
+        if self._running:
+            return None
+        return min(self._reasons(), key=lambda due: due.at, default=None)
+
+    def _reasons(self) -> list[Due]:
+        found = [] if self._request is None else [Due(self._request, REQUEST)]
+        if self.timing.cadence == MANUAL:
+            return found
+        if self._scan is not None:
+            found.append(Due(max(self._scan.at, self._rested(), self._held_back()), self._scan.reason))
+        if self._changes is not None:
+            found += self._after_changes(self._changes)
+        if self._failures:
+            found.append(Due(self._ended + self._retry_after(), RETRY))
+        elif self._looked < inf:
+            found.append(Due(self._looked + self.timing.scan_interval, SCAN))
+        return found
+
+    def _after_changes(self, changes: _Changes) -> list[Due]:
+        if self.timing.cadence == AFTER_INTERACTION:
+            at = min(changes.last + self.timing.quiet, changes.first + self.timing.at_most)
+            return [Due(max(at, self._rested(), self._held_back()), CHANGE)]
+        if self.timing.cadence == AFTER_SESSION:
+            return [Due(max(changes.last + self.timing.idle, self._rested(), self._held_back()), SESSION)]
+        return []
+
+    def _rested(self) -> float:
+        """From when on the agent may be captured again after the last time, unless somebody asks for it."""
+        took = max(0.0, self._ended - self._began) if self._ended > -inf else 0.0
+        between = min(self.timing.quiet, self.timing.at_most)
+        return max(self._began + between, self._ended + min(took, self.timing.at_most))
+
+    def _held_back(self) -> float:
+        """While captures are not complete, none begins before the retry, or before `at_most` if that is sooner."""
+        if not self._failures:
+            return -inf
+        return self._ended + min(self._retry_after(), _LAST_QUICK_RETRY, self.timing.at_most)
+
+    def _retry_after(self) -> float:
+        """Seconds: 1, 2, 4 to 60, then a minute each, then twice as long every time, up to `scan_interval`."""
+        number = self._failures - 1
+        if number < _QUICK_RETRIES:
+            return min(_FIRST_RETRY * 2.0**number, _LAST_QUICK_RETRY)
+        slow = _LAST_QUICK_RETRY * 2.0 ** min(number - _QUICK_RETRIES + 1, 32)
+        return max(_LAST_QUICK_RETRY, min(slow, self.timing.scan_interval))

@@ -1,0 +1,166 @@
+"""Timers of the daemon: something after a while, something again and again, something by a cron schedule.
+
+What happens after a while runs on the loop's own clock, which no change of the wall clock moves. Schedules run on
+APScheduler, in the local time zone. Neither counts sleep: after it, `woke` sets everything right.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING
+
+from lifeboat_alf.seams.clock import Clock, SystemClock
+from lifeboat_daemon.schedule.zone import local_zone
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.schedule.crons import Crons
+
+Call = Callable[[], Awaitable[None] | None]
+"""What a timer does: at once, or as a coroutine that `stop` waits for."""
+
+_DRAIN = 5.0
+"""Seconds."""
+
+
+@dataclass(slots=True)
+class _Timer:
+    """`due` in seconds of the clock that counts sleep; `every` in seconds, None for a timer that runs once."""
+
+    due: float
+    every: float | None
+    call: Call
+    handle: asyncio.TimerHandle | None = None
+
+
+class Timers:
+    """Timers by name; one that is set again replaces the former. To be used in the loop's thread.
+
+    What a timer calls may raise: the loop's exception handler is told, and other timers go on.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, *, clock: Clock | None = None, zone: Callable[[], tzinfo] = local_zone
+    ) -> None:
+        self._loop = loop
+        self._clock = clock or SystemClock()
+        self._zone = zone
+        self._timers: dict[str, _Timer] = {}
+        self._crons: Crons | None = None
+        self._tasks: set[asyncio.Future[None]] = set()
+        self._is_started = self._is_stopped = False
+
+    def start(self) -> None:
+        """Let schedules run. Timers and schedules may be set before."""
+        self._is_started = True
+        if self._crons is not None:
+            self._crons.start()
+
+    def at(self, name: str, seconds: float, call: Call) -> None:
+        """Call once, after some seconds, those of sleep included."""
+        self._set(name, _Timer(self._clock.since_boot() + max(0.0, seconds), None, call))
+
+    def every(self, name: str, seconds: float, call: Call) -> None:
+        """Call again and again; after sleep once, however much was missed."""
+        self._set(name, _Timer(self._clock.since_boot() + seconds, seconds, call))
+
+    def cron(self, name: str, expression: str, call: Call, last_run: datetime | None) -> None:
+        """Call by a schedule of five fields, in local time. When it was due since `last_run` (None: it never ran), or
+        while the machine slept, it is called once, at once. A schedule that is set already goes on.
+
+        Raises ValueError for what is no schedule.
+        """
+        if self._is_stopped:
+            return
+        if self._crons is None:
+            self._crons = self._make_crons()
+        self._crons.put(name, expression, call, last_run)
+
+    def cancel(self, name: str) -> None:
+        """Forget a timer. There need not be one."""
+        timer = self._timers.pop(name, None)
+        if timer is not None and timer.handle is not None:
+            timer.handle.cancel()
+        if self._crons is not None:
+            self._crons.remove(name)
+
+    def remaining(self, name: str) -> float | None:
+        """Seconds until a timer of `at` or `every` is due; None when there is none."""
+        timer = self._timers.get(name)
+        return None if timer is None else timer.due - self._clock.since_boot()
+
+    def woke(self) -> None:
+        """The machine slept, the wall clock jumped, or the time zone may be another: set everything again."""
+        for name, timer in list(self._timers.items()):
+            self._arm(name, timer)
+        if self._crons is not None:
+            self._crons.woke()
+
+    async def stop(self, timeout: float = _DRAIN) -> None:
+        """Forget every timer, and wait for what was called and has not ended yet; what takes longer than `timeout`
+        seconds is cancelled."""
+        self._is_stopped = True
+        for name in list(self._timers):
+            self.cancel(name)
+        if self._crons is not None:
+            self._crons.stop()
+            await asyncio.sleep(0)  # its scheduler ends in the loop's next round
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=timeout)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def _set(self, name: str, timer: _Timer) -> None:
+        if self._is_stopped:
+            return
+        former = self._timers.get(name)
+        if former is not None and former.handle is not None:
+            former.handle.cancel()
+        self._timers[name] = timer
+        self._arm(name, timer)
+
+    def _arm(self, name: str, timer: _Timer) -> None:
+        if timer.handle is not None:
+            timer.handle.cancel()
+        wait = max(0.0, timer.due - self._clock.since_boot())
+        timer.handle = self._loop.call_later(wait, self._fire, name, timer)
+
+    def _fire(self, name: str, timer: _Timer) -> None:
+        if timer.every is None:
+            del self._timers[name]
+        else:
+            now = self._clock.since_boot()
+            timer.due = timer.due + timer.every if timer.due + timer.every > now else now + timer.every
+            self._arm(name, timer)
+        self._call(timer.call)
+
+    def _call(self, call: Call) -> None:
+        try:
+            awaitable = call()
+        except Exception as error:
+            self._failed(error)
+            return
+        if awaitable is not None:
+            task = asyncio.ensure_future(awaitable, loop=self._loop)
+            self._tasks.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Future[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failed(error)
+
+    def _failed(self, error: BaseException) -> None:
+        self._loop.call_exception_handler({"message": "a timer failed", "exception": error})
+
+    def _make_crons(self) -> Crons:
+        """APScheduler costs some megabytes: only who has a schedule pays for them."""
+        from lifeboat_daemon.schedule.crons import Crons
+
+        made = Crons(self._loop, self._clock.now, self._zone, self._call)
+        if self._is_started:
+            made.start()
+        return made
