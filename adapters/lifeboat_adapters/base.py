@@ -18,9 +18,10 @@ from lifeboat_adapters.credentials import (
     Secret,
     Translation,
 )
-from lifeboat_adapters.errors import RuntimeConfigError, RuntimeDatabaseError
+from lifeboat_adapters.errors import NoHook, RuntimeConfigError, RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, ServerWrite, WriteOrder
 from lifeboat_adapters.receipts import Fate
+from lifeboat_adapters.session_hooks import HookOrder, HookPlan
 
 JsonObject = dict[str, Any]
 
@@ -28,6 +29,8 @@ JsonObject = dict[str, Any]
 class BaseAdapter:
     """`contract.Adapter` but for what every runtime has to answer itself: runtime, splitter_version, discover, locate,
     recognises, roots, place, exclusion, split, join, derivations, render."""
+
+    home_names: tuple[str, ...] = ()
 
     def label(self, record_id: str) -> str:
         return record_id
@@ -152,6 +155,15 @@ class BaseAdapter:
 
     def next_steps(self, installation: Installation, state: Any) -> list[NextStep]:
         return []
+
+    def hook(self, installation: Installation, order: HookOrder) -> HookPlan:
+        raise NoHook(f"{installation.runtime} does not tell when a session ends")
+
+    def unhook(self, installation: Installation, order: HookOrder) -> HookPlan:
+        return HookPlan()
+
+    def hook_problem(self, installation: Installation, order: HookOrder) -> str:
+        raise NoHook(f"{installation.runtime} does not tell when a session ends")
 
     def cannot_hold(self, installation: Installation, state: Any) -> Iterator[Fate]:
         return iter(())

@@ -27,6 +27,7 @@ from lifeboat_adapters.credentials import (
 )
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, ServerWrite, WriteOrder
 from lifeboat_adapters.receipts import Fate
+from lifeboat_adapters.session_hooks import HookOrder, HookPlan
 
 JsonObject = dict[str, Any]
 
@@ -215,6 +216,8 @@ class Adapter(Protocol):
 
     runtime: str
     splitter_version: int
+    home_names: tuple[str, ...]
+    """Folders that the runtime makes in a user's home: where one comes, there may be an agent."""
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]: ...
 
@@ -437,3 +440,16 @@ class Adapter(Protocol):
         ...
 
     def next_steps(self, installation: Installation, state: Any) -> list[NextStep]: ...
+
+    def hook(self, installation: Installation, order: HookOrder) -> HookPlan:
+        """What makes the runtime tell Lifeboat that a session of this agent ended. Reads, never writes. Raises NoHook
+        for a runtime or an installation that cannot."""
+        ...
+
+    def unhook(self, installation: Installation, order: HookOrder) -> HookPlan:
+        """What takes that away again, and nothing else; an empty plan where it is not there."""
+        ...
+
+    def hook_problem(self, installation: Installation, order: HookOrder) -> str:
+        """Why a session's end is not told, "" when it is. Raises NoHook."""
+        ...

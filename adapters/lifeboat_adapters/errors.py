@@ -7,6 +7,7 @@ LifeboatError
     +-- RuntimeConfigError  the runtime's own configuration cannot be read
     +-- RuntimeDatabaseError  a database of the runtime cannot be read now: its last rows stay
     |   +-- DatabaseAbsent  it is not there: no deletion either, and nothing to worry about where there never was one
+    +-- NoHook              the runtime does not tell when a session ends
     +-- SecretsError        a file cannot be made whole again
         +-- CutMismatch     the listed cuts are not where secrets were cut out
         +-- BadPayload      what was unsealed is not what is sealed for a cut
@@ -49,6 +50,12 @@ class RuntimeDatabaseError(AdapterError):
 class DatabaseAbsent(RuntimeDatabaseError):
     code = "database_absent"
     title = "A database of the agent's runtime is not there"
+
+
+class NoHook(AdapterError):
+    code = "no_hook"
+    title = "The end of a session cannot be told by this runtime"
+    exit_status = 3
 
 
 class SecretsError(AdapterError):

@@ -22,12 +22,13 @@ from lifeboat_adapters.contract import (
 )
 from lifeboat_adapters.credentials import Delivery, ForeignCredential, Leftover, Need, Place, Secret, Translation
 from lifeboat_adapters.notes import dress, joining, splitting
-from lifeboat_adapters.openclaw import databases, discovery, paths, placement
+from lifeboat_adapters.openclaw import databases, discovery, hook, host, paths, placement
 from lifeboat_adapters.openclaw.credentials import leftovers, needs, profiles, secrets, sharing
 from lifeboat_adapters.openclaw.layers import hints, identity
 from lifeboat_adapters.openclaw.restore import cannot_hold, delivery, installing, next_steps, rendering, translating
 from lifeboat_adapters.persona import capabilities, principals
 from lifeboat_adapters.receipts import Fate
+from lifeboat_adapters.session_hooks import HookOrder, HookPlan
 
 JsonObject = dict[str, Any]
 
@@ -39,6 +40,7 @@ class OpenClaw(BaseAdapter):
 
     runtime = paths.RUNTIME
     splitter_version = splitting.VERSION
+    home_names = (host.FOLDER,)
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
         return discovery.discover(environment, user_home)
@@ -153,6 +155,15 @@ class OpenClaw(BaseAdapter):
 
     def next_steps(self, installation: Installation, state: Any) -> list[NextStep]:
         return next_steps.next_steps(installation, state)
+
+    def hook(self, installation: Installation, order: HookOrder) -> HookPlan:
+        return hook.install(installation, order)
+
+    def unhook(self, installation: Installation, order: HookOrder) -> HookPlan:
+        return hook.remove(installation, order)
+
+    def hook_problem(self, installation: Installation, order: HookOrder) -> str:
+        return hook.problem(installation, order)
 
     def cannot_hold(self, installation: Installation, state: Any) -> Iterator[Fate]:
         return cannot_hold.cannot_hold(state)

@@ -1,0 +1,192 @@
+"""What has to be written, run and removed for the hook to be there, or not to be there. Reads, never writes."""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.errors import NoHook, RuntimeConfigError
+from lifeboat_adapters.nested import get
+from lifeboat_adapters.openclaw import includes
+from lifeboat_adapters.openclaw.hook import note as notes
+from lifeboat_adapters.openclaw.hook.note import Note
+from lifeboat_adapters.session_hooks import HookOrder, HookPlan, HookStep
+
+JsonObject = dict[str, Any]
+
+NAME = "lifeboat"
+_INTERNAL = ("hooks", "internal")
+_ENTRY = (*_INTERNAL, "entries", NAME)
+_MODULE = b'{\n  "private": true,\n  "type": "module"\n}\n'
+_BY_ITSELF = "A gateway that is running takes it up by itself."
+_RESTART = "A gateway that is running takes it up when it is started again: openclaw gateway restart"
+_WITH_LISTS = "2026.2"
+"""The layout of releases whose switch for hooks starts every hook that is found."""
+
+
+def install(installation: Installation, order: HookOrder) -> HookPlan:
+    """The hook tells `order.agent` of sessions of this agent. Raises NoHook."""
+    folder = _folder(installation)
+    values = _config(installation)
+    known = _own(folder)
+    _refuse_switched_off(installation, values)
+    enabled = _is_enabled(installation, values)
+    wanted = _wanted_note(installation, order, known, "" if enabled else _first_missing(values), folder)
+    write = _changed(folder, {**_constant(), notes.NAME: wanted.to_bytes()})
+    steps = () if enabled else (_step(installation, "config", "set", ".".join((*_ENTRY, "enabled")), "true"),)
+    return HookPlan(write, steps, after=_after(folder, write, steps))
+
+
+def remove(installation: Installation, order: HookOrder) -> HookPlan:
+    """Sessions of this agent are told no more; with its last agent the hook goes."""
+    if installation.state_dir is None:
+        return HookPlan()
+    folder = _folder(installation)
+    known = notes.read(folder)
+    if known is None:
+        return HookPlan()
+    others = {name: told for name, told in known.agents.items() if name != installation.native_id}
+    if others:
+        left = msgspec.structs.replace(known, agents=others)
+        return HookPlan(_changed(folder, {notes.NAME: left.to_bytes()}))
+    ours = [folder / name for name in (*_constant(), notes.NAME) if (folder / name).is_file()]
+    folders = [folder, folder.parent] if known.made_folder else [folder]
+    unset = _to_unset(_config(installation), known.added)
+    if not unset:
+        return HookPlan(remove=(*ours, *folders), after=_RESTART)
+    if installation.program is None:
+        said = f"openclaw is not on PATH; what is left in its configuration: openclaw config unset {unset}"
+        return HookPlan(remove=(*ours, *folders), after=said)
+    return HookPlan(steps=(_step(installation, "config", "unset", unset),), remove=(*ours, *folders))
+
+
+def problem(installation: Installation, order: HookOrder) -> str:
+    """Why the end of a session is not told, "" when it is. Raises NoHook."""
+    folder = _folder(installation)
+    values = _config(installation)
+    _refuse_switched_off(installation, values)
+    known = notes.read(folder)
+    told = None if known is None else known.agents.get(installation.native_id)
+    if told is None:
+        return "no hook tells when a session ends"
+    if (told.agent, told.home) != (order.agent, notes.of_order(order).home):
+        return "the hook tells another agent, or another home of Lifeboat"
+    if not os.access(told.program[0], os.X_OK):
+        return f"the hook starts {told.program[0]}, which is not there any more"
+    if _changed(folder, _constant()):
+        return "the hook was written by another release, or changed"
+    if not _is_enabled(installation, values):
+        return "the hook is not switched on in openclaw.json"
+    return ""
+
+
+def _folder(installation: Installation) -> Path:
+    if installation.state_dir is None:
+        raise NoHook(f"{installation.workspace} stands alone: no OpenClaw is around it that would start a hook")
+    return installation.state_dir / "hooks" / NAME
+
+
+def _own(folder: Path) -> Note | None:
+    """The note of a hook that is there. Raises NoHook for a hook of this name that is not Lifeboat's."""
+    known = notes.read(folder)
+    if known is None and os.path.lexists(folder):
+        raise NoHook(f"{folder} is there and was not written by Lifeboat", fix=f"mv {folder} {folder}-of-mine")
+    return known
+
+
+def _config(installation: Installation) -> JsonObject:
+    if installation.config is None:
+        return {}
+    try:
+        return includes.read_or_backup(installation.config).values
+    except RuntimeConfigError as error:
+        raise NoHook(error.message, fix=error.fix) from error
+
+
+def _refuse_switched_off(installation: Installation, values: JsonObject) -> None:
+    """Switching hooks on for all is the user's to decide: others might begin to run. Raises NoHook."""
+    switch = get(values, *_INTERNAL, "enabled")
+    turn_on = "openclaw config set hooks.internal.enabled true"
+    if switch is False:
+        raise NoHook("hooks are switched off in openclaw.json (hooks.internal.enabled)", fix=turn_on)
+    if switch is not True and installation.layout == _WITH_LISTS:
+        raise NoHook("hooks are not switched on; in this release that starts OpenClaw's own ones too", fix=turn_on)
+
+
+def _is_enabled(installation: Installation, values: JsonObject) -> bool:
+    """Whether OpenClaw starts the hook as things stand.
+
+    Where hooks are on and none is named, all that are found are started: naming one would switch the others off.
+    """
+    switched = get(values, *_ENTRY, "enabled")
+    if switched is not None:
+        return switched is True
+    if get(values, *_INTERNAL, "enabled") is not True:
+        return False
+    extra = get(values, *_INTERNAL, "load", "extraDirs")
+    return installation.layout == _WITH_LISTS or bool(extra) or not get(values, *_INTERNAL, "entries")
+
+
+def _wanted_note(installation: Installation, order: HookOrder, known: Note | None, added: str, folder: Path) -> Note:
+    before = known or Note(made_folder=not folder.parent.exists())
+    agents = {**before.agents, installation.native_id: notes.of_order(order)}
+    return Note(dict(sorted(agents.items())), before.added or added, before.made_folder)
+
+
+def _first_missing(values: JsonObject) -> str:
+    """The outermost part of the entry's path that the configuration has not; "" where it has all of it."""
+    for length in range(1, len(_ENTRY) + 1):
+        if get(values, *_ENTRY[:length]) is None:
+            return ".".join(_ENTRY[:length])
+    return ""
+
+
+def _to_unset(values: JsonObject, added: str) -> str:
+    """The path to take out of the configuration: the entry, and what came with it and holds nothing else. "" where the
+    entry is not there, or was there before."""
+    if not added or get(values, *_ENTRY) is None:
+        return ""
+    length = len(_ENTRY)
+    while length > len(added.split(".")) and len(get(values, *_ENTRY[: length - 1])) == 1:
+        length -= 1
+    return ".".join(_ENTRY[:length])
+
+
+def _constant() -> dict[str, bytes]:
+    """The files that are the same for everybody."""
+    here = files(__package__)
+    texts = {name: (here / name).read_bytes() for name in ("HOOK.md", "handler.js")}
+    return {**texts, "package.json": _MODULE}
+
+
+def _changed(folder: Path, wanted: dict[str, bytes]) -> dict[Path, bytes]:
+    """Of files by name, those that do not stand so in a folder."""
+    return {folder / name: data for name, data in wanted.items() if _read(folder / name) != data}
+
+
+def _read(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return None
+
+
+def _step(installation: Installation, *words: str) -> HookStep:
+    if installation.program is None:
+        raise NoHook("its program is not on PATH, and only that may change openclaw.json", fix="lifeboat doctor")
+    environment = {"OPENCLAW_STATE_DIR": str(installation.state_dir)}
+    if installation.config and installation.config.parent != installation.state_dir:
+        environment["OPENCLAW_CONFIG_PATH"] = str(installation.config)
+    return HookStep((str(installation.program), *words), environment)
+
+
+def _after(folder: Path, write: dict[Path, bytes], steps: tuple[HookStep, ...]) -> str:
+    """OpenClaw reads the hooks again when its configuration changed, never because a file did."""
+    if steps:
+        return _BY_ITSELF
+    return _RESTART if set(write) - {folder / notes.NAME} else ""
