@@ -2,6 +2,7 @@
 
 LifeboatError
 +-- DaemonError
+    +-- UnexpectedError         a mistake of the program
     +-- HomeError               the home folder cannot be used
     |   +-- HomeUnsafe          others can write to it, it is a link, it lies on a network file system
     |   +-- HomeNewer           a newer release made it
@@ -25,6 +26,9 @@ LifeboatError
     |   +-- WorkerFailed        a worker ended before its work was done
     |   +-- Cancelled           somebody stopped the work
     |   +-- UnitError           the service could not be installed, started or removed
+    +-- NetworkError            a request over the network came to nothing
+    |   +-- Unreachable         nobody answered in time, or not so that it could be believed
+    |   +-- AnsweredWithError   the other side answered that it did not do it
     +-- SystemRefused           the system does not let a file be read or written
     |   +-- DiskFull            no space, or a quota
     +-- RestoreError
@@ -61,6 +65,12 @@ from lifeboat_alf.errors import LifeboatError
 
 class DaemonError(LifeboatError):
     code = "daemon"
+
+
+class UnexpectedError(DaemonError):
+    code = "unexpected"
+    title = "Something went wrong that should not have"
+    fix = "lifeboat doctor"
 
 
 class HomeError(DaemonError):
@@ -200,6 +210,30 @@ class UnitError(ServiceError):
     code = "unit"
     title = "The system's service manager did not do that"
     fix = "lifeboat doctor"
+
+
+class NetworkError(DaemonError):
+    """Messages name no address: whoever knows one may be able to use it."""
+
+    code = "network"
+    title = "A request over the network came to nothing"
+
+
+class Unreachable(NetworkError):
+    code = "unreachable"
+    title = "The other side could not be reached"
+    retryable = True
+
+
+class AnsweredWithError(NetworkError):
+    """`status` is the HTTP status of the answer."""
+
+    code = "answered_with_error"
+    title = "The other side did not do it"
+
+    def __init__(self, message: str, *, status: int, fix: str | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.status = status
 
 
 class SystemRefused(DaemonError):
