@@ -1,1 +1,43 @@
-"""The service as systemd, launchd and the Windows task scheduler know it."""
+"""The service in the hands of the system: systemd on Linux, launchd on macOS, the task scheduler on Windows.
+
+Templates lie in this folder. `notify` is what a running service tells systemd; the daemon imports nothing else of it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.context import Context
+    from lifeboat_daemon.units.unit import Manager, UnitState
+
+
+def manager(context: Context, platform: str = sys.platform) -> Manager:
+    """The service manager of this system."""
+    if platform == "darwin":
+        from lifeboat_daemon.units.launchd import Launchd
+
+        return Launchd(context)
+    if platform == "win32":
+        from lifeboat_daemon.units.task_scheduler import TaskScheduler
+
+        return TaskScheduler(context)
+    from lifeboat_daemon.units.systemd import Systemd
+
+    return Systemd(context)
+
+
+def install(context: Context, *, start: bool = True) -> list[str]:
+    """Have the service started at every login, and now; what was done. Raises UnitError."""
+    return manager(context).install(start=start)
+
+
+def uninstall(context: Context) -> list[str]:
+    """Undo that; what was done. Raises UnitError."""
+    return manager(context).uninstall()
+
+
+def unit_state(context: Context) -> UnitState:
+    """How the service stands with the system. Never raises."""
+    return manager(context).state()

@@ -1,0 +1,142 @@
+"""The service as a launch agent of macOS. Not tested on a Mac by this project's own tests: only its file is."""
+
+from __future__ import annotations
+
+import os
+import plistlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.parsers.expat import ExpatError
+
+from lifeboat_daemon.errors import system_errors
+from lifeboat_daemon.home import VARIABLE as HOME_VARIABLE
+from lifeboat_daemon.units.unit import (
+    START_PATIENCE,
+    Program,
+    Ran,
+    UnitState,
+    is_ours,
+    must,
+    put,
+    refuse_other_home,
+    run_tool,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.context import Context
+
+LABEL = "agent-lifeboat.service"
+_PID = re.compile(r"^\s*pid = (\d+)$", re.MULTILINE)
+_STATE = re.compile(r"^\s*state = (.+)$", re.MULTILINE)
+
+
+def render(program: Program) -> bytes:
+    """The property list of the launch agent."""
+    return plistlib.dumps(_document(program))
+
+
+def _document(program: Program) -> dict[str, Any]:
+    return {
+        "Label": LABEL,
+        "ProgramArguments": list(program.command),
+        "EnvironmentVariables": dict(program.variables),
+        "RunAtLoad": True,
+        "KeepAlive": {"SuccessfulExit": False},
+        "ThrottleInterval": 15,
+        "ExitTimeOut": 60,
+        "ProcessType": "Background",
+        "LowPriorityIO": True,
+        "Nice": 5,
+        "Umask": 0o077,
+        "WorkingDirectory": "/",
+        "HardResourceLimits": {"Core": 0},
+        "SoftResourceLimits": {"Core": 0},
+    }
+
+
+class Launchd:
+    """The service manager of this user."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @property
+    def path(self) -> Path:
+        return self._context.user_home / "Library" / "LaunchAgents" / f"{LABEL}.plist"
+
+    def text(self) -> str:
+        return render(Program.of(self._context)).decode()
+
+    def install(self, *, start: bool) -> list[str]:
+        before = self.state()
+        refuse_other_home(before, self._context)
+        with system_errors():
+            changed = put(self._context, self.path, self.text().encode())
+        done = [f"{self.path} {'written' if changed else 'is as it should be'}.", "It starts when you log in."]
+        if start:
+            if before.running and changed:
+                self.stop()
+            self.start()
+            done.append("It runs now.")
+        return done
+
+    def uninstall(self) -> list[str]:
+        if not self.path.exists():
+            return ["No service is installed."]
+        self._ask("bootout", self._target(), patience=START_PATIENCE)
+        with system_errors():
+            self._context.files.remove(self.path)
+        return ["It is stopped, and does not start any more.", f"{self.path} removed."]
+
+    def state(self) -> UnitState:
+        text = text_of(self._context, self.path)
+        program = None if text is None else _program_of(text)
+        if text is None or program is None:
+            return UnitState("launchd")
+        home = program.variables.get(HOME_VARIABLE)
+        ran = self._ask("print", self._target())
+        pid, state = _PID.search(ran.output), _STATE.search(ran.output)
+        return UnitState(
+            "launchd",
+            path=self.path,
+            home=home,
+            ours=is_ours(self._context, home),
+            current=text.encode() == render(Program(Program.of(self._context).command, program.variables)),
+            program=program.command[0] if program.command else None,
+            program_found=bool(program.command) and os.access(program.command[0], os.X_OK),
+            enabled=None if ran.status is None else ran.status == 0,
+            running=None if ran.status is None else bool(state and state[1].strip() == "running"),
+            pid=int(pid[1]) if pid else None,
+            problem=ran.said if ran.status is None else None,
+        )
+
+    def start(self) -> None:
+        """One that is not loaded is loaded, which starts it."""
+        if self._ask("kickstart", self._target(), patience=START_PATIENCE).status != 0:
+            ran = self._ask("bootstrap", self._domain(), str(self.path), patience=START_PATIENCE)
+            must(ran, "launchd did not start the service")
+
+    def stop(self) -> None:
+        """`kill` alone would have it started again."""
+        must(self._ask("bootout", self._target(), patience=START_PATIENCE), "launchd did not stop the service")
+
+    def _domain(self) -> str:
+        return f"gui/{os.getuid() if hasattr(os, 'getuid') else 0}"
+
+    def _target(self) -> str:
+        return f"{self._domain()}/{LABEL}"
+
+    def _ask(self, *arguments: str, patience: float = 20.0) -> Ran:
+        return run_tool(self._context, ("/bin/launchctl", *arguments), patience=patience)
+
+
+def _program_of(text: str) -> Program | None:
+    """What a property list starts, None for one that is damaged."""
+    try:
+        document = plistlib.loads(text.encode())
+        variables = document.get("EnvironmentVariables", {})
+        return Program(tuple(map(str, document["ProgramArguments"])), {str(k): str(v) for k, v in variables.items()})
+    except (plistlib.InvalidFileException, ExpatError, KeyError, ValueError, AttributeError):
+        return None

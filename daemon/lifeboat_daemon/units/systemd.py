@@ -1,0 +1,206 @@
+"""The service as a unit of systemd, in the user's own service manager (Linux)."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lifeboat_daemon.errors import UnitError, system_errors
+from lifeboat_daemon.home import VARIABLE as HOME_VARIABLE
+from lifeboat_daemon.units.unit import (
+    START_PATIENCE,
+    WITHOUT_MANAGER,
+    Program,
+    Ran,
+    UnitState,
+    is_ours,
+    must,
+    put,
+    refuse_other_home,
+    run_tool,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.context import Context
+
+NAME = "lifeboat.service"
+_PACKAGED = ("/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user")
+_VARIABLE = re.compile(r'^Environment="([A-Za-z_][A-Za-z0-9_]*)=(.*)"$', re.MULTILINE)
+_COMMAND = re.compile(r"^ExecStart=(.*)$", re.MULTILINE)
+_ARGUMENT = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)')
+
+
+def render(program: Program) -> str:
+    """The unit that starts a program. Also what packages of distributions install, with their own command."""
+    template = resources.files("lifeboat_daemon.units").joinpath(NAME).read_text()
+    lines = "".join(f'Environment="{name}={_escaped(value)}"\n' for name, value in program.variables.items())
+    command = " ".join(_quoted(argument) for argument in program.command)
+    return template.replace("@ENVIRONMENT@", lines).replace("@COMMAND@", command)
+
+
+def _escaped(text: str) -> str:
+    """As systemd reads it in double quotes: `%` begins a specifier. Raises UnitError for what no unit can hold."""
+    if any(ord(letter) < 32 for letter in text):
+        raise UnitError(f"{text!r} cannot stand in a unit", fix=WITHOUT_MANAGER)
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+
+
+def _quoted(argument: str) -> str:
+    """`$` is for variables in a command."""
+    escaped = _escaped(argument).replace("$", "$$")
+    return escaped if re.fullmatch(r"[A-Za-z0-9_./:=+@%$-]+", escaped) else f'"{escaped}"'
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text).replace("%%", "%")
+
+
+def _program_of(text: str) -> Program:
+    """What a unit starts."""
+    found = _COMMAND.search(text)
+    arguments = _ARGUMENT.findall(found[1]) if found else []
+    command = tuple(_unescaped(quoted or plain).replace("$$", "$") for quoted, plain in arguments)
+    return Program(command, {name: _unescaped(value) for name, value in _VARIABLE.findall(text)})
+
+
+class Systemd:
+    """The service manager of this user."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @property
+    def path(self) -> Path:
+        named = self._context.environment.get("XDG_CONFIG_HOME", "")
+        configuration = Path(named) if named.startswith("/") else self._context.user_home / ".config"
+        return configuration / "systemd" / "user" / NAME
+
+    def text(self) -> str:
+        return render(Program.of(self._context))
+
+    def install(self, *, start: bool) -> list[str]:
+        self._need_manager()
+        before = self.state()
+        refuse_other_home(before, self._context)
+        done = self._write(before)
+        must(self._ask("daemon-reload"), "systemd did not read the unit")
+        must(self._ask("enable", NAME), "systemd did not enable the service")
+        done.append("It starts when you log in.")
+        if start:
+            done.append(self._begin(anew=bool(before.running) and not before.current))
+        return done
+
+    def _write(self, before: UnitState) -> list[str]:
+        """A unit that a package installed serves the usual home; it is used as it is."""
+        if before.path not in (None, self.path) and before.ours:
+            return [f"{before.path} is there already."]
+        with system_errors():
+            changed = put(self._context, self.path, self.text().encode())
+        return [f"{self.path} {'written' if changed else 'is as it should be'}."]
+
+    def _begin(self, *, anew: bool) -> str:
+        verb = "restart" if anew else "start"
+        must(self._ask(verb, NAME, patience=START_PATIENCE), "systemd did not start the service")
+        return "It runs now."
+
+    def uninstall(self) -> list[str]:
+        if not self.path.exists() and self.state().path is None:
+            return ["No service is installed."]
+        done = []
+        ran = self._ask("disable", "--now", NAME, patience=START_PATIENCE)
+        if ran.status == 0:
+            done.append("It is stopped, and does not start any more.")
+        if self.path.exists():
+            with system_errors():
+                self._context.files.remove(self.path)
+                self._forget_links()
+            done.append(f"{self.path} removed.")
+        self._ask("daemon-reload")
+        return done
+
+    def _forget_links(self) -> None:
+        """What `disable` removes, for when no manager is there to do it."""
+        link = self.path.parent / "default.target.wants" / NAME
+        if link.is_symlink() and not link.exists():
+            self._context.files.remove(link)
+
+    def state(self) -> UnitState:
+        path = next((each for each in self._places() if each.is_file()), None)
+        text = None if path is None else text_of(self._context, path)
+        if path is None or text is None:
+            return UnitState("systemd", problem=self._problem())
+        program = _program_of(text)
+        home = program.variables.get(HOME_VARIABLE)
+        ran = self._ask("show", NAME, "-p", "ActiveState,MainPID,UnitFileState,NeedDaemonReload")
+        told = dict(line.split("=", 1) for line in ran.output.splitlines() if "=" in line) if ran.status == 0 else {}
+        return UnitState(
+            "systemd",
+            path=path,
+            home=home,
+            ours=is_ours(self._context, home),
+            current=self._is_current(path, text, program) and told.get("NeedDaemonReload") != "yes",
+            program=program.command[0] if program.command else None,
+            program_found=bool(program.command) and os.access(program.command[0], os.X_OK),
+            enabled=told["UnitFileState"] in ("enabled", "enabled-runtime") if told.get("UnitFileState") else None,
+            running=told["ActiveState"] in ("active", "activating", "reloading") if "ActiveState" in told else None,
+            pid=int(told.get("MainPID", "0")) or None,
+            lingering=self._lingers(),
+            problem=None if ran.status == 0 else _no_manager(ran),
+        )
+
+    def _is_current(self, path: Path, text: str, program: Program) -> bool:
+        """Whether this release writes it so. One of a package is the package's matter."""
+        if path != self.path:
+            return True
+        return text == render(Program(Program.of(self._context).command, program.variables))
+
+    def _places(self) -> list[Path]:
+        return [self.path, *(Path(folder) / NAME for folder in _PACKAGED)]
+
+    def _lingers(self) -> bool | None:
+        """Whether this user's services run without a login. Read where `loginctl enable-linger` writes it."""
+        name = self._context.environment.get("USER") or self._context.environment.get("LOGNAME")
+        folder = Path("/var/lib/systemd/linger")
+        return (folder / name).exists() if name and folder.parent.is_dir() else None
+
+    def start(self) -> None:
+        self._need_manager()
+        must(self._ask("reset-failed", NAME), "systemd does not know the service")
+        must(self._ask("start", NAME, patience=START_PATIENCE), "systemd did not start the service")
+
+    def stop(self) -> None:
+        self._need_manager()
+        must(self._ask("stop", NAME, patience=START_PATIENCE), "systemd did not stop the service")
+
+    def _need_manager(self) -> None:
+        problem = self._problem()
+        if problem:
+            raise UnitError(problem, fix=WITHOUT_MANAGER)
+
+    def _problem(self) -> str | None:
+        ran = self._ask("show", "-p", "Version")
+        return None if ran.status == 0 else _no_manager(ran)
+
+    def _ask(self, *arguments: str, patience: float = 20.0) -> Ran:
+        tool = shutil.which("systemctl", path=self._context.environment.get("PATH"))
+        if tool is None:
+            return Ran(None, "", "there is no systemctl")
+        command = (tool, "--user", "--no-pager", *arguments)
+        return run_tool(self._context, command, patience=patience, **self._session())
+
+    def _session(self) -> Mapping[str, str]:
+        """Where the user's manager listens, which a shell from `su` or `cron` does not say."""
+        if self._context.environment.get("XDG_RUNTIME_DIR") or not hasattr(os, "geteuid"):
+            return {}
+        folder = f"/run/user/{os.geteuid()}"
+        return {"XDG_RUNTIME_DIR": folder} if os.path.isdir(folder) else {}
+
+
+def _no_manager(ran: Ran) -> str:
+    return f"no systemd for this user answers here: {ran.said}"

@@ -1,0 +1,175 @@
+"""The service as a task of Windows. Not tested on Windows by this project's own tests: only its document is.
+
+A task has no variables of its own, so a start with variables goes through a line of Python that sets them.
+"""
+
+from __future__ import annotations
+
+import json
+import ntpath
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from lifeboat_daemon.errors import system_errors
+from lifeboat_daemon.home import VARIABLE as HOME_VARIABLE
+from lifeboat_daemon.units.unit import Program, Ran, UnitState, is_ours, must, put, refuse_other_home, run_tool
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.context import Context
+
+NAME = "Agent Lifeboat"
+_SPACE = "http://schemas.microsoft.com/windows/2004/02/mit/task"
+_MODULE = "lifeboat_daemon.service"
+_SET = re.compile(r"os\.environ\.update\(json\.loads\((.*?)\)\); runpy")
+_FOREVER = "PT0S"
+_SETTINGS = (
+    ("MultipleInstancesPolicy", "IgnoreNew"),
+    ("DisallowStartIfOnBatteries", "false"),
+    ("StopIfGoingOnBatteries", "false"),
+    ("AllowHardTerminate", "true"),
+    ("StartWhenAvailable", "true"),
+    ("RunOnlyIfNetworkAvailable", "false"),
+    ("AllowStartOnDemand", "true"),
+    ("Enabled", "true"),
+    ("Hidden", "false"),
+    ("RunOnlyIfIdle", "false"),
+    ("WakeToRun", "false"),
+    ("ExecutionTimeLimit", _FOREVER),
+    ("Priority", "7"),
+)
+_RESTARTS = (("Interval", "PT1M"), ("Count", "255"))
+
+
+def render(program: Program, user: str) -> bytes:
+    """The task's document, in UTF-16 as `schtasks` wants it. `user` is who logs on (`DOMAIN\\name`)."""
+    ElementTree.register_namespace("", _SPACE)
+    task = ElementTree.Element(_tag("Task"), {"version": "1.2"})
+    _add(task, "RegistrationInfo", (("Description", "Keeps every change of your AI agents"),))
+    _add(_add(task, "Triggers"), "LogonTrigger", (("Enabled", "true"), ("UserId", user)))
+    principal = (("UserId", user), ("LogonType", "InteractiveToken"), ("RunLevel", "LeastPrivilege"))
+    _add(_add(task, "Principals"), "Principal", principal).set("id", "Author")
+    _add(_add(task, "Settings", _SETTINGS), "RestartOnFailure", _RESTARTS)
+    actions = _add(task, "Actions")
+    actions.set("Context", "Author")
+    command, *arguments = _command(program)
+    _add(actions, "Exec", (("Command", command), ("Arguments", subprocess.list2cmdline(arguments))))
+    text: str = ElementTree.tostring(task, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-16"?>\r\n{text}'.encode("utf-16")
+
+
+def _tag(name: str) -> str:
+    return f"{{{_SPACE}}}{name}"
+
+
+def _add(parent: ElementTree.Element, name: str, texts: tuple[tuple[str, str], ...] = ()) -> ElementTree.Element:
+    made = ElementTree.SubElement(parent, _tag(name))
+    for key, text in texts:
+        ElementTree.SubElement(made, _tag(key)).text = text
+    return made
+
+
+def _command(program: Program) -> list[str]:
+    """`pythonw` opens no window. `PATH` and the like every process has; what is ours has to be set."""
+    interpreter, *arguments = program.command
+    folder, name = ntpath.split(interpreter)
+    if name.lower() == "python.exe":
+        interpreter = ntpath.join(folder, "pythonw.exe")
+    ours = {name: value for name, value in program.variables.items() if name not in ("PATH", "HOMEBREW_PREFIX")}
+    if not ours:
+        return [interpreter, *arguments]
+    at = arguments.index("-m")
+    options, rest = arguments[:at], arguments[at + 2 :]
+    line = f"import json, os, runpy; os.environ.update(json.loads({json.dumps(ours)!r})); "
+    return [interpreter, *options, "-c", f"{line}runpy.run_module({_MODULE!r}, run_name='__main__')", *rest]
+
+
+class TaskScheduler:
+    """The task scheduler, for this user."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @property
+    def path(self) -> Path:
+        return self._context.home.state_folder / "service-task.xml"
+
+    def text(self) -> str:
+        return render(Program.of(self._context), self._user()).decode("utf-16")
+
+    def install(self, *, start: bool) -> list[str]:
+        refuse_other_home(self.state(), self._context)
+        with system_errors():
+            put(self._context, self.path, render(Program.of(self._context), self._user()))
+        must(self._ask("/Create", "/TN", NAME, "/XML", str(self.path), "/F"), "the task was not made")
+        done = [f"The task '{NAME}' is in the task scheduler.", "It starts when you log in."]
+        if start:
+            self.start()
+            done.append("It runs now.")
+        return done
+
+    def uninstall(self) -> list[str]:
+        if self._ask("/Query", "/TN", NAME).status != 0:
+            return ["No service is installed."]
+        self._ask("/End", "/TN", NAME)
+        must(self._ask("/Delete", "/TN", NAME, "/F"), "the task was not removed")
+        self.path.unlink(missing_ok=True)
+        return [f"The task '{NAME}' is removed."]
+
+    def state(self) -> UnitState:
+        """Whether it runs is told in the language of the system, so the control socket is asked for that."""
+        ran = self._ask("/Query", "/TN", NAME, "/XML")
+        if ran.status != 0:
+            return UnitState("task_scheduler", problem=ran.said if ran.status is None else None)
+        command, arguments = _action(ran.output)
+        home = _home_in(arguments)
+        wanted = _command(Program.of(self._context))
+        return UnitState(
+            "task_scheduler",
+            path=self.path,
+            home=home,
+            ours=is_ours(self._context, home),
+            current=command == wanted[0] and _MODULE in arguments,
+            program=command,
+            program_found=command is not None and os.path.exists(command),
+            enabled=True,
+        )
+
+    def start(self) -> None:
+        must(self._ask("/Run", "/TN", NAME), "the task was not started")
+
+    def stop(self) -> None:
+        must(self._ask("/End", "/TN", NAME), "the task was not stopped")
+
+    def _user(self) -> str:
+        around = self._context.environment
+        name = around.get("USERNAME") or around.get("USER") or ""
+        domain = around.get("USERDOMAIN")
+        return f"{domain}\\{name}" if domain else name
+
+    def _ask(self, *arguments: str) -> Ran:
+        return run_tool(self._context, ("schtasks", *arguments))
+
+
+def _action(document: str) -> tuple[str | None, str]:
+    """The program of a task and its arguments."""
+    try:
+        task = ElementTree.fromstring(re.sub(r"^.*?<\?xml.*?\?>", "", document.strip(), count=1, flags=re.DOTALL))
+    except ElementTree.ParseError:
+        return None, ""
+    found = task.find(f".//{_tag('Exec')}")
+    if found is None:
+        return None, ""
+    return found.findtext(_tag("Command")), found.findtext(_tag("Arguments")) or ""
+
+
+def _home_in(arguments: str) -> str | None:
+    """The LIFEBOAT_HOME that a line sets. Quotes are escaped in a command line; there are none in a path of Windows."""
+    found = _SET.search(arguments)
+    if found is None:
+        return None
+    home = re.search(rf'{HOME_VARIABLE}\\?": \\?"(.*?)\\?"', found[1])
+    return home[1].replace("\\\\\\\\", "\\") if home else None
