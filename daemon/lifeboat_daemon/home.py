@@ -246,12 +246,16 @@ def _checked(agent_id: str) -> str:
 
 def file_system_of(folder: Path) -> str | None:
     """The type of the file system that holds a folder, where the system says it (Linux)."""
+    return file_system_at(os.path.realpath(folder))
+
+
+def file_system_at(real: str) -> str | None:
+    """The same for a path without links, by its name alone."""
     try:
         lines = Path("/proc/self/mounts").read_text(errors="surrogateescape").splitlines()
     except OSError:
         return None
     best, kind = -1, None
-    real = os.path.realpath(folder)
     for line in lines:
         _, mount, name, *_ = line.split(" ")
         mount = mount.replace("\\040", " ")

@@ -9,12 +9,14 @@ import msgspec
 class Watched(msgspec.Struct, frozen=True):
     """One folder. `folder` is absolute and real (no links in it). `recursive`: with everything below it. `only`: globs
     of `fnmatch` (their `*` crosses `/`) for the names, relative to `folder`, that matter; None for all. `ignored`:
-    folders (ending with `/`) and files, relative, that are never captured: what happens in them is no change."""
+    folders (ending with `/`) and files, relative, that are never captured: what happens in them is no change. `noise`:
+    globs of such names that come and go."""
 
     folder: str
     recursive: bool = True
     only: tuple[str, ...] | None = None
     ignored: tuple[str, ...] = ()
+    noise: tuple[str, ...] = ()
 
 
 class Plan(msgspec.Struct, frozen=True):

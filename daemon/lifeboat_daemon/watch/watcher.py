@@ -1,0 +1,308 @@
+"""Watching agents' files for the daemon: events are hints that wake a scan, and whatever may have been missed is said.
+
+Three kinds of threads meet here. The loop's thread calls in and is called back. watchdog's threads bring events; they
+only note that something happened, however many events there are. One keeper thread, which lives while there is
+something to do, does what may take long: walking through folders to watch them, and looking after them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Hashable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lifeboat_daemon.watch import mounts
+from lifeboat_daemon.watch.mailbox import Mailbox
+from lifeboat_daemon.watch.matching import Interest
+from lifeboat_daemon.watch.plan import Plan, Watched
+from lifeboat_daemon.watch.signals import CHANGED, EVENTS, GONE, NONE, PARTIAL, POLLING, RESCAN, Coverage, Signal
+from lifeboat_daemon.watch.spots import Listener, Spots, Standing, Want
+
+__all__ = ["CHANGED", "GONE", "RESCAN", "Coverage", "Signal", "Watcher"]
+
+POLL_EVERY = 60.0
+"""Seconds between scans of what is not watched, or not all of it."""
+_REBUILD_EVERY = 10.0
+"""Seconds. While more is written than the system's queue holds, watching everything again at once would not help."""
+_BEING_SET_UP = "being set up"
+_MISSING = "the folder is not there"
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """A listener that tells of whatever matters in a folder."""
+
+    interest: Interest
+    tell: Callable[[], None]
+
+    def hear(self, path: str) -> None:
+        if self.interest.matters(path):
+            self.tell()
+
+    def skips(self, path: str) -> bool:
+        return self.interest.skips(path)
+
+    def left_out(self) -> Collection[str]:
+        return list(self.interest.left_out())
+
+
+@dataclass(frozen=True, slots=True)
+class _Gate:
+    """A listener beside a folder: it comes and goes by `path`."""
+
+    path: str
+    disturbed: Callable[[], None]
+
+    def hear(self, path: str) -> None:
+        if path == self.path:
+            self.disturbed()
+
+    def skips(self, path: str) -> bool:
+        return False
+
+    def left_out(self) -> Collection[str]:
+        return ()
+
+
+@dataclass(slots=True)
+class _Followed:
+    """One agent, or some files (`agent` is None, `tell` is called). `wants` are the folders in the order of the plan,
+    empty until the keeper was there; `told` is how they stood when somebody was told last."""
+
+    watched: tuple[Watched, ...]
+    agent: str | None = None
+    tell: Callable[[], None] | None = None
+    wants: tuple[Want, ...] = ()
+    told: tuple[Standing, ...] = ()
+    now: tuple[Standing, ...] = ()
+    is_settled: bool = False
+    listeners: tuple[Listener, ...] = field(default=())
+
+
+class Watcher:
+    """Watches the folders of agents. Made, called and calling back in the loop's thread; `tell` gets a signal at once,
+    and the next of its kind after a fifth of a second at the earliest."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, tell: Callable[[Signal], None], *, poll_every: float = POLL_EVERY
+    ) -> None:
+        self._tell = tell
+        self._mail = Mailbox(loop)
+        self._loop = loop
+        self._poll_every = poll_every
+        self._polled = 0.0
+        self._lock = threading.Lock()
+        self._followed: dict[Hashable, _Followed] = {}
+        self._spots = Spots(self._lost, self._settle)
+        self._keeper: threading.Thread | None = None
+        self._is_due = self._is_stopped = self._has_lost = False
+        self._rebuilt = 0.0
+        self._overflows = _Overflows(self._lost)
+
+    def follow(self, agent: str, plan: Plan) -> None:
+        """Watch an agent by a plan, in place of the former one. A RESCAN follows when something is watched that was not
+        before: what happened until then is not known. Returns at once."""
+        self._put(agent, _Followed(plan.folders, agent=agent))
+
+    def leave(self, agent: str) -> None:
+        """Watch an agent no more; no signal of it comes after this."""
+        with self._lock:
+            known = self._followed.pop(agent, None)
+        if known is not None:
+            self._settle()
+
+    def watch_files(self, folder: Path, names: Collection[str], tell: Callable[[], None]) -> None:
+        """Call `tell` when something happens to a file in a folder whose name fits one of some globs, when the folder
+        itself comes or goes, and once when the watching begins. The folder need not be there."""
+        watched = Watched(str(folder), recursive=False, only=tuple(sorted(names)))
+        self._put((str(folder), watched.only), _Followed((watched,), tell=tell))
+
+    def check(self) -> None:
+        """Look after everything: to be called now and then (60 s). What is not wholly watched gets its RESCAN."""
+        now = time.monotonic()
+        if now - self._polled >= self._poll_every:
+            self._polled = now
+            for agent in [key for key in self._followed if isinstance(key, str)]:
+                if self._needs_polling(agent):
+                    self._post(agent, RESCAN)
+        self._settle()
+
+    def coverage(self, agent: str) -> Coverage:
+        """How well an agent is watched now."""
+        with self._lock:
+            known = self._followed.get(agent)
+            if known is None:
+                return Coverage(NONE, reason="not watched")
+            if not known.is_settled:
+                return Coverage(NONE, reason=_BEING_SET_UP)
+            return _coverage(known.now)
+
+    def stop(self) -> None:
+        """End all watching; nothing is told after this."""
+        with self._lock:
+            self._is_stopped = True
+            self._followed.clear()
+            keeper = self._keeper
+        self._mail.close()
+        self._overflows.remove()
+        if keeper is not None:
+            keeper.join()
+        self._spots.stop()
+
+    # What is heard ----------------------------------------------------------------------------------------------
+
+    def _post(self, agent: str, kind: str) -> None:
+        signal = Signal(agent, kind)
+        self._mail.post(signal, lambda: self._deliver(signal), latest=kind != CHANGED)
+
+    def _deliver(self, signal: Signal) -> None:
+        if signal.agent in self._followed:
+            self._tell(signal)
+
+    def _lost(self) -> None:
+        """Events were lost, of nobody knows which agent."""
+        with self._lock:
+            self._has_lost = True
+            everyone = list(self._followed.values())
+        for one in everyone:
+            self._missed(one)
+        self._settle()
+
+    def _missed(self, one: _Followed) -> None:
+        if one.agent is not None:
+            self._post(one.agent, RESCAN)
+        elif one.tell is not None:
+            self._mail.post(id(one), one.tell)
+
+    def _needs_polling(self, agent: str) -> bool:
+        found = self.coverage(agent)
+        if found.mode in (PARTIAL, POLLING):
+            return True
+        return found.mode == NONE and found.reason not in (_BEING_SET_UP, _MISSING)
+
+    # The keeper -------------------------------------------------------------------------------------------------
+
+    def _put(self, key: Hashable, followed: _Followed) -> None:
+        with self._lock:
+            known = self._followed.get(key)
+            if known is not None and known.watched == followed.watched and known.tell == followed.tell:
+                return
+            if known is not None:
+                followed.wants, followed.told = known.wants, known.told
+            self._followed[key] = followed
+        self._settle()
+
+    def _settle(self) -> None:
+        """Have the keeper look after everything soon. From any thread."""
+        with self._lock:
+            if self._is_stopped:
+                return
+            self._is_due = True
+            if self._keeper is None:
+                self._keeper = threading.Thread(target=self._keep, name="watch-keeper", daemon=True)
+                self._keeper.start()
+
+    def _keep(self) -> None:
+        while True:
+            with self._lock:
+                if not self._is_due or self._is_stopped:
+                    self._keeper = None
+                    return
+                self._is_due = False
+                followed = list(self._followed.values())
+            self._keep_once(followed)
+
+    def _keep_once(self, followed: list[_Followed]) -> None:
+        wanted: dict[Want, tuple[Listener, ...]] = {}
+        places = [self._places(one) for one in followed]
+        for place in places:
+            for want, listener in place:
+                wanted[want] = (*wanted.get(want, ()), listener)
+        gates = [gate for want in wanted if (gate := self._gate(want)) is not None]
+        for want, listener in gates:
+            wanted[want] = (*wanted.get(want, ()), listener)
+        self._spots.settle(wanted, afresh=self._may_rebuild())
+        for one, place in zip(followed, places, strict=True):
+            self._settled(one, tuple(want for want, _ in place))
+
+    def _places(self, one: _Followed) -> list[tuple[Want, Listener]]:
+        found: list[tuple[Want, Listener]] = []
+        for watched in one.watched:
+            folder = watched.folder if mounts.silent(watched.folder) else os.path.realpath(watched.folder)
+            real = Watched(folder, watched.recursive, watched.only, watched.ignored, watched.noise)
+            found.append((Want(folder, watched.recursive), _Heard(Interest(real), self._teller(one))))
+        return found
+
+    def _teller(self, one: _Followed) -> Callable[[], None]:
+        agent, tell = one.agent, one.tell
+        if agent is not None:
+            return lambda: self._post(agent, CHANGED)
+        return lambda: self._mail.post(id(one), tell or (lambda: None))
+
+    def _gate(self, want: Want) -> tuple[Want, Listener] | None:
+        """A folder's coming and going is seen in the nearest one above it that is there."""
+        path, above = want.folder, os.path.dirname(want.folder)
+        if mounts.silent(path) is not None:
+            return None
+        while above != path and not os.path.isdir(above):
+            path, above = above, os.path.dirname(above)
+        return None if above == path else (Want(above, False), _Gate(path, self._settle))
+
+    def _may_rebuild(self) -> bool:
+        """Whether to watch everything afresh, because events were lost. When it is too soon for that, later."""
+        with self._lock:
+            if not self._has_lost:
+                return False
+            wait = self._rebuilt + _REBUILD_EVERY - time.monotonic()
+            if self._rebuilt and wait > 0:
+                with contextlib.suppress(RuntimeError):  # the loop is closed
+                    self._loop.call_soon_threadsafe(self._loop.call_later, wait, self._settle)
+                return False
+            self._has_lost, self._rebuilt = False, time.monotonic()
+            return True
+
+    def _settled(self, one: _Followed, wants: tuple[Want, ...]) -> None:
+        """Note how things stand with an agent, and tell what follows from it."""
+        now = tuple(map(self._spots.standing, wants))
+        with self._lock:
+            before = dict(zip(one.wants, one.told, strict=True))
+            first = not one.told
+            one.wants, one.told, one.now, one.is_settled = wants, now, now, True
+        was_missing = not first and before.get(wants[0], Standing()).missing if wants else False
+        if wants and now[0].missing and one.agent is not None:
+            if not was_missing:
+                self._post(one.agent, GONE)
+            return
+        if any(_is_other(before.get(want), standing) for want, standing in zip(wants, now, strict=True)):
+            self._missed(one)
+
+
+def _is_other(before: Standing | None, now: Standing) -> bool:
+    """Whether changes may have been missed between two looks at a folder."""
+    if before is None:
+        return not now.missing
+    return now.since != before.since or now.missing != before.missing
+
+
+def _coverage(standings: tuple[Standing, ...]) -> Coverage:
+    watches = sum(one.watches for one in standings)
+    refused = sum(one.refused for one in standings)
+    missed = [one for one in standings if one.error is not None]
+    folders = watches + refused + len(missed)
+    first = standings[0] if standings else Standing(missing=True)
+    silent = next((one.silent for one in standings if one.silent is not None), None)
+    if first.missing:
+        return Coverage(NONE, folders, watches, _MISSING)
+    if first.error is not None:
+        return Coverage(NONE, folders, watches, first.error)
+    if missed or refused:
+        return Coverage(PARTIAL, folders, watches, missed[0].error if missed else _refused(folders, watches))
+    if silent is not None:
+        return Coverage(POLLING, folders, watches, f"{silent} does not tell of changes; looked through every minute")
+    return Coverage(EVENTS, folders, watches)
