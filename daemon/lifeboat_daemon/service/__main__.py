@@ -1,0 +1,10 @@
+"""`python -m lifeboat_daemon.service`: be the daemon of this home, in the foreground, until told to stop."""
+
+from __future__ import annotations
+
+import sys
+
+from lifeboat_daemon.service.main import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

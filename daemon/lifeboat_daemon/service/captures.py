@@ -1,0 +1,156 @@
+"""Captures: from what is seen of a workspace to a worker's answer."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import Any
+
+from lifeboat_alf import times
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_daemon.service.charge import Charge
+from lifeboat_daemon.service.fleet import Fleet
+from lifeboat_daemon.service.parts import Parts
+from lifeboat_daemon.service.standings import Standings
+from lifeboat_daemon.watch.watcher import CHANGED, Signal
+
+JsonObject = dict[str, Any]
+
+SCHEDULED = "scheduled"
+_BUSY = "busy"
+
+
+class Captures:
+    """When each agent is captured, and what comes of it."""
+
+    def __init__(self, parts: Parts, fleet: Fleet, standings: Standings) -> None:
+        self._parts = parts
+        self._fleet = fleet
+        self._standings = standings
+
+    def signalled(self, signal: Signal) -> None:
+        """Something was seen of a workspace. It says when to look, never what changed."""
+        charge = self._fleet.get(signal.agent)
+        if charge is None:
+            return
+        reached(Step.DAEMON_SIGNALLED)
+        now = self._parts.seconds()
+        if signal.kind == CHANGED:
+            charge.pacer.changed(now)
+        else:
+            charge.pacer.wants_scan(now, signal.kind)
+        self.arrange(charge)
+
+    def look_at(self, charge: Charge, reason: str) -> None:
+        """Capture an agent as soon as its cadence lets it: at the start, after sleep, when a pause is over."""
+        charge.pacer.wants_scan(self._parts.seconds(), reason)
+        self.arrange(charge)
+
+    def arrange(self, charge: Charge) -> None:
+        """Begin, or wait for the moment to begin. Called whenever anything has changed that could move it."""
+        name = f"capture {charge.id}"
+        self._arrange_resume(charge)
+        if charge.rests(self._parts.context.now()):
+            self._parts.timers.cancel(name)
+            return
+        due = charge.pacer.due(self._parts.seconds())
+        if due is None:
+            self._parts.timers.cancel(name)
+            return
+        wait = due.at - self._parts.seconds()
+        if wait > 0:
+            self._warm_in_time(charge, wait)
+            self._parts.timers.at(name, wait, lambda: self.arrange(charge))
+            return
+        self._parts.timers.cancel(name)
+        self._begin(charge, due.reason)
+
+    def _warm_in_time(self, charge: Charge, wait: float) -> None:
+        """A worker starts while its agent still writes: it is ready when the agent pauses."""
+        if wait <= charge.pacer.timing.quiet + 1:
+            self._parts.workers.warm()
+
+    def _arrange_resume(self, charge: Charge) -> None:
+        name, until = f"resume {charge.id}", charge.agent.paused_until
+        if not charge.agent.paused or until is None:
+            self._parts.timers.cancel(name)
+            return
+        wait = (times.parse(until) - self._parts.context.clock.now()).total_seconds()
+        if wait > 0:
+            self._parts.timers.at(name, wait, lambda: self._resumed(charge))
+
+    def _resumed(self, charge: Charge) -> None:
+        self._standings.judge(charge)
+        self.look_at(charge, "resume")
+
+    def follow_schedule(self, charge: Charge) -> None:
+        """Keep the timer of the cadence `scheduled`; of a moment that was missed, one capture is made at once."""
+        name = f"schedule {charge.id}"
+        if charge.pacer.timing.cadence != SCHEDULED:
+            self._parts.timers.cancel(name)
+            return
+        last = self._parts.notes.scheduled.get(charge.id) or charge.agent.added_at or None
+        self._parts.timers.cron(name, charge.pacer.timing.cron, lambda: self._scheduled(charge), _moment(last))
+
+    def _scheduled(self, charge: Charge) -> None:
+        self._parts.notes.scheduled[charge.id] = self._parts.context.now()
+        self._parts.remember()
+        self.look_at(charge, "schedule")
+
+    def _begin(self, charge: Charge, reason: str) -> None:
+        charge.pacer.began(self._parts.seconds())
+        self._parts.spawn(self._unasked(charge, reason))
+
+    async def _unasked(self, charge: Charge, reason: str) -> None:
+        await self.capture(charge, reason)
+
+    async def capture(self, charge: Charge, reason: str, *, full: bool = False) -> JsonObject:
+        """Capture an agent; what `sync --json` says of it. Never raises for what fails: the document says it."""
+        if reason == "request":
+            charge.pacer.began(self._parts.seconds())
+        parameters: JsonObject = {"reason": reason, "full": full}
+        try:
+            future = self._parts.queue.put("capture", charge.id, parameters, long=charge.is_new)
+            self._standings.at_work(charge, "capture")
+            answer = await asyncio.shield(future)
+        except LifeboatError as error:
+            return self._failed(charge, error)
+        finally:
+            self._standings.at_work(charge, None)
+        return self._succeeded(charge, answer, reason)
+
+    def _failed(self, charge: Charge, error: LifeboatError) -> JsonObject:
+        """Another process at work on the agent is no failure: it is waited for, and said."""
+        busy = error.code == _BUSY
+        charge.blocked = error.message if busy else None
+        charge.failures += not busy
+        charge.pacer.ended(self._parts.seconds(), complete=False)
+        kind = "capture_waits" if busy else "capture_failed"
+        self._parts.log.event(kind, level="info" if busy else "error", agent=charge.id, code=error.code)
+        self._standings.failed(charge, None if busy else error)
+        self.arrange(charge)
+        return _failure_document(charge, error)
+
+    def _succeeded(self, charge: Charge, answer: JsonObject, reason: str) -> JsonObject:
+        document: JsonObject = answer["capture"]
+        charge.blocked = None
+        charge.captures += 1
+        charge.pacer.ended(self._parts.seconds(), complete=not document["unstable"])
+        if document["changed"]:
+            self._parts.log.event("captured", agent=charge.id, sequence=document["sequence"], reason=reason)
+            self._parts.publish({"event": "capture", "agent": charge.id, "name": charge.agent.name, **document})
+        self._standings.took(charge, answer)
+        self.arrange(charge)
+        return document
+
+
+def _moment(text: str | None) -> datetime | None:
+    return times.parse(text) if text else None
+
+
+def _failure_document(charge: Charge, error: LifeboatError) -> JsonObject:
+    """A capture that came to nothing, in the shape of one that did not."""
+    from lifeboat_daemon.capture.outcome import failure_document
+
+    return failure_document(charge.agent, charge.facts.sequence if charge.facts else None, error)

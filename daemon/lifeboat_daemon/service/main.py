@@ -1,0 +1,59 @@
+"""How the daemon's process begins and ends: core dumps off, one of its kind, signals, exit status."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.logs import Log, open_log
+from lifeboat_daemon.release import release
+from lifeboat_daemon.service.service import STOPPED, UPGRADED, Service
+from lifeboat_daemon.service.single import Holder, service_lock
+from lifeboat_daemon.units import notify
+from lifeboat_keys.hardening import no_core_dumps
+
+WAIT, FOREGROUND = "--wait", "--foreground"
+
+
+def main(arguments: Sequence[str], *, worker_command: Sequence[str] | None = None) -> int:
+    """Run until told to stop; the exit status. `--wait`: stay until another daemon of this home ends. `--foreground`:
+    the log also goes to standard error."""
+    no_core_dumps()
+    try:
+        context = Context.open()
+        log = open_log(context.home, foreground=FOREGROUND in arguments)
+        why = run(context, log, wait=WAIT in arguments, worker_command=worker_command)
+    except LifeboatError as error:
+        print(f"{error.title}. {error.message}", file=sys.stderr)  # noqa: T201
+        return error.exit_status
+    if why == UPGRADED:
+        os.execv(sys.executable, [sys.executable, "-m", "lifeboat_daemon.service", *arguments])
+    return 0
+
+
+def run(context: Context, log: Log, *, wait: bool = False, worker_command: Sequence[str] | None = None) -> str:
+    """Serve a home until told to stop; why it ended. Raises AlreadyRunning, and what keeps it from beginning."""
+    own = release()
+
+    def waiting(other: Holder) -> None:
+        notify.sd_notify(f"READY=1\nSTATUS=waiting for process {other.pid}, which serves this home")
+        log.event("waiting", pid=other.pid)
+
+    with service_lock(context, own, wait=wait, waiting=waiting):
+        reached(Step.DAEMON_LOCKED)
+        return asyncio.run(_serve(Service(context, log, release=own, worker_command=worker_command)))
+
+
+async def _serve(service: Service) -> str:
+    loop = asyncio.get_running_loop()
+    if os.name == "posix":
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, service.stop, STOPPED)
+        loop.add_signal_handler(signal.SIGHUP, service.reload)
+    return await service.run()

@@ -1,0 +1,100 @@
+"""Who is told what: notices to people, a sign of life to whoever watches from outside, figures for Prometheus.
+
+What changed is told a moment later, all of it at once; while nothing changes nothing is told, and nothing is written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.health import due, notices
+from lifeboat_daemon.health.notices import HOME, Notice, Told
+from lifeboat_daemon.health.standing import NEEDS_THE_USER, AgentStatus
+from lifeboat_daemon.service.charge import Charge
+from lifeboat_daemon.service.fleet import Fleet
+from lifeboat_daemon.service.parts import Parts
+from lifeboat_daemon.service.standings import Standings
+
+JsonObject = dict[str, Any]
+
+SOON = 5.0
+"""Seconds in which changes gather before anybody is told."""
+
+
+class News:
+    """Tells of what `standings` say."""
+
+    def __init__(self, parts: Parts, fleet: Fleet, standings: Standings) -> None:
+        self._parts = parts
+        self._fleet = fleet
+        self._standings = standings
+        standings.on_change = self._changed
+
+    def _changed(self, charge: Charge, before: AgentStatus | None) -> None:
+        self.soon()
+
+    def soon(self) -> None:
+        """Something changed that may have to be told."""
+        if self._parts.timers.remaining("tell") is None:
+            self._parts.timers.at("tell", SOON, self.tell)
+
+    def tell(self) -> None:
+        """Tell what has to be told now, and come back when time alone makes more of it."""
+        now = self._parts.context.clock.now()
+        told = self._parts.notes.told
+        found: list[Notice] = []
+        waits: list[float] = []
+        before = dict(told)
+        everything = self._standings.everything()
+        news = [(one.id, notices.of_agent(one, Told.from_json(told.get(one.id)), now)) for one in everything.agents]
+        news.append((HOME, notices.of_home(everything, Told.from_json(told.get(HOME)), now)))
+        for subject, one in news:
+            found += one.notices
+            told[subject] = one.told.to_json()
+            waits += [] if one.look_again is None else [one.look_again]
+        if told != before:
+            self._parts.remember()
+        if waits:
+            self._parts.timers.at("tell", max(SOON, min(waits)), self.tell)
+        self._notify(notices.merged(found))
+        self._write_figures()
+
+    def offered(self, new: list[JsonObject]) -> None:
+        """Agents were found that nobody protects."""
+        notice = notices.of_offers(new)
+        self._notify([] if notice is None else [notice])
+
+    def _notify(self, found: list[Notice]) -> None:
+        for notice in found:
+            self._parts.log.event("notice", kind_of=notice.kind, agents=len(notice.subjects))
+            self._parts.publish({"event": "notice", **notice.to_json()})
+        if found:
+            self._parts.spawn(self._beside("notify", {"notices": [notice.to_json() for notice in found]}))
+
+    def _write_figures(self) -> None:
+        if self._fleet.config.get("metrics.file").value:
+            self._parts.spawn(self._beside("metrics", self._figures()))
+
+    def _figures(self) -> JsonObject:
+        counters = {charge.id: {"captures": charge.captures, "failures": charge.failures} for charge in self._fleet}
+        return {"status": self._standings.everything().to_json(), "counters": counters}
+
+    # A sign of life ---------------------------------------------------------------------------------------------
+
+    def ping_if_due(self) -> None:
+        """Call `ping.url` while the daemon lives: who listens there learns from silence."""
+        every = float(self._fleet.config.get("ping.every").value)
+        now = self._parts.context.clock.now()
+        if self._fleet.config.get("ping.url").value and due.ping_is_due(self._parts.notes.pinged, every, now):
+            self._parts.notes.pinged = self._parts.context.now()
+            self._parts.remember()
+            state = self._standings.everything().state
+            self._parts.spawn(self._beside("ping", {"ok": state not in NEEDS_THE_USER}))
+
+    async def _beside(self, operation: str, parameters: JsonObject) -> None:
+        """What fails here is in the log, and changes no state: it is not about the copies."""
+        try:
+            await self._parts.queue.put(operation, None, parameters, long=False)
+        except LifeboatError as error:
+            self._parts.log.event(f"{operation}_failed", level="warning", code=error.code)

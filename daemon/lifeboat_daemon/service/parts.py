@@ -1,0 +1,55 @@
+"""What the pieces of the daemon share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.logs import Log
+from lifeboat_daemon.schedule.timers import Timers
+from lifeboat_daemon.service.notes import Notes
+from lifeboat_daemon.service.notes import write as write_notes
+from lifeboat_daemon.watch.watcher import Watcher
+from lifeboat_daemon.work.pool import Workers
+from lifeboat_daemon.work.queue import Queue
+
+JsonObject = dict[str, Any]
+
+
+@dataclass
+class Parts:
+    """The daemon's tools. `publish` tells subscribers of the control socket; `tasks` are what has to end before the
+    daemon does."""
+
+    context: Context
+    log: Log
+    timers: Timers
+    watcher: Watcher
+    workers: Workers
+    queue: Queue
+    notes: Notes
+    publish: Callable[[JsonObject], None] = lambda _: None
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def seconds(self) -> float:
+        """Now, on the clock that never goes back and counts sleep."""
+        return self.context.clock.since_boot()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside. What it raises by mistake is in the log, and ends nothing else."""
+        task = asyncio.ensure_future(work)
+        self.tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self.tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.log.exception("unexpected", error)
+
+    def remember(self) -> None:
+        """Keep the notes, which somebody has changed."""
+        write_notes(self.context, self.notes)

@@ -1,0 +1,91 @@
+"""How the agents stand, as far as the daemon knows: what workers found, judged anew as time passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import clock_trust
+from lifeboat_daemon.health import standing, wakefulness
+from lifeboat_daemon.health.standing import AgentStatus, Facts, KeyFacts, Status
+from lifeboat_daemon.service.charge import Charge
+from lifeboat_daemon.service.fleet import Fleet
+from lifeboat_daemon.service.parts import Parts
+from lifeboat_daemon.watch.plan import Plan
+from lifeboat_daemon.watch.watcher import NONE, PARTIAL
+
+JsonObject = dict[str, Any]
+
+
+class Standings:
+    """`on_change` is called with an agent whose status is another one than before, and what it was."""
+
+    def __init__(self, parts: Parts, fleet: Fleet) -> None:
+        self._parts = parts
+        self._fleet = fleet
+        self.on_change: Callable[[Charge, AgentStatus | None], None] = lambda *_: None
+        self.key = KeyFacts()
+
+    def took(self, charge: Charge, answer: JsonObject) -> None:
+        """A worker looked at an agent: its facts, the key's, and what is to be watched from now on."""
+        charge.failure = None
+        charge.facts = Facts.from_json(answer["facts"])
+        self._take_key(answer.get("key"))
+        if "watch" in answer:
+            self._parts.watcher.follow(charge.id, msgspec.convert(answer["watch"], Plan))
+        self.judge(charge)
+
+    def _take_key(self, document: JsonObject | None) -> None:
+        key = self.key if document is None else msgspec.convert(document, KeyFacts)
+        if key != self.key:
+            self.key = key
+            self.judge_all()
+
+    def failed(self, charge: Charge, error: LifeboatError | None) -> None:
+        """Work on an agent came to nothing; None while it only has to wait."""
+        charge.failure = None if error is None else f"{error.title}: {error.message}"
+        self.judge(charge)
+
+    def at_work(self, charge: Charge, operation: str | None) -> None:
+        """Work on an agent begins, or ended."""
+        charge.at_work = operation
+        self.judge(charge)
+
+    def judge_all(self) -> None:
+        """Judge everybody anew: time passed, or something changed that concerns all."""
+        for charge in self._fleet:
+            self.judge(charge)
+
+    def judge(self, charge: Charge) -> None:
+        """Judge one agent, and say so where it stands otherwise than before."""
+        before, after = charge.status, self.of(charge)
+        if after != before:
+            charge.status = after
+            self._parts.publish({"event": "agent", "agent": after.to_json()})
+            self.on_change(charge, before)
+
+    def of(self, charge: Charge) -> AgentStatus:
+        """How an agent stands now."""
+        facts = charge.facts or Facts()
+        if charge.failure is not None:
+            facts = msgspec.structs.replace(facts, failed=charge.failure)
+        now = self._parts.context.clock.now()
+        slept = wakefulness.awake(self._parts.context, charge.agent, facts)
+        found = standing.judge(facts, charge.agent, self.key, now, slept)
+        if charge.blocked is not None:
+            found = standing.blocked(found, f"waiting: {charge.blocked}")
+        coverage = self._parts.watcher.coverage(charge.id)
+        if coverage.mode in (PARTIAL, NONE):
+            found.reasons.append(f"not every change is noticed at once: {coverage.reason}")
+        return found if charge.at_work is None else standing.at_work(found)
+
+    def everything(self) -> Status:
+        """The document of `status`."""
+        agents = sorted((self.of(charge) for charge in self._fleet), key=lambda one: (one.name.casefold(), one.id))
+        problems = [self._fleet.problem] if self._fleet.problem else []
+        context = self._parts.context
+        trusted = clock_trust.is_trusted(context)
+        return standing.summary(agents, self.key, problems, clock_trusted=trusted, now=context.clock.now())

@@ -1,0 +1,125 @@
+"""What the daemon sees to without being asked: verification, and a look around for agents that nobody protects."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+from lifeboat_alf import times
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.health import due
+from lifeboat_daemon.service.charge import Charge
+from lifeboat_daemon.service.fleet import Fleet
+from lifeboat_daemon.service.news import News
+from lifeboat_daemon.service.parts import Parts
+from lifeboat_daemon.service.standings import Standings
+
+JsonObject = dict[str, Any]
+
+LOOK_AROUND = timedelta(days=1)
+NOT_AGAIN_FOR = timedelta(hours=1)
+"""After a verification that failed or was deferred, the next one is tried this much later."""
+
+
+class Upkeep:
+    """Everything here is asked for at each tick, and does something only when it is due."""
+
+    def __init__(self, parts: Parts, fleet: Fleet, standings: Standings, news: News) -> None:
+        self._parts = parts
+        self._fleet = fleet
+        self._standings = standings
+        self._news = news
+        self._verifying: set[str] = set()
+
+    def tick(self) -> None:
+        """Begin what is due."""
+        for charge in self._fleet:
+            self._verify_if_due(charge)
+        if self._is_past(self._parts.notes.discovered, LOOK_AROUND):
+            self.look_around()
+
+    def _is_past(self, moment: str | None, pause: timedelta) -> bool:
+        """Whether a pause since a moment is over; a moment in the future was of a wrong clock."""
+        if moment is None:
+            return True
+        passed = self._parts.context.clock.now() - times.parse(moment)
+        return passed >= pause or passed < timedelta(0)
+
+    # Verification -----------------------------------------------------------------------------------------------
+
+    def _verify_if_due(self, charge: Charge) -> None:
+        facts = charge.facts
+        if charge.id in self._verifying or facts is None or facts.sequence is None or facts.unreadable is not None:
+            return
+        if not self._is_past(self._parts.notes.verify_failed.get(charge.id), NOT_AGAIN_FOR):
+            return
+        every, whole_every = self._seconds(charge, "verify.every"), self._seconds(charge, "verify.whole_every")
+        now, added_at = self._parts.context.clock.now(), charge.agent.added_at
+        what = due.due(facts.last_verified_at, facts.last_whole_at, every, whole_every, now, added_at=added_at)
+        if what is not None:
+            self._parts.spawn(self._verify(charge, whole=what == due.WHOLE))
+
+    def _seconds(self, charge: Charge, name: str) -> float:
+        return float(self._fleet.config.get(name, charge.agent.settings).value)
+
+    async def _verify(self, charge: Charge, *, whole: bool) -> None:
+        self._verifying.add(charge.id)
+        try:
+            answer = await self.verify(charge, {"whole": whole, "sample": not whole})
+            if answer.get("deferred"):
+                self._try_later(charge)
+            self._parts.log.event("verified", agent=charge.id, whole=whole, deferred=bool(answer.get("deferred")))
+        except LifeboatError as error:
+            self._try_later(charge)
+            self._parts.log.event("verify_failed", level="warning", agent=charge.id, code=error.code)
+        finally:
+            self._verifying.discard(charge.id)
+
+    def _try_later(self, charge: Charge) -> None:
+        self._parts.notes.verify_failed[charge.id] = self._parts.context.now()
+        self._parts.remember()
+
+    async def verify(self, charge: Charge, parameters: JsonObject) -> JsonObject:
+        """Read an agent's copy back. Raises what the worker raises."""
+        future = self._parts.queue.put("verify", charge.id, parameters, long=True)
+        self._standings.at_work(charge, "verify")
+        try:
+            answer = await asyncio.shield(future)
+        finally:
+            self._standings.at_work(charge, None)
+        self._standings.took(charge, answer)
+        return answer
+
+    # Looking around ---------------------------------------------------------------------------------------------
+
+    def look_around(self) -> None:
+        """Look for agents that nobody protects."""
+        self._parts.spawn(self._look_around())
+
+    async def _look_around(self) -> None:
+        try:
+            await self.discover()
+        except LifeboatError as error:
+            self._parts.log.event("discover_failed", level="warning", code=error.code)
+
+    async def discover(self) -> JsonObject:
+        """Look for agents that nobody protects, and offer those that are new. Raises what the worker raises."""
+        found = await self._parts.queue.put("discover", None, {}, long=False)
+        self._parts.notes.discovered = self._parts.context.now()
+        self._parts.remember()
+        self._parts.publish({"event": "offers", "offers": found["offers"]})
+        self._news.offered(found["new"])
+        return found
+
+    def look_up(self, charge: Charge) -> None:
+        """Find out how an agent stands that is not captured now."""
+        self._parts.spawn(self._look_up(charge))
+
+    async def _look_up(self, charge: Charge) -> None:
+        try:
+            answer = await self._parts.queue.put("standing", charge.id, {}, long=False)
+        except LifeboatError as error:
+            self._standings.failed(charge, error)
+            return
+        self._standings.took(charge, answer)
