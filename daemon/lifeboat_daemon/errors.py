@@ -26,6 +26,7 @@ LifeboatError
     |   +-- WorkerFailed        a worker ended before its work was done
     |   +-- Cancelled           somebody stopped the work
     |   +-- UnitError           the service could not be installed, started or removed
+    +-- HookFailed              a runtime could not be told to say when a session ends
     +-- NetworkError            a request over the network came to nothing
     |   +-- Unreachable         nobody answered in time, or not so that it could be believed
     |   +-- AnsweredWithError   the other side answered that it did not do it
@@ -146,6 +147,12 @@ class Busy(DaemonError):
     code = "busy"
     title = "Another command works on this agent"
     retryable = True
+
+
+class HookFailed(DaemonError):
+    code = "hook_failed"
+    title = "The hook could not be put in or taken away"
+    fix = "lifeboat agents hook AGENT --show"
 
 
 class ServiceError(DaemonError):

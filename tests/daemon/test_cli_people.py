@@ -198,10 +198,10 @@ def test_a_folder_that_is_not_there_is_said_without_scratch_names(ada: str, work
 def test_a_busy_agent_keeps_the_number_of_its_sequence(ada: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from lifeboat_daemon.errors import Busy
 
-    def busy(*_: object) -> None:
+    def busy(*_: object, **__: object) -> None:
         raise Busy("process 1 holds it (capture)")
 
-    monkeypatch.setattr("lifeboat_daemon.cli.sync.capture", busy)
+    monkeypatch.setattr("lifeboat_daemon.syncing.capture", busy)
     (one,) = cli_client.run("sync", expect=1)["agents"]
     assert one["sequence"] == 0 and one["state"] == "error"
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import agents as registry
+from lifeboat_daemon import offers
 from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture.outcome import report_document
 from lifeboat_daemon.capture.report import CaptureReport
+from lifeboat_daemon.cli.agents_hook import hook
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.key_texts import NEVER_PROVEN
 from lifeboat_daemon.cli.naming import AGENT, RUNTIME
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, confirm, session_command
-from lifeboat_daemon.cli.sync import print_remarks, report_document, sentence
-from lifeboat_daemon.words import NO_BREAK, argument, path_text, size_text, time_text
+from lifeboat_daemon.cli.sync import print_remarks, sentence
+from lifeboat_daemon.words import NO_BREAK, argument, count_text, path_text, size_text, time_text
 
 if TYPE_CHECKING:
     from lifeboat_daemon.kept import Kept
@@ -29,45 +34,63 @@ def agents() -> None:
     """Agents: find, protect, look into, move, copy, pause."""
 
 
+agents.add_command(hook)
+
+
 def _document(agent: Agent) -> dict[str, Any]:
     return {"id": agent.id, "name": agent.name, "runtime": agent.runtime, "workspace": str(agent.workspace)}
 
 
-@agents.command()
+@agents.command(
+    short_help="Agents on this machine, protected or not.",
+    epilog=examples("lifeboat agents discover", "lifeboat agents discover --dismiss ~/.openclaw/workspace-old"),
+)
+@click.option(
+    "--dismiss", type=click.Path(path_type=Path), multiple=True, metavar="FOLDER", help="Do not offer this one again."
+)
+@click.option("--all", "everything", is_flag=True, help="Also those that were dismissed.")
 @session_command
-def discover(session: Session) -> None:
+def discover(session: Session, dismiss: tuple[Path, ...], everything: bool) -> None:
     """Agents on this machine, protected or not. Nothing of theirs is written.
 
-    Like every command it makes the home of Lifeboat when there is none.
+    Those that are not protected are offered by `lifeboat status`, until they are protected or dismissed. Like every
+    command it makes the home of Lifeboat when there is none.
     """
-    protected = {str(agent.workspace): agent.name for agent in registry.everyone(session.context) if agent.watched}
-    found = registry.discover(session.context)
+    from lifeboat_daemon.work.operations import discover as looking
+
+    if dismiss:
+        offers.dismiss(session.context, dismiss)
+    protected = {os.path.realpath(one.workspace): one.name for one in registry.everyone(session.context) if one.watched}
+    looked = looking.look_around(session.context)
+    for problem in looked["problems"]:
+        session.output.warn(problem)
+    dismissed = offers.dismissed(session.context)
     documents = [
-        {
-            "runtime": one.runtime,
-            "native_id": one.native_id,
-            "name": one.name,
-            "workspace": str(one.workspace),
-            "protected_as": protected.get(str(one.workspace.resolve())),
-        }
-        for one in found
+        {**one, "protected_as": protected.get(one["workspace"]), "dismissed": one["workspace"] in dismissed}
+        for one in looked["found"]
     ]
-    rows = [(one["name"], one["runtime"], one["workspace"], _protected(one)) for one in documents]
+    shown = [one for one in documents if everything or one["protected_as"] or not one["dismissed"]]
+    rows = [(one["name"], one["runtime"], one["workspace"], _protected(one)) for one in shown]
 
     def text() -> None:
-        if not rows:
+        if rows:
+            session.output.table(("agent", "runtime", "workspace", "protected"), rows)
+        elif not documents:
             session.output.line("No agent was found. Name its workspace: lifeboat agents add FOLDER")
-            return
-        session.output.table(("agent", "runtime", "workspace", "protected"), rows)
-        for one in documents:
-            if one["protected_as"] is None:
-                session.output.verbatim(f"Protect it: lifeboat agents add {argument(str(one['workspace']))}")
+        for one in shown:
+            if one["protected_as"] is None and not one["dismissed"]:
+                session.output.verbatim(f"Protect it: lifeboat agents add {argument(one['workspace'])}")
+        if len(shown) < len(documents):
+            said = count_text(len(documents) - len(shown), "was dismissed", "were dismissed")
+            session.output.line(f"{said}: lifeboat agents discover --all")
 
-    session.output.document({"found": documents}, text)
+    session.output.document({"found": shown}, text)
 
 
 def _protected(found: dict[str, Any]) -> str:
     known = found["protected_as"]
+    if known is None and found["dismissed"]:
+        return "dismissed"
     return "no" if known is None else "yes" if known == found["name"] else f"as {known}"
 
 
@@ -283,13 +306,25 @@ def remove(session: Session, agent: str, yes: bool) -> None:
     found = registry.find(session.context, agent)
     if not yes:
         confirm(session, f"Stop protecting {found.name}?", otherwise=f"{found.name} would not be protected any more")
+    _take_hook_away(session, found)
     kept = registry.remove(session.context, found)
+    offers.dismiss(session.context, [found.workspace])
 
     def text() -> None:
         session.output.line(f"{found.name} is no longer protected. Its history is kept for 30 days, in")
         session.output.verbatim(f"  {kept}")
 
     session.output.document({**_document(found), "vault": str(kept)}, text)
+
+
+def _take_hook_away(session: Session, agent: Agent) -> None:
+    """A hook for an agent that is not protected any more starts nothing that is of use."""
+    from lifeboat_daemon import session_hooks
+
+    try:
+        session_hooks.remove(session.context, agent)
+    except LifeboatError as error:
+        session.output.warn(f"its hook was not taken away: {error.message}")
 
 
 @agents.command(epilog=examples("lifeboat agents pause Juniper --hours 2"))

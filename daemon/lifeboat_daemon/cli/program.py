@@ -13,7 +13,7 @@ import click
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.cli.lazy import LazyGroup
 from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.errors import DiskFull, of_system
+from lifeboat_daemon.errors import DiskFull, UnexpectedError, of_system
 from lifeboat_keys.hardening import no_core_dumps
 
 _HERE = "lifeboat_daemon.cli"
@@ -37,12 +37,6 @@ COMMANDS = {
     "completion": f"{_HERE}.completion:completion",
 }
 INTERRUPTED = 130
-
-
-class UnexpectedError(LifeboatError):
-    code = "unexpected"
-    title = "Something went wrong that should not have"
-    fix = "lifeboat doctor"
 
 
 @click.group(cls=LazyGroup, lazy=COMMANDS, invoke_without_command=True, context_settings={"max_content_width": 110})

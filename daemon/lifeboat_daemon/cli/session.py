@@ -11,11 +11,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import click
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import recovery
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import ConsentNeeded
 from lifeboat_daemon.words import argument
-from lifeboat_keys.documents import SETTLING
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -77,32 +77,15 @@ def confirm(session: Session, question: str, *, otherwise: str) -> None:
 
 
 def open_session(*, as_json: bool) -> Session:
-    """Find the home, and finish what a crash interrupted."""
+    """Find the home, and finish what a crash interrupted. A rotation that cannot be finished now is said, and stops no
+    command."""
     context = Context.open()
     output = Output(as_json=as_json)
-    _finish_restores(context, output)
-    _finish_rotation(context, output)
-    return Session(context, output)
-
-
-def _finish_restores(context: Context, output: Output) -> None:
-    folder = context.home.restore_folder
-    if not (folder.is_dir() and context.files.scan(folder)):  # nothing was ever restored: nothing is loaded for it
-        return
-    from lifeboat_daemon.restore import recover
-
-    for sentence in recover(context):
+    for sentence in recovery.finish_restores(context):
         output.warn(sentence)
-
-
-def _finish_rotation(context: Context, output: Output) -> None:
-    """Go on with a replaced key whose vaults had not settled. What is in its way now is said, and stops no command."""
-    if not (context.home.keys_folder / SETTLING).exists():
-        return
-    from lifeboat_daemon import key_rotation
-
     try:
-        for sentence in key_rotation.finish(context):
+        for sentence in recovery.finish_rotation(context):
             output.warn(sentence)
     except LifeboatError as error:
         output.warn(f"a rotation of your key is not finished: {error.message}")
+    return Session(context, output)

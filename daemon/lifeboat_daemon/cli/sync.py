@@ -9,15 +9,13 @@ import click
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import agents as registry
-from lifeboat_daemon import clock_trust, retention
+from lifeboat_daemon import clock_trust, syncing
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.report import ROOT_MISSING, CaptureReport
-from lifeboat_daemon.capture.run import capture
+from lifeboat_daemon.capture.outcome import failure_document
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.words import argument, change_groups, path_text
 
 _LISTS = {
@@ -57,37 +55,9 @@ def sync(session: Session, names: tuple[str, ...]) -> int:
 def _capture(session: Session, agent: Agent) -> dict[str, Any]:
     """One agent's capture; what fails for one does not keep the others from theirs."""
     try:
-        report = capture(session.context, agent)
+        return syncing.sync(session.context, agent)
     except LifeboatError as error:
-        report = CaptureReport(agent.id, sequence=_head(session, agent), warnings=[f"{error.title}: {error.message}"])
-        return {**report_document(agent, report), "state": "error", "fix": error.fix}
-    report.warnings += _looked_after(session, agent)
-    return report_document(agent, report)
-
-
-def _looked_after(session: Session, agent: Agent) -> list[str]:
-    """What was captured stays captured, whatever the care for the history ends with."""
-    try:
-        with system_errors():
-            return retention.look_after(session.context, agent)
-    except LifeboatError as error:
-        return [f"captured, but old history was not looked after: {error.message}"]
-
-
-def _head(session: Session, agent: Agent) -> int | None:
-    """The newest sequence, which a failed capture leaves as it is; None when there is none, or no vault that opens."""
-    try:
-        with session.context.vault(agent.id) as vault:
-            head = vault.head()
-    except LifeboatError:
-        return None
-    return None if head is None else head.number
-
-
-def report_document(agent: Agent, report: CaptureReport) -> dict[str, Any]:
-    """A capture as `sync --json` tells it."""
-    state = "error" if report.outcome == ROOT_MISSING else "held" if report.held else "ok"
-    return {"name": agent.name, "state": state, **report.to_json(), "remotes": []}
+        return failure_document(agent, syncing.head_number(session.context, agent), error)
 
 
 def _print(output: Output, documents: list[dict[str, Any]]) -> None:

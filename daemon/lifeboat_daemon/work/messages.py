@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
 
 JsonObject = dict[str, Any]
+
+PROTOCOL = 1
+"""Goes up when a worker would misunderstand a daemon of an earlier one, or a daemon its worker. New fields leave it."""
+LONGEST_LINE = 16 * 1024 * 1024
+"""Bytes. A worker that has more to say has failed."""
 
 
 class Job(msgspec.Struct, frozen=True, tag="job"):
@@ -29,6 +35,7 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
 
     pid: int
     release: str
+    protocol: int = PROTOCOL
 
 
 class Progress(msgspec.Struct, frozen=True, tag="progress"):
@@ -58,3 +65,38 @@ class Failure(msgspec.Struct, frozen=True, tag="failure"):
 
 ToWorker = Job | Cancel
 ToDaemon = Ready | Progress | Result | Failure
+
+_encoder = msgspec.json.Encoder()
+_to_worker: msgspec.json.Decoder[ToWorker] = msgspec.json.Decoder(ToWorker)
+_to_daemon: msgspec.json.Decoder[ToDaemon] = msgspec.json.Decoder(ToDaemon)
+
+
+def encode(message: ToWorker | ToDaemon) -> bytes:
+    """A message as one line, its newline included. Raises TypeError for what JSON does not know."""
+    try:
+        return _encoder.encode(message) + b"\n"
+    except UnicodeEncodeError:  # names of files that are no text: Python's own JSON writes them so that they come back
+        return json.dumps(msgspec.to_builtins(message)).encode() + b"\n"
+
+
+def to_worker(line: bytes) -> ToWorker:
+    """What the daemon said. Raises msgspec.MsgspecError."""
+    return _decoded(_to_worker, line, ToWorker)
+
+
+def to_daemon(line: bytes) -> ToDaemon:
+    """What a worker said. Raises msgspec.MsgspecError."""
+    return _decoded(_to_daemon, line, ToDaemon)
+
+
+def _decoded(decoder: msgspec.json.Decoder[Any], line: bytes, kind: Any) -> Any:
+    try:
+        return decoder.decode(line)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError as error:
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            raise error from None
+        return msgspec.convert(found, kind)

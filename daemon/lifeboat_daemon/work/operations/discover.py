@@ -1,15 +1,16 @@
 """Look around for agents that nobody protects.
 
-    {"offers": [{runtime, native_id, name, workspace}], "new": [...], "watch_names": [".openclaw", ...]}
+    {"found": [...], "offers": [{runtime, native_id, name, workspace}], "new": [...], "watch_names": [".openclaw", ...],
+     "problems": ["..."]}
 
-`offers` are neither protected nor dismissed; `new` are those of them that no look around found before. A folder of the
-user's home with one of the `watch_names` that comes or goes is worth another look.
+`found` are all that there are; `offers` are neither protected nor dismissed; `new` are those of them that no look around
+found before. A folder of the user's home with one of the `watch_names` that comes or goes is worth another look.
+`problems` are runtimes that could not be looked at, in words for people.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from lifeboat_adapters.contract import Adapter
@@ -31,24 +32,28 @@ def run(work: Work) -> JsonObject:
 
 
 def look_around(context: Context) -> JsonObject:
-    """What `run` answers; also for a command that finds no service."""
-    adapters = context.adapters()
-    found = [offer for adapter in adapters for offer in _found(context, adapter)]
+    """What `run` answers; also for a command. Raises ConfigError."""
+    adapters, problems = context.adapters(), []
+    found: list[Offer] = []
+    for adapter in adapters:
+        try:
+            found += _of_runtime(context, adapter)
+        except LifeboatError as error:
+            problems.append(error.message)
+        except OSError as error:
+            problems.append(str(error))
     names = sorted({name for adapter in adapters for name in adapter.home_names})
     new = offers.remember(context, found, names)
-    protected, dismissed = offers.protected_folders(everyone(context)), offers.dismissed(context)
-    standing = offers.open_offers(found, protected, dismissed)
+    standing = offers.open_offers(found, offers.protected_folders(everyone(context)), offers.dismissed(context))
     return {
+        "found": [each.to_json() for each in found],
         "offers": [each.to_json() for each in standing],
         "new": [each.to_json() for each in new],
         "watch_names": names,
+        "problems": problems,
     }
 
 
-def _found(context: Context, adapter: Adapter) -> Iterator[Offer]:
-    try:
-        agents = adapter.discover(context.environment, context.user_home)
-    except (LifeboatError, OSError):
-        return
-    for agent in agents:
-        yield Offer(agent.runtime, agent.native_id, agent.name, os.path.realpath(agent.workspace))
+def _of_runtime(context: Context, adapter: Adapter) -> list[Offer]:
+    found = adapter.discover(context.environment, context.user_home)
+    return [Offer(one.runtime, one.native_id, one.name, os.path.realpath(one.workspace)) for one in found]

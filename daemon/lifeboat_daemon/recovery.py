@@ -1,0 +1,25 @@
+"""What a crash interrupted, finished by whoever starts next: a command, or the daemon. Light while there is nothing."""
+
+from __future__ import annotations
+
+from lifeboat_daemon.context import Context
+from lifeboat_keys.documents import SETTLING
+
+
+def finish_restores(context: Context) -> list[str]:
+    """Roll interrupted restores forward; a sentence for each."""
+    folder = context.home.restore_folder
+    if not (folder.is_dir() and context.files.scan(folder)):  # nothing was ever restored: nothing is loaded for it
+        return []
+    from lifeboat_daemon.restore import recover
+
+    return recover(context)
+
+
+def finish_rotation(context: Context) -> list[str]:
+    """Go on with a replaced key whose vaults had not settled; a sentence for each. Raises what is in its way now."""
+    if not (context.home.keys_folder / SETTLING).exists():
+        return []
+    from lifeboat_daemon import key_rotation
+
+    return key_rotation.finish(context)

@@ -1,0 +1,5 @@
+"""The worker's process: `python -m lifeboat_daemon.work`."""
+
+from lifeboat_daemon.work.worker import main
+
+main()

@@ -1,0 +1,57 @@
+"""Capture an agent, and look after its history.
+
+    {full?: bool, reason?: str} -> {"capture": one agent of `sync --json`, "facts": ..., "watch": ...}
+
+`full` reads every file, whatever its stat says. Needs no key of the user's: a keyring that is locked, or asks for ever,
+stops no capture.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lifeboat_alf import times
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_daemon import agents, clock_trust, syncing
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import system_errors
+from lifeboat_daemon.work.operations.standing import facts
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.work.worker import Work
+
+JsonObject = dict[str, Any]
+
+_SWEPT = "swept"
+_SWEEP_EVERY = timedelta(days=1)
+
+
+def run(work: Work) -> JsonObject:
+    """See the module. Raises Busy, and whatever else keeps an agent from being captured."""
+    context, agent = work.context, work.needed_agent()
+    work.tell("capturing")
+    document = syncing.sync(context, agent, full=bool(work.parameters.get("full")))
+    _sweep_if_due(context)
+    return {"capture": document, **facts(context, agent)}
+
+
+def _sweep_if_due(context: Context) -> None:
+    """Once a day, let go the history of agents that were removed long ago. It can wait: what fails is tried again."""
+    with contextlib.suppress(LifeboatError), system_errors():
+        note = context.home.state_folder / _SWEPT
+        if _is_due(context, note):
+            agents.sweep_removed(context, trusted=clock_trust.is_trusted(context))
+            write_atomic(context.files, note, f"{context.now()}\n".encode())
+
+
+def _is_due(context: Context, note: Path) -> bool:
+    """Also when the note is of another time: a clock that was wrong must not stop it for years."""
+    try:
+        last = times.parse(read_all(context.files, note).decode().strip())
+    except (FileNotFoundError, ValueError):
+        return True
+    return abs(context.clock.now() - last) >= _SWEEP_EVERY

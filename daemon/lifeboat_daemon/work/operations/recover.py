@@ -1,0 +1,26 @@
+"""What a crash interrupted, finished: restores are rolled forward, a replaced key is settled.
+
+{} -> {"said": [sentence, ...], "problems": [sentence, ...]}
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import recovery
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.work.worker import Work
+
+JsonObject = dict[str, Any]
+
+
+def run(work: Work) -> JsonObject:
+    """See the module. What cannot be finished now is a problem, and keeps nothing else from being done."""
+    said, problems = recovery.finish_restores(work.context), []
+    try:
+        said += recovery.finish_rotation(work.context)
+    except LifeboatError as error:
+        problems.append(f"{error.title}: {error.message}")
+    return {"said": said, "problems": problems}

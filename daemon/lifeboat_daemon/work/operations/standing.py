@@ -1,0 +1,34 @@
+"""How an agent stands, the user's key with it, and what is to be watched of the agent.
+
+{"facts": health.standing.Facts, "watch": watch.plan.Plan, "key": health.standing.KeyFacts}
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from lifeboat_daemon import status
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.watch import planning
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.work.worker import Work
+
+JsonObject = dict[str, Any]
+
+
+def run(work: Work) -> JsonObject:
+    """See the module. The store of the key is asked, which may have to ask somebody else and takes its time."""
+    key = status.key_facts(work.context.keys().status())
+    return {**facts(work.context, work.needed_agent()), "key": msgspec.to_builtins(key)}
+
+
+def facts(context: Context, agent: Agent) -> JsonObject:
+    """What every look at an agent finds. Asks no key."""
+    return {
+        "facts": status.gather(context, agent).to_json(),
+        "watch": msgspec.to_builtins(planning.plan(context, agent)),
+    }

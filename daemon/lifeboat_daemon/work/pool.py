@@ -1,0 +1,285 @@
+"""The workers of a daemon: started when there is work, kept for a while, let go before they grow."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_daemon.control import failures
+from lifeboat_daemon.errors import Cancelled, WorkerFailed
+from lifeboat_daemon.release import release
+from lifeboat_daemon.work import limits
+from lifeboat_daemon.work.messages import PROTOCOL, Failure, Job, Progress, Ready, Result
+from lifeboat_daemon.work.places import Places
+from lifeboat_daemon.work.process import WorkerProcess
+
+JsonObject = dict[str, Any]
+
+MOST = 2
+MOST_MEMORY = 110 * 1024 * 1024
+"""Bytes. A worker that has all its modules and nothing else takes about half of it."""
+MOST_JOBS = 500
+CANCEL_WITHIN = 10.0
+"""Seconds until work that was cancelled and goes on is ended."""
+_END_WITHIN = 2.0
+_LONGEST_BACKOFF = 300.0
+_COMMAND = (sys.executable, "-P", "-m", "lifeboat_daemon.work")
+_PATHS = ("LIFEBOAT_HOME", "LIFEBOAT_PASSPHRASE_FILE")
+
+
+class Workers:
+    """At most two workers. `on_upgrade` is called with the release of workers that are of another one than this
+    process, once for each; `on_event` with what a log should hold: `worker.started`, `worker.ended`, `worker.slow`, and
+    ids and numbers with it."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, *, command: Sequence[str] | None = None, linger: float = 30.0
+    ) -> None:
+        self._loop = loop
+        self._command = tuple(command or _COMMAND)
+        self._environment = _environment(os.environ)
+        self._linger = linger
+        self._numbers = count(1)
+        self._places = Places(MOST)
+        self._all: set[WorkerProcess] = set()
+        self._idle: list[tuple[WorkerProcess, asyncio.TimerHandle]] = []
+        self._warming: asyncio.Task[None] | None = None
+        self._running = 0
+        self._stopping = False
+        self._failures = 0
+        self._not_before = 0.0
+        self._upgrades: set[str] = set()
+        self._release = release()
+        self.on_upgrade: Callable[[str], None] | None = None
+        self.on_event: Callable[[str, JsonObject], None] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether any work is being done."""
+        return self._running > 0
+
+    @property
+    def pids(self) -> list[int]:
+        """The workers that there are now."""
+        return sorted(worker.pid for worker in self._all)
+
+    async def run(
+        self,
+        job_operation: str,
+        agent: str | None,
+        parameters: JsonObject,
+        *,
+        long: bool,
+        tell: Callable[[Progress], None],
+        begun: Callable[[], None] | None = None,
+    ) -> JsonObject:
+        """Have an operation done; its document. `begun` is called when it leaves the queue.
+
+        Raises the operation's own LifeboatError, WorkerFailed when a worker cannot be started or ends before its work
+        is done, and Cancelled.
+        """
+        self._refuse_when_stopping()
+        async with self._places.place(long=long):
+            self._refuse_when_stopping()
+            self._running += 1
+            try:
+                if begun is not None:
+                    begun()
+                worker = await self._worker()
+                job = Job(next(self._numbers), job_operation, agent, parameters)
+                return _document(await self._have_done(worker, job, tell))
+            finally:
+                self._running -= 1
+
+    def warm(self) -> None:
+        """Start a worker in advance, unless one waits already. Costs nothing when it cannot be started."""
+        if self._idle or self._warming or self._stopping or len(self._all) >= MOST or self._must_wait():
+            return
+        self._warming = self._loop.create_task(self._warm())
+
+    def cancel(self, agent: str) -> int:
+        """Ask for the end of what runs for an agent; how much that is. Captures are seen through."""
+        found = [worker for worker in self._all if worker.job is not None and worker.job.agent == agent]
+        for worker in found:
+            self._cancel(worker)
+        return len(found)
+
+    async def stop(self, timeout: float) -> None:
+        """Take no more work, let captures end within `timeout` seconds and other work at its next safe point; then end
+        the workers."""
+        self._stopping = True
+        for worker in list(self._all):
+            worker.dismiss()
+        for _, timer in self._idle:
+            timer.cancel()
+        self._idle.clear()
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.wait({self._warming})
+        if await self._gone(timeout):
+            return
+        for worker in list(self._all):
+            worker.terminate()
+        if not await self._gone(_END_WITHIN):
+            for worker in list(self._all):
+                worker.kill()
+            await self._gone(None)
+
+    async def _gone(self, timeout: float | None) -> bool:
+        waiting = {worker.gone for worker in self._all}
+        if waiting:
+            await asyncio.wait(waiting, timeout=timeout)
+        return not any(not each.done() for each in waiting)
+
+    # One job ----------------------------------------------------------------------------------------------------
+
+    async def _have_done(self, worker: WorkerProcess, job: Job, tell: Callable[[Progress], None]) -> Result | Failure:
+        limit = limits.limit(job.operation)
+        slow = self._loop.call_later(limits.SLOW, self._is_slow, job)
+        try:
+            async with asyncio.timeout(limit):
+                answer = await worker.do(job, tell)
+        except TimeoutError:
+            worker.kill()
+            raise WorkerFailed(f"{job.operation} was not done after {limit:.0f} seconds, and was ended") from None
+        except asyncio.CancelledError:
+            worker.dismiss()
+            raise
+        finally:
+            slow.cancel()
+        reached(Step.DAEMON_ANSWERED)
+        self._failures = 0
+        if worker.rss > MOST_MEMORY or worker.jobs >= MOST_JOBS:
+            worker.dismiss()
+        self._rest(worker)
+        return answer
+
+    def _is_slow(self, job: Job) -> None:
+        self._event("worker.slow", operation=job.operation, agent=job.agent, seconds=int(limits.SLOW))
+
+    def _cancel(self, worker: WorkerProcess) -> None:
+        job = worker.job
+        if job is None or job.operation in limits.SEEN_THROUGH:
+            return
+        worker.cancel()
+        self._loop.call_later(CANCEL_WITHIN, lambda: worker.kill() if worker.job is job else None)
+
+    def _refuse_when_stopping(self) -> None:
+        if self._stopping:
+            raise Cancelled("the service is stopping")
+
+    # Workers ----------------------------------------------------------------------------------------------------
+
+    async def _worker(self) -> WorkerProcess:
+        """One that is there, the one that was used last before the others, or a new one. Raises WorkerFailed."""
+        if not self._idle and self._warming is not None:
+            await asyncio.wait({self._warming})
+        while self._idle:
+            worker, timer = self._idle.pop()
+            timer.cancel()
+            if worker.is_free:
+                return worker
+        try:
+            return await self._start()
+        except WorkerFailed:
+            if self._must_wait():
+                raise
+        return await self._start()  # once may be chance
+
+    async def _warm(self) -> None:
+        try:
+            self._rest(await self._start())
+        except WorkerFailed:
+            return  # the next job tries again, and says so
+        finally:
+            self._warming = None
+
+    async def _start(self) -> WorkerProcess:
+        if self._must_wait():
+            raise WorkerFailed(f"workers cannot be started; the next try is in {self._wait():.0f} seconds")
+        try:
+            worker, ready = await WorkerProcess.start(self._command, self._environment)
+        except WorkerFailed:
+            self._failed_to_start()
+            raise
+        if ready.protocol != PROTOCOL:
+            worker.kill()
+            self._failed_to_start()
+            self._upgraded(ready)
+            raise WorkerFailed(
+                f"release {ready.release} was installed, and the service is still of {self._release}",
+                fix="lifeboat daemon restart",
+            )
+        self._all.add(worker)
+        worker.gone.add_done_callback(lambda _: self._ended(worker))
+        self._event("worker.started", pid=worker.pid)
+        self._upgraded(ready)
+        if self._stopping:
+            worker.dismiss()
+        return worker
+
+    def _upgraded(self, ready: Ready) -> None:
+        if ready.release != self._release and ready.release not in self._upgrades:
+            self._upgrades.add(ready.release)
+            if self.on_upgrade is not None:
+                self.on_upgrade(ready.release)
+
+    def _rest(self, worker: WorkerProcess) -> None:
+        """Keep a worker for the next job, for a while."""
+        if self._stopping:
+            worker.dismiss()
+        elif worker.is_free:
+            self._idle.append((worker, self._loop.call_later(self._linger, self._let_go, worker)))
+
+    def _let_go(self, worker: WorkerProcess) -> None:
+        self._idle = [each for each in self._idle if each[0] is not worker]
+        worker.dismiss()
+
+    def _ended(self, worker: WorkerProcess) -> None:
+        for other, timer in self._idle:
+            if other is worker:
+                timer.cancel()
+        self._idle = [each for each in self._idle if each[0] is not worker]
+        self._all.discard(worker)
+        if worker.jobs == 0 and worker.job is None and not worker.dismissed:
+            self._failed_to_start()
+        self._event("worker.ended", pid=worker.pid, jobs=worker.jobs, how=worker.how(), lines=worker.lines)
+
+    # Workers that do not start ----------------------------------------------------------------------------------
+
+    def _failed_to_start(self) -> None:
+        """Twice in a row is no chance: the installation is broken, and trying at once again would only burn it."""
+        self._failures += 1
+        if self._failures >= 2:
+            self._not_before = self._loop.time() + min(2.0**self._failures, _LONGEST_BACKOFF)
+
+    def _must_wait(self) -> bool:
+        return self._failures >= 2 and self._wait() > 0
+
+    def _wait(self) -> float:
+        return self._not_before - self._loop.time()
+
+    def _event(self, kind: str, **fields: Any) -> None:
+        if self.on_event is not None:
+            self.on_event(kind, fields)
+
+
+def _document(answer: Result | Failure) -> JsonObject:
+    if isinstance(answer, Result):
+        return answer.document
+    error: LifeboatError = failures.from_document(answer.error)
+    raise error
+
+
+def _environment(around: Mapping[str, str]) -> dict[str, str]:
+    """The daemon's, for a process in another folder."""
+    return {
+        **around,
+        **{name: os.path.abspath(os.path.expanduser(around[name])) for name in _PATHS if around.get(name)},
+    }

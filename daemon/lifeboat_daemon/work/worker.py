@@ -1,0 +1,236 @@
+"""The worker's side: jobs come in over standard input, one after the other is done, the answers go out.
+
+A thread reads, so that a cancellation and the end of the daemon are seen while a job runs. Everything else is done, and
+everything is said, in the main thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module, util
+from typing import Any, BinaryIO
+
+import msgspec
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.control import failures
+from lifeboat_daemon.errors import BadRequest, Cancelled, UnexpectedError, of_system
+from lifeboat_daemon.release import release
+from lifeboat_daemon.work import limits, messages, operations, priority
+from lifeboat_daemon.work.messages import Cancel, Failure, Job, Progress, Ready, Result
+from lifeboat_keys.hardening import no_core_dumps
+
+JsonObject = dict[str, Any]
+
+_BETWEEN_TELLS = 0.25
+"""Seconds."""
+_END_WITHIN = 10.0
+"""Seconds that work which is not seen through goes on when the daemon is gone."""
+_ENDED = 75
+
+
+def _nothing(text: str, done: int, total: int | None) -> None:
+    """Where nobody listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One job. `agent` is None for work on none."""
+
+    context: Context
+    agent: Agent | None = None
+    parameters: JsonObject = field(default_factory=dict)
+    told: Callable[[str, int, int | None], None] = _nothing
+    is_cancelled: Callable[[], bool] = lambda: False
+
+    def needed_agent(self) -> Agent:
+        """The agent of work that makes no sense without one. Raises BadRequest."""
+        if self.agent is None:
+            raise BadRequest("this is done for one agent, and none is named")
+        return self.agent
+
+    def tell(self, text: str, done: int = 0, total: int | None = None) -> None:
+        """Say how far it is: words for people without names of files, and what was done of how much. As often as one
+        likes: what comes too soon after the last one is not sent."""
+        self.told(text, done, total)
+
+    def check(self) -> None:
+        """A safe point. Raises Cancelled when somebody stopped the work, or the daemon is gone."""
+        if self.is_cancelled():
+            raise Cancelled("somebody stopped it")
+
+
+class Desk:
+    """The two streams. What comes is read by a thread of its own. `operation` is what runs."""
+
+    def __init__(self, requests: BinaryIO, answers: int) -> None:
+        self._requests = requests
+        self._answers = answers
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._cancelled: set[int] = set()
+        self.operation: str | None = None
+        self._closing = False
+        self._last_told = 0.0
+
+    def open(self) -> None:
+        """Say that the worker is there, and begin to read."""
+        reached(Step.WORKER_READY)
+        self._send(messages.encode(Ready(os.getpid(), release())))
+        threading.Thread(target=self._read, name="requests", daemon=True).start()
+
+    def next_job(self) -> Job | None:
+        """The next job; None when there will be none. What came before the end is still asked of us: a capture that
+        a daemon sent before it stopped is made."""
+        return self._jobs.get()
+
+    def close(self) -> None:
+        """Take no more jobs; what runs ends at its next safe point, or is seen through."""
+        self._closing = True
+        self._jobs.put(None)
+
+    def is_cancelled(self, number: int) -> bool:
+        return self._closing or number in self._cancelled
+
+    def tell(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if now - self._last_told >= _BETWEEN_TELLS:
+            self._last_told = now
+            self._send(messages.encode(progress))
+
+    def answer(self, message: Result | Failure) -> None:
+        """Send an outcome. One that no line can hold is a failure."""
+        try:
+            line = messages.encode(message)
+        except (TypeError, ValueError, RecursionError) as error:
+            line = messages.encode(Failure(message.number, failures.document(_as_known(error)), message.rss))
+        if len(line) > messages.LONGEST_LINE:
+            known = UnexpectedError(f"an answer of {len(line)} bytes")
+            line = messages.encode(Failure(message.number, failures.document(known), message.rss))
+        reached(Step.WORKER_TOLD)
+        self._send(line)
+
+    def _send(self, line: bytes) -> None:
+        """A daemon that is gone hears nothing, and that ends no capture."""
+        with contextlib.suppress(BrokenPipeError, ConnectionError):
+            left = memoryview(line)
+            while left:
+                left = left[os.write(self._answers, left) :]
+
+    def _read(self) -> None:
+        try:
+            for line in self._requests:
+                message = messages.to_worker(line)
+                if isinstance(message, Cancel):
+                    self._cancelled.add(message.number)
+                else:
+                    self._jobs.put(message)
+        except (msgspec.MsgspecError, OSError):
+            pass  # whoever speaks so is no daemon of ours, or none any more
+        self.close()
+        time.sleep(_END_WITHIN)
+        if self.operation not in limits.SEEN_THROUGH:
+            os._exit(_ENDED)  # it has no safe point near; none of its work minds being killed
+
+
+def main() -> None:
+    """Work until the daemon closes standard input."""
+    priority.low()
+    no_core_dumps()
+    desk = Desk(*_take_streams())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: desk.close())
+    desk.open()
+    _load()
+    while (job := desk.next_job()) is not None:
+        desk.answer(_done(desk, job))
+
+
+def _take_streams() -> tuple[BinaryIO, int]:
+    """Keep the two streams to ourselves: what a library prints goes to standard error, and a program that is started
+    reads nothing."""
+    requests, answers = os.dup(0), os.dup(1)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    sys.stdout.flush()
+    os.dup2(2, 1)
+    return os.fdopen(requests, "rb"), answers
+
+
+def _load() -> None:
+    """Import what captures of this home's agents need, before one is asked for. What fails here fails again when it is
+    needed, and is said then."""
+    with contextlib.suppress(Exception):
+        _operation("capture")
+        context = Context.open()
+        for runtime in {agent.runtime for agent in agents.everyone(context)}:
+            context.adapter(runtime)
+
+
+def _done(desk: Desk, job: Job) -> Result | Failure:
+    """Do a job; its outcome, whatever it is."""
+    try:
+        desk.operation = job.operation
+        reached(Step.WORKER_BEGUN)
+        priority.for_operation(job.operation)
+        document = _run(desk, job)
+        reached(Step.WORKER_DONE)
+        return Result(job.number, document, priority.memory())
+    except Exception as error:
+        return Failure(job.number, failures.document(_as_known(error)), priority.memory())
+
+
+def _run(desk: Desk, job: Job) -> JsonObject:
+    run = _operation(job.operation).run
+    context = Context.open()
+    agent = None if job.agent is None else agents.read(context, job.agent)
+    work = Work(
+        context,
+        agent,
+        job.parameters,
+        lambda text, done, total: desk.tell(Progress(job.number, text, done, total)),
+        lambda: job.operation not in limits.SEEN_THROUGH and desk.is_cancelled(job.number),
+    )
+    work.check()
+    document: JsonObject = run(work)
+    return document
+
+
+def _operation(name: str) -> Any:
+    """The module of an operation. Raises BadRequest."""
+    module = f"{operations.__name__}.{name}"
+    if not (name.isidentifier() and name.isascii()) or name.startswith("_") or util.find_spec(module) is None:
+        raise BadRequest(f"there is no operation {name!r}")
+    return import_module(module)
+
+
+def _as_known(error: Exception) -> LifeboatError:
+    """As one of ours. Of a mistake of the program its kind and its place are said: its text may hold anything."""
+    if isinstance(error, LifeboatError):
+        return error
+    if isinstance(error, OSError | sqlite3.Error):
+        return of_system(error)
+    return UnexpectedError(f"{type(error).__name__} {_place(error)}".rstrip())
+
+
+def _place(error: Exception) -> str:
+    """Where in the program it happened: module and line of the innermost code of ours."""
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__", "")
+        if module.startswith("lifeboat_"):
+            place = f"in {module}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
