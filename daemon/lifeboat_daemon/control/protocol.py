@@ -1,21 +1,123 @@
-"""What is said over the control socket (JSON-RPC 2.0, one message a line, at most `LARGEST` bytes each).
+"""What is said over the control socket (JSON-RPC 2.0, one message a line), as pure functions.
 
-The first request is `hello`. Requests have an `id` and are answered; what the daemon tells unasked, to clients that
-called `subscribe`, are notifications with the method `event`.
+The first request is `hello`. Requests have an `id` and are answered, in the order in which they are done; what the
+daemon tells unasked, to clients that called `subscribe`, are notifications with the method `event`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
+
+import msgspec
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.control import failures
+from lifeboat_daemon.errors import BadRequest, ServiceError
 
 JsonObject = dict[str, Any]
 
 PROTOCOL = 1
 """Goes up when a client of an earlier one would misunderstand an answer. New methods and fields leave it."""
 LARGEST = 16 * 1024 * 1024
-"""Bytes of one message."""
+"""Bytes of one answer or event, without the end of its line."""
+LARGEST_REQUEST = 1024 * 1024
+"""Bytes of one request. Requests name things; what is large goes from the daemon to its clients."""
+
+HELLO = "hello"
+SUBSCRIBE = "subscribe"
 EVENT = "event"
+GOODBYE: JsonObject = {"event": "goodbye"}
+"""The daemon ends. The last event of a connection."""
+LOST: JsonObject = {"event": "lost"}
+"""The client read too slowly, so events were left out. The last event of a connection: connect anew and ask for the
+status."""
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMETERS, INTERNAL = -32700, -32600, -32601, -32602, -32603
 FAILED = -32000
 """The method ran and failed: `data` holds the error as `--json` gives it (code, title, message, fix, retryable)."""
+
+Id = int | str | None
+_SMALLEST_ID, _LARGEST_ID = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call. `id` is None for a notification, which nobody answers."""
+
+    id: Id
+    method: str
+    parameters: JsonObject
+
+
+class Unusable(Exception):
+    """A line that is no request. `answer` is the line that says so."""
+
+    def __init__(self, number: int, message: str, request: Id = None) -> None:
+        super().__init__(message)
+        self.answer = refused(request, number, BadRequest(message))
+
+
+def request(number: int, method: str, parameters: JsonObject) -> bytes:
+    """The line of a request."""
+    return _line({"jsonrpc": "2.0", "id": number, "method": method, "params": parameters})
+
+
+def read_request(line: bytes | bytearray) -> Request:
+    """The request of a line. Raises Unusable."""
+    try:
+        message = msgspec.json.decode(line)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        raise Unusable(PARSE_ERROR, "a line is not JSON") from None
+    if isinstance(message, list):
+        raise Unusable(INVALID_REQUEST, "several requests in one list are not understood: one a line")
+    if not isinstance(message, dict):
+        raise Unusable(INVALID_REQUEST, "a line is no JSON object")
+    return _checked(message)
+
+
+def _checked(message: JsonObject) -> Request:
+    number = message.get("id")
+    if not _is_id(number) or (number is None and "id" in message):
+        raise Unusable(INVALID_REQUEST, "the id of a request is a string or a whole number of 64 bits")
+    method = message.get("method")
+    if message.get("jsonrpc") != "2.0" or not isinstance(method, str):
+        raise Unusable(INVALID_REQUEST, 'a request has "jsonrpc": "2.0" and a "method"', number)
+    parameters = message.get("params", {})
+    if not isinstance(parameters, dict):
+        raise Unusable(INVALID_PARAMETERS, '"params" is an object: parameters have names', number)
+    return Request(number, method, parameters)
+
+
+def _is_id(value: object) -> bool:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _SMALLEST_ID <= value <= _LARGEST_ID
+    return value is None or isinstance(value, str)
+
+
+def answer(number: Id, result: object) -> bytes:
+    """The line of an answer. Raises ServiceError when it is larger than lines are, TypeError for what is no JSON."""
+    line = _line({"jsonrpc": "2.0", "id": number, "result": result})
+    if len(line) > LARGEST + 1:
+        raise ServiceError(f"the answer has {len(line)} bytes, {LARGEST} is the most")
+    return line
+
+
+def failed(number: Id, error: LifeboatError) -> bytes:
+    """The line that says that a method failed."""
+    return refused(number, INVALID_PARAMETERS if isinstance(error, BadRequest) else FAILED, error)
+
+
+def refused(number: Id, code: int, error: LifeboatError) -> bytes:
+    """The line of an error with its JSON-RPC number."""
+    problem = {"code": code, "message": error.title, "data": failures.document(error)}
+    return _line({"jsonrpc": "2.0", "id": number, "error": problem})
+
+
+def event(told: JsonObject) -> bytes:
+    """The line of an event."""
+    return _line({"jsonrpc": "2.0", "method": EVENT, "params": told})
+
+
+def _line(message: JsonObject) -> bytes:
+    return msgspec.json.encode(message) + b"\n"

@@ -1,0 +1,103 @@
+"""A client's side of a connection, without the connection: bytes in, bytes out. Both clients are made of it."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import msgspec
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.control import failures, methods, protocol
+from lifeboat_daemon.control.address import Address, LoopbackAddress
+from lifeboat_daemon.control.framing import Lines
+from lifeboat_daemon.control.methods import Hello
+from lifeboat_daemon.control.protocol import JsonObject
+from lifeboat_daemon.errors import BadRequest, NotAllowed, OtherRelease, ServiceError
+
+LAST_EVENTS = frozenset({"goodbye", "lost"})
+"""Kinds of events after which the daemon ends the connection."""
+_BAD_REQUEST = frozenset({protocol.INVALID_REQUEST, protocol.METHOD_NOT_FOUND, protocol.INVALID_PARAMETERS})
+
+
+class Conversation:
+    """Numbers requests, and sorts what comes into `outcomes` (by request) and `events`.
+
+    `refusal` is what the daemon said of the whole connection before it ended it, None mostly.
+    """
+
+    def __init__(self) -> None:
+        self._lines = Lines(protocol.LARGEST)
+        self._number = 0
+        self.outcomes: dict[int, JsonObject | LifeboatError] = {}
+        self.events: deque[JsonObject] = deque()
+        self.refusal: LifeboatError | None = None
+
+    def request(self, method: str, parameters: JsonObject) -> tuple[int, bytes]:
+        """The number and the line of a request. Raises BadRequest for one that is too large, or no JSON."""
+        self._number += 1
+        try:
+            line = protocol.request(self._number, method, parameters)
+        except (TypeError, ValueError) as error:
+            raise BadRequest(f"{method}: {error}") from error
+        if len(line) > protocol.LARGEST_REQUEST + 1:
+            raise BadRequest(f"{method}: a request of {len(line)} bytes, {protocol.LARGEST_REQUEST} is the most")
+        return self._number, line
+
+    def take(self, data: bytes) -> None:
+        """What came. Raises ServiceError for what no daemon sends."""
+        for line in self._lines.feed(data):
+            self._sort(line)
+        if self._lines.broken:
+            raise ServiceError(f"a line has more than {protocol.LARGEST} bytes", fix="lifeboat daemon restart")
+
+    def _sort(self, line: bytes) -> None:
+        try:
+            message = msgspec.json.decode(line)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            raise _nonsense() from None
+        if not isinstance(message, dict):
+            raise _nonsense()
+        number, told = message.get("id"), message.get("params")
+        if message.get("method") == protocol.EVENT and isinstance(told, dict):
+            self.events.append(told)
+        elif isinstance(message.get("error"), dict):
+            self._failed(number, message["error"])
+        elif isinstance(number, int):
+            result = message.get("result")
+            self.outcomes[number] = result if isinstance(result, dict) else _nonsense()
+
+    def _failed(self, number: object, problem: JsonObject) -> None:
+        error = _error(problem)
+        if isinstance(number, int):
+            self.outcomes[number] = error
+        elif number is None:
+            self.refusal = error
+
+
+def _nonsense() -> ServiceError:
+    return ServiceError("what answers there is no service of Lifeboat", fix="lifeboat daemon restart")
+
+
+def _error(problem: JsonObject) -> LifeboatError:
+    """The error of an answer; one that says little is at least of the right kind."""
+    data = problem.get("data")
+    if isinstance(data, dict):
+        return failures.from_document(data)
+    text = str(problem.get("message", "it gave no reason"))
+    return BadRequest(text) if problem.get("code") in _BAD_REQUEST else ServiceError(text)
+
+
+def hello_parameters(address: Address, app: str) -> JsonObject:
+    """What a client says first."""
+    said: JsonObject = {"protocol": protocol.PROTOCOL, "app": app}
+    return said | {"token": address.token} if isinstance(address, LoopbackAddress) else said
+
+
+def read_hello(address: Address, found: JsonObject) -> Hello:
+    """The daemon's answer. Raises NotAllowed for an impostor, OtherRelease for a daemon that speaks otherwise."""
+    if isinstance(address, LoopbackAddress) and not address.is_reply(found.get("reply")):
+        raise NotAllowed(f"what answers on {address} is not the service", fix="lifeboat daemon restart")
+    hello = methods.HELLO.result(found)
+    if hello.protocol != protocol.PROTOCOL:
+        raise OtherRelease(f"it is {hello.release} and speaks protocol {hello.protocol}, not {protocol.PROTOCOL}")
+    return hello
