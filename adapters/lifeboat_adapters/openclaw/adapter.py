@@ -22,8 +22,9 @@ from lifeboat_adapters.contract import (
 )
 from lifeboat_adapters.credentials import Delivery, ForeignCredential, Leftover, Need, Place, Secret, Translation
 from lifeboat_adapters.notes import dress, joining, splitting
-from lifeboat_adapters.openclaw import databases, discovery, hook, host, paths, placement
+from lifeboat_adapters.openclaw import databases, discovery, host, paths, placement
 from lifeboat_adapters.openclaw.credentials import leftovers, needs, profiles, secrets, sharing
+from lifeboat_adapters.openclaw.hook import planning as hook
 from lifeboat_adapters.openclaw.layers import hints, identity
 from lifeboat_adapters.openclaw.restore import cannot_hold, delivery, installing, next_steps, rendering, translating
 from lifeboat_adapters.persona import capabilities, principals

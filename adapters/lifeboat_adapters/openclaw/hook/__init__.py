@@ -10,9 +10,3 @@ It lies in the state folder, where OpenClaw looks for hooks of all its agents:
 `openclaw.json` is only ever changed by OpenClaw's own program. Nothing here is captured: `hooks/` of the state folder
 is no part of an archive, and an entry of the configuration for a hook that is not there does nothing.
 """
-
-from __future__ import annotations
-
-from lifeboat_adapters.openclaw.hook.planning import install as install
-from lifeboat_adapters.openclaw.hook.planning import problem as problem
-from lifeboat_adapters.openclaw.hook.planning import remove as remove

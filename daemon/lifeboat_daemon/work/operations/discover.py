@@ -3,8 +3,8 @@
     {"found": [...], "offers": [{runtime, native_id, name, workspace}], "new": [...], "watch_names": [".openclaw", ...],
      "problems": ["..."]}
 
-`found` are all that there are; `offers` are neither protected nor dismissed; `new` are those of them that no look around
-found before. A folder of the user's home with one of the `watch_names` that comes or goes is worth another look.
+`found` are all that there are; `offers` are neither protected nor dismissed; `new` are those of them that no look
+around found before. A folder of the user's home with one of the `watch_names` that comes or goes is worth another look.
 `problems` are runtimes that could not be looked at, in words for people.
 """
 

@@ -1,0 +1,93 @@
+"""`lifeboat agents hook`: let the runtime tell when a session ended."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import click
+
+from lifeboat_adapters.session_hooks import HookPlan
+from lifeboat_daemon.agent import Agent, find
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.naming import AGENT
+from lifeboat_daemon.cli.session import Session, session_command
+from lifeboat_daemon.words import argument
+
+AFTER_SESSION = "after_session"
+
+
+@click.command(
+    short_help="Let the runtime tell when a session ended.",
+    epilog=examples("lifeboat agents hook Juniper", "lifeboat agents hook Juniper --remove"),
+)
+@click.argument("agent", type=AGENT)
+@click.option("--remove", is_flag=True, help="Take the hook away again.")
+@click.option("--show", is_flag=True, help="Only show what would be written and run.")
+@session_command
+def hook(session: Session, agent: str, remove: bool, show: bool) -> None:
+    """Let an agent's runtime tell when a session ended, for the cadence `after_session`.
+
+    An OpenClaw gets a hook that starts `lifeboat sync` in the background when a session ended. Nothing is written into
+    the workspace, and openclaw.json is only changed by OpenClaw's own program.
+    """
+    from lifeboat_daemon import session_hooks
+
+    found = find(session.context, agent)
+    if show:
+        planned = session_hooks.plan(session.context, found, remove=remove)
+        session.output.document(_document(found, planned, done=False), lambda: _show(session, planned))
+        return
+    with session.output.progress("Asking the runtime"):
+        planned = (session_hooks.remove if remove else session_hooks.install)(session.context, found)
+    lines = _removed(found, planned) if remove else _installed(session, found, planned)
+
+    def text() -> None:
+        for line in lines:
+            session.output.line(line)
+
+    session.output.document(_document(found, planned, done=True), text)
+
+
+def _document(agent: Agent, planned: HookPlan, *, done: bool) -> dict[str, Any]:
+    return {
+        "id": agent.id,
+        "name": agent.name,
+        "runtime": agent.runtime,
+        "workspace": str(agent.workspace),
+        "changed": done and not planned.empty,
+        "files": [{"path": str(path), "content": data.decode()} for path, data in planned.write.items()],
+        "commands": [list(step.command) for step in planned.steps],
+        "removed": [str(path) for path in planned.remove],
+        "after": planned.after,
+    }
+
+
+def _show(session: Session, planned: HookPlan) -> None:
+    if planned.empty:
+        session.output.line("Nothing would be changed.")
+    for path, data in planned.write.items():
+        session.output.line(f"Would be written: {path}", style="bold")
+        session.output.verbatim(data.decode())
+    for step in planned.steps:
+        session.output.verbatim(f"Would be run: {shlex.join(step.command)}")
+    for path in planned.remove:
+        session.output.line(f"Would be removed: {path}")
+
+
+def _installed(session: Session, agent: Agent, planned: HookPlan) -> list[str]:
+    if planned.empty:
+        return [f"The hook is there already: {agent.name} is captured when a session ends."]
+    lines = [f"{agent.name} is captured when a session ends."]
+    if planned.after:
+        lines.append(planned.after)
+    if session.context.setting("cadence", agent) != AFTER_SESSION:
+        command = f"lifeboat config set cadence {AFTER_SESSION} --agent {argument(agent.name)}"
+        lines.append(f"Only then, not after each change: {command}")
+    return lines
+
+
+def _removed(agent: Agent, planned: HookPlan) -> list[str]:
+    if planned.empty:
+        return [f"There is no hook for {agent.name}."]
+    return [f"The hook tells of {agent.name} no more.", *([planned.after] if planned.after else [])]

@@ -1,0 +1,151 @@
+"""Let a runtime tell when a session ended: carry out what an adapter plans, and say what is wrong with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from lifeboat_adapters.errors import NoHook
+from lifeboat_adapters.session_hooks import HookOrder, HookPlan
+from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_daemon import programs
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import HookFailed, system_errors
+from lifeboat_daemon.home import VARIABLE
+from lifeboat_daemon.locks import home_lock
+from lifeboat_daemon.words import argument
+
+_WITHOUT_SCRIPT = "import sys; from lifeboat_daemon.cli import main; sys.exit(main())"
+
+
+def order(context: Context, agent: Agent) -> HookOrder:
+    """What a hook has to know to start `lifeboat sync` for an agent."""
+    home = context.home.folder if context.environment.get(VARIABLE) else None
+    return HookOrder(agent.id, program(context), home)
+
+
+def program(context: Context) -> tuple[str, ...]:
+    """The words that start this very Lifeboat; the first is an absolute path, that of a package's link where it is one.
+
+    A hook outlives the shell it was made in, so nothing is left to a PATH.
+    """
+    script = Path(sys.executable).with_name("lifeboat.exe" if os.name == "nt" else "lifeboat")
+    if not os.access(script, os.X_OK):
+        return (sys.executable, "-P", "-c", _WITHOUT_SCRIPT)
+    found = shutil.which("lifeboat", path=context.environment.get("PATH"))
+    if found is not None and os.path.realpath(found) == os.path.realpath(script):
+        return (os.path.abspath(found),)
+    return (str(script),)
+
+
+def plan(context: Context, agent: Agent, *, remove: bool = False) -> HookPlan:
+    """What would be done. Raises NoHook, which names what counts without a hook, and what `locate` raises."""
+    adapter, installation = context.adapter(agent.runtime), context.installation(agent)
+    if remove:
+        return adapter.unhook(installation, order(context, agent))
+    with _fallback_named(context, agent):
+        return adapter.hook(installation, order(context, agent))
+
+
+def install(context: Context, agent: Agent) -> HookPlan:
+    """The runtime tells when a session of this agent ends; what was done, empty where it does already.
+
+    Raises NoHook, and HookFailed, when everything is as before.
+    """
+    with home_lock(context, "agents hook"):
+        planned = plan(context, agent)
+        _carry_out(context, planned)
+        wrong = problem(context, agent)
+    if wrong:
+        raise HookFailed(f"{agent.name}: {wrong}", fix=f"lifeboat agents hook {argument(agent.name)} --show")
+    return planned
+
+
+def remove(context: Context, agent: Agent) -> HookPlan:
+    """The runtime tells of this agent no more; what was done, empty where there was nothing. Raises HookFailed."""
+    with home_lock(context, "agents hook"):
+        planned = plan(context, agent, remove=True)
+        _carry_out(context, planned)
+    return planned
+
+
+def problem(context: Context, agent: Agent) -> str:
+    """Why the end of a session is not told, "" when it is. Raises what `plan` raises."""
+    adapter, installation = context.adapter(agent.runtime), context.installation(agent)
+    with _fallback_named(context, agent):
+        return adapter.hook_problem(installation, order(context, agent))
+
+
+@contextlib.contextmanager
+def _fallback_named(context: Context, agent: Agent) -> Iterator[None]:
+    """A refusal says what counts instead."""
+    try:
+        yield
+    except NoHook as error:
+        idle = context.config().get("session.idle", agent.settings).written
+        without = f"without a hook, a session counts as ended when nothing changed for {idle} (session.idle)"
+        raise NoHook(f"{error.message}; {without}", fix=error.fix) from error
+
+
+def _carry_out(context: Context, planned: HookPlan) -> None:
+    """Write, run, remove. What was written goes back when a command of the runtime fails. Raises HookFailed."""
+    before = {path: _read(context, path) for path in planned.write}
+    with system_errors():
+        for path, data in planned.write.items():
+            context.files.make_folders(path.parent, 0o700)
+            write_atomic(context.files, path, data)
+    try:
+        _run_steps(context, planned)
+    except HookFailed:
+        _put_back(context, before)
+        raise
+    with system_errors():
+        _remove(context, planned)
+
+
+def _read(context: Context, path: Path) -> bytes | None:
+    try:
+        return read_all(context.files, path)
+    except OSError:
+        return None
+
+
+def _run_steps(context: Context, planned: HookPlan) -> None:
+    for step in planned.steps:
+        ran = programs.run(
+            step.command,
+            environment=context.environment,
+            extra=step.environment,
+            timeout_seconds=step.timeout_seconds,
+        )
+        if not ran.ok:
+            why = "it did not end in time" if ran.timed_out else ran.output.strip() or f"status {ran.exit_status}"
+            raise HookFailed(f"{Path(step.command[0]).name} {' '.join(step.command[1:])}: {why}")
+
+
+def _put_back(context: Context, before: dict[Path, bytes | None]) -> None:
+    for path, data in before.items():
+        with contextlib.suppress(OSError):
+            if data is None:
+                context.files.remove(path)
+            else:
+                write_atomic(context.files, path, data)
+    for folder in {path.parent for path, data in before.items() if data is None}:
+        for each in (folder, folder.parent):
+            with contextlib.suppress(OSError):
+                context.files.remove_folder(each)
+
+
+def _remove(context: Context, planned: HookPlan) -> None:
+    for path in planned.remove:
+        if not path.is_dir():
+            with contextlib.suppress(FileNotFoundError):
+                context.files.remove(path)
+            continue
+        if not context.files.scan(path):
+            context.files.remove_folder(path)
