@@ -12,6 +12,8 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
 PYTEST := $(BIN)/python -m pytest -q -rs
 BENCH  ?=
+PACKAGE ?=
+FORMULA ?=
 
 .DEFAULT_GOAL := help
 
@@ -58,6 +60,15 @@ test-real: $(VENV)/dev.stamp ## against a real OpenClaw from npm, in a network n
 test-soak: $(VENV)/dev.stamp ## what takes minutes: hundreds of kills, full disks, tens of thousands of files (root for some)
 	$(PYTEST) -m soak --timeout 1200 tests/soak
 
+package: $(VENV)/dev.stamp ## wheel, source distribution, Debian package, units and checksums, in dist/ (PACKAGE=--release)
+	$(BIN)/python packaging/tools/make.py $(PACKAGE)
+
+test-package: $(VENV)/dev.stamp ## build the packages, install them in a clean root, upgrade, remove (root, debootstrap)
+	$(PYTEST) -m package --timeout 900 tests/package
+
+formula: $(VENV)/dev.stamp ## the formula for Homebrew, of what lies in dist/ (FORMULA="--homepage URL --release URL --index URL")
+	$(BIN)/python packaging/tools/formula.py $(FORMULA) dist/agent_lifeboat-*.tar.gz
+
 fuzz: $(VENV)/fuzz.stamp ## coverage-guided fuzzing of the readers (FUZZ_SECONDS=60)
 	$(BIN)/python tests/fuzz_readers.py --seconds $(or $(FUZZ_SECONDS),60)
 
@@ -74,7 +85,7 @@ lock: ## write the lock files anew (needs uv)
 
 # command:package; only what is missing is installed, and only where that can be done unasked.
 SYSTEM := git:git restic:restic tmux:tmux unshare:util-linux \
-  gnome-keyring-daemon:gnome-keyring dbus-run-session:dbus-daemon secret-tool:libsecret-tools initdb:postgresql
+  debootstrap:debootstrap gnome-keyring-daemon:gnome-keyring dbus-run-session:dbus-daemon secret-tool:libsecret-tools initdb:postgresql
 
 system-packages: ## what tests and benchmarks compare with, from apt, as root
 	@export PATH="$$PATH:$$(echo /usr/lib/postgresql/*/bin | tr ' ' :)"; missing=""; for pair in $(SYSTEM); do command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; done; \
@@ -89,4 +100,4 @@ clean: ## remove the environment and every cache
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo test check bench test-real test-soak fuzz docs lock system-packages clean
+.PHONY: help demo test check bench test-real test-soak package test-package formula fuzz docs lock system-packages clean

@@ -26,6 +26,11 @@ _SCRIPTS = ("postinst", "prerm", "postrm")
 _MAINTAINER = "Agent Lifeboat contributors <agent-lifeboat@localhost.invalid>"
 """Who distributes packages puts an address that answers into LIFEBOAT_MAINTAINER."""
 _RUN = "from lifeboat_daemon.cli import main; main()"
+_UNIT = f"""
+from lifeboat_daemon.units.systemd import render
+from lifeboat_daemon.units.unit import Program
+print(render(Program(("/{environment.PLACE}/bin/python3", "-I", "-m", "lifeboat_daemon.service", "--wait"))), end="")
+"""
 _SHELLS = {
     "bash": "usr/share/bash-completion/completions/lifeboat",
     "zsh": "usr/share/zsh/vendor-completions/_lifeboat",
@@ -42,7 +47,7 @@ class Base:
 
 
 def prepare(stage: Path, tree: Path, moment: int) -> Base:
-    """Install what Lifeboat depends on under `stage`, compiled. Raises NotPossible where no Debian package can be made."""
+    """Install what Lifeboat depends on under `stage`, compiled. Raises NotPossible on what is no Debian."""
     minor = _minor()
     interpreter = INTERPRETER.with_name(f"python{minor}")
     folder = environment.make(stage, interpreter, minor, tree / "requirements.lock")
@@ -99,6 +104,7 @@ def _add_surroundings(stage: Path, folder: Path, tree: Path, moment: int) -> Non
     _write_packed(stage / "usr/share/man/man1/lifeboat.1.gz", manual)
     for shell, place in _SHELLS.items():
         _write(stage / place, environment.ask(folder, "-c", _RUN, "completion", shell))
+    _write(stage / "usr/lib/systemd/user/lifeboat.service", environment.ask(folder, "-c", _UNIT))
     documents = stage / "usr/share/doc" / NAME
     _write_packed(documents / "changelog.gz", _changelog(tree, day))
     _write(documents / "copyright", _copyright(folder, tree))
@@ -125,7 +131,9 @@ def _changelog(tree: Path, day: str) -> str:
         number, suite = (section.version, "stable") if section.day else (version(tree), "UNRELEASED")
         parts.append(f"{NAME} ({debian_version(number)}) {suite}; urgency=medium\n")
         for point in section.points:
-            parts.append(textwrap.fill(point, 78, initial_indent="  * ", subsequent_indent="    ", break_long_words=False))
+            parts.append(
+                textwrap.fill(point, 78, initial_indent="  * ", subsequent_indent="    ", break_long_words=False)
+            )
         parts.append(f"\n -- {_maintainer()}  {_day_of(section.day) or day}\n")
     return "\n".join(parts)
 
@@ -155,7 +163,9 @@ def _foreign(folder: Path) -> Iterator[str]:
         metadata = HeaderParser().parsestr((info / "METADATA").read_text(encoding="utf-8"))
         if metadata["Name"] == NAME:
             continue
-        kinds = [line.rpartition(" :: ")[2] for line in metadata.get_all("Classifier", []) if line.startswith("License")]
+        kinds = [
+            line.rpartition(" :: ")[2] for line in metadata.get_all("Classifier", []) if line.startswith("License")
+        ]
         licence = metadata["License-Expression"] or ", ".join(kinds) or (metadata["License"] or "").split("\n")[0]
         assert licence, f"{info.name} names no licence"
         yield f"Comment: {metadata['Name']} {metadata['Version']}, in /{environment.PLACE}: {licence}\n"
@@ -206,7 +216,9 @@ def _settle(stage: Path, moment: int) -> None:
 
 def contents(package: Path) -> dict[str, tuple[str, str]]:
     """What a package installs: {path: (mode as `ls` writes it, owner)}."""
-    listing = subprocess.run(["dpkg-deb", "--contents", str(package)], check=True, capture_output=True, text=True).stdout
+    listing = subprocess.run(
+        ["dpkg-deb", "--contents", str(package)], check=True, capture_output=True, text=True
+    ).stdout
     found = {}
     for line in listing.splitlines():
         mode, owner, _, _, _, path = line.split(maxsplit=5)

@@ -11,7 +11,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-from facts import ROOT, epoch, project, tracked, version
+from facts import ROOT, project, tracked, version
 
 PACKAGES = {
     "alf": "lifeboat_alf",
@@ -35,7 +35,9 @@ def copy_tree(target: Path, *, source: Path = ROOT, as_version: str | None = Non
         shutil.copyfile(source / name, place)
     if as_version is not None:
         settings = target / "pyproject.toml"
-        text, count = re.subn(r'^version = ".*"$', f'version = "{as_version}"', settings.read_text(), flags=re.MULTILINE)
+        text, count = re.subn(
+            r'^version = ".*"$', f'version = "{as_version}"', settings.read_text(), flags=re.MULTILINE
+        )
         assert count == 1, "pyproject.toml states the version once"
         settings.write_text(text)
     return target
@@ -93,7 +95,11 @@ def _wheel_findings(wheel: Path, tree: Path) -> list[str]:
     found = [f"wheel lacks {name}" for name in sorted(expected(tree) - code)]
     found += [f"wheel has {name}, which is in no package" for name in sorted(code - expected(tree))]
     found += [f"wheel lacks py.typed of {name}" for name in PACKAGES.values() if f"{name}/py.typed" not in code]
-    found += [f"wheel lacks {name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt") if info + name not in bodies]
+    found += [
+        f"wheel lacks {name}"
+        for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt")
+        if info + name not in bodies
+    ]
     if f"{info}licenses/LICENSE" not in bodies:
         found.append("wheel lacks the licence")
     found += _metadata_findings(bodies.get(f"{info}METADATA", b"").decode(), tree)
@@ -112,9 +118,13 @@ def _metadata_findings(text: str, tree: Path) -> list[str]:
         "Description-Content-Type": "text/markdown",
     }
     head, _, description = text.partition("\n\n")
-    found = [f"metadata lack {name}: {value}" for name, value in wanted.items() if f"{name}: {value}" not in head.split("\n")]
+    found = [
+        f"metadata lack {name}: {value}" for name, value in wanted.items() if f"{name}: {value}" not in head.split("\n")
+    ]
     asked = {_distribution_name(line) for line in re.findall(r"^Requires-Dist: (.*)$", head, flags=re.MULTILINE)}
-    found += [f"metadata do not ask for {each}" for each in table["dependencies"] if _distribution_name(each) not in asked]
+    found += [
+        f"metadata do not ask for {each}" for each in table["dependencies"] if _distribution_name(each) not in asked
+    ]
     if len(description) < 1000:
         found.append("metadata lack the README")
     return found
@@ -130,11 +140,27 @@ def _sdist_findings(sdist: Path, tree: Path) -> list[str]:
         members = archive.getmembers()
         bodies = {m.name: file.read() for m in members if (file := archive.extractfile(m)) is not None}
     names = {name.removeprefix(top) for name in bodies}
-    code = {f"{folder}/{name}" for folder, package in PACKAGES.items() for name in expected(tree) if name.split("/")[0] == package}
-    others = {"pyproject.toml", "README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "requirements.lock", "PKG-INFO", ".gitignore"}
+    code = {
+        f"{folder}/{name}"
+        for folder, package in PACKAGES.items()
+        for name in expected(tree)
+        if name.split("/")[0] == package
+    }
+    others = {
+        "pyproject.toml",
+        "README.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "LICENSE",
+        "requirements.lock",
+        "PKG-INFO",
+        ".gitignore",
+    }
     found = [f"source distribution lacks {name}" for name in sorted((code | others) - names)]
     found += [f"source distribution has {name}" for name in sorted(names - code - others)]
-    found += [f"source distribution: {m.name} belongs to somebody" for m in members if m.uid or m.gid or m.uname or m.gname]
+    found += [
+        f"source distribution: {m.name} belongs to somebody" for m in members if m.uid or m.gid or m.uname or m.gname
+    ]
     return found + _paths_of_machines("source distribution", bodies)
 
 

@@ -1,6 +1,6 @@
 """The manual page lifeboat(1), from the commands themselves. Run by the Python that has Lifeboat installed.
 
-    python manual.py DAY VERSION > lifeboat.1
+python manual.py DAY VERSION > lifeboat.1
 """
 
 from __future__ import annotations
@@ -115,7 +115,9 @@ def _prose(help_text: str) -> list[str]:
 
 def _text(text: str) -> str:
     """Text that means nothing to roff: no escape, no request, no hyphen that cannot be copied."""
-    safe = text.replace("\\", r"\e").replace("-", r"\-").replace("~", r"\(ti").replace("^", r"\(ha").replace("`", r"\(ga")
+    safe = (
+        text.replace("\\", r"\e").replace("-", r"\-").replace("~", r"\(ti").replace("^", r"\(ha").replace("`", r"\(ga")
+    )
     safe = safe.replace("'", r"\(aq")
     return rf"\&{safe}" if safe.startswith(".") else safe
 
