@@ -26,6 +26,7 @@ _TOLD = {
     "forgotten": "which memories are forgotten",
     "damaged": "what the last verification found",
     "verified": "a copy was read back and found whole",
+    "verified_whole": "every kept sequence was read back and found whole",
     "pin": "kept from being thinned",
     "unpin": "may be thinned again",
     "label": "named",

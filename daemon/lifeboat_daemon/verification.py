@@ -1,11 +1,17 @@
-"""The restore drill: read a copy back as a restore would, compare every byte, throw it away. This, and nothing less,
-is what "verified" means."""
+"""What "verified" means: read back from the vault, digest and signature checked (docs/health.md).
+
+Every day a *sample*: the newest sequence's digest and signature over everything it holds, and some of its bodies read
+back. Every month, and whenever somebody asks, a *drill*: the copy is restored aside and every byte compared; `whole`
+checks every other kept sequence too.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import random
 import stat
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -30,11 +36,17 @@ from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import trusted
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.restore.staging import Stage
-from lifeboat_endpoint.vault import Vault
+from lifeboat_endpoint.vault import Vault, Verification
 
 LAST_VERIFIED = "last_verified"
 DAMAGED = "damaged"
-"""The vault's decision that keeps what a drill last found wrong: {sequence, whole, first}."""
+"""The vault's decision that keeps what a verification last found wrong: {sequence, whole, first}."""
+LAST_WHOLE = "last_whole"
+"""The vault's decision that says when every kept sequence held: {sequence, time}."""
+BODIES = 64
+"""Of entries, and as many of records, a sample reads back."""
+SECONDS = 20.0
+"""That a sample may take for it."""
 _ABOUT_THE_NAME = frozenset((errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ, errno.EEXIST, errno.ENOTDIR, errno.EISDIR))
 """What this file system has against a file. Anything else (no space, I/O) says nothing about the copy."""
 
@@ -73,6 +85,97 @@ class Drill:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What a sample found. The digest and the signature of `sequence` cover everything; `files` and `records` say how
+    many bodies of each were read back, `bytes` their size; `hurried`: time was over before all that were chosen.
+    `sequence` is None where even its row cannot be read."""
+
+    agent: str
+    sequence: int | None
+    files: int
+    records: int
+    bytes: int
+    mismatches: list[str]
+    signed: bool = True
+    hurried: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return not self.mismatches
+
+    def to_json(self) -> JsonObject:
+        return {
+            "agent": self.agent,
+            "sequence": self.sequence,
+            "files": self.files,
+            "records": self.records,
+            "bytes": self.bytes,
+            "mismatches": self.mismatches,
+            "signed": self.signed,
+            "hurried": self.hurried,
+        }
+
+
+def sample(
+    context: Context,
+    agent: Agent,
+    *,
+    bodies: int = BODIES,
+    seconds: float = SECONDS,
+    chance: random.Random | None = None,
+) -> Sample:
+    """Check the newest sequence in little time: its digest over every path, record and leaf, its signature, and of its
+    entries and its records each up to `bodies`, by chance, read back and held against their leaves.
+
+    When nothing is wrong, and nothing worse was found before, the sequence becomes the last verified one. Raises
+    NothingToRestore, Busy.
+    """
+    begun = time.monotonic()
+    with system_errors(), agent_lock(context, agent.id, "verify"), context.vault(agent.id) as vault:
+        found = vault.verify_sample(
+            bodies,
+            trusted=trusted(context),
+            is_over=lambda: time.monotonic() - begun > seconds,
+            chance=chance or random.SystemRandom(),
+        )
+        if found.number is None and not found.findings:
+            raise NothingToRestore("nothing was captured yet", fix="lifeboat sync")
+        result = _of_sample(agent, found)
+        _remember_sample(vault, result)
+    return result
+
+
+def _of_sample(agent: Agent, found: Verification) -> Sample:
+    return Sample(
+        agent=agent.id,
+        sequence=found.number,
+        files=found.entries,
+        records=found.records,
+        bytes=found.bytes,
+        mismatches=_sentences(found),
+        signed=not found.unsigned,
+        hurried=found.hurried,
+    )
+
+
+def _remember_sample(vault: Vault, result: Sample) -> None:
+    """What a drill found wrong only a drill takes back, and a copy that does not hold is not a verified one."""
+    if not result.ok:
+        if vault.get(DAMAGED) is None:
+            damage = {"sequence": result.sequence, "whole": False, "first": result.mismatches[0]}
+            vault.set(DAMAGED, damage, kind="damaged")
+    elif result.sequence is not None and vault.get(DAMAGED) is None:
+        vault.mark_verified(result.sequence)
+
+
+def _sentences(kept: Verification) -> list[str]:
+    found = [f"{finding.subject}: {finding.message}" for finding in kept.findings]
+    return found + [
+        f"sequence {each}: nobody signed it, and this home signs whatever it keeps" for each in kept.unsigned
+    ]
+
+
 def drill(context: Context, agent: Agent, number: int | None = None, *, whole: bool = False) -> Drill:
     """Try out a restore of a sequence (the newest unless named). `whole` checks every other kept one as well.
 
@@ -81,21 +184,22 @@ def drill(context: Context, agent: Agent, number: int | None = None, *, whole: b
     with system_errors(), agent_lock(context, agent.id, "verify"), context.vault(agent.id) as vault:
         chosen = _chosen(vault, number)
         kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
-        found = [f"{finding.subject}: {finding.message}" for finding in kept.findings]
-        found += [f"sequence {each}: nobody signed it, and this home signs whatever it keeps" for each in kept.unsigned]
-        result = _try_out(context, agent, vault.state(chosen), whole, found)
-        _remember(vault, result)
+        result = _try_out(context, agent, vault.state(chosen), whole, _sentences(kept))
+        _remember(vault, result, context.now())
     return result
 
 
-def _remember(vault: Vault, result: Drill) -> None:
+def _remember(vault: Vault, result: Drill, now: str) -> None:
     """For `status`: which sequence holds, or what was found not to; only a look at as much takes that back."""
     if not result.ok:
         found = {"sequence": result.sequence, "whole": result.whole, "first": result.mismatches[0]}
         vault.set(DAMAGED, found, kind="damaged")
         return
-    if result.whole or not (vault.get(DAMAGED) or {}).get("whole"):
+    damage: JsonObject = vault.get(DAMAGED) or {}
+    if result.whole or (not damage.get("whole") and result.sequence >= (damage.get("sequence") or 0)):
         vault.set(DAMAGED, None, kind="damaged")
+    if result.whole:
+        vault.set(LAST_WHOLE, {"sequence": result.sequence, "time": now}, kind="verified_whole")
     if result.sequence >= (vault.last_verified() or 0):
         vault.mark_verified(result.sequence)
 

@@ -7,12 +7,12 @@ and whatever lasts is said in the end.
   at most once an hour.
 - While it lasts, it is said again after 1, 3, 7, 14 and 30 days, counted from the last verified copy or from the
   beginning of the trouble, whichever is longer ago.
-- Agents that were found and are not protected are said once each.
+- Agents that were found and are not protected are said when they are found first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -268,24 +268,16 @@ def _as_one(group: list[Notice]) -> Notice:
 # Agents that nobody protects ------------------------------------------------------------------------------------
 
 
-def offers(found: Iterable[JsonObject], told: Iterable[str]) -> tuple[list[Notice], list[str]]:
-    """One notice for all agents that were found, are not protected, and were not told yet; and what is told then.
-
-    `found` is what discovery gives: `runtime`, `workspace` and `protected_as` of each.
-    """
-    known = set(told)
-    free = {f"{one['runtime']}:{one['workspace']}": str(one["runtime"]) for one in found if not one.get("protected_as")}
-    new = {key: runtime for key, runtime in free.items() if key not in known}
+def of_offers(new: Collection[JsonObject]) -> Notice | None:
+    """One notice for all agents that were found now and are not protected; None for none. `new` is what discovery says
+    no earlier one had found; of each the `runtime` counts."""
     if not new:
-        return [], sorted(known)
-    runtimes = ", ".join(sorted(set(new.values())))
+        return None
+    runtimes = ", ".join(sorted({str(each["runtime"]) for each in new}))
     text = f"{count_text(len(new), 'agent')} on this machine ({runtimes}) could be protected and {_is(len(new))} not"
-    notice = Notice(OFFER, "Lifeboat: a new agent" if len(new) == 1 else "Lifeboat: new agents", text, _DISCOVER)
-    return [notice], sorted(known | new.keys())
+    title = "Lifeboat: a new agent" if len(new) == 1 else "Lifeboat: new agents"
+    return Notice(OFFER, title, text, "lifeboat agents discover")
 
 
 def _is(count: int) -> str:
     return "is" if count == 1 else "are"
-
-
-_DISCOVER = "lifeboat agents discover"

@@ -41,6 +41,7 @@ OBJECTS_WITH_CONTENT = """select id, leaf from object
 OBJECTS_AT = """select id, leaf, salt, sha256, size, body is not null or file is not null from object where id in (
     select object from entry where first <= ? and (last is null or last > ?)
     union select object from record where first <= ? and (last is null or last > ?)) order by id"""
+OBJECT_CHECK = "select id, leaf, salt, sha256, size, body is not null or file is not null from object where id = ?"
 OBJECT_USED = """select 1 from entry where object = ? union all select 1 from record where object = ?
     union all select 1 from object where replaced_by = ? limit 1"""
 OBJECTS_ON = "select id from object where base = ? order by id"
@@ -63,6 +64,7 @@ ENTRIES_BETWEEN = f"{_ENTRY} where path >= ? and path < ? and {_ALIVE} order by 
 ENTRY = f"{_ENTRY} where path = ? and {_ALIVE}"
 ENTRY_BODY = f"""select o.id, o.coding, o.body, o.file, o.base, o.size from entry e join object o on o.id = e.object
     where path = ? and {_ALIVE}"""
+OBJECTS_OF_ENTRIES = f"select distinct object from entry where {_ALIVE} order by object"
 LIVE_ENTRIES = (
     "select e.bucket, e.path, e.meta, o.leaf from entry e join object o on o.id = e.object where e.last is null"
 )
@@ -80,6 +82,7 @@ ADD_RECORD = """insert into record(id, partition, position, object, bucket, cont
 RECORDS = f"{_RECORD} where {_ALIVE} order by partition, position"
 RECORDS_OF = f"{_RECORD} where partition = ? and {_ALIVE} order by position"
 RECORD = f"{_RECORD} where r.id = ? and {_ALIVE}"
+OBJECTS_OF_RECORDS = f"select distinct object from record where {_ALIVE} order by object"
 RECORDS_WITH_CONTENT = "select id from record where content_key = ? and last is null order by partition, position"
 _LIVE_RECORD = """select r.bucket, r.id, r.partition, r.position, o.leaf from record r join object o on o.id = r.object
     where r.last is null"""

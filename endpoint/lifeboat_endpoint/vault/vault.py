@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -365,6 +366,19 @@ class Vault:
             if whole:
                 return verifier.whole(None if row is None else row.number, rows)
             return Verification(None) if row is None else verifier.one(row)
+
+    def verify_sample(
+        self, bodies: int, *, trusted: Trusted | None, is_over: Callable[[], bool], chance: random.Random
+    ) -> Verification:
+        """Hold the head against its digest and signature, and up to `bodies` of its entries and of its records, chosen
+        by `chance`, against their leaves; fewer when `is_over` says so. Findings are in the result, never raised."""
+        verifier = Verifier(self._metadata, self._blobs, self.agent_id, trusted)
+        with self._metadata.snapshot():
+            try:
+                row = self.head()
+            except errors.VaultDamaged as error:
+                return Verification(None, findings=[Finding("rows", "sequences", error.message)])
+            return Verification(None) if row is None else verifier.sample(row, bodies, is_over, chance)
 
     def mark_verified(self, number: int) -> None:
         """Remember that a sequence was read back and found whole; it is not thinned while it is the last such one."""

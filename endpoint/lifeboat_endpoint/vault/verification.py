@@ -6,6 +6,7 @@ Nothing here raises for what it finds; everything found is in the result.
 from __future__ import annotations
 
 import hashlib
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -35,13 +36,17 @@ class Finding:
 @dataclass
 class Verification:
     """What was looked at and what was found. `number` is the sequence asked for (None: an empty vault); `unsigned`
-    and `unknown_signer` list sequences whose signature is missing or, without a trusted key, shows nothing."""
+    and `unknown_signer` list sequences whose signature is missing or, without a trusted key, shows nothing. Of a sample
+    `entries` and `records` say how many bodies of each were read, and `hurried` that time was over before all were."""
 
     number: int | None
     sequences: int = 0
+    entries: int = 0
+    records: int = 0
     objects: int = 0
     bytes: int = 0
     absent: int = 0
+    hurried: bool = False
     unsigned: list[int] = field(default_factory=list)
     unknown_signer: list[int] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -70,6 +75,40 @@ class Verifier:
         self._guarded(result, lambda: self._digests(result, [row]))
         self._signature(result, row)
         return result
+
+    def sample(self, row: SequenceRow, bodies: int, is_over: Callable[[], bool], chance: random.Random) -> Verification:
+        """The digest and the signature of one sequence, over all its items, and the bytes of some: up to `bodies`
+        entries and as many records, by chance, until `is_over`."""
+        result = Verification(row.number)
+        self._guarded(result, lambda: self._digests(result, [row]))
+        self._signature(result, row)
+        at = (row.number, row.number)
+
+        def some_bodies() -> None:
+            result.entries = self._some(result, sql.OBJECTS_OF_ENTRIES, at, bodies, is_over, chance)
+            result.records = self._some(result, sql.OBJECTS_OF_RECORDS, at, bodies, is_over, chance)
+
+        self._guarded(result, some_bodies)
+        return result
+
+    def _some(
+        self,
+        result: Verification,
+        statement: str,
+        at: tuple[int, int],
+        most: int,
+        is_over: Callable[[], bool],
+        chance: random.Random,
+    ) -> int:
+        """Read some bodies back; how many. At least one is read, however little time there is."""
+        every = [int(number) for (number,) in self._metadata.rows(statement, at)]
+        chosen = chance.sample(every, min(most, len(every)))
+        for done, number in enumerate(chosen, start=1):
+            self._bodies(result, sql.OBJECT_CHECK, (number,))
+            if done < len(chosen) and is_over():
+                result.hurried = True
+                return done
+        return len(chosen)
 
     def whole(self, number: int | None, rows: list[SequenceRow]) -> Verification:
         """Every body once, every kept sequence's digest and signature, the audit chain and the tables themselves."""
