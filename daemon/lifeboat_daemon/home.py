@@ -26,6 +26,7 @@ from filelock import FileLock, Timeout
 from lifeboat_alf import ids
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_daemon.errors import HomeError, HomeNewer, HomeUnsafe, UnknownAgent
+from lifeboat_daemon.release import release
 
 LAYOUT_VERSION = 2
 """1: without logs/ and run/. See `lifeboat_daemon.migrations`."""
@@ -151,7 +152,7 @@ class Home:
 
     def set_layout(self, files: FileOperations, version: int) -> None:
         """Say which layout this home has now, and that this release made it so. Raises OSError."""
-        write_atomic(files, self.folder / "release", f"{this_release()}\n".encode())
+        write_atomic(files, self.folder / "release", f"{release()}\n".encode())
         write_atomic(files, self.folder / "version", f"{version}\n".encode())
 
     def _make_folder(self, files: FileOperations) -> None:
@@ -211,24 +212,17 @@ class Home:
         if version > LAYOUT_VERSION:
             raise HomeNewer(
                 f"{self.folder} has layout {version}{self._made_by(files)}; release "
-                f"{this_release()}, which this is, knows layouts up to {LAYOUT_VERSION}"
+                f"{release()}, which this is, knows layouts up to {LAYOUT_VERSION}"
             )
         return version
 
     def _made_by(self, files: FileOperations) -> str:
         """Which release made the layout, for people."""
         try:
-            release = read_all(files, self.folder / "release").decode().strip()
+            found = read_all(files, self.folder / "release").decode().strip()
         except (OSError, UnicodeDecodeError):
             return ""
-        return f" of release {release}" if _RELEASE.fullmatch(release) else ""
-
-
-def this_release() -> str:
-    """The release that is installed. Reading it loads much that a daemon has no other use for."""
-    from importlib.metadata import version
-
-    return version("agent-lifeboat")
+        return f" of release {found}" if _RELEASE.fullmatch(found) else ""
 
 
 def _is_begun(name: str) -> bool:

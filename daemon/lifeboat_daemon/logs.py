@@ -63,15 +63,13 @@ class Log:
         self._libraries = _Libraries(self)
         logging.getLogger().addHandler(self._libraries)
 
-    def event(self, kind: str, level: str = INFO, **fields: object) -> None:
+    def event(self, kind: str, /, level: str = INFO, **fields: object) -> None:
         """Note what happened. `kind` is a word, `level` one of debug, info, warning, error; fields as `told` lets."""
-        document = {name: told(value, name) for name, value in fields.items() if value is not None}
-        self._write(kind, level, document)
+        self._write(kind, level, fields)
 
-    def exception(self, kind: str, error: BaseException, level: str = ERROR, **fields: object) -> None:
+    def exception(self, kind: str, error: BaseException, /, level: str = ERROR, **fields: object) -> None:
         """Note an error that nobody foresaw: its type and where it came from, never its message."""
-        document = {name: told(value, name) for name, value in fields.items() if value is not None}
-        self._write(kind, level, document | {"error": _error_word(error), "at": places(error)})
+        self._write(kind, level, fields, {"error": _error_word(error), "at": places(error)})
 
     def close(self) -> None:
         """Write nothing any more. What libraries say goes nowhere then."""
@@ -87,11 +85,12 @@ class Log:
     ) -> None:
         self.close()
 
-    def _write(self, kind: str, level: str, fields: JsonObject) -> None:
-        number = _LEVELS.get(level, logging.INFO)
-        record = self._logger.makeRecord("lifeboat", number, "", 0, "", (), None)
-        head = {"time": times.to_text(datetime.now(UTC)), "level": level if level in _LEVELS else INFO}
-        record.__dict__["event"] = head | {"kind": told(kind, "kind")} | fields
+    def _write(self, kind: str, level: str, fields: Mapping[str, object], more: JsonObject | None = None) -> None:
+        known = level if level in _LEVELS else INFO
+        head = {"time": times.to_text(datetime.now(UTC)), "level": known, "kind": told(kind, "kind")}
+        passed = {name: told(value, name) for name, value in fields.items() if value is not None and name not in head}
+        record = self._logger.makeRecord("lifeboat", _LEVELS[known], "", 0, "", (), None)
+        record.__dict__["event"] = head | passed | (more or {})
         self._logger.handle(record)
 
 
@@ -211,8 +210,12 @@ class _Lines:
     def size(self) -> int:
         return os.fstat(self._descriptor).st_size
 
-    def is_removed(self) -> bool:
-        return os.fstat(self._descriptor).st_nlink == 0
+    def are_at(self, path: str) -> bool:
+        """Whether the file still has its name."""
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), os.stat(path))
+        except FileNotFoundError:
+            return False
 
     def flush(self) -> None:
         """Nothing waits here."""
@@ -237,11 +240,12 @@ class _File(logging.handlers.RotatingFileHandler):
         return _Lines(path)
 
     def shouldRollover(self, record: logging.LogRecord) -> bool:
-        """A file that somebody removed is begun anew: else the log would go on where nobody can read it."""
+        """A file that somebody removed, or that a daemon which waits for its turn saw renamed, is begun anew: else the
+        log would go on where nobody looks for it."""
         lines = cast(_Lines | None, self.stream)
         if lines is None:
             return False
-        if lines.is_removed():
+        if not lines.are_at(self.baseFilename):
             self.close_stream()
             return False
         return lines.size() + len(self.format(record)) > self.maxBytes

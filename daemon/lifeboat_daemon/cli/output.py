@@ -46,6 +46,11 @@ class Output:
         else:
             text()
 
+    def json_line(self, value: JsonObject) -> None:
+        """One of several documents, each on a line of its own, at once: what is told while it happens."""
+        sys.stdout.write(codec.encode(value).decode() + "\n")
+        sys.stdout.flush()
+
     def line(self, text: object = "", *, style: str = "") -> None:
         """A sentence; on a terminal it is broken between words."""
         _say(self.console, plain(text), style)

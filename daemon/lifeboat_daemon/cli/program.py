@@ -32,6 +32,8 @@ COMMANDS = {
     "undo": f"{_HERE}.restore:undo",
     "verify": f"{_HERE}.restore:verify",
     "config": f"{_HERE}.config:config",
+    "daemon": f"{_HERE}.daemon:daemon",
+    "service": f"{_HERE}.service:service",
     "doctor": f"{_HERE}.doctor:doctor",
     "alf": f"{_HERE}.alf:alf",
     "completion": f"{_HERE}.completion:completion",

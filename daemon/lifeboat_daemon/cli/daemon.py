@@ -1,0 +1,168 @@
+"""`lifeboat daemon`: the process that watches and captures."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.naming import COUNT
+from lifeboat_daemon.cli.session import Session, session_command
+from lifeboat_daemon.words import age_text, count_text, size_text
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.lifecycle import Standing
+
+_COVERAGE = {"events": "watched", "partial": "partly watched", "polling": "looked at", "none": "not watched"}
+
+
+@click.group()
+def daemon() -> None:
+    """The process that watches your agents and captures every change."""
+
+
+@daemon.command(epilog=examples("lifeboat daemon run"))
+@click.option("--wait", is_flag=True, help="Where another daemon serves this home, wait until it ends.")
+def run(wait: bool) -> None:
+    """Be the daemon, here, until Ctrl-C; what happens is told on standard error."""
+    from lifeboat_daemon.lifecycle import COMMAND
+
+    command = [*COMMAND, "--foreground", *(["--wait"] if wait else [])]
+    if os.name == "nt":  # where the process that replaces this one would be another one, behind the shell's back
+        sys.exit(subprocess.run(command, check=False).returncode)
+    os.execv(command[0], command)
+
+
+@daemon.command(epilog=examples("lifeboat daemon start"))
+@session_command
+def start(session: Session) -> None:
+    """Have the daemon running, through the service where one is installed. It outlives this terminal."""
+    from lifeboat_daemon import lifecycle
+
+    started = lifecycle.start(session.context, session.output.note)
+    found = started.standing
+
+    def text() -> None:
+        first = "It runs already" if started.how == "already" else "It runs now"
+        session.output.line(f"{first}: {_named(found)}.")
+        if started.how == "process":
+            session.output.line("It ends with this computer. To have it at every login: lifeboat service install")
+
+    session.output.document({"how": started.how, **found.to_json()}, text)
+
+
+@daemon.command(epilog=examples("lifeboat daemon stop"))
+@session_command
+def stop(session: Session) -> None:
+    """End the daemon at a safe point. Nothing is captured until it runs again."""
+    from lifeboat_daemon import lifecycle
+
+    before = lifecycle.stop(session.context, session.output.note)
+    said = "It was not running." if before is None else f"Stopped: {_named(before)}."
+    document = {"stopped": before is not None, "pid": before.pid if before else None}
+    session.output.document(document, lambda: session.output.line(said))
+
+
+@daemon.command(epilog=examples("lifeboat daemon restart"))
+@session_command
+def restart(session: Session) -> None:
+    """End the daemon, if it runs, and start it: after an upgrade, or when it does not answer."""
+    from lifeboat_daemon import lifecycle
+
+    lifecycle.stop(session.context, session.output.note)
+    started = lifecycle.start(session.context, session.output.note)
+    said = f"It runs now: {_named(started.standing)}."
+    document = {"how": started.how, **started.standing.to_json()}
+    session.output.document(document, lambda: session.output.line(said))
+
+
+@daemon.command(epilog=examples("lifeboat daemon status"))
+@session_command
+def status(session: Session) -> int:
+    """Whether the daemon runs, since when, what it watches and what it does. Exit 1 when it does not."""
+    from lifeboat_daemon import lifecycle
+
+    found = lifecycle.look(session.context)
+    session.output.document(found.to_json(), lambda: _print(session, found))
+    return 0 if found.told is not None else 1
+
+
+@daemon.command(epilog=examples("lifeboat daemon reload"))
+@session_command
+def reload(session: Session) -> int:
+    """Have the daemon read the settings again. It does so by itself, too, when a file changes."""
+    from lifeboat_daemon import lifecycle
+
+    problem = lifecycle.reload(session.context)
+    said = "The settings are in force." if problem is None else f"The last good settings stay in force: {problem}"
+    session.output.document({"problem": problem}, lambda: session.output.line(said))
+    return 0 if problem is None else 1
+
+
+@daemon.command(epilog=examples("lifeboat daemon log", "lifeboat daemon log --follow"))
+@click.option("--lines", type=COUNT, default=50, show_default=True, help="At most so many, the newest.")
+@click.option("--follow", is_flag=True, help="Then what comes, until Ctrl-C; with --json one document a line.")
+@session_command
+def log(session: Session, lines: int, follow: bool) -> None:
+    """What the daemon did, oldest first: kinds, numbers and times, no names of files and no content."""
+    from lifeboat_daemon import log_reading
+
+    found = log_reading.last(session.context.home, lines)
+    if not follow:
+        session.output.document({"events": found}, lambda: _print_events(session, found))
+        return
+    _print_events(session, found)
+    _print_events(session, log_reading.coming(session.context.home))
+
+
+def _print_events(session: Session, events: Iterable[dict[str, object]]) -> None:
+    for event in events:
+        _print_event(session, event)
+
+
+def _print_event(session: Session, event: dict[str, object]) -> None:
+    from lifeboat_daemon.logs import words_of
+
+    if session.output.as_json:
+        session.output.json_line(event)
+    else:
+        time, level = event.get("time", ""), event.get("level", "")
+        session.output.verbatim(f"{time} {level:<7} {words_of(event)}")
+
+
+def _named(found: Standing) -> str:
+    since = "" if found.uptime is None else f", for {age_text(found.uptime)}"
+    return f"process {found.pid or '(unknown)'}{since}"
+
+
+def _print(session: Session, found: Standing) -> None:
+    output = session.output
+    if not found.running:
+        output.line("The daemon is not running: nothing is captured by itself.", style="bold")
+        output.verbatim("lifeboat daemon start")
+        return
+    memory = "" if found.rss is None else f", {size_text(found.rss)} of memory"
+    output.line(f"The daemon runs: {_named(found)}, release {found.release or 'unknown'}{memory}.", style="bold")
+    if found.problem is not None:
+        output.line(f"{found.problem.title}: {found.problem.message}.")
+        output.verbatim(found.problem.fix or "lifeboat daemon restart")
+    if found.told is None:
+        return
+    output.line(f"Socket: {found.told.address}")
+    rows = [
+        (each.name, each.cadence, _COVERAGE.get(each.mode, each.mode), each.folders, each.captures, each.failures)
+        for each in found.told.agents
+    ]
+    if rows:
+        output.table(("agent", "cadence", "changes are", "folders", "captures", "failures"), rows)
+    for each in found.told.agents:
+        if each.reason:
+            output.line(f"{each.name}: {each.reason}")
+    for job in found.told.jobs:
+        output.line(f"{job.state}: {job.operation}{f', {job.text}' if job.text else ''}, {age_text(job.seconds)}")
+    output.line(f"{count_text(found.told.ticks, 'tick')} of a minute, {count_text(len(found.told.jobs), 'job')} now.")
