@@ -1,28 +1,65 @@
-"""Read a copy back: a sample of it, as a restore would, or with every kept sequence.
+"""Verify an agent's copy.
 
-{whole?: bool, sample?: bool} -> {what `lifeboat verify --json` gives, or the document of a sample, "facts", "watch"}
+    {"sample": true}                     the newest sequence and a sample of its bodies
+    {"whole": false}                     a restore drill of the newest sequence
+    {"whole": true, "unasked": false}    a drill, and every other kept sequence
+
+The answer is what `verify --json` says, with `how` (`sample`, `drill`, `whole`), `ok`, `deferred` and `facts`. A whole
+verification that nobody asked for (`unasked`) waits while the battery is to be saved, two weeks at most: then `how` is
+None and `deferred` says why.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lifeboat_daemon import verification
-from lifeboat_daemon.work.operations.standing import facts
+from lifeboat_daemon import status, verification
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import BadRequest
+from lifeboat_daemon.health import due
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker import Work
 
 JsonObject = dict[str, Any]
 
+SAVING = "the battery is to be saved: every kept sequence is read back when the machine is on the mains"
+
 
 def run(work: Work) -> JsonObject:
-    """See the module. Raises NothingToRestore, Busy."""
-    context, agent = work.context, work.needed_agent()
-    work.tell("verifying")
-    if work.parameters.get("sample"):
-        found = verification.sample(context, agent).to_json()
-    else:
-        found = verification.drill(context, agent, whole=bool(work.parameters.get("whole"))).to_json()
+    """See the module. Raises BadRequest, NothingToRestore, Busy."""
+    agent = work.agent
+    if agent is None:
+        raise BadRequest("verify: an agent is expected")
+    why = _deferred(work, agent) if work.parameters.get("unasked") and work.parameters.get("whole") else None
     work.check()
-    return {**found, **facts(context, agent)}
+    answer: JsonObject = {"how": None, "ok": True} if why else _verified(work, agent)
+    facts = status.gather(work.context, agent)
+    return {"agent": agent.id, **answer, "deferred": why, "facts": facts.to_json()}
+
+
+def _verified(work: Work, agent: Agent) -> JsonObject:
+    if work.parameters.get("sample"):
+        work.tell(f"Reading back a sample of {agent.name}")
+        sampled = verification.sample(work.context, agent)
+        return {**sampled.to_json(), "how": due.SAMPLE, "ok": sampled.ok}
+    whole = bool(work.parameters.get("whole"))
+    work.tell(f"Trying out the copy of {agent.name}")
+    drilled = verification.drill(work.context, agent, whole=whole)
+    return {**drilled.to_json(), "how": due.WHOLE if whole else "drill", "ok": drilled.ok}
+
+
+def _deferred(work: Work, agent: Agent) -> str | None:
+    context = work.context
+    last_whole_at = status.gather(context, agent).last_whole_at
+    every = float(context.setting("verify.whole_every", agent))
+    may = due.may_defer(last_whole_at, agent.added_at or None, every, context.clock.now())
+    return SAVING if may and _saves_battery(context) else None
+
+
+def _saves_battery(context: Context) -> bool:
+    from lifeboat_daemon.schedule import conditions
+
+    found = conditions.read(context)
+    return bool(found.saver or found.on_battery)

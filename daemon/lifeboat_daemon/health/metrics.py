@@ -1,0 +1,120 @@
+"""Figures for Prometheus, as a text file that its node exporter reads (`metrics.file`).
+
+Whether all is well follows from the last verified copy, never from "a job ended". Pure but for `write`, and light.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lifeboat_alf import times
+from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
+from lifeboat_daemon.errors import system_errors
+from lifeboat_daemon.health.standing import WORST_FIRST, AgentStatus
+
+JsonObject = dict[str, Any]
+
+STATES = tuple(sorted(WORST_FIRST))
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+
+class AgentFigures(msgspec.Struct, frozen=True):
+    """An agent and how many captures of it succeeded and failed since the daemon began."""
+
+    status: AgentStatus
+    captures: int = 0
+    failures: int = 0
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """Everything. `started_at` is when the daemon began, `is_up` False in the last figures that it writes."""
+
+    agents: list[AgentFigures]
+    started_at: str
+    version: str
+    is_up: bool = True
+
+    @classmethod
+    def from_json(cls, document: JsonObject) -> Figures:
+        """Raises msgspec.ValidationError."""
+        return msgspec.convert(document, cls)
+
+
+Sample = tuple[dict[str, str], float]
+
+
+def render(figures: Figures) -> str:
+    """The text of the file. The same figures give the same text."""
+    agents = sorted(figures.agents, key=lambda one: one.status.id)
+    lines: list[str] = []
+    for name, kind, meaning, samples in _families(figures, agents):
+        lines += [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"]
+        lines += [f"{name}{_labels(labels)} {_number(value)}" for labels, value in samples]
+    return "\n".join(lines) + "\n"
+
+
+def _families(figures: Figures, agents: list[AgentFigures]) -> Iterator[tuple[str, str, str, Iterable[Sample]]]:
+    """(name, type, meaning, samples) of each."""
+    gauge, counter = "gauge", "counter"
+    yield "lifeboat_daemon_up", gauge, "Whether the service runs.", [({}, float(figures.is_up))]
+    started = _seconds(figures.started_at)
+    yield "lifeboat_daemon_start_timestamp_seconds", gauge, "When the service began.", [({}, started)]
+    yield "lifeboat_build_info", gauge, "The release, as a label.", [({"version": figures.version}, 1.0)]
+
+    def each(name: str, kind: str, meaning: str, value: Any) -> tuple[str, str, str, Iterable[Sample]]:
+        samples = [(_of(one), float(value(one))) for one in agents]
+        return f"lifeboat_agent_{name}", kind, meaning, samples
+
+    verified = "When a copy was last read back and found whole; 0 for never."
+    yield each("last_verified_timestamp_seconds", gauge, verified, lambda one: _seconds(one.status.last_verified_at))
+    captured = "When the workspace was last looked through; 0 for never."
+    yield each("last_captured_timestamp_seconds", gauge, captured, lambda one: _seconds(one.status.last_captured_at))
+    states = [({**_of(one), "state": word}, float(one.status.state == word)) for one in agents for word in STATES]
+    yield "lifeboat_agent_state", gauge, "1 for the state that the agent is in, 0 for the others.", states
+    yield each("pending_files", gauge, "Files whose present version is not kept.", lambda one: one.status.pending)
+    sequence = "The newest sequence; -1 for none."
+    yield each("sequence", gauge, sequence, lambda one: -1 if one.status.sequence is None else one.status.sequence)
+    yield each("vault_bytes", gauge, "What the vault takes on disk.", lambda one: one.status.vault_bytes)
+    yield each("captures_total", counter, "Captures since the service began.", lambda one: one.captures)
+    yield each("failures_total", counter, "Captures that failed since the service began.", lambda one: one.failures)
+
+
+def _of(one: AgentFigures) -> dict[str, str]:
+    return {"agent": one.status.id, "name": one.status.name}
+
+
+def _seconds(moment: str | None) -> float:
+    return 0.0 if moment is None else times.parse(moment).timestamp()
+
+
+def _labels(labels: dict[str, str]) -> str:
+    inside = ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items())
+    return f"{{{inside}}}" if inside else ""
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def write(files: FileOperations, path: str, figures: Figures) -> bool:
+    """Put the figures into a file, whole or not at all, for everybody to read; False, and nothing written, when it has
+    them already. `path` may begin with `~`. Raises SystemRefused, DiskFull."""
+    target = Path(os.path.expanduser(path))
+    text = render(figures).encode()
+    with system_errors():
+        if _content(files, target) == text:
+            return False
+        write_atomic(files, target, text, mode=0o644)
+    return True
+
+
+def _content(files: FileOperations, path: Path) -> bytes | None:
+    try:
+        return read_all(files, path)
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,65 @@
+"""The desktop's own notifications, through `desktop-notifier` (extra `notify`). Where nobody sits at a desktop there is
+nobody to tell, and that is no error."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import Unreachable
+from lifeboat_daemon.health.notices import Notice
+
+SETTING = "notify.desktop"
+SECONDS = 5.0
+"""A desktop that does not take a notification in this time takes none."""
+NO_PACKAGE = "the package desktop-notifier is not installed (the extra `notify` brings it)"
+NO_SESSION = "no desktop session of yours is running on this machine"
+
+
+class Desktop:
+    """See the module."""
+
+    def is_wanted(self, context: Context) -> bool:
+        return bool(context.setting(SETTING))
+
+    def problem(self, context: Context) -> str | None:
+        if find_spec("desktop_notifier") is None:
+            return NO_PACKAGE
+        return None if sys.platform != "linux" or _has_session_bus(context) else NO_SESSION
+
+    def tell(self, context: Context, notice: Notice) -> None:
+        """Raises Unreachable when the desktop did not take it."""
+        try:
+            is_shown = asyncio.run(asyncio.wait_for(_show(notice), SECONDS))
+        except TimeoutError:
+            raise Unreachable(f"the desktop did not take it within {SECONDS:g} seconds") from None
+        except Exception as error:  # its backends raise whatever their platform raises
+            raise Unreachable(f"the desktop did not take it ({type(error).__name__})") from None
+        if not is_shown:
+            raise Unreachable("the desktop did not take it")
+
+
+def _has_session_bus(context: Context) -> bool:
+    if context.environment.get("DBUS_SESSION_BUS_ADDRESS"):
+        return True
+    folder = context.environment.get("XDG_RUNTIME_DIR")
+    return folder is not None and os.path.exists(Path(folder) / "bus")
+
+
+async def _show(notice: Notice) -> bool:
+    """Whether the desktop took it. The package raises nothing when it did not, but calls back when it did."""
+    from desktop_notifier import DesktopNotifier, Urgency
+
+    taken: list[bool] = []
+    urgency = Urgency.Critical if notice.is_urgent else Urgency.Normal
+    text = notice.text if notice.fix is None else f"{notice.text}\n{notice.fix}"
+    notifier = DesktopNotifier(app_name="Lifeboat", app_icon=None)
+    await notifier.send(notice.title, text, urgency=urgency, on_dispatched=lambda: taken.append(True))
+    return bool(taken)
+
+
+NOTIFIER = Desktop()

@@ -1,0 +1,51 @@
+"""An ntfy topic (`ntfy.url`), for example on a phone. Whoever knows the address can read it, so it is never shown."""
+
+from __future__ import annotations
+
+import base64
+
+from lifeboat_daemon import http
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.health.notices import OFFER, Notice
+from lifeboat_daemon.health.standing import ERROR, HELD, OK
+
+SETTING = "ntfy.url"
+_HIGH, _NORMAL, _LOW = "4", "3", "2"
+_TAGS = {ERROR: "rotating_light", HELD: "raised_hand", OK: "white_check_mark", OFFER: "sailboat"}
+
+
+class Ntfy:
+    """See the module."""
+
+    def is_wanted(self, context: Context) -> bool:
+        return bool(context.setting(SETTING))
+
+    def problem(self, context: Context) -> str | None:
+        """An address can only be tried out by writing to it."""
+        return None
+
+    def tell(self, context: Context, notice: Notice) -> None:
+        """Raises Unreachable, AnsweredWithError, after a few tries."""
+        address = str(context.setting(SETTING))
+        text = notice.text if notice.fix is None else f"{notice.text}\nWhat helps: {notice.fix}"
+        headers = {
+            "Title": _header(notice.title),
+            "Priority": _priority(notice),
+            "Tags": _TAGS.get(notice.kind, "warning"),
+        }
+        http.patiently(lambda: http.request("POST", address, headers=headers, content=text.encode()))
+
+
+def _priority(notice: Notice) -> str:
+    if notice.kind in (ERROR, HELD):
+        return _HIGH
+    return _NORMAL if notice.is_urgent else _LOW
+
+
+def _header(text: str) -> str:
+    """A text as a header may carry it: one line, and RFC 2047 (which ntfy reads) where it is not ASCII."""
+    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return line if line.isascii() else f"=?UTF-8?B?{base64.b64encode(line.encode()).decode()}?="
+
+
+NOTIFIER = Ntfy()

@@ -1,0 +1,30 @@
+"""Tell somebody.
+
+    {"notice": {...}}  ->  {"told": {"desktop": null, "ntfy": "why not"}}
+
+Nothing here fails: a way in which nobody could be told says why.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from lifeboat_daemon.errors import BadRequest
+from lifeboat_daemon.health import notifiers
+from lifeboat_daemon.health.notices import Notice
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.work.worker import Work
+
+JsonObject = dict[str, Any]
+
+
+def run(work: Work) -> JsonObject:
+    """See the module. Raises BadRequest."""
+    try:
+        notice = Notice.from_json(work.parameters["notice"])
+    except (KeyError, msgspec.ValidationError) as error:
+        raise BadRequest(f"notify: {error}") from None
+    return {"told": notifiers.tell(work.context, notice, notifiers.installed())}
