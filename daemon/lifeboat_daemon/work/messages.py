@@ -81,12 +81,14 @@ def encode(message: ToWorker | ToDaemon) -> bytes:
 
 def to_worker(line: bytes) -> ToWorker:
     """What the daemon said. Raises msgspec.MsgspecError."""
-    return _decoded(_to_worker, line, ToWorker)
+    message: ToWorker = _decoded(_to_worker, line, ToWorker)
+    return message
 
 
 def to_daemon(line: bytes) -> ToDaemon:
     """What a worker said. Raises msgspec.MsgspecError."""
-    return _decoded(_to_daemon, line, ToDaemon)
+    message: ToDaemon = _decoded(_to_daemon, line, ToDaemon)
+    return message
 
 
 def _decoded(decoder: msgspec.json.Decoder[Any], line: bytes, kind: Any) -> Any:

@@ -168,7 +168,8 @@ class Workers:
         if job is None or job.operation in limits.SEEN_THROUGH:
             return
         worker.cancel()
-        self._loop.call_later(CANCEL_WITHIN, lambda: worker.kill() if worker.job is job else None)
+        stopped = Cancelled("somebody stopped it")
+        self._loop.call_later(CANCEL_WITHIN, lambda: worker.kill(stopped) if worker.job is job else None)
 
     def _refuse_when_stopping(self) -> None:
         if self._stopping:

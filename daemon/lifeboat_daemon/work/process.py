@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.errors import WorkerFailed
 from lifeboat_daemon.work import messages
@@ -34,7 +35,7 @@ class WorkerProcess:
         self._ready: asyncio.Future[Ready] = loop.create_future()
         self._answer: asyncio.Future[Result | Failure] | None = None
         self._tell: Callable[[Progress], None] = _nobody
-        self._problem: str | None = None
+        self._why: LifeboatError | None = None
         self._said = b""
         self.job: Job | None = None
         self.jobs = self.rss = self.lines = 0
@@ -69,7 +70,7 @@ class WorkerProcess:
         return self.job is None and not self.dismissed and not self.gone.done() and self._process.returncode is None
 
     async def do(self, job: Job, tell: Callable[[Progress], None]) -> Result | Failure:
-        """Have a job done. Raises WorkerFailed when the worker ends before it is."""
+        """Have a job done. Raises WorkerFailed, or why it was killed, when the worker ends before it is."""
         answer: asyncio.Future[Result | Failure] = asyncio.get_running_loop().create_future()
         self.job, self._tell, self._answer = job, tell, answer
         try:
@@ -100,9 +101,11 @@ class WorkerProcess:
             if self._process.returncode is None:
                 self._process.terminate()
 
-    def kill(self) -> None:
-        """End it now, and what it started. What it had committed stays, what it had not is as if never begun."""
+    def kill(self, why: LifeboatError | None = None) -> None:
+        """End it now, and what it started; `why` is told to who waits for its work. What it had committed stays, what
+        it had not is as if never begun."""
         self.dismissed = True
+        self._why = self._why or why
         with contextlib.suppress(ProcessLookupError):
             if sys.platform == "win32":
                 self._process.kill()
@@ -123,8 +126,7 @@ class WorkerProcess:
             while line := await stdout.readline():
                 self._hear(messages.to_daemon(line))
         except (ValueError, msgspec.MsgspecError):  # too long, or no message at all
-            self._problem = "a worker said what is no message, and was ended"
-            self.kill()
+            self.kill(WorkerFailed("a worker said what is no message, and was ended"))
         await self._end()
         for future in (self._ready, self._answer):
             if future is not None and not future.done():
@@ -180,9 +182,9 @@ class WorkerProcess:
             return f"was ended by {name}{hint}"
         return f"was ended by signal {-status}"
 
-    def _failure(self) -> WorkerFailed:
-        if self._problem is not None:
-            return WorkerFailed(self._problem)
+    def _failure(self) -> LifeboatError:
+        if self._why is not None:
+            return self._why
         if not self._ready.done():  # it has read nothing of anybody's yet: what it said may be shown
             last = self.last_lines()
             return WorkerFailed(f"a worker {self.how()} before it began" + (f": {last[-1]}" if last else ""))

@@ -1,0 +1,72 @@
+"""A worker for tests: the real one, with the operations of `work_operations/` beside its own, and with faults.
+
+work_program.py [--warm] [--kill STEP:NTH] [--release R] [--protocol N] [--silent] [--broken]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+
+from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.steps import Step
+from lifeboat_daemon.work import operations, worker
+from lifeboat_daemon.work.messages import Ready
+
+HERE = Path(__file__).resolve()
+
+
+def command(*options: str) -> tuple[str, ...]:
+    """What starts this worker."""
+    return (sys.executable, "-P", str(HERE), *options)
+
+
+def killed_at(step: Step, nth: int = 1) -> tuple[str, ...]:
+    """What starts a worker that is killed when it reaches a step for the nth time."""
+    return command("--kill", f"{step}:{nth}")
+
+
+def _end_at(step: str, nth: int) -> None:
+    left = nth
+
+    def hook(reached: Step) -> None:
+        nonlocal left
+        left -= reached == step
+        if left == 0 and reached == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    steps.hook = hook
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--warm", action="store_true")
+    parser.add_argument("--kill", default="")
+    parser.add_argument("--release")
+    parser.add_argument("--protocol", type=int)
+    parser.add_argument("--silent", action="store_true")
+    parser.add_argument("--broken", action="store_true")
+    given = parser.parse_args()
+    if given.broken:
+        sys.exit("ModuleNotFoundError: No module named 'lost'")
+    operations.__path__.append(str(HERE.parent / "work_operations"))
+    if not given.warm:
+        worker._load = lambda: None
+    if given.kill:
+        step, _, nth = given.kill.rpartition(":")
+        _end_at(step, int(nth))
+    if given.release:
+        worker.release = lambda: given.release
+    if given.protocol:
+        worker.Ready = lambda pid, release: Ready(pid, release, given.protocol)
+    if given.silent:
+        sys.stdin.read()
+        return
+    worker.main()
+
+
+if __name__ == "__main__":
+    main()
