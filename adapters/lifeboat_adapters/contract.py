@@ -71,12 +71,14 @@ class Installation:
 @dataclass(frozen=True, slots=True)
 class Cap:
     """How much of a folder in a root is kept: at most `count` files of at most `size` bytes each. A program writes into
-    it all the time: another version of a file is taken when `seconds` have passed."""
+    it all the time: another version of a file is taken when `seconds` have passed. `noise` are names, as globs of
+    `fnmatch`, of files that come and go in it and are never kept."""
 
     folder: str
     size: int
     count: int
     seconds: int = 0
+    noise: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,9 @@ _FILES: tuple[Pattern, ...] = (
     ("*.sock", "socket"),
 )
 
+COMMON = tuple(name for name, _ in _FILES)
+"""The names of such files of everybody, as globs."""
+
 
 class Litter:
     """`own` are further files that a runtime leaves lying, before those of everybody."""

@@ -24,9 +24,6 @@ HOME_FILES = (
 )
 """What is captured of the state folder, as globs. Files that the configuration includes come on top."""
 
-CAPS = (Cap(paths.CHANNEL_LOGINS, size=1 << 20, count=200, seconds=3600),)
-"""A channel writes into its login all the time."""
-
 # fmt: off
 _OF_THE_RUNTIME = frozenset((
     "agents", "backups", "browser", "cache", "completions", "credentials", "cron", "db", "dev", "devices", "extensions",
@@ -52,6 +49,17 @@ _LEFT_OUT_OF_LOGINS = (
     ("*.tmp*", "half-written file of the runtime"),
     ("*.lock", "lock"),
 )
+
+CAPS = (
+    Cap(
+        paths.CHANNEL_LOGINS,
+        size=1 << 20,
+        count=200,
+        seconds=3600,
+        noise=tuple(name for name, _ in _LEFT_OUT_OF_LOGINS),
+    ),
+)
+"""A channel writes into its login all the time."""
 
 _LITTER = Litter(
     (

@@ -31,7 +31,7 @@ class Interest:
             return False
         if relative in self._files or self._is_ignored(relative):
             return False
-        return self._noise is None or self._noise.match(relative) is None
+        return self._noise is None or self._noise.match(relative.rpartition("/")[2]) is None
 
     def skips(self, path: str) -> bool:
         """Whether nothing in a folder matters, so that it need not be watched."""

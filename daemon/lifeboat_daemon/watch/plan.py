@@ -10,7 +10,7 @@ class Watched(msgspec.Struct, frozen=True):
     """One folder. `folder` is absolute and real (no links in it). `recursive`: with everything below it. `only`: globs
     of `fnmatch` (their `*` crosses `/`) for the names, relative to `folder`, that matter; None for all. `ignored`:
     folders (ending with `/`) and files, relative, that are never captured: what happens in them is no change. `noise`:
-    globs of such names that come and go."""
+    globs of names, whatever folder they are in, that come and go and are never captured."""
 
     folder: str
     recursive: bool = True

@@ -184,6 +184,9 @@ class Spots:
             return
         try:
             self._schedule(spot)
+        except RuntimeError as error:
+            spot.error = OSError(errno.EAGAIN, f"no more threads can be started ({error})")
+            return
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR):
                 spot.identity = None

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
+import errno
 import os
 import threading
 import time
 from collections.abc import Callable, Collection, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from lifeboat_daemon.watch import mounts
+from lifeboat_daemon.watch import limits, mounts
 from lifeboat_daemon.watch.mailbox import Mailbox
 from lifeboat_daemon.watch.matching import Interest
+from lifeboat_daemon.watch.overflow_log import OverflowLog
 from lifeboat_daemon.watch.plan import Plan, Watched
 from lifeboat_daemon.watch.signals import CHANGED, EVENTS, GONE, NONE, PARTIAL, POLLING, RESCAN, Coverage, Signal
 from lifeboat_daemon.watch.spots import Listener, Spots, Standing, Want
@@ -30,6 +31,8 @@ POLL_EVERY = 60.0
 """Seconds between scans of what is not watched, or not all of it."""
 _REBUILD_EVERY = 10.0
 """Seconds. While more is written than the system's queue holds, watching everything again at once would not help."""
+_PATIENCE = 5.0
+"""Seconds."""
 _BEING_SET_UP = "being set up"
 _MISSING = "the folder is not there"
 
@@ -82,7 +85,6 @@ class _Followed:
     told: tuple[Standing, ...] = ()
     now: tuple[Standing, ...] = ()
     is_settled: bool = False
-    listeners: tuple[Listener, ...] = field(default=())
 
 
 class Watcher:
@@ -101,9 +103,9 @@ class Watcher:
         self._followed: dict[Hashable, _Followed] = {}
         self._spots = Spots(self._lost, self._settle)
         self._keeper: threading.Thread | None = None
-        self._is_due = self._is_stopped = self._has_lost = False
+        self._is_due = self._is_stopped = self._has_lost = self._is_rebuild_set = False
         self._rebuilt = 0.0
-        self._overflows = _Overflows(self._lost)
+        self._overflows = OverflowLog(self._lost)
 
     def follow(self, agent: str, plan: Plan) -> None:
         """Watch an agent by a plan, in place of the former one. A RESCAN follows when something is watched that was not
@@ -144,7 +146,7 @@ class Watcher:
             return _coverage(known.now)
 
     def stop(self) -> None:
-        """End all watching; nothing is told after this."""
+        """End all watching; nothing is told after this. A keeper that waits for a file system is left to itself."""
         with self._lock:
             self._is_stopped = True
             self._followed.clear()
@@ -152,8 +154,9 @@ class Watcher:
         self._mail.close()
         self._overflows.remove()
         if keeper is not None:
-            keeper.join()
-        self._spots.stop()
+            keeper.join(_PATIENCE)
+        if keeper is None or not keeper.is_alive():
+            self._spots.stop()
 
     # What is heard ----------------------------------------------------------------------------------------------
 
@@ -195,6 +198,7 @@ class Watcher:
                 return
             if known is not None:
                 followed.wants, followed.told = known.wants, known.told
+                followed.now, followed.is_settled = known.now, known.is_settled
             self._followed[key] = followed
         self._settle()
 
@@ -209,14 +213,22 @@ class Watcher:
                 self._keeper.start()
 
     def _keep(self) -> None:
-        while True:
+        try:
+            while (followed := self._next()) is not None:
+                self._keep_once(followed)
+        finally:
             with self._lock:
-                if not self._is_due or self._is_stopped:
+                if self._keeper is threading.current_thread():
                     self._keeper = None
-                    return
-                self._is_due = False
-                followed = list(self._followed.values())
-            self._keep_once(followed)
+
+    def _next(self) -> list[_Followed] | None:
+        """What to look after now; None, and the keeper is gone, when there is nothing to do."""
+        with self._lock:
+            if not self._is_due or self._is_stopped:
+                self._keeper = None
+                return None
+            self._is_due = False
+            return list(self._followed.values())
 
     def _keep_once(self, followed: list[_Followed]) -> None:
         wanted: dict[Want, tuple[Listener, ...]] = {}
@@ -229,7 +241,7 @@ class Watcher:
             wanted[want] = (*wanted.get(want, ()), listener)
         self._spots.settle(wanted, afresh=self._may_rebuild())
         for one, place in zip(followed, places, strict=True):
-            self._settled(one, tuple(want for want, _ in place))
+            self._settled(one, tuple(dict.fromkeys(want for want, _ in place)))
 
     def _places(self, one: _Followed) -> list[tuple[Want, Listener]]:
         found: list[tuple[Want, Listener]] = []
@@ -260,12 +272,18 @@ class Watcher:
             if not self._has_lost:
                 return False
             wait = self._rebuilt + _REBUILD_EVERY - time.monotonic()
-            if self._rebuilt and wait > 0:
+            if not self._rebuilt or wait <= 0:
+                self._has_lost, self._rebuilt = False, time.monotonic()
+                return True
+            if not self._is_rebuild_set:
+                self._is_rebuild_set = True
                 with contextlib.suppress(RuntimeError):  # the loop is closed
-                    self._loop.call_soon_threadsafe(self._loop.call_later, wait, self._settle)
-                return False
-            self._has_lost, self._rebuilt = False, time.monotonic()
-            return True
+                    self._loop.call_soon_threadsafe(self._loop.call_later, wait, self._rebuild)
+            return False
+
+    def _rebuild(self) -> None:
+        self._is_rebuild_set = False
+        self._settle()
 
     def _settled(self, one: _Followed, wants: tuple[Want, ...]) -> None:
         """Note how things stand with an agent, and tell what follows from it."""
@@ -306,3 +324,7 @@ def _coverage(standings: tuple[Standing, ...]) -> Coverage:
     if silent is not None:
         return Coverage(POLLING, folders, watches, f"{silent} does not tell of changes; looked through every minute")
     return Coverage(EVENTS, folders, watches)
+
+
+def _refused(folders: int, watches: int) -> str:
+    return f"{watches} of {folders} folders are watched: {limits.explain(OSError(errno.ENOSPC, ''))}"

@@ -1,0 +1,194 @@
+"""What to watch of an agent, worked out by a worker from what its runtime's adapter says.
+
+The workspace is watched with everything in it, of the runtime's own folder only what is captured, and the databases
+that are read row by row. What is never captured is named, so that a log that grows every second wakes nobody.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+import re
+import sqlite3
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lifeboat_adapters import litter
+from lifeboat_adapters.contract import Adapter, Cap, Installation, Placement, Root
+from lifeboat_adapters.credentials import UnparsableSecrets
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture import ignore, names
+from lifeboat_daemon.capture.installed import remembered
+from lifeboat_daemon.capture.read import OverLimit, Unstable, read_file
+from lifeboat_daemon.capture.scan import OURS
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.watch.plan import Plan, Watched
+
+MOST_ENTRIES = 4000
+"""How many names are looked at for what to ignore, the folders nearest to the root first. What is missed costs a scan
+that finds nothing."""
+MOST_IGNORED = 1000
+_UNKNOWABLE = (AdapterError, UnparsableSecrets, sqlite3.Error, OSError)
+_WILD = re.compile(r"[*?\[]")
+_QUOTED = re.compile(r"\[([*?\[])\]")
+
+
+def plan(context: Context, agent: Agent) -> Plan:
+    """The folders to watch of an agent, its workspace first, whether they are there or not. Reads no file but
+    `.lifeboatignore` and what the adapter reads to find the runtime; raises UnknownRuntime alone."""
+    adapter = context.adapter(agent.runtime)
+    found = _installation(context, agent, adapter)
+    if found is None:
+        return Plan((Watched(os.path.realpath(agent.workspace)),))
+    workspace, *others = adapter.roots(found)
+    rules = _rules(context, workspace)
+    watched = [_Look(context, adapter, workspace, "", rules).watched(None)]
+    for root in others:
+        for folder, (is_deep, only) in _folders(root.only).items():
+            look = _Look(context, adapter, root, folder, ignore.Ignore())
+            watched.append(replace(look, is_deep=is_deep).watched(only))
+    return Plan((*watched, *_files(found, adapter)))
+
+
+def _installation(context: Context, agent: Agent, adapter: Adapter) -> Installation | None:
+    """The runtime as it stands or, while it cannot be found, where it was: there it comes back."""
+    try:
+        return adapter.locate(agent.workspace, context.environment, context.user_home)
+    except (AdapterError, OSError):
+        with suppress(LifeboatError, sqlite3.Error, OSError), context.vault(agent.id) as vault:
+            return remembered(vault, agent)
+    return None
+
+
+def _rules(context: Context, workspace: Root) -> ignore.Ignore:
+    """Those of `.lifeboatignore`; none while it cannot be read."""
+    with suppress(OSError, OverLimit, Unstable):
+        data = read_file(context.files, workspace.folder / ignore.FILE_NAME, ignore.LARGEST).data
+        if data.count(b"\n") <= ignore.MOST_LINES:
+            return ignore.parse(data.decode("utf-8", "replace"))
+    return ignore.Ignore()
+
+
+# Globs as folders ---------------------------------------------------------------------------------------------------
+
+
+def _folders(globs: tuple[str, ...] | None) -> dict[str, tuple[bool, list[str] | None]]:
+    """The folders (relative, "" for the root itself) in which something can fit: whether deeper ones count as well, and
+    the globs as seen from there."""
+    if globs is None:
+        return {"": (True, None)}
+    found: dict[str, tuple[bool, list[str] | None]] = {}
+    for one in globs:
+        folder, rest = _split(one)
+        is_deep, only = found.get(folder, (False, []))
+        found[folder] = (is_deep or "/" in rest or "**" in rest, [*(only or ()), rest])
+    return found
+
+
+def _split(one: str) -> tuple[str, str]:
+    """The literal folders of a glob, and what is left of it."""
+    *folders, name = one.split("/")
+    literal: list[str] = []
+    for part in folders:
+        plain = _QUOTED.sub("", part)
+        if _WILD.search(plain):
+            break
+        literal.append(part)
+    rest = "/".join([*folders[len(literal) :], name])
+    return "/".join(_QUOTED.sub(r"\1", part) for part in literal), rest
+
+
+# What to ignore -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A short look into one folder of a root, for what is never captured there."""
+
+    context: Context
+    adapter: Adapter
+    root: Root
+    folder: str
+    rules: ignore.Ignore
+    is_deep: bool = True
+
+    def watched(self, only: list[str] | None) -> Watched:
+        real = os.path.realpath(self.root.folder / self.folder)
+        wanted = None if only is None else tuple(sorted(only))
+        if not self.is_deep:
+            return Watched(real, recursive=False, only=wanted)
+        ignored, noise = sorted(self._ignored(real)), sorted(self._noise())
+        return Watched(real, only=wanted, ignored=tuple(ignored), noise=tuple(noise))
+
+    def _ignored(self, real: str) -> list[str]:
+        """Folders (with a `/`) and files, relative to the folder, breadth first."""
+        found: list[str] = []
+        left, waiting = MOST_ENTRIES, deque([""])
+        while waiting and left > 0 and len(found) < MOST_IGNORED:
+            below = waiting.popleft()
+            for entry in self._entries(os.path.join(real, below)):
+                left -= 1
+                relative = below + entry.name
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if self._is_left_out(relative, is_folder=is_folder):
+                    found.append(relative + "/" * is_folder)
+                elif is_folder and self.is_deep:
+                    waiting.append(f"{relative}/")
+        return found[:MOST_IGNORED]
+
+    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+        with suppress(OSError):
+            return self.context.files.scan(folder)
+        return []
+
+    def _is_left_out(self, relative: str, *, is_folder: bool) -> bool:
+        name, _ = names.archive_name(self._below_root(relative))
+        if name.rpartition("/")[2].startswith(OURS) or self.rules.matches(name, is_folder=is_folder):
+            return True
+        if self._excludes(name, is_folder=is_folder):
+            return True
+        # What is there of a folder with a cap is taken on schedule; only what is new is worth a look at once.
+        return not is_folder and any(cap.seconds for cap in self._caps(name))
+
+    def _noise(self) -> Iterator[str]:
+        """Names that come and go, where the adapter says that it keeps none of them."""
+        for pattern in (*litter.COMMON, *(one for cap in self._caps(self._below_root("x")) for one in cap.noise)):
+            if self._excludes(self._below_root(_sample(pattern)), is_folder=False):
+                yield pattern
+
+    def _excludes(self, name: str, *, is_folder: bool) -> bool:
+        return self.adapter.place(self.root.prefix + name, is_folder=is_folder) is Placement.EXCLUDED
+
+    def _caps(self, name: str) -> list[Cap]:
+        return [cap for cap in self.root.caps if name.startswith(cap.folder)]
+
+    def _below_root(self, relative: str) -> str:
+        return f"{self.folder}/{relative}" if self.folder else relative
+
+
+def _sample(pattern: str) -> str:
+    """A name that fits a glob."""
+    name = re.sub(r"\[(.)[^]]*\]", r"\1", pattern).replace("*", "x").replace("?", "x")
+    return name if fnmatch.fnmatchcase(name, pattern) else ""
+
+
+# Files that are read where they stand -------------------------------------------------------------------------------
+
+
+def _files(found: Installation, adapter: Adapter) -> Iterator[Watched]:
+    """The configuration, wherever it lies, and the databases, each with the log that a commit may write alone."""
+    wanted: dict[str, set[str]] = {}
+    if found.config is not None:
+        wanted[os.path.realpath(found.config.parent)] = {glob.escape(found.config.name)}
+    with suppress(*_UNKNOWABLE):
+        for path in adapter.databases(found):
+            only = wanted.setdefault(os.path.realpath(path.parent), set())
+            only |= {glob.escape(path.name) + ending for ending in ("", "-wal")}
+    for folder, only in wanted.items():
+        yield Watched(folder, recursive=False, only=tuple(sorted(only)))
