@@ -53,6 +53,26 @@ def test_the_default_agent_without_an_entry_lives_where_it_is_restored_into() ->
     assert values(merged.data)["agents"] == {"defaults": {"workspace": "/srv/juniper"}}
 
 
+HOOKS = b'{ hooks: { internal: { entries: { lifeboat: { enabled: true }, "boot-md": { enabled: true } } } } }'
+
+
+def test_the_entry_of_a_hook_that_is_not_on_this_machine_is_not_taken_over() -> None:
+    merged = merge_config(None, HOOKS, place(), {})
+    assert values(merged.data)["hooks"]["internal"]["entries"] == {"boot-md": {"enabled": True}}
+    assert "lifeboat agents hook" in merged.reason(("hooks", "internal", "entries", "lifeboat"))
+
+
+def test_the_entry_of_a_hook_is_not_put_into_another_installation() -> None:
+    merged = merge_config(b"{ gateway: { mode: 'local' } }", HOOKS, place(), {})
+    assert values(merged.data)["hooks"]["internal"]["entries"] == {"boot-md": {"enabled": True}}
+
+
+def test_the_entry_of_a_hook_that_is_on_this_machine_stays() -> None:
+    merged = merge_config(HOOKS, HOOKS, place(), {})
+    assert values(merged.data) == values(HOOKS)
+    assert merged.reason(("hooks", "internal", "entries", "lifeboat")) == ""
+
+
 def test_what_is_bound_to_another_machine_is_not_taken_over() -> None:
     wanted = b'{ gateway: { auth: { mode: "token", token: "fake" } } }'
     path = ("gateway", "auth", "token")

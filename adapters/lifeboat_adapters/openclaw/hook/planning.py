@@ -21,7 +21,8 @@ JsonObject = dict[str, Any]
 
 NAME = "lifeboat"
 _INTERNAL = ("hooks", "internal")
-_ENTRY = (*_INTERNAL, "entries", NAME)
+ENTRY = (*_INTERNAL, "entries", NAME)
+"""What the configuration says of the hook. It means nothing where the hook's files are not."""
 _MODULE = b'{\n  "private": true,\n  "type": "module"\n}\n'
 _BY_ITSELF = "A gateway that is running takes it up by itself."
 _RESTART = "A gateway that is running takes it up when it is started again: openclaw gateway restart"
@@ -38,7 +39,7 @@ def install(installation: Installation, order: HookOrder) -> HookPlan:
     enabled = _is_enabled(installation, values)
     wanted = _wanted_note(installation, order, known, "" if enabled else _first_missing(values), folder)
     write = _changed(folder, {**_constant(), notes.NAME: wanted.to_bytes()})
-    steps = () if enabled else (_step(installation, "config", "set", ".".join((*_ENTRY, "enabled")), "true"),)
+    steps = () if enabled else (_step(installation, "config", "set", ".".join((*ENTRY, "enabled")), "true"),)
     return HookPlan(write, steps, after=_after(folder, write, steps))
 
 
@@ -123,7 +124,7 @@ def _is_enabled(installation: Installation, values: JsonObject) -> bool:
 
     Where hooks are on and none is named, all that are found are started: naming one would switch the others off.
     """
-    switched = get(values, *_ENTRY, "enabled")
+    switched = get(values, *ENTRY, "enabled")
     if switched is not None:
         return switched is True
     if get(values, *_INTERNAL, "enabled") is not True:
@@ -140,21 +141,21 @@ def _wanted_note(installation: Installation, order: HookOrder, known: Note | Non
 
 def _first_missing(values: JsonObject) -> str:
     """The outermost part of the entry's path that the configuration has not; "" where it has all of it."""
-    for length in range(1, len(_ENTRY) + 1):
-        if get(values, *_ENTRY[:length]) is None:
-            return ".".join(_ENTRY[:length])
+    for length in range(1, len(ENTRY) + 1):
+        if get(values, *ENTRY[:length]) is None:
+            return ".".join(ENTRY[:length])
     return ""
 
 
 def _to_unset(values: JsonObject, added: str) -> str:
     """The path to take out of the configuration: the entry, and what came with it and holds nothing else. "" where the
     entry is not there, or was there before."""
-    if not added or get(values, *_ENTRY) is None:
+    if not added or get(values, *ENTRY) is None:
         return ""
-    length = len(_ENTRY)
-    while length > len(added.split(".")) and len(get(values, *_ENTRY[: length - 1])) == 1:
+    length = len(ENTRY)
+    while length > len(added.split(".")) and len(get(values, *ENTRY[: length - 1])) == 1:
         length -= 1
-    return ".".join(_ENTRY[:length])
+    return ".".join(ENTRY[:length])
 
 
 def _constant() -> dict[str, bytes]:

@@ -15,6 +15,7 @@ from lifeboat_adapters import json5_text
 from lifeboat_adapters.contract import Merged
 from lifeboat_adapters.merging import Change, Missing, has, joined
 from lifeboat_adapters.openclaw import config, host
+from lifeboat_adapters.openclaw.hook.planning import ENTRY as HOOK_ENTRY
 from lifeboat_adapters.secrets.leaves import Path
 
 JsonObject = dict[str, Any]
@@ -42,6 +43,7 @@ _ACROSS_RELEASES: tuple[Path, ...] = (
 )
 """What releases of both layouts read alike. One key that a release does not know makes its configuration invalid, and
 every command fail, so nothing else goes from one layout to the other."""
+_OF_MACHINE = "Lifeboat's hook is put in on each machine anew: lifeboat agents hook"
 _OF_AN_AGENT = ("name", "workspace", "identity", "model")
 _INSTALLATION_KEYS = ("meta", "wizard")
 
@@ -74,12 +76,14 @@ def merge_config(found: bytes | None, wanted: bytes, place: Place, left_out: Map
     """`openclaw.json`. One that is not there (None) is taken over as it is, but for where the agent lives. `left_out`
     says of paths why they must not be put in. Raises ValueError when either is no configuration."""
     values = config.parse(wanted)
+    there = {} if found is None else config.parse(found)
+    if has(values, HOOK_ENTRY) and not has(there, HOOK_ENTRY):
+        left_out = {**left_out, HOOK_ENTRY: _OF_MACHINE}
     decided = dict(left_out)
     if found is None and layout_of(values, place.layout) == place.layout and not place.renames:
         changes = [Change(path, remove=True) for path in left_out if has(values, path)]
         changed = json5_text.change(wanted, [*changes, *_settling(values, place)])
         return Merged(changed.data, {(): ""} | decided, rewritten=changed.rewritten)
-    there = {} if found is None else config.parse(found)
     mapped = _in_layout(values, place, decided)
     _stay(mapped.values, there, place)
     _own(mapped.values, there, place)
