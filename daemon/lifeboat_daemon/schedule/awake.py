@@ -2,7 +2,8 @@
 
 An agent whose machine sleeps at night is not overdue in the morning. The ledger holds the gaps of the last eight days
 and a *mark*, the clocks at the last entry. It is written when the machine slept and when the daemon starts and stops,
-never in between; what happened after the mark is found from the clocks. Losing it costs nothing but an earlier `overdue`.
+never in between; what happened after the mark is found from the clocks. Losing it costs nothing but an earlier
+`overdue`.
 
 A daemon that is stopped while the machine runs leaves no gap: nobody captures then, and that is what `overdue` is for.
 """

@@ -150,7 +150,7 @@ class Pacer:
         if self._changes is not None:
             found += self._after_changes(self._changes)
         if self._failures:
-            found.append(Due(self._ended + self._retry_after(), RETRY))
+            found.append(Due(max(self._ended + self._retry_after(), self._rested()), RETRY))
         elif self._looked < inf:
             found.append(Due(self._looked + self.timing.scan_interval, SCAN))
         return found

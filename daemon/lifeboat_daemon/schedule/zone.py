@@ -16,7 +16,7 @@ def local_zone(environment: Mapping[str, str] | None = None, localtime: Path = L
     """`TZ` where it names a zone or a file, else the file that the system keeps, else what tzlocal finds (on Windows),
     else UTC. Never raises."""
     named = (os.environ if environment is None else environment).get("TZ", "").removeprefix(":")
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, LookupError):
         if named:
             return _of_file(Path(named)) if named.startswith("/") else ZoneInfo(named)
     with contextlib.suppress(OSError, ValueError):
