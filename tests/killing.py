@@ -34,10 +34,11 @@ def killed_at(work: Callable[[], Any], step: Step, nth: int = 1) -> bool:
 
     False when it never got there and `work` ended by itself. Raises AssertionError when `work` raised.
     """
-    return _run(work, _ending_at(step, nth)) == KILLED
+    return _run(work, ending_at(step, nth)) == KILLED
 
 
-def _ending_at(step: Step, nth: int) -> Callable[[Step], None]:
+def ending_at(step: Step, nth: int) -> Callable[[Step], None]:
+    """A hook that ends the process when it reaches `step` for the nth time (from 1)."""
     left = nth
 
     def hook(reached: Step) -> None:

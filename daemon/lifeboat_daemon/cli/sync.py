@@ -16,6 +16,7 @@ from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, session_command
+from lifeboat_daemon.errors import ServiceError
 from lifeboat_daemon.words import argument, change_groups, path_text
 
 _LISTS = {
@@ -34,28 +35,51 @@ _LISTS = {
 @click.argument("names", metavar="[AGENT]...", nargs=-1, type=AGENT)
 @session_command
 def sync(session: Session, names: tuple[str, ...]) -> int:
-    """Capture what changed, of every agent or of those named; then let go what retention lets go, and the history of
-    agents that were removed a month ago."""
+    """Capture what changed, of every agent or of those named, by the service where one runs; then let go what retention
+    lets go, and the history of agents that were removed a month ago."""
     chosen = [agents.find(session.context, name) for name in names] or agents.everyone(session.context)
     if not chosen:
         session.output.note("No agent is protected yet: lifeboat agents discover")
-    documents = []
-    for agent in chosen:
-        if not names and (not agent.watched or agent.is_paused(session.context.now())):
-            why = "its captures rest" if agent.watched else "it was imported and is not captured yet"
-            session.output.note(f"{agent.name}: {why}; lifeboat agents resume {argument(agent.name)} goes on")
-            continue
-        with session.output.progress(f"Capturing {agent.name}"):
-            documents.append(_capture(session, agent))
-    registry.sweep_removed(session.context, trusted=clock_trust.is_trusted(session.context))
+    due = [agent for agent in chosen if names or not _rests(session, agent)]
+    documents = _captured_by_daemon(session, due) if due else []
+    if documents is None:
+        documents = [_capture(session, agent) for agent in due]
+        registry.sweep_removed(session.context, trusted=clock_trust.is_trusted(session.context))
     session.output.document({"agents": documents}, lambda: _print(session.output, documents))
     return 1 if any(document["state"] == "error" for document in documents) else 0
+
+
+def _rests(session: Session, agent: Agent) -> bool:
+    """Whether an agent that nobody named is left alone, which is said."""
+    if agent.watched and not agent.is_paused(session.context.now()):
+        return False
+    why = "its captures rest" if agent.watched else "it was imported and is not captured yet"
+    session.output.note(f"{agent.name}: {why}; lifeboat agents resume {argument(agent.name)} goes on")
+    return True
+
+
+def _captured_by_daemon(session: Session, chosen: list[Agent]) -> list[dict[str, Any]] | None:
+    """What the service says of captures that it makes now; None when there is no service that answers."""
+    from lifeboat_daemon.control import methods
+    from lifeboat_daemon.control.client import running
+
+    try:
+        client = running(session.context.home)
+        if client is None:
+            return None
+        with client, session.output.progress("Capturing"):
+            documents: list[dict[str, Any]] = client.ask(methods.SYNC, agents=[agent.id for agent in chosen])["agents"]
+            return documents
+    except ServiceError as error:
+        session.output.warn(f"the service did not capture: {error.message}; it is done without it")
+        return None
 
 
 def _capture(session: Session, agent: Agent) -> dict[str, Any]:
     """One agent's capture; what fails for one does not keep the others from theirs."""
     try:
-        return syncing.sync(session.context, agent)
+        with session.output.progress(f"Capturing {agent.name}"):
+            return syncing.sync(session.context, agent)
     except LifeboatError as error:
         return failure_document(agent, syncing.head_number(session.context, agent), error)
 

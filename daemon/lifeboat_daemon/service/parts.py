@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
+from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.logs import Log
 from lifeboat_daemon.schedule.timers import Timers
@@ -53,3 +54,4 @@ class Parts:
     def remember(self) -> None:
         """Keep the notes, which somebody has changed."""
         write_notes(self.context, self.notes)
+        reached(Step.DAEMON_NOTED)

@@ -15,7 +15,7 @@ from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.parts import Parts
 from lifeboat_daemon.watch.plan import Plan
-from lifeboat_daemon.watch.watcher import NONE, PARTIAL
+from lifeboat_daemon.watch.signals import NONE, PARTIAL
 
 JsonObject = dict[str, Any]
 

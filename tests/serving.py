@@ -1,0 +1,184 @@
+"""A real daemon in a process of its own, for tests: started, asked, killed at a named step, stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from killing import ending_at
+
+from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.steps import Step
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.control.client import Client
+from lifeboat_daemon.errors import ServiceError
+
+Json = dict[str, Any]
+PATIENCE = 30.0
+"""Seconds: nothing in these tests takes as long, and no test depends on how long it takes."""
+_HERE = str(Path(__file__).parent)
+
+
+def until(condition: Callable[[], Any], what: str = "", seconds: float = PATIENCE) -> Any:
+    """Wait until a condition holds; what it returned. Fails, saying `what` was waited for, when it never does."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = condition()
+        if found:
+            return found
+        assert time.monotonic() < deadline, f"waited {seconds:.0f} seconds for {what or condition}"
+        time.sleep(0.02)
+
+
+class Daemon:
+    """The daemon of a context's home. `daemon_dies` and `worker_dies` name a step, and its how-manieth time, at which
+    that process ends as by kill -9; `lists_modules` is a file for the names of what the daemon has loaded."""
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        daemon_dies: tuple[Step, int] | None = None,
+        worker_dies: tuple[Step, int] | None = None,
+        lists_modules: Path | None = None,
+    ) -> None:
+        self.context = context
+        self._listing = None if lists_modules is None else str(lists_modules)
+        self._dies = daemon_dies
+        self._worker_dies = worker_dies
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *options: str, answering: bool = True) -> Daemon:
+        """Start it, and wait until it answers."""
+        dies, worker_dies = _plain(self._dies), _plain(self._worker_dies)
+        program = f"import serving; serving.be_daemon({dies!r}, {worker_dies!r}, {self._listing!r}, {list(options)!r})"
+        environment = {**os.environ, **self.context.environment, "PYTHONPATH": _HERE}
+        output = self.context.home.folder.parent / "daemon.out"
+        with output.open("ab") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", program],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+        if answering:
+            until(self.answers, f"the daemon to answer: {output.read_text()[-2000:]}")
+        return self
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    def answers(self) -> bool:
+        """Whether it can be talked to."""
+        assert self.process is None or self.process.poll() is None, "the daemon has ended"
+        with contextlib.suppress(ServiceError), self.client():
+            return True
+        return False
+
+    def client(self) -> Client:
+        return Client.connect(self.context.home, SystemFiles(), timeout=5.0)
+
+    def ask(self, method: str, **parameters: object) -> Json:
+        with self.client() as client:
+            return client.call(method, **parameters)
+
+    def agent(self) -> Json:
+        """How the first agent stands."""
+        found: Json = self.ask("status")["agents"][0]
+        return found
+
+    def is_settled(self) -> bool:
+        """Whether nothing runs, nothing waits, and every agent is watched."""
+        found = self.ask("daemon")
+        return not found["jobs"] and all(one["watches"] for one in found["agents"])
+
+    def stop(self) -> int:
+        """Stop it as a service manager does; its exit status."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE)
+
+    def kill(self) -> None:
+        """End it and its workers as a power cut would."""
+        if self.process is not None:
+            children = _children(self.process.pid)
+            self.process.kill()
+            self.process.wait(PATIENCE)
+            for child in children:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """Wait until it ends by itself; its exit status."""
+        assert self.process is not None
+        return self.process.wait(PATIENCE)
+
+
+@contextlib.contextmanager
+def serving(context: Context, *options: str) -> Iterator[Daemon]:
+    """A daemon that is ended afterwards, whatever happened."""
+    daemon = Daemon(context)
+    try:
+        yield daemon.start(*options)
+    finally:
+        daemon.kill()
+
+
+def workers_of(pid: int) -> list[int]:
+    """The processes that a daemon has started."""
+    return _children(pid)
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
+def _plain(dies: tuple[Step, int] | None) -> tuple[str, int] | None:
+    return None if dies is None else (dies[0].value, dies[1])
+
+
+# In the daemon's own process ----------------------------------------------------------------------------------------
+
+
+def be_daemon(
+    dies: tuple[str, int] | None, worker_dies: tuple[str, int] | None, listing: str | None, options: list[str]
+) -> None:
+    """Be a daemon that may end at a step, or write down what it has loaded when work was done. Called in a process of
+    its own."""
+    from lifeboat_daemon.service.main import main
+
+    if dies is not None:
+        steps.hook = ending_at(Step(dies[0]), dies[1])
+    if listing is not None:
+        steps.hook = lambda step: _list_modules(listing) if step is Step.DAEMON_ANSWERED else None
+    command = None
+    if worker_dies is not None:
+        command = [sys.executable, "-c", f"import serving; serving.be_worker({worker_dies!r})"]
+    sys.exit(main(options, worker_command=command))
+
+
+def _list_modules(listing: str) -> None:
+    Path(listing).write_text("\n".join(sorted(sys.modules)))
+
+
+def be_worker(dies: tuple[str, int]) -> None:
+    """Be a worker that ends at a step. Called in a process of its own."""
+    from lifeboat_daemon.work.worker import main
+
+    steps.hook = ending_at(Step(dies[0]), dies[1])
+    main()
