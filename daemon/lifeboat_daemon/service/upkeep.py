@@ -66,8 +66,8 @@ class Upkeep:
     async def _verify(self, charge: Charge, *, whole: bool) -> None:
         self._verifying.add(charge.id)
         try:
-            answer = await self.verify(charge, {"whole": whole, "sample": not whole})
-            if answer.get("deferred"):
+            answer = await self.verify(charge, {"whole": whole, "sample": not whole, "unasked": True})
+            if answer.get("deferred") or not answer.get("ok"):  # what does not hold is not the last verified copy
                 self._try_later(charge)
             self._parts.log.event("verified", agent=charge.id, whole=whole, deferred=bool(answer.get("deferred")))
         except LifeboatError as error:
