@@ -32,17 +32,19 @@ class AgentFigures(msgspec.Struct, frozen=True):
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """Everything. `started_at` is when the daemon began, `is_up` False in the last figures that it writes."""
+    """Everything. `started_at` is when the daemon began, `running` False in the last figures that it writes."""
 
     agents: list[AgentFigures]
-    started_at: str
-    version: str
-    is_up: bool = True
+    started_at: str | None = None
+    version: str = ""
+    running: bool = True
 
     @classmethod
-    def from_json(cls, document: JsonObject) -> Figures:
-        """Raises msgspec.ValidationError."""
-        return msgspec.convert(document, cls)
+    def of(cls, status: JsonObject, counters: JsonObject, daemon: JsonObject | None = None) -> Figures:
+        """From plain data: what `status` says of the agents; of each, by id, `captures` and `failures` since the daemon
+        began; `started_at`, `version` and `running` of the daemon. Raises KeyError, msgspec.ValidationError."""
+        found = [{"status": each, **counters.get(each["id"], {})} for each in status["agents"]]
+        return msgspec.convert({"agents": found, **(daemon or {})}, cls)
 
 
 Sample = tuple[dict[str, str], float]
@@ -61,10 +63,12 @@ def render(figures: Figures) -> str:
 def _families(figures: Figures, agents: list[AgentFigures]) -> Iterator[tuple[str, str, str, Iterable[Sample]]]:
     """(name, type, meaning, samples) of each."""
     gauge, counter = "gauge", "counter"
-    yield "lifeboat_daemon_up", gauge, "Whether the service runs.", [({}, float(figures.is_up))]
-    started = _seconds(figures.started_at)
-    yield "lifeboat_daemon_start_timestamp_seconds", gauge, "When the service began.", [({}, started)]
-    yield "lifeboat_build_info", gauge, "The release, as a label.", [({"version": figures.version}, 1.0)]
+    yield "lifeboat_daemon_up", gauge, "Whether the service runs.", [({}, float(figures.running))]
+    if figures.started_at is not None:
+        started = _seconds(figures.started_at)
+        yield "lifeboat_daemon_start_timestamp_seconds", gauge, "When the service began.", [({}, started)]
+    if figures.version:
+        yield "lifeboat_build_info", gauge, "The release, as a label.", [({"version": figures.version}, 1.0)]
 
     def each(name: str, kind: str, meaning: str, value: Any) -> tuple[str, str, str, Iterable[Sample]]:
         samples = [(_of(one), float(value(one))) for one in agents]

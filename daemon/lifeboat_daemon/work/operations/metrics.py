@@ -1,8 +1,8 @@
 """Write the figures for Prometheus to `metrics.file`.
 
-    {"figures": {...}}  ->  {"written": true}
+    {"status": {...}, "counters": {id: {"captures": 3, "failures": 0}}, "daemon": {...}?}  ->  {"written": true}
 
-`figures` are those of `health.metrics.Figures`; nothing is written when the file has them, or when there is no file.
+The parameters are those of `Figures.of`. Nothing is written when the file has these figures, or when none is named.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ JsonObject = dict[str, Any]
 def run(work: Work) -> JsonObject:
     """See the module. Raises BadRequest, SystemRefused, DiskFull."""
     try:
-        figures = Figures.from_json(work.parameters["figures"])
-    except (KeyError, msgspec.ValidationError) as error:
+        figures = Figures.of(**work.parameters)
+    except (KeyError, TypeError, msgspec.ValidationError) as error:
         raise BadRequest(f"metrics: {error}") from None
     path = str(work.context.setting("metrics.file"))
     return {"written": bool(path) and write(work.context.files, path, figures)}

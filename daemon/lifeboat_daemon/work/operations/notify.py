@@ -1,6 +1,6 @@
 """Tell somebody.
 
-    {"notice": {...}}  ->  {"told": {"desktop": null, "ntfy": "why not"}}
+    {"notices": [{...}, ...]}  ->  {"told": [{"desktop": null, "ntfy": "why not"}, ...]}
 
 Nothing here fails: a way in which nobody could be told says why.
 """
@@ -24,7 +24,8 @@ JsonObject = dict[str, Any]
 def run(work: Work) -> JsonObject:
     """See the module. Raises BadRequest."""
     try:
-        notice = Notice.from_json(work.parameters["notice"])
-    except (KeyError, msgspec.ValidationError) as error:
+        wanted = [Notice.from_json(each) for each in work.parameters["notices"]]
+    except (KeyError, TypeError, msgspec.ValidationError) as error:
         raise BadRequest(f"notify: {error}") from None
-    return {"told": notifiers.tell(work.context, notice, notifiers.installed())}
+    ways = notifiers.installed()
+    return {"told": [notifiers.tell(work.context, notice, ways) for notice in wanted]}

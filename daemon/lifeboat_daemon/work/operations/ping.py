@@ -1,6 +1,6 @@
 """Call the user's dead-man's switch.
 
-{"is_well": true}  ->  {"reached": true, "why": null}
+{"ok": true}  ->  {"reached": true, "why": null}
 """
 
 from __future__ import annotations
@@ -17,5 +17,5 @@ JsonObject = dict[str, Any]
 
 def run(work: Work) -> JsonObject:
     """See the module. Without a network nothing fails: `why` says so. Raises ConfigError."""
-    why = ping.ping(work.context, is_well=bool(work.parameters.get("is_well")))
+    why = ping.ping(work.context, is_well=bool(work.parameters.get("ok")))
     return {"reached": why is None, "why": why}

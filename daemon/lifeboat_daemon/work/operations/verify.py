@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from lifeboat_daemon import status, verification
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import BadRequest
 from lifeboat_daemon.health import due
 
 if TYPE_CHECKING:
@@ -29,9 +28,7 @@ SAVING = "the battery is to be saved: every kept sequence is read back when the 
 
 def run(work: Work) -> JsonObject:
     """See the module. Raises BadRequest, NothingToRestore, Busy."""
-    agent = work.agent
-    if agent is None:
-        raise BadRequest("verify: an agent is expected")
+    agent = work.needed_agent()
     why = _deferred(work, agent) if work.parameters.get("unasked") and work.parameters.get("whole") else None
     work.check()
     answer: JsonObject = {"how": None, "ok": True} if why else _verified(work, agent)
