@@ -87,7 +87,7 @@ class Log:
 
     def _write(self, kind: str, level: str, fields: Mapping[str, object], more: JsonObject | None = None) -> None:
         known = level if level in _LEVELS else INFO
-        head = {"time": times.to_text(datetime.now(UTC)), "level": known, "kind": told(kind, "kind")}
+        head = {"time": times.to_text(datetime.now(UTC)), "level": known, "kind": told(Word(kind))}
         passed = {name: told(value, name) for name, value in fields.items() if value is not None and name not in head}
         record = self._logger.makeRecord("lifeboat", _LEVELS[known], "", 0, "", (), None)
         record.__dict__["event"] = head | passed | (more or {})
@@ -128,7 +128,7 @@ def told(value: object, name: str = "") -> object:
     if isinstance(value, str):
         return value if _may_stand(value, name) else "<str>"
     if isinstance(value, Mapping):
-        return {str(told(key, "kind")): told(item, str(key)) for key, item in list(value.items())[:_MANY]}
+        return {str(told(key, "what")): told(item, str(key)) for key, item in list(value.items())[:_MANY]}
     if isinstance(value, list | tuple | set | frozenset):
         return [told(item, name) for item in list(value)[:_MANY]]
     return f"<{type(value).__name__}>"
@@ -144,10 +144,14 @@ _OWN = frozenset(
 """Names of fields that hold a word of this program and nothing else."""
 
 
+_OWN_TEXTS = frozenset(("how",))
+"""Of a short text of this program."""
+
+
 def _may_stand(text: str, name: str) -> bool:
     if ids.is_uuid(text) or _RELEASE.fullmatch(text) or _is_time(text):
         return True
-    if isinstance(text, Word):
+    if isinstance(text, Word) or name in _OWN_TEXTS:
         return _SENTENCE.fullmatch(text) is not None
     return name in _OWN and _PLAIN.fullmatch(text) is not None
 

@@ -25,13 +25,15 @@ from typing import Any
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import doctor
+from lifeboat_daemon import doctor, lifecycle, log_reading, units
 from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.capture import report as captures
 from lifeboat_daemon.config import DEFAULT, Value
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.control import methods
 from lifeboat_daemon.exchange.new_file import new_file
 from lifeboat_daemon.home import FOLDERS, file_system_of
+from lifeboat_daemon.logs import Word, told
 from lifeboat_daemon.state_documents import credentials_of
 from lifeboat_daemon.status import AgentStatus, status
 from lifeboat_endpoint.vault import Vault
@@ -64,6 +66,7 @@ def parts(context: Context) -> list[Part]:
         ("status.json", "how each agent stands, agents by number", _status),
         ("sizes.json", "sizes and counts of vaults and caches", _sizes),
         ("home.json", "how many files of which rights lie in the home", _home),
+        ("service.json", "the service: whether it runs, what it counted, how many events of which kind", _service),
     )
     return [Part(name, what, _or_error(gather, context)) for name, what, gather in gathered]
 
@@ -191,6 +194,54 @@ def _kind(reason: str) -> str:
     return next((words for words in captures.REASONS if f" {words}: " in reason), _OTHER)
 
 
+# The service -----------------------------------------------------------------------------------------------------
+
+
+def _service(context: Context) -> JsonObject:
+    standing = lifecycle.look(context)
+    return {
+        "running": standing.running,
+        "release": None if standing.release is None else told(standing.release),
+        "uptime": standing.uptime,
+        "rss": standing.rss,
+        "problem": None if standing.problem is None else _error_word(standing.problem),
+        **_daemon(context, standing.told),
+        "unit": _unit(context),
+        "events": {
+            str(told(level, "level")): {str(told(Word(kind))): count for kind, count in kinds.items()}
+            for level, kinds in log_reading.counts(context.home).items()
+        },
+    }
+
+
+def _daemon(context: Context, found: methods.DaemonStatus | None) -> JsonObject:
+    """What the daemon counted; agents by the numbers that they have everywhere here."""
+    if found is None:
+        return {"ticks": None, "watched": {}, "jobs": {}}
+    numbers = {agent.id: _number(at) for at, agent in enumerate(everyone(context), start=1)}
+    watched = {
+        numbers.get(one.id, _OTHER): {
+            "cadence": told(one.cadence, "cadence"),
+            "mode": told(one.mode, "mode"),
+            "folders": one.folders,
+            "watches": one.watches,
+            "captures": one.captures,
+            "failures": one.failures,
+        }
+        for one in found.agents
+    }
+    jobs = Counter(str(told(job.operation, "operation")) for job in found.jobs)
+    return {"ticks": found.ticks, "watched": watched, "jobs": dict(sorted(jobs.items()))}
+
+
+def _unit(context: Context) -> JsonObject:
+    """The unit without its paths."""
+    found = units.unit_state(context).to_json()
+    switches = ("installed", "ours", "current", "program_found", "enabled", "running", "lingering")
+    named = {name: found[name] for name in ("manager", *switches)}
+    return named | {"answers": found["problem"] is None}
+
+
 # Sizes and the home ----------------------------------------------------------------------------------------------
 
 
@@ -247,7 +298,10 @@ def _counts(vault: Vault) -> JsonObject:
 def _home(context: Context) -> JsonObject:
     counted: Counter[tuple[str, str, str]] = Counter()
     for place, path in _below(context.home.folder):
-        found = path.lstat()
+        try:
+            found = path.lstat()
+        except FileNotFoundError:  # The daemon is at work.
+            continue
         counted[place, stat.filemode(found.st_mode), _owner(found)] += 1
     return {
         "file_system": file_system_of(context.home.folder),
@@ -264,7 +318,7 @@ def _below(folder: Path) -> Iterator[tuple[str, Path]]:
     yield ".", folder
     for parent, folders, names in os.walk(folder):
         top = Path(parent).relative_to(folder).parts[:1]
-        place = top[0] if top and top[0] in FOLDERS else "." if not top else _OTHER
+        place = top[0] if top and top[0] in (*FOLDERS, "backups") else "." if not top else _OTHER
         for name in (*folders, *names):
             yield place, Path(parent) / name
 

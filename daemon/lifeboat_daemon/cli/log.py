@@ -13,14 +13,19 @@ from lifeboat_daemon.words import NO_BREAK, time_text
 
 @click.command(
     short_help="What was done with the agents, and when.",
-    epilog=examples("lifeboat log", "lifeboat log Juniper --limit 10"),
+    epilog=examples("lifeboat log", "lifeboat log Juniper --limit 10", "lifeboat log --follow"),
 )
 @click.argument("agent", required=False, type=AGENT)
 @click.option("--limit", type=COUNT, default=50, show_default=True, help="At most so many, the newest.")
+@click.option("--follow", is_flag=True, help="What is done from now on, until Ctrl-C; with --json one document a line.")
 @session_command
-def log(session: Session, agent: str | None, limit: int) -> None:
+def log(session: Session, agent: str | None, limit: int, follow: bool) -> None:
     """What was done, newest first: captures, restores, imports, undo, keys, thinning, what was held."""
     from lifeboat_daemon import activity
+
+    if follow:
+        _follow(session, agent)
+        return
 
     found = agents.everyone(session.context) if agent is None else [agents.find(session.context, agent)]
     told = activity.log(session.context, found, everything=agent is None, limit=limit)
@@ -33,3 +38,19 @@ def log(session: Session, agent: str | None, limit: int) -> None:
         session.output.table(("time", "agent", "what", "details"), rows)
 
     session.output.document({"entries": [each.to_json() for each in told]}, text)
+
+
+def _follow(session: Session, agent: str | None) -> None:
+    from lifeboat_daemon.activity_following import EVERY, following
+
+    if agent is not None:
+        agents.find(session.context, agent)
+
+    def polls() -> None:
+        session.output.note(f"No daemon runs: the files are looked at every {EVERY:.0f} seconds.")
+
+    for each in following(session.context, agent, polls=polls):
+        if session.output.as_json:
+            session.output.json_line(each.to_json())
+        else:
+            session.output.verbatim(f"{time_text(each.time)}  {each.name}  {each.kind}  {each.text}")

@@ -31,8 +31,8 @@ def install(session: Session, no_start: bool, only_print: bool) -> None:
 
     manager = units.manager(session.context)
     if only_print:
-        document = {"path": str(manager.path), "text": manager.text()}
-        session.output.document(document, lambda: session.output.verbatim(manager.text().rstrip("\n")))
+        written = {"path": str(manager.path), "text": manager.text()}
+        session.output.document(written, lambda: session.output.verbatim(manager.text().rstrip("\n")))
         return
     if not no_start:
         _make_way(session)

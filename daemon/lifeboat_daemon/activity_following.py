@@ -1,0 +1,107 @@
+"""Activity as it happens: the daemon says when to look, or, without one, files are looked at every two seconds.
+
+What is told comes from the vaults and receipts in both cases, so it is what `activity.log` would tell later. Nothing is
+read of an agent whose files did not change.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import activity
+from lifeboat_daemon.activity import Activity
+from lifeboat_daemon.agent import Agent, everyone, find
+from lifeboat_daemon.control.client import running
+from lifeboat_daemon.errors import AgentError
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.context import Context
+
+EVERY = 2.0
+"""Seconds between two looks at the files."""
+_VAULT = ("vault.db", "vault.db-wal")
+
+Seen = tuple[tuple[str, int, int], ...]
+
+
+def following(
+    context: Context, agent: str | None, *, polls: Callable[[], None], pause: Callable[[], None] | None = None
+) -> Iterator[Activity]:
+    """What is done from now on, oldest first, without an end; of one agent or of all. `polls` is called when files are
+    looked at because no daemon runs (any more); `pause` between two looks."""
+    news = _News(context, agent)
+    news.look()
+    for _ in _moments(context, polls, pause or (lambda: time.sleep(EVERY))):
+        yield from news.look()
+
+
+def _moments(context: Context, polls: Callable[[], None], pause: Callable[[], None]) -> Iterator[None]:
+    """Each time at which something may have happened."""
+    try:
+        client = running(context.home, context.files)
+        if client is not None:
+            with client:
+                client.subscribe()
+                yield
+                for _event in client.events():
+                    yield
+    except LifeboatError:
+        pass  # A daemon that does not answer is none, here: `daemon status` says more.
+    polls()
+    while True:
+        yield
+        pause()
+
+
+class _News:
+    """What was told already, and what the files were like then."""
+
+    def __init__(self, context: Context, agent: str | None) -> None:
+        self._context = context
+        self._agent = agent
+        self._seen: Seen | None = None
+        self._told: set[tuple[object, ...]] = set()
+
+    def look(self) -> list[Activity]:
+        """What is new, oldest first."""
+        agents = self._agents()
+        seen = _files(self._context, agents)
+        if seen == self._seen:
+            return []
+        self._seen = seen
+        try:
+            found = activity.log(self._context, agents, everything=self._agent is None)
+        except LifeboatError:  # A vault that is being made or removed; the next look will do.
+            self._seen = None
+            return []
+        fresh = [each for each in found[::-1] if _name(each) not in self._told]
+        self._told = {_name(each) for each in found}
+        return fresh
+
+    def _agents(self) -> list[Agent]:
+        try:
+            return everyone(self._context) if self._agent is None else [find(self._context, self._agent)]
+        except AgentError:
+            return []
+
+
+def _name(one: Activity) -> tuple[object, ...]:
+    return one.time, one.agent, one.kind, one.text, one.receipt
+
+
+def _files(context: Context, agents: list[Agent]) -> Seen:
+    """The files that hold what was done, with what changes when they do."""
+    vaults = [context.home.vault_folder(agent.id) / name for agent in agents for name in _VAULT]
+    return tuple(_look(path) for path in (*vaults, context.home.restore_folder / "receipts"))
+
+
+def _look(path: Path) -> tuple[str, int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return str(path), -1, -1
+    return str(path), found.st_size, found.st_mtime_ns

@@ -1,0 +1,83 @@
+"""Rights: what lies in the home is its owner's alone, and so is the folder of the control socket."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_daemon.words import argument, count_text
+
+TITLE = "Who can read what"
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_SHOWN = 5
+_ADDRESSES = "private.toml"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """On Windows the rights of a folder are inherited from the user's profile; there is nothing to look at."""
+    if os.name != "posix":
+        yield Finding(Level.OK, "rights", "as the user's profile has them")
+        return
+    home = context.home.folder
+    open_folders, open_secrets, foreign = _looked_through(context)
+    for path in open_folders[:_SHOWN]:
+        yield Finding(Level.ERROR, str(path), "others can look into it", f"chmod 700 {argument(str(path))}")
+    for path in open_secrets[:_SHOWN]:
+        yield Finding(Level.ERROR, str(path), "others can read it", f"chmod 600 {argument(str(path))}")
+    if foreign:
+        result = f"{count_text(len(foreign), 'file')} of another user, as after a command with sudo: {foreign[0]}"
+        fix = f"sudo chown -R {os.geteuid()} {argument(str(home))}"
+        yield Finding(Level.ERROR, str(home), result, fix)
+    yield from _socket(context)
+    if not (open_folders or open_secrets or foreign):
+        yield Finding(Level.OK, str(home), "for its owner alone")
+
+
+def _looked_through(context: Context) -> tuple[list[Path], list[Path], list[Path]]:
+    """Folders that others can enter, files that only their own rights would protect then, and what is somebody else's.
+
+    A file in a folder of one's own is safe whatever its rights. Keys, addresses and logs have to be private by
+    themselves: they are what is copied elsewhere.
+    """
+    open_folders: list[Path] = []
+    open_secrets: list[Path] = []
+    foreign: list[Path] = []
+    home = context.home
+    private = (home.keys_folder, home.logs_folder, home.run_folder, home.backups_folder)
+    for parent, folders, names in os.walk(home.folder):
+        here = Path(parent)
+        is_private = any(here == folder or folder in here.parents for folder in private)
+        for name in (*folders, *names):
+            path = here / name
+            try:
+                found = path.lstat()
+            except FileNotFoundError:
+                continue
+            if found.st_uid != os.geteuid():
+                foreign.append(path)
+            elif here == home.folder and stat.S_ISDIR(found.st_mode) and found.st_mode & _OTHERS:
+                open_folders.append(path)
+            elif (is_private or name == _ADDRESSES) and stat.S_ISREG(found.st_mode) and found.st_mode & _OTHERS:
+                open_secrets.append(path)
+    return open_folders, open_secrets, foreign
+
+
+def _socket(context: Context) -> Iterator[Finding]:
+    """The socket may lie elsewhere: in a home with a long path."""
+    from lifeboat_daemon.control import address
+    from lifeboat_daemon.errors import NotRunning
+
+    try:
+        where = address.find(context.home, context.files)
+    except NotRunning:
+        return
+    path = Path(str(where))
+    if not path.is_absolute() or not path.exists():
+        return
+    found = path.lstat()
+    if found.st_mode & _OTHERS:
+        yield Finding(Level.ERROR, str(path), "others can open the control socket", "lifeboat daemon restart")

@@ -1,0 +1,95 @@
+"""Versions: the running daemon's against this one's, the interpreter's, and those of the libraries."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+
+from lifeboat_daemon import lifecycle
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_daemon.release import release
+
+TITLE = "Versions"
+_DISTRIBUTION = "agent-lifeboat"
+_OLDEST_PYTHON = (3, 11)
+_INSTALL_AGAIN = "pipx install --force agent-lifeboat"
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)\s*(?:\[[^\]]*\])?\s*([^;]*)(?:;(.*))?")
+_CLAUSE = re.compile(r"\s*(>=|<=|==|!=|~=|>|<)\s*([0-9][0-9A-Za-z.]*)\s*")
+
+
+def check(context: Context) -> Iterator[Finding]:
+    yield _daemon(context)
+    yield _python()
+    wrong = [*_libraries()]
+    yield from wrong
+    if not wrong:
+        yield Finding(Level.OK, "libraries", "in the ranges that this release is made for")
+
+
+def _daemon(context: Context) -> Finding:
+    """The daemon takes a new release by itself when its next worker begins; until then the old one is at work."""
+    own = release()
+    standing = lifecycle.look(context)
+    if standing.release in (None, own):
+        return Finding(Level.OK, "Lifeboat", f"release {own}{', as the daemon' if standing.release else ''}")
+    result = f"this is release {own}, the daemon is {standing.release}"
+    return Finding(Level.WARNING, "Lifeboat", result, "lifeboat daemon restart")
+
+
+def _python() -> Finding:
+    found = platform.python_version()
+    if sys.version_info >= _OLDEST_PYTHON:
+        return Finding(Level.OK, "Python", found)
+    return Finding(Level.ERROR, "Python", f"{found}, and at least 3.11 is needed", _INSTALL_AGAIN)
+
+
+def _libraries() -> Iterator[Finding]:
+    for name, wanted in required():
+        try:
+            found = version(name)
+        except PackageNotFoundError:
+            yield Finding(Level.ERROR, name, "is missing", _INSTALL_AGAIN)
+            continue
+        if not fits(found, wanted):
+            result = f"{found} is there, and {wanted} is what this release is made for"
+            yield Finding(Level.WARNING, name, result, _INSTALL_AGAIN)
+
+
+def required() -> Iterator[tuple[str, str]]:
+    """The libraries that are always needed here, with their ranges (`>=7.1,<8`)."""
+    for line in requires(_DISTRIBUTION) or ():
+        found = _REQUIREMENT.match(line)
+        if found and _applies(found[3] or ""):
+            yield found[1], found[2].strip()
+
+
+def _applies(marker: str) -> bool:
+    """Extras are not looked at; of markers, the ones that this distribution uses."""
+    if "extra" in marker:
+        return False
+    bound = re.search(r"python_version\s*<\s*['\"]([0-9.]+)['\"]", marker)
+    return not bound or tuple(sys.version_info[:2]) < _numbers(bound[1])
+
+
+def fits(found: str, wanted: str) -> bool:
+    """Whether a version lies in a range. What cannot be read is taken to fit: this is advice, not a gate."""
+    for operator, bound in _CLAUSE.findall(wanted):
+        one, other = _padded(_numbers(found), _numbers(bound))
+        held = {">=": one >= other, "<=": one <= other, ">": one > other, "<": one < other}
+        if not held.get(operator, True):
+            return False
+    return True
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    found = re.match(r"\d+(?:\.\d+)*", text)
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
+
+
+def _padded(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    length = max(len(one), len(other))
+    return one + (0,) * (length - len(one)), other + (0,) * (length - len(other))
