@@ -2,7 +2,7 @@
 
 fake = FakeOpenClaw.install(folder)      # then put fake.folder first on PATH
 fake.calls()                             # [{"argv", "stdin", "environment"}]
-fake.behave(doctor="fails")              # fails | hangs | dies | partly
+fake.behave(doctor="fails")              # fails | hangs | dies | partly; config="fails"
 """
 
 from __future__ import annotations
@@ -103,6 +103,21 @@ elif argv[:3] == ["secrets", "store", "import"]:
         connection.execute("INSERT OR REPLACE INTO secret_store_entries VALUES (?,?,?,?,?,?,?,?,?,?)", row)
     connection.commit()
     connection.close()
+elif argv[:1] == ["config"]:
+    if behaviour.get("config") == "fails":
+        print("the configuration is not valid")
+        sys.exit(1)
+    config = state / "openclaw.json"
+    found = json.loads(config.read_text()) if config.exists() else {{}}
+    *above, last = argv[2].split(".")
+    place = found
+    for key in above:
+        place = place.setdefault(key, {{}})
+    if argv[1] == "set":
+        place[last] = json.loads(argv[3])
+    else:
+        del place[last]
+    config.write_text(json.dumps(found, indent=2))
 """
 
 
