@@ -112,9 +112,13 @@ class Awake(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
-    """One agent. `state` is a word, `reasons` says, for people, why it is not `ok`, and what else to know; the other
+    """One agent. `state` is a word, `reasons` says, for people, why it is not `ok`, and what else to know; most other
     fields are those of `Facts`, `missing` also while the folder is not there. `lookalikes` counts the places that look
-    like a secret and are kept in clear."""
+    like a secret and are kept in clear.
+
+    Only the daemon knows of `at_work` (a job of this agent runs), `waits_for` (whom captures wait for) and `unwatched`
+    (why not every change is noticed at once).
+    """
 
     id: str
     name: str
@@ -135,6 +139,9 @@ class AgentStatus:
     damaged: JsonObject | None = None
     lookalikes: int = 0
     vault_bytes: int = 0
+    at_work: bool = False
+    waits_for: str | None = None
+    unwatched: str | None = None
 
     def to_json(self) -> JsonObject:
         return {name: getattr(self, name) for name in self.__slots__}
@@ -343,13 +350,29 @@ def seconds_until_change(facts: Facts, agent: Agent, now: datetime, awake: Awake
 
 def at_work(status: AgentStatus) -> AgentStatus:
     """The same while a job of this agent runs: `syncing`, unless something worse is so."""
-    return replace(status, state=worst((status.state, SYNCING)))
+    return replace(status, state=worst((status.state, SYNCING)), at_work=True)
 
 
 def blocked(status: AgentStatus, waits_for: str) -> AgentStatus:
     """The same while captures wait for somebody (`waiting for process 4711 (restore)`), said first; `waiting`, unless
     something worse is so."""
-    return replace(status, state=worst((status.state, WAITING)), reasons=[waits_for, *status.reasons])
+    state = worst((status.state, WAITING))
+    return replace(status, state=state, reasons=[waits_for, *status.reasons], waits_for=waits_for)
+
+
+def half_watched(status: AgentStatus, why: str) -> AgentStatus:
+    """The same where not every change wakes a capture: said, and no state of its own, since scans find the rest."""
+    reason = f"not every change is noticed at once: {why}"
+    return replace(status, reasons=[*status.reasons, reason], unwatched=why)
+
+
+def with_daemon(found: AgentStatus, told: AgentStatus) -> AgentStatus:
+    """What a command found, which is the newest there is, with what only the daemon told of the same agent."""
+    if told.waits_for is not None:
+        found = blocked(found, told.waits_for)
+    if told.unwatched is not None:
+        found = half_watched(found, told.unwatched)
+    return at_work(found) if told.at_work else found
 
 
 # Everything -----------------------------------------------------------------------------------------------------

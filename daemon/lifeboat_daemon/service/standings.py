@@ -79,7 +79,7 @@ class Standings:
             found = standing.blocked(found, f"waiting: {charge.blocked}")
         coverage = self._parts.watcher.coverage(charge.id)
         if coverage.mode in (PARTIAL, NONE):
-            found.reasons.append(f"not every change is noticed at once: {coverage.reason}")
+            found = standing.half_watched(found, str(coverage.reason))
         return found if charge.at_work is None else standing.at_work(found)
 
     def everything(self) -> Status:

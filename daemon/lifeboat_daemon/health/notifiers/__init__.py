@@ -1,5 +1,5 @@
 """Ways of telling somebody, found by the entry point group `lifeboat.notifiers`. A new one is one more file and its
-entry point: an object with the functions of `Notifier`. They run in a worker, and import what they need when it is used.
+entry point: an object with the functions of `Notifier`. They run in a worker and import what they need when they do.
 """
 
 from __future__ import annotations
