@@ -1,6 +1,7 @@
 """A worker for tests: the real one, with the operations of `work_operations/` beside its own, and with faults.
 
 work_program.py [--warm] [--kill STEP:NTH] [--release R] [--protocol N] [--silent] [--broken]
+                [--seen-through OPERATION] [--end-within SECONDS]
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.work import operations, worker
+from lifeboat_daemon.work import limits, operations, worker
 from lifeboat_daemon.work.messages import Ready
 
 HERE = Path(__file__).resolve()
@@ -49,10 +50,14 @@ def main() -> None:
     parser.add_argument("--protocol", type=int)
     parser.add_argument("--silent", action="store_true")
     parser.add_argument("--broken", action="store_true")
+    parser.add_argument("--seen-through", default="capture")
+    parser.add_argument("--end-within", type=float, default=worker._END_WITHIN)
     given = parser.parse_args()
     if given.broken:
         sys.exit("ModuleNotFoundError: No module named 'lost'")
     operations.__path__.append(str(HERE.parent / "work_operations"))
+    limits.SEEN_THROUGH |= {given.seen_through}
+    worker._END_WITHIN = given.end_within
     if not given.warm:
         worker._load = lambda: None
     if given.kill:

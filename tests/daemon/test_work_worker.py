@@ -6,36 +6,15 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import offices
 import pytest
-import work_program
+from offices import Office, seen
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.errors import BadRequest, Busy, Cancelled, DiskFull, UnexpectedError, WorkerFailed
-from lifeboat_daemon.work.messages import Progress
-from lifeboat_daemon.work.pool import Workers
-
-JsonObject = dict[str, Any]
-
-
-class Office:
-    """A pool, and a loop to use it in."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.workers = Workers(self.loop, command=work_program.command())
-        self.told: list[Progress] = []
-
-    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return self.loop.run_until_complete(asyncio.wait_for(work, 60))
-
-    def do(self, operation: str, **parameters: Any) -> JsonObject:
-        done = self.workers.run(operation, None, parameters, long=False, tell=self.told.append)
-        found: JsonObject = self.run(done)
-        return found
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +22,8 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     """One for all tests of this file: a worker takes a while to start."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LIFEBOAT_HOME", str(tmp_path_factory.mktemp("office") / "home"))
-        made = Office()
-    yield made
-    made.run(made.workers.stop(10))
-    made.loop.close()
+        with offices.office() as made:
+            yield made
 
 
 def test_a_worker_stands_back_and_keeps_no_folder_busy(office: Office) -> None:
@@ -81,7 +58,7 @@ def test_there_is_no_operation_but_those_that_are_files(office: Office) -> None:
 def test_an_agent_that_is_not_there_is_said(office: Office) -> None:
     unknown = "01935f3e-0000-7000-8000-000000000000"
     with pytest.raises(LifeboatError) as caught:
-        office.run(office.workers.run("echo", unknown, {}, long=False, tell=office.told.append))
+        office.do("echo", unknown)
     assert caught.value.code == "unknown_agent"
 
 
@@ -125,8 +102,8 @@ def test_work_that_was_cancelled_ends_at_its_next_safe_point(office: Office, tmp
     began = tmp_path / "began"
 
     async def story() -> None:
-        parameters = {"began": str(began), "until": str(tmp_path / "never")}
-        work = asyncio.ensure_future(office.workers.run("hold", agent, parameters, long=True, tell=office.told.append))
+        held = office.work("hold", agent, long=True, began=str(began), until=str(tmp_path / "never"))
+        work = asyncio.ensure_future(held)
         await seen(began.exists)
         assert office.workers.busy
         assert office.workers.cancel(agent) == 1
@@ -143,13 +120,6 @@ def test_a_worker_that_dies_at_work_is_said_and_the_next_job_has_another(office:
     with pytest.raises(WorkerFailed, match=words):
         office.do("fail", how=how)
     assert office.do("echo")["pid"] != before
-
-
-async def seen(condition: Callable[[], bool]) -> None:
-    """Wait until something is so."""
-    async with asyncio.timeout(30):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 def _agent(office: Office) -> str:

@@ -92,6 +92,7 @@ class Workers:
                 if begun is not None:
                     begun()
                 worker = await self._worker()
+                self._refuse_when_stopping()
                 job = Job(next(self._numbers), job_operation, agent, parameters)
                 return _document(await self._have_done(worker, job, tell))
             finally:
@@ -210,7 +211,7 @@ class Workers:
             self._failed_to_start()
             raise
         if ready.protocol != PROTOCOL:
-            worker.kill()
+            await worker.put_away()
             self._failed_to_start()
             self._upgraded(ready)
             raise WorkerFailed(

@@ -54,10 +54,10 @@ class WorkerProcess:
             async with asyncio.timeout(READY_WITHIN):
                 return worker, await asyncio.shield(worker._ready)
         except TimeoutError:
-            worker.kill()
+            await worker.put_away()
             raise WorkerFailed(f"a worker did not say that it is there for {READY_WITHIN:.0f} seconds") from None
         except asyncio.CancelledError:
-            worker.kill()
+            await worker.put_away()
             raise
 
     @property
@@ -111,6 +111,11 @@ class WorkerProcess:
                 self._process.kill()
             else:  # it leads a session of its own
                 os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def put_away(self) -> None:
+        """End a worker that nobody has use for, and wait until it is gone."""
+        self.kill()
+        await asyncio.wait({self.gone})
 
     def last_lines(self) -> list[str]:
         """The end of what it wrote to standard error. It may hold anything: never logged, never shown once it has

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
@@ -27,7 +27,7 @@ _WHY = frozenset({"reason", "kind"})
 @dataclass(slots=True, eq=False)
 class _Entry:
     """`state`: `waiting`, or `running` once it has a place. `task` has it done, None while others of
-    its agent go first. Times are those of the monotonic clock."""
+    its agent go first; `stopped`: somebody ended that task. Times are those of the monotonic clock."""
 
     number: int
     operation: str
@@ -39,6 +39,7 @@ class _Entry:
     began: float = 0.0
     progress: Progress | None = None
     task: asyncio.Task[None] | None = None
+    stopped: bool = False
     futures: list[asyncio.Future[JsonObject]] = field(default_factory=list)
 
     @property
@@ -89,8 +90,8 @@ class Queue:
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
         self._entries: list[_Entry] = []
-        self._tasks: set[asyncio.Task[None]] = set()
         self._number = 0
+        self._closing = False
         self.on_change: Callable[[JsonObject], None] | None = None
 
     def put(
@@ -111,7 +112,7 @@ class Queue:
         else:
             reached(Step.DAEMON_QUEUED)
             self._number += 1
-            entry = _Entry(self._number, operation, agent, dict(given), long, time.monotonic())
+            entry = _Entry(self._number, operation, agent, dict(given), long, monotonic())
             self._entries.append(entry)
             self._changed(entry)
         entry.futures.append(future)
@@ -131,12 +132,13 @@ class Queue:
         if entry.operation in limits.SEEN_THROUGH:
             return False
         if not self._workers.cancel(entry.agent or "") and entry.task is not None:
+            entry.stopped = True
             entry.task.cancel()  # its worker is still being started
         return True
 
     def jobs(self) -> list[JsonObject]:
         """What runs and what waits, in this order; see `on_change` and `docs/json.md`."""
-        now = time.monotonic()
+        now = monotonic()
         return [each.to_json(now) for each in sorted(self._entries, key=lambda each: each.state != "running")]
 
     @property
@@ -149,7 +151,7 @@ class Queue:
     def _next(self, line: str) -> None:
         """Have the next work of an agent done, unless some of it is being done."""
         mine = [each for each in self._entries if each.line == line]
-        if mine and all(each.task is None for each in mine):
+        if mine and not self._closing and all(each.task is None for each in mine):
             entry = min(mine, key=lambda each: each.long)
             entry.task = asyncio.get_running_loop().create_task(self._have_done(entry))
 
@@ -166,6 +168,7 @@ class Queue:
         except LifeboatError as error:
             self._end(entry, error)
         except asyncio.CancelledError:
+            self._closing |= entry in self._entries and not entry.stopped  # the loop ends, and nothing begins in it
             self._end(entry, Cancelled("somebody stopped it"))
             raise
         except Exception as error:
@@ -174,7 +177,7 @@ class Queue:
             self._end(entry, document)
 
     def _began(self, entry: _Entry) -> None:
-        entry.state, entry.began = "running", time.monotonic()
+        entry.state, entry.began = "running", monotonic()
         self._changed(entry)
 
     def _told(self, entry: _Entry, progress: Progress) -> None:
@@ -202,7 +205,7 @@ class Queue:
 
     def _changed(self, entry: _Entry) -> None:
         if self.on_change is not None:
-            self.on_change(entry.to_json(time.monotonic()))
+            self.on_change(entry.to_json(monotonic()))
 
 
 def _what(parameters: JsonObject) -> JsonObject:
