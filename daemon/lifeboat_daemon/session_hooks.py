@@ -35,7 +35,7 @@ def program(context: Context) -> tuple[str, ...]:
     A hook outlives the shell it was made in, so nothing is left to a PATH.
     """
     script = Path(sys.executable).with_name("lifeboat.exe" if os.name == "nt" else "lifeboat")
-    if not os.access(script, os.X_OK):
+    if not (script.is_file() and os.access(script, os.X_OK)):
         return (sys.executable, "-P", "-c", _WITHOUT_SCRIPT)
     found = shutil.which("lifeboat", path=context.environment.get("PATH"))
     if found is not None and os.path.realpath(found) == os.path.realpath(script):
