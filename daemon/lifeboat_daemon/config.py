@@ -1,5 +1,6 @@
 """What the user decided: `config.toml`, read with the standard library and written so that comments survive.
 
+Private settings, whose values nobody else may know, stand apart in `private.toml`: `config.toml` can be shown around.
 A file that cannot be used leaves the last good one in force, and `Config.problem` says so until it is repaired.
 """
 
@@ -15,38 +16,42 @@ from typing import Any
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_daemon.errors import BadSetting, ConfigError
 from lifeboat_daemon.home import Home
-from lifeboat_daemon.settings import SETTINGS, setting
+from lifeboat_daemon.settings import SETTINGS, Setting, setting
 
 DEFAULT = "default"
 FILE = "config.toml"
+PRIVATE_FILE = "private.toml"
 AGENT = "agent"
+_LAST_GOOD = {FILE: "config.good.toml", PRIVATE_FILE: "private.good.toml"}
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A setting in force. `source` is `default`, `config.toml` or `agent`; `written` is how it was spelled."""
+    """A setting in force. `source` is `default`, `config.toml`, `private.toml` or `agent`; `written` is how it was
+    spelled. Nobody shows the value of a `private` one."""
 
     name: str
-    value: Any
-    written: Any
+    value: Any = field(repr=False)
+    written: Any = field(repr=False)
     source: str
     effect: str
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
     """The settings in force. `problem` says why the file on disk is not the one in force, None when it is."""
 
-    written: Mapping[str, Any] = field(default_factory=dict)
+    written: Mapping[str, Any] = field(default_factory=dict, repr=False)
     problem: str | None = None
 
     def get(self, name: str, overrides: Mapping[str, Any] | None = None) -> Value:
         """One setting; `overrides` are the settings of an agent. Raises UnknownSetting."""
         known = setting(name)
-        for source, values in ((AGENT, overrides or {}), (FILE, self.written)):
+        for source, values in ((AGENT, overrides or {}), (_file_of(known), self.written)):
             if name in values:
-                return Value(name, known.read(values[name]), values[name], source, known.effect)
-        return Value(name, known.read(known.default), known.default, DEFAULT, known.effect)
+                return Value(name, known.read(values[name]), values[name], source, known.effect, known.private)
+        return Value(name, known.read(known.default), known.default, DEFAULT, known.effect, known.private)
 
     def all(self, overrides: Mapping[str, Any] | None = None) -> list[Value]:
         """Every setting, in the order of the table."""
@@ -54,15 +59,29 @@ class Config:
 
 
 def load(home: Home, files: FileOperations) -> Config:
-    """The configuration in force. Raises ConfigError only when neither the file nor a good copy can be used."""
-    good = home.state_folder / "config.good.toml"
+    """The configuration in force. Raises ConfigError only when neither `config.toml` nor a good copy can be used."""
+    public, problem = _in_force(home, files, FILE)
     try:
-        data = _read(home.config_file, files)
-        written = parse(data)
+        private, private_problem = _in_force(home, files, PRIVATE_FILE)
+    except ConfigError as error:  # without addresses nobody is told; that must not stop a capture
+        private, private_problem = {}, error.message
+    return Config({**public, **private}, problem or private_problem)
+
+
+def _in_force(home: Home, files: FileOperations, name: str) -> tuple[dict[str, Any], str | None]:
+    """The settings of a file, or of its last good copy and why. Raises ConfigError when neither can be used."""
+    good = home.state_folder / _LAST_GOOD[name]
+    try:
+        data = _read(home.folder / name, files)
+        written = parse(data, name)
     except ConfigError as error:
-        return Config(parse(_read(good, files)), error.message)
+        return parse(_read(good, files), name), error.message
     remember(files, good, data)
-    return Config(written)
+    return written, None
+
+
+def _file_of(known: Setting) -> str:
+    return PRIVATE_FILE if known.private else FILE
 
 
 def remember(files: FileOperations, good: Path, data: bytes) -> None:
@@ -86,13 +105,26 @@ def _read(path: Any, files: FileOperations) -> bytes:
         raise ConfigError(f"{path}: {error}") from error
 
 
-def parse(data: bytes) -> dict[str, Any]:
-    """Settings by dotted name from the text of a file. Raises ConfigError."""
+def parse(data: bytes, name: str = FILE) -> dict[str, Any]:
+    """Settings by dotted name from the text of a file. Raises ConfigError, which quotes nothing of `private.toml`."""
     try:
         document = tomllib.loads(data.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"config.toml: {error}") from None
-    return check(dict(flatten(document)))
+        raise ConfigError(f"{name}: {error if name == FILE else 'this is no TOML'}") from None
+    written = dict(flatten(document))
+    for each in written:
+        _check_place(each, name)
+    return check(written)
+
+
+def _check_place(written: str, name: str) -> None:
+    """Raises BadSetting for a setting that stands in the wrong file."""
+    known = SETTINGS.get(written)
+    if name == FILE and known is not None and known.private:
+        put_right = f"lifeboat config set {written} --stdin"
+        raise BadSetting(f"{written} does not belong into {FILE}, which may be shown: take it out, then {put_right}")
+    if name == PRIVATE_FILE and (known is None or not known.private):
+        raise BadSetting(f"something in {PRIVATE_FILE} is no private setting: these belong into {FILE}")
 
 
 def check(written: dict[str, Any], *, per_agent: bool = False) -> dict[str, Any]:
@@ -134,14 +166,16 @@ def write(home: Home, files: FileOperations, name: str, value: Any | None) -> Co
     import tomlkit
     import tomlkit.exceptions
 
+    known = setting(name)
     if value is not None:
-        setting(name).read(value)
+        known.read(value)
+    file = _file_of(known)
     try:
-        document = tomlkit.parse(_read(home.config_file, files).decode())
+        document = tomlkit.parse(_read(home.folder / file, files).decode())
     except (UnicodeDecodeError, tomlkit.exceptions.TOMLKitError) as error:
-        raise ConfigError(f"config.toml: {error}; repair it first") from None
-    put(document, setting(name).name, value)
+        raise ConfigError(f"{file}: {'this is no TOML' if known.private else error}; repair it first") from None
+    put(document, known.name, value)
     data = tomlkit.dumps(document).encode()
-    parse(data)
-    write_atomic(files, home.config_file, data)
+    parse(data, file)
+    write_atomic(files, home.folder / file, data)
     return load(home, files)

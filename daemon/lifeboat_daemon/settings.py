@@ -156,7 +156,8 @@ class Setting:
         try:
             return self.parse(written)
         except (ValueError, TypeError) as error:
-            raise BadSetting(f"{self.name} = {written!r}: this has to be {error}") from None
+            told = self.name if self.private else f"{self.name} = {written!r}"
+            raise BadSetting(f"{told}: this has to be {error}") from None
 
 
 SETTINGS: dict[str, Setting] = {

@@ -103,3 +103,69 @@ def test_a_broken_file_is_not_written_over(home: Home) -> None:
     with pytest.raises(ConfigError, match="repair"):
         config.write(home, FILES, "scan.interval", "5m")
     assert home.config_file.read_text() == "cadence = ["
+
+
+# Private settings -------------------------------------------------------------------------------------------------
+
+PRIVATE = sorted(name for name, setting in SETTINGS.items() if setting.private)
+ADDRESS = "https://ping.example.com/canary-5471"
+
+
+def test_the_addresses_are_private_and_for_all_agents() -> None:
+    assert PRIVATE == ["ntfy.url", "ping.url"]
+    assert not any(SETTINGS[name].per_agent for name in PRIVATE)
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_a_private_setting_stands_apart_and_only_its_owner_can_read_it(home: Home, name: str) -> None:
+    config.write(home, FILES, "scan.interval", "5m")
+    value = config.write(home, FILES, name, ADDRESS).get(name)
+    assert (value.value, value.source, value.private) == (ADDRESS, "private.toml", True)
+    assert ADDRESS not in home.config_file.read_text()
+    kept = [path for path in home.folder.rglob("*") if path.is_file() and ADDRESS in path.read_text(errors="replace")]
+    assert {path.name for path in kept} == {"private.toml", "private.good.toml"}
+    assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
+
+
+def test_a_private_setting_that_is_taken_back_is_nowhere(home: Home) -> None:
+    config.write(home, FILES, "ping.url", ADDRESS)
+    assert config.write(home, FILES, "ping.url", None).get("ping.url").value == ""
+    assert not any(ADDRESS in path.read_text(errors="replace") for path in home.folder.rglob("*") if path.is_file())
+
+
+def test_nothing_of_a_private_value_is_in_an_error_or_a_representation(home: Home) -> None:
+    with pytest.raises(BadSetting) as wrong:
+        config.write(home, FILES, "ping.url", "canary-5471")
+    written = config.write(home, FILES, "ping.url", ADDRESS)
+    assert "canary" not in f"{wrong.value} {written} {written.get('ping.url')}"
+
+
+@pytest.mark.parametrize("text", [f"[ping]\nurl = {ADDRESS}", f'"{ADDRESS}" = 1', 'cadence = "manual"', "\xff"])
+def test_a_private_file_that_cannot_be_used_leaves_the_last_good_one_in_force(home: Home, text: str) -> None:
+    config.write(home, FILES, "ping.url", ADDRESS)
+    (home.folder / "private.toml").write_text(text, encoding="latin-1")
+    found = config.load(home, FILES)
+    assert found.get("ping.url").value == ADDRESS
+    assert found.problem is not None and "private.toml" in found.problem and "canary" not in found.problem
+
+
+def test_without_any_private_file_that_can_be_used_nothing_else_stops(home: Home) -> None:
+    config.write(home, FILES, "scan.interval", "5m")
+    for name in ("private.toml", "state/private.good.toml"):
+        (home.folder / name).write_text("[")
+    found = config.load(home, FILES)
+    assert (found.get("scan.interval").value, found.get("ping.url").value) == (300, "")
+    assert found.problem
+
+
+def test_an_address_in_the_file_for_everything_is_refused_with_what_to_do(home: Home) -> None:
+    home.config_file.write_text(f'[ping]\nurl = "{ADDRESS}"\n')
+    problem = config.load(home, FILES).problem
+    assert problem is not None and "--stdin" in problem and "canary" not in problem
+
+
+@pytest.mark.parametrize("expression", ["0 9 * * 8", "hourly", "0 0 31 2 *"])
+def test_a_schedule_is_five_fields_of_cron(expression: str) -> None:
+    assert SETTINGS["schedule"].read("30 7 * * 1-5") == "30 7 * * 1-5"
+    with pytest.raises(BadSetting):
+        SETTINGS["schedule"].read(expression)

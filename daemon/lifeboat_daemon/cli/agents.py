@@ -17,10 +17,11 @@ from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.cli.agents_hook import hook
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.key_texts import NEVER_PROVEN
-from lifeboat_daemon.cli.naming import AGENT, RUNTIME
+from lifeboat_daemon.cli.naming import AGENT, DURATION, RUNTIME
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, confirm, session_command
 from lifeboat_daemon.cli.sync import print_remarks, sentence
+from lifeboat_daemon.poke import poke
 from lifeboat_daemon.words import NO_BREAK, argument, count_text, path_text, size_text, time_text
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def add(session: Session, folder: Path, runtime: str | None, name: str | None, n
     known = {one.id for one in registry.everyone(session.context)}
     with session.output.progress("Capturing"):
         agent, report = registry.add(session.context, folder, runtime=runtime, name=name, new=new)
+    poke(session.context)
     capture = report_document(agent, report)
     copied = None if agent.id in known else _original(session, agent, folder)
     copy_of = None if copied is None else {"id": copied["agent"], "name": copied["name"]}
@@ -168,7 +170,13 @@ def list_agents(session: Session) -> None:
     now = session.context.now()
     found = registry.everyone(session.context)
     documents = [
-        {**_document(agent), "watched": agent.watched, "paused": agent.is_paused(now), "problem": agent.problem}
+        {
+            **_document(agent),
+            "watched": agent.watched,
+            "paused": agent.is_paused(now),
+            "paused_until": agent.paused_until if agent.is_paused(now) else None,
+            "problem": agent.problem,
+        }
         for agent in found
     ]
     rows = [(agent.name, agent.runtime, agent.workspace, _standing(agent, now), _short_id(agent)) for agent in found]
@@ -250,6 +258,7 @@ def accept(session: Session, agent: str) -> None:
 def move(session: Session, agent: str, folder: Path) -> None:
     """The agent lives in FOLDER from now on; its timeline goes on."""
     moved, report = registry.move(session.context, registry.find(session.context, agent), folder)
+    poke(session.context)
     _say_captured(session, moved, report)
 
 
@@ -269,6 +278,7 @@ def clone(session: Session, agent: str, folder: Path, name: str | None) -> None:
     FOLDER is the copy; make it first, with cp -a or lifeboat restore --to.
     """
     made, report = registry.clone(session.context, registry.find(session.context, agent), folder, name=name)
+    poke(session.context)
     _say_captured(session, made, report)
 
 
@@ -290,6 +300,7 @@ def rename(session: Session, agent: str, name: str) -> None:
     """Call an agent something else."""
     found = registry.find(session.context, agent)
     renamed = registry.rename(session.context, found, name)
+    poke(session.context)
     said = f"{found.name} is called {renamed.name} now."
     session.output.document(_document(renamed), lambda: session.output.line(said))
 
@@ -309,6 +320,7 @@ def remove(session: Session, agent: str, yes: bool) -> None:
     _take_hook_away(session, found)
     kept = registry.remove(session.context, found)
     offers.dismiss(session.context, [found.workspace])
+    poke(session.context)
 
     def text() -> None:
         session.output.line(f"{found.name} is no longer protected. Its history is kept for 30 days, in")
@@ -327,13 +339,23 @@ def _take_hook_away(session: Session, agent: Agent) -> None:
         session.output.warn(f"its hook was not taken away: {error.message}")
 
 
-@agents.command(epilog=examples("lifeboat agents pause Juniper --hours 2"))
+@agents.command(epilog=examples("lifeboat agents pause Juniper --for 2h", "lifeboat agents pause Juniper --for 7d"))
 @click.argument("agent", type=AGENT)
-@click.option("--hours", type=click.FloatRange(min=0, min_open=True), help="For so long; else until it is resumed.")
+@click.option(
+    "--for",
+    "seconds",
+    type=DURATION,
+    metavar="TIME",
+    help="For so long (30m, 2h, 7d); else until it is resumed.",
+)
+@click.option("--hours", type=click.FloatRange(min=0, min_open=True), hidden=True)
 @session_command
-def pause(session: Session, agent: str, hours: float | None) -> None:
-    """Rest an agent's captures."""
+def pause(session: Session, agent: str, seconds: int | None, hours: float | None) -> None:
+    """Rest an agent's captures. After the time it is captured again by itself."""
+    if seconds is not None:
+        hours = seconds / 3600
     paused = registry.pause(session.context, registry.find(session.context, agent), hours=hours)
+    poke(session.context)
     until = f" until {time_text(paused.paused_until)}" if paused.paused_until else ""
     said = f"{paused.name} rests{until}. Go on: lifeboat agents resume {argument(paused.name)}"
     document = {**_document(paused), "paused_until": paused.paused_until}
@@ -346,4 +368,5 @@ def pause(session: Session, agent: str, hours: float | None) -> None:
 def resume(session: Session, agent: str) -> None:
     """Go on capturing an agent that was paused, or begin with one that was imported."""
     resumed = registry.resume(session.context, registry.find(session.context, agent))
+    poke(session.context)
     session.output.document(_document(resumed), lambda: session.output.line(f"{resumed.name} is captured again."))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from lifeboat_daemon import agent as agents
@@ -11,7 +13,15 @@ from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, SETTING
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.config import Value
+from lifeboat_daemon.errors import BadSetting
 from lifeboat_daemon.locks import home_lock
+from lifeboat_daemon.poke import poke
+from lifeboat_daemon.settings import setting
+from lifeboat_daemon.words import argument
+
+_NOT_SHOWN = "(set, not shown)"
+_LONGEST = 64 * 1024
+"""Characters of a value on standard input."""
 
 
 @click.group()
@@ -20,7 +30,9 @@ def config() -> None:
 
 
 def _document(value: Value) -> dict[str, object]:
-    return {"name": value.name, "value": value.written, "source": value.source, "effect": value.effect}
+    """Of a private setting it is told whether it is set."""
+    document = {"name": value.name, "value": value.written, "source": value.source, "effect": value.effect}
+    return {**document, "value": None, "set": bool(value.value)} if value.private else document
 
 
 def _agent(session: Session, name: str | None) -> Agent | None:
@@ -59,18 +71,29 @@ def get_setting(session: Session, name: str, agent: str | None) -> None:
         "lifeboat config set cadence after_session",
         "lifeboat config set transcripts true --agent Juniper",
         "lifeboat config set cadence --default",
+        "lifeboat config set ping.url --stdin < address.txt",
     ),
 )
 @click.argument("name", type=SETTING)
 @click.argument("value", required=False)
 @click.option("--agent", type=AGENT, help="Only for this agent.")
 @click.option("--default", "to_default", is_flag=True, help="Take the setting back to its default.")
+@click.option("--stdin", "from_stdin", is_flag=True, help="Read the value from standard input.")
 @session_command
-def set_setting(session: Session, name: str, value: str | None, agent: str | None, to_default: bool) -> None:
-    """Change a setting. A value that is not understood changes nothing."""
-    if (value is None) != to_default:
-        raise click.UsageError("Give a value, or --default.")
-    written = None if to_default else _natural(value or "")
+def set_setting(
+    session: Session, name: str, value: str | None, agent: str | None, to_default: bool, from_stdin: bool
+) -> None:
+    """Change a setting. A value that is not understood changes nothing.
+
+    Addresses are private: whoever has one can use it. They are kept apart and never shown; give them with --stdin.
+    """
+    if [value is not None, to_default, from_stdin].count(True) != 1:
+        raise click.UsageError("Give a value, --stdin, or --default.")
+    if value is not None and setting(name).private and value != "none":
+        typed = f"lifeboat config set {argument(name)} --stdin"
+        session.output.warn(f"the value of {name} stands in the history of your shell now; next time: {typed}")
+    given = _from_stdin(session, name) if from_stdin else value
+    written = None if given is None else _natural(given)
     found = _agent(session, agent)
     with home_lock(session.context, "config set"):
         if found is None:
@@ -78,6 +101,7 @@ def set_setting(session: Session, name: str, value: str | None, agent: str | Non
         else:
             changed = agents.write_setting(session.context, found, name, written)
             now = session.context.config().get(name, changed.settings)
+    poke(session.context)
     said = f"{now.name} = {_written(now)} ({now.source if found is None else f'{found.name}, {now.source}'})"
     session.output.document(_document(now), lambda: session.output.line(said))
 
@@ -85,8 +109,23 @@ def set_setting(session: Session, name: str, value: str | None, agent: str | Non
 _SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
+def _from_stdin(session: Session, name: str) -> str:
+    """One line. Raises BadSetting when there is none, or more than one."""
+    if sys.stdin.isatty():
+        session.output.note(f"The value of {name}, then Enter:")
+        text = sys.stdin.readline()
+    else:
+        text = sys.stdin.read(_LONGEST)
+    lines = text.strip().splitlines()
+    if len(lines) != 1:
+        raise BadSetting(f"{name}: this has to be one line, and {len(lines)} came from standard input")
+    return lines[0]
+
+
 def _written(value: Value) -> object:
-    """A value as TOML spells it."""
+    """A value as TOML spells it; of a private one only that it is set."""
+    if value.private and value.value:
+        return _NOT_SHOWN
     return str(value.written).lower() if isinstance(value.written, bool) else value.written
 
 

@@ -7,7 +7,6 @@ environment.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -15,10 +14,10 @@ from lifeboat_daemon import user_keys
 from lifeboat_daemon.cli import key_texts, passphrases, word_screen
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.lazy import LazyGroup
+from lifeboat_daemon.cli.naming import DURATION
 from lifeboat_daemon.cli.private_texts import DASH, OUT_FILE, destination, refuse_mixture
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.errors import NobodyToAsk
-from lifeboat_daemon.settings import parse_duration
 from lifeboat_daemon.words import time_text
 from lifeboat_keys.errors import KeyExists
 from lifeboat_keys.home_keys import HomeKeys, KeyStatus
@@ -33,18 +32,6 @@ ELSEWHERE = {
     "rename-machine": "lifeboat_daemon.cli.key_rotation:rename_machine",
 }
 """Commands of this group that have a module of their own."""
-
-
-class Duration(click.ParamType[int]):
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            if seconds := parse_duration(value):
-                return seconds
-        except ValueError as error:
-            self.fail(f"{value!r} is not {error}", param, ctx)
-        self.fail("it would be over at once", param, ctx)
 
 
 @click.group(cls=LazyGroup, lazy=ELSEWHERE)
@@ -175,7 +162,7 @@ def status(session: Session) -> None:
 @keys.command(
     short_help="Open a locked key for a time.", epilog=examples("lifeboat keys unlock", "lifeboat keys unlock --for 8h")
 )
-@click.option("--for", "seconds", type=Duration(), help="How long it stays open, such as 8h; until it is locked else.")
+@click.option("--for", "seconds", type=DURATION, help="How long it stays open, such as 8h; until it is locked else.")
 @session_command
 def unlock(session: Session, seconds: int | None) -> None:
     """Open a key that is wrapped with a passphrase, or have the desktop open its keyring."""

@@ -32,6 +32,22 @@ class Named(click.ParamType[str]):
         return [CompletionItem(name) for name in found if name.casefold().startswith(incomplete.casefold())]
 
 
+class Duration(click.ParamType[int]):
+    """Seconds, written as `30m`, `2h` or `7d`; never none."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        from lifeboat_daemon.settings import parse_duration
+
+        try:
+            if seconds := parse_duration(value):
+                return seconds
+        except ValueError as error:
+            self.fail(f"{value!r} is not {error}", param, ctx)
+        self.fail("it would be over at once", param, ctx)
+
+
 def _agents(ctx: click.Context) -> Iterable[str]:
     from lifeboat_daemon import agent
     from lifeboat_daemon.context import Context
@@ -68,4 +84,5 @@ AGENT = Named("agent", _agents)
 MOMENT = Named("moment", _moments)
 RUNTIME = Named("runtime", _runtimes)
 SETTING = Named("setting", _settings)
+DURATION = Duration()
 COUNT = click.IntRange(min=1)

@@ -1,0 +1,24 @@
+"""Tell a running daemon at once what a command changed. It would find out by itself a little later."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.context import Context
+
+_PATIENCE = 2.0
+"""Seconds. The command has done its work: nobody waits longer for a daemon that does not answer."""
+
+
+def poke(context: Context) -> None:
+    """Let the daemon of this home, if one runs, read settings and agents again. Never raises and never fails."""
+    from lifeboat_daemon.control import methods
+    from lifeboat_daemon.control.client import running
+
+    with contextlib.suppress(LifeboatError, OSError):
+        client = running(context.home, context.files, _PATIENCE)
+        if client is not None:
+            with client:
+                client.ask(replace(methods.RELOAD, patience=_PATIENCE))

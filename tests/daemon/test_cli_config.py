@@ -1,0 +1,167 @@
+"""`lifeboat config` and `lifeboat agents pause`: what is shown, what is kept from view, and who is told."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_client import run
+from control_servers import Served
+from openclaw_workspaces import make_state_dir
+
+from lifeboat_daemon.cli import program
+from lifeboat_daemon.context import Context
+
+ADDRESS = "https://ping.example.com/canary-5471"
+
+
+@pytest.fixture
+def agent(isolated_home: Path) -> str:
+    run("agents", "add", make_state_dir(isolated_home / ".openclaw").workspace, "--name", "ada")
+    return "ada"
+
+
+def give(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+
+
+def said_by(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert program.run(list(arguments)) == 0
+    captured = capsys.readouterr()
+    return captured.out + captured.err
+
+
+def test_an_address_from_standard_input_is_never_shown(
+    isolated_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    give(monkeypatch, f"{ADDRESS}\n")
+    said = said_by(capsys, "config", "set", "ping.url", "--stdin")
+    assert "(set, not shown)" in said and "history" not in said
+    shown = said_by(capsys, "config", "get", "ping.url") + said_by(capsys, "config", "list")
+    assert "(set, not shown)" in shown and "canary" not in said + shown
+    found = run("config", "get", "ping.url")
+    assert (found["value"], found["set"], found["source"]) == (None, True, "private.toml")
+    listed = {each["name"]: each for each in run("config", "list")["settings"]}
+    assert (listed["ping.url"]["value"], listed["ping.url"]["set"]) == (None, True)
+    assert (listed["ntfy.url"]["value"], listed["ntfy.url"]["set"]) == (None, False)
+    assert "set" not in listed["cadence"]
+    assert Context.open().setting("ping.url") == ADDRESS
+
+
+def test_an_address_on_the_command_line_is_taken_with_a_warning(
+    isolated_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = said_by(capsys, "config", "set", "ntfy.url", ADDRESS)
+    assert "history of your shell" in said and "--stdin" in said and "canary" not in said
+    assert "history" not in said_by(capsys, "config", "set", "ntfy.url", "none")
+    assert run("config", "get", "ntfy.url")["set"] is False
+
+
+@pytest.mark.parametrize("text", ["", "\n", f"{ADDRESS}\n{ADDRESS}\n", "canary-5471"])
+def test_what_is_no_address_on_standard_input_is_refused_and_not_repeated(
+    isolated_home: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    give(monkeypatch, text)
+    error = run("config", "set", "ping.url", "--stdin", expect=1)["error"]
+    assert error["code"] == "bad_setting" and "canary" not in json.dumps(error)
+
+
+def test_every_setting_can_come_from_standard_input(isolated_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    give(monkeypatch, "15m\n")
+    assert run("config", "set", "session.idle", "--stdin")["value"] == "15m"
+
+
+def test_an_address_of_one_agent_is_refused(agent: str) -> None:
+    assert "for all agents" in run("config", "set", "ping.url", ADDRESS, "--agent", agent, expect=1)["error"]["message"]
+
+
+def test_a_value_comes_from_one_place(isolated_home: Path) -> None:
+    run("config", "set", "ping.url", ADDRESS, "--stdin", expect=2)
+    run("config", "set", "ping.url", "--default", "--stdin", expect=2)
+
+
+def test_a_report_for_others_holds_no_address(agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    give(monkeypatch, ADDRESS)
+    run("config", "set", "ping.url", "--stdin")
+    run("doctor", "--bundle", tmp_path / "report.zip")
+    with zipfile.ZipFile(tmp_path / "report.zip") as archive:
+        everything = b"".join(archive.read(name) for name in archive.namelist())
+        settings = json.loads(archive.read("settings.json"))["for_all"]
+    assert b"canary" not in everything
+    assert next(each for each in settings if each["name"] == "ping.url")["value"] == "(set, not told)"
+
+
+# Pausing ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_pause_says_until_when_everywhere(agent: str, capsys: pytest.CaptureFixture[str]) -> None:
+    until = run("agents", "pause", agent, "--for", "2h")["paused_until"]
+    assert until.endswith("Z")
+    assert run("agents", "list")["agents"][0]["paused_until"] == until
+    assert "paused until 20" in said_by(capsys, "status").replace("\n", " ")
+    assert run("agents", "pause", agent)["paused_until"] is None
+    run("agents", "resume", agent)
+    assert run("agents", "list")["agents"][0]["paused"] is False
+
+
+@pytest.mark.parametrize("time", ["0", "0s", "soon", "99999999d"])
+def test_a_pause_without_a_length_is_refused(agent: str, time: str) -> None:
+    run("agents", "pause", agent, "--for", time, expect=2)
+
+
+def test_a_pause_that_was_given_in_hours_still_is_one(agent: str) -> None:
+    assert run("agents", "pause", agent, "--hours", "0.5")["paused_until"]
+
+
+# Telling the daemon -----------------------------------------------------------------------------------------------
+
+
+def test_a_running_daemon_is_told_of_every_change(agent: str) -> None:
+    told: list[dict[str, Any]] = []
+
+    async def reload(parameters: dict[str, Any]) -> dict[str, Any]:
+        told.append(parameters)
+        return {}
+
+    commands = (
+        ("config", "set", "scan.interval", "5m"),
+        ("config", "set", "scan.interval", "5m", "--agent", agent),
+        ("agents", "pause", agent, "--for", "2h"),
+        ("agents", "resume", agent),
+        ("agents", "rename", agent, "bob"),
+        ("agents", "remove", "bob", "--yes"),
+    )
+    with Served(Context.open(), {"reload": reload}):
+        for number, command in enumerate(commands, start=1):
+            run(*command)
+            assert len(told) == number, command
+        run("config", "list")
+        assert len(told) == len(commands)
+
+
+def test_a_daemon_that_fails_or_does_not_answer_fails_no_command(
+    isolated_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lifeboat_daemon.poke._PATIENCE", 0.2)
+    asked: list[str] = []
+
+    async def fail(parameters: dict[str, Any]) -> dict[str, Any]:
+        asked.append("fail")
+        raise RuntimeError("no")
+
+    async def hang(parameters: dict[str, Any]) -> dict[str, Any]:
+        asked.append("hang")
+        await asyncio.Event().wait()
+        return {}
+
+    for reload in (fail, hang):
+        with Served(Context.open(), {"reload": reload}):
+            assert run("config", "set", "scan.interval", "5m")["value"] == "5m"
+    assert asked == ["fail", "hang"]
+    assert run("config", "set", "scan.interval", "6m")["value"] == "6m"
