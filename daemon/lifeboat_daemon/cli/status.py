@@ -2,68 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from importlib.metadata import version
-
 import click
 
-from lifeboat_alf import times
-from lifeboat_daemon import agent as agents
 from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.key_texts import NEVER_PROVEN
 from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.status import AgentStatus, Status, of_agent, verdict
-from lifeboat_daemon.status import status as status_of
-from lifeboat_daemon.words import NO_BREAK, age_text, argument
 
 
-@click.command(epilog=examples("lifeboat status", "lifeboat status Juniper --check"))
+@click.command(epilog=examples("lifeboat status", "lifeboat status Juniper --check", "lifeboat status --watch"))
 @click.argument("agent", required=False)
 @click.option("--check", is_flag=True, help="Exit with 1 when something needs you.")
+@click.option("--watch", is_flag=True, help="Go on and show what changes, until Ctrl+C.")
 @session_command
-def status(session: Session, agent: str | None = None, check: bool = False) -> int:
+def status(session: Session, agent: str | None = None, check: bool = False, watch: bool = False) -> int:
     """How the agents stand. Without AGENT, all of them."""
-    found = status_of(session.context)
-    shown = found.agents
-    if agent:
-        chosen = agents.find(session.context, agent)
-        shown = [of_agent(session.context, chosen, found.key)]
-        found = replace(found, verdict=verdict(shown[0].state, shown, session.context.clock.now()))
-    document = found.to_json()
-    document["agents"] = [one.to_json() for one in shown]
-    document["daemon"] = {"running": False, "pid": None, "version": version("agent-lifeboat")}
-    session.output.document(document, lambda: _print(session, found, shown))
-    return 1 if check and found.needs_the_user else 0
+    from lifeboat_daemon.cli import status_look, status_text, status_watch
 
-
-def _print(session: Session, found: Status, shown: list[AgentStatus]) -> None:
-    output = session.output
-    output.line(found.verdict, style="bold")
-    for problem in found.problems:
-        output.warn(problem)
-    if not shown:
-        output.line("Find agents: lifeboat agents discover")
-        return
-    rows = [
-        (one.name, one.state, _age(session, one.last_verified_at), _age(session, one.last_captured_at), one.sequence)
-        for one in shown
-    ]
-    output.table(("agent", "state", "last verified", "last captured", "sequence"), rows)
-    for one in shown:
-        for reason in one.reasons:
-            output.line(f"{one.name}: {reason}")
-        if one.fix:
-            output.verbatim(f"What helps: {one.fix}")
-    never = next((one for one in shown if one.last_verified_at is None), None)
-    if never is not None and not any(one.fix for one in shown):
-        output.verbatim(f"Try the copy out: lifeboat verify {argument(never.name)}")
-    if not any(found.key.note in one.reasons for one in shown):
-        output.line(found.key.note or f"key: {found.key.state}")
-    if found.key.key_id is not None and found.key.proven_at is None:
-        output.line(NEVER_PROVEN)
-
-
-def _age(session: Session, moment: str | None) -> str:
-    if moment is None:
-        return "never"
-    return f"{age_text((session.context.clock.now() - times.parse(moment)).total_seconds())} ago".replace(" ", NO_BREAK)
+    if watch:
+        if check or session.output.as_json:
+            raise click.UsageError("--watch shows to people what changes; --check and --json say how it is now")
+        return status_watch.watch(session, agent)
+    seen = status_look.look(session, agent)
+    session.output.document(seen.to_json(), lambda: status_text.show(session, seen))
+    return 1 if check and seen.status.needs_the_user else 0

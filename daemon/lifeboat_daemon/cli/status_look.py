@@ -1,0 +1,91 @@
+"""One look at how everything stands: what this command finds, and what only the daemon knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon import offers
+from lifeboat_daemon.cli.session import Session
+from lifeboat_daemon.control import methods
+from lifeboat_daemon.control.client import running
+from lifeboat_daemon.control.methods import StatusAnswer
+from lifeboat_daemon.errors import ServiceError
+from lifeboat_daemon.health.standing import AgentStatus, Status, summary, with_daemon
+from lifeboat_daemon.offers import Offer
+from lifeboat_daemon.release import release
+from lifeboat_daemon.status import key_facts, of_agent, problems
+from lifeboat_daemon.status import status as status_of
+
+JsonObject = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """`status` holds the agents that were asked for, all or one. `daemon` is the object of `status --json`; `silent`
+    says why a daemon that is there did not answer."""
+
+    status: Status
+    daemon: JsonObject
+    offers: list[Offer]
+    silent: str | None = None
+
+    def to_json(self) -> JsonObject:
+        found = [offer.to_json() for offer in self.offers]
+        return {**self.status.to_json(), "daemon": self.daemon, "offers": found}
+
+
+def look(session: Session, name: str | None) -> Seen:
+    """Look now. Vaults and workspaces are looked at here, because what the daemon knows of them may be a moment old.
+    Raises UnknownAgent, AmbiguousAgent."""
+    context = session.context
+    chosen = None if name is None else agents.find(context, name)
+    told, silent = _told(session)
+    found = status_of(context) if chosen is None else _of_one(session, chosen)
+    if told is not None:
+        found = _merged(session, found, told.standing)
+    daemon = _NOT_RUNNING | {"version": release()} if told is None else _daemon(told)
+    return Seen(found, daemon, offers.pending(context) if chosen is None else [], silent)
+
+
+_NOT_RUNNING: JsonObject = {"running": False, "pid": None, "started_at": None}
+
+
+def _daemon(told: StatusAnswer) -> JsonObject:
+    found: JsonObject = told.document["daemon"]
+    return found
+
+
+def _told(session: Session) -> tuple[StatusAnswer | None, str | None]:
+    """What the daemon tells; and why it tells nothing although it is there."""
+    try:
+        client = running(session.context.home, session.context.files)
+        if client is None:
+            return None, None
+        with client:
+            return client.ask(methods.STATUS), None
+    except ServiceError as error:
+        return None, f"{error.title}: {error.message}"
+
+
+def _of_one(session: Session, chosen: agents.Agent) -> Status:
+    from lifeboat_daemon import clock_trust
+
+    context = session.context
+    key = key_facts(context.keys().status())
+    found = [of_agent(context, chosen, key)]
+    trusted = clock_trust.is_trusted(context)
+    return summary(found, key, problems(context), clock_trusted=trusted, now=context.clock.now())
+
+
+def _merged(session: Session, found: Status, told: Status) -> Status:
+    by_id = {agent.id: agent for agent in told.agents}
+
+    def merged(agent: AgentStatus) -> AgentStatus:
+        return with_daemon(agent, by_id[agent.id]) if agent.id in by_id else agent
+
+    both = [merged(agent) for agent in found.agents]
+    now = session.context.clock.now()
+    again = summary(both, found.key, found.problems, clock_trusted=found.clock_trusted, now=now)
+    return replace(again, problems=found.problems)

@@ -1,0 +1,90 @@
+"""How everything stands, for people."""
+
+from __future__ import annotations
+
+from lifeboat_alf import times
+from lifeboat_daemon import offers
+from lifeboat_daemon.cli.key_texts import NEVER_PROVEN
+from lifeboat_daemon.cli.session import Session
+from lifeboat_daemon.cli.status_look import Seen
+from lifeboat_daemon.health.standing import FOR_PEOPLE, AgentStatus
+from lifeboat_daemon.words import NO_BREAK, age_text, argument, time_text
+
+_MOST_OFFERS = 3
+
+
+def show(session: Session, seen: Seen) -> None:
+    """The verdict, the agents, what is to be known of each, the key and the service. What is wrong beside the agents
+    goes to standard error."""
+    for problem in problems(seen):
+        session.output.warn(problem)
+    show_agents(session, seen)
+
+
+def problems(seen: Seen) -> list[str]:
+    """What is wrong beside the agents."""
+    return [*seen.status.problems, *([] if seen.silent is None else [seen.silent])]
+
+
+def show_agents(session: Session, seen: Seen) -> None:
+    """`show` without what is wrong beside the agents."""
+    output, found = session.output, seen.status
+    output.line(found.verdict, style="bold")
+    if found.agents:
+        _show_table(session, found.agents)
+    else:
+        output.line("Find agents: lifeboat agents discover")
+    for offer in seen.offers[:_MOST_OFFERS]:
+        output.line(offers.sentence(offer))
+    if len(seen.offers) > _MOST_OFFERS:
+        output.line(f"And {len(seen.offers) - _MOST_OFFERS} more: lifeboat agents discover")
+    if found.agents:
+        _show_key(session, seen)
+        _show_service(session, seen)
+
+
+def _show_table(session: Session, shown: list[AgentStatus]) -> None:
+    output = session.output
+    rows = [
+        (
+            one.name,
+            FOR_PEOPLE.get(one.state, one.state),
+            age(session, one.last_verified_at),
+            age(session, one.last_captured_at),
+            one.sequence,
+        )
+        for one in shown
+    ]
+    output.table(("agent", "state", "last verified", "last captured", "sequence"), rows)
+    for one in shown:
+        for reason in one.reasons:
+            output.line(f"{one.name}: {reason}")
+        if one.fix:
+            output.verbatim(f"What helps: {one.fix}")
+    never = next((one for one in shown if one.last_verified_at is None), None)
+    if never is not None and not any(one.fix for one in shown):
+        output.verbatim(f"Try the copy out: lifeboat verify {argument(never.name)}")
+
+
+def _show_key(session: Session, seen: Seen) -> None:
+    key = seen.status.key
+    if not any(key.note in one.reasons for one in seen.status.agents):
+        session.output.line(key.note or f"key: {key.state}")
+    if key.key_id is not None and key.proven_at is None:
+        session.output.line(NEVER_PROVEN)
+
+
+def _show_service(session: Session, seen: Seen) -> None:
+    """That it runs is told by what it does; that it does not run has to be said."""
+    if seen.daemon.get("running"):
+        since = seen.daemon.get("started_at")
+        session.output.line(f"service: runs{f' since {time_text(since)}' if since else ''}")
+    elif seen.silent is None:
+        session.output.line("service: does not run, so nothing is captured unasked; lifeboat daemon start")
+
+
+def age(session: Session, moment: str | None) -> str:
+    """`3 minutes ago`, in one piece, or `never`."""
+    if moment is None:
+        return "never"
+    return f"{age_text((session.context.clock.now() - times.parse(moment)).total_seconds())} ago".replace(" ", NO_BREAK)

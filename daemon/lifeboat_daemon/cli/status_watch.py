@@ -1,0 +1,187 @@
+"""`lifeboat status --watch`: the status again whenever something changes, until Ctrl+C.
+
+The daemon tells when there is something new; without one this command looks every few seconds, and says so once. On a
+terminal the screen is drawn anew, elsewhere every change is one line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from rich.live import Live
+from rich.text import Text
+
+from lifeboat_daemon.cli import status_text
+from lifeboat_daemon.cli.session import Session
+from lifeboat_daemon.cli.status_look import Seen, look
+from lifeboat_daemon.control.client import Client, running
+from lifeboat_daemon.errors import ServiceError
+from lifeboat_daemon.health.standing import FOR_PEOPLE, AgentStatus
+from lifeboat_daemon.words import time_text
+
+JsonObject = dict[str, Any]
+
+WITHOUT_DAEMON = 5.0
+"""Seconds between two looks."""
+AGES = 30.0
+"""Seconds after which ages have grown enough to be drawn anew."""
+GATHER = 0.2
+"""Seconds in which events gather before there is another look."""
+
+
+def watch(
+    session: Session, name: str | None, *, pause: float = WITHOUT_DAEMON, is_over: Callable[[], bool] = lambda: False
+) -> int:
+    """Show, until Ctrl+C (which is how it ends, and no failure) or until `is_over` says so after a look. `pause` is in
+    seconds. Raises UnknownAgent, AmbiguousAgent."""
+    news = _News(session, pause)
+    with contextlib.suppress(KeyboardInterrupt), contextlib.closing(news), _page(session) as page:
+        while True:
+            page.show(look(session, name))
+            if is_over():
+                break
+            page.say(news.wait())
+    return 0
+
+
+# When to look again ---------------------------------------------------------------------------------------------
+
+
+class _News:
+    """Waits for something to happen: for events of the daemon, or, without one, for time to pass."""
+
+    def __init__(self, session: Session, pause: float) -> None:
+        self._session = session
+        self._pause = pause
+        self._client: Client | None = None
+        self._events: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._has_said = False
+
+    def wait(self) -> str | None:
+        """Return when it is time to look again; something to say about it, once."""
+        if self._client is None:
+            return None if self._connect() else self._without_daemon()
+        self._has_said = False
+        with contextlib.suppress(queue.Empty):
+            happened = [self._events.get(timeout=AGES)]
+            time.sleep(GATHER)
+            while not self._events.empty():
+                happened.append(self._events.get_nowait())
+            if not all(happened):
+                self.close()
+        return None
+
+    def _without_daemon(self) -> str | None:
+        if not self._has_said:
+            self._has_said = True
+            return f"The service does not run: looking every {self._pause:g} seconds."
+        time.sleep(self._pause)
+        return None
+
+    def _connect(self) -> bool:
+        try:
+            self._client = running(self._session.context.home, self._session.context.files)
+            if self._client is not None:
+                self._client.subscribe()
+        except ServiceError:
+            self._client = None
+        if self._client is None:
+            return False
+        self._events = queue.SimpleQueue()
+        threading.Thread(target=_listen, args=(self._client, self._events), name="events", daemon=True).start()
+        return True
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+
+def _listen(client: Client, events: queue.SimpleQueue[bool]) -> None:
+    """Put True for every event, and False at the end."""
+    with contextlib.suppress(ServiceError, OSError):
+        for _ in client.events():
+            events.put(True)
+    events.put(False)
+
+
+# How it is shown ------------------------------------------------------------------------------------------------
+
+
+class _Page(Protocol):
+    def show(self, seen: Seen) -> None: ...
+
+    def say(self, remark: str | None) -> None: ...
+
+
+@contextlib.contextmanager
+def _page(session: Session) -> Iterator[_Page]:
+    if session.output.console.is_terminal:
+        with Live(console=session.output.console, screen=True, auto_refresh=False) as live:
+            yield _Screen(session, live)
+    else:
+        yield _Lines(session)
+
+
+class _Screen:
+    """A terminal, drawn anew."""
+
+    def __init__(self, session: Session, live: Live) -> None:
+        self._session = session
+        self._live = live
+        self._remark: str | None = None
+
+    def show(self, seen: Seen) -> None:
+        output = self._session.output
+        with output.console.capture() as captured:
+            status_text.show_agents(self._session, seen)
+            for problem in status_text.problems(seen):
+                output.line(f"warning: {problem}", style="yellow")
+            if self._remark:
+                output.line(self._remark, style="dim")
+            output.line("Ctrl+C ends this.", style="dim")
+        self._live.update(Text.from_ansi(captured.get()), refresh=True)
+
+    def say(self, remark: str | None) -> None:
+        self._remark = remark or self._remark
+
+
+class _Lines:
+    """A file or a pipe: one line for every agent that is another than before."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._before: dict[str, AgentStatus] = {}
+        self._problems: list[str] = []
+
+    def show(self, seen: Seen) -> None:
+        for one in seen.status.agents:
+            if self._before.get(one.id) != one:
+                self._print(self._line(one))
+        for problem in status_text.problems(seen):
+            if problem not in self._problems:
+                self._session.output.warn(problem)
+        self._before = {one.id: one for one in seen.status.agents}
+        self._problems = status_text.problems(seen)
+
+    def say(self, remark: str | None) -> None:
+        if remark:
+            self._session.output.note(remark)
+
+    def _print(self, text: str) -> None:
+        self._session.output.verbatim(f"{time_text(self._session.context.now())} {text}")
+        self._session.output.console.file.flush()
+
+    def _line(self, one: AgentStatus) -> str:
+        verified = "never verified"
+        if one.last_verified_at is not None:
+            verified = f"last verified {status_text.age(self._session, one.last_verified_at)}"
+        sequence = "nothing captured" if one.sequence is None else f"sequence {one.sequence}"
+        reason = f": {one.reasons[0]}" if one.reasons else ""
+        return f"{one.name}: {FOR_PEOPLE.get(one.state, one.state)}, {verified}, {sequence}{reason}"
