@@ -39,12 +39,17 @@ class Report(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`hello` and `leave` in seconds; `at_work`: requests of one connection that are worked on at a time, further ones
-    wait unread; `events` and `event_bytes`: what may wait for a subscriber."""
+    """`hello`, `leave` and `stop` in seconds: to say hello; to read the last lines; at the end of the server, for what is
+    worked on, and then once more for reading.
+
+    `at_work`: requests of one connection that are worked on at a time, further ones wait unread. `events` and
+    `event_bytes`: what may wait for a subscriber.
+    """
 
     connections: int = 64
     hello: float = 5.0
     leave: float = 10.0
+    stop: float = 1.0
     at_work: int = 32
     events: int = 1000
     event_bytes: int = 1024 * 1024
@@ -77,12 +82,12 @@ class Desk:
         """When all places are taken, those that have not said hello give up theirs, the oldest first. Raises
         DoesNotAnswer when all have."""
         most = self.limits.connections
-        leaving = self._at(Stage.LEAVING)
+        leaving, silent = self._at(Stage.LEAVING), self._at(Stage.GREETING)
+        here = len(self.connections) - len(leaving)
         if len(leaving) >= most:
             leaving[0].abort()
-        if len(self.connections) - len(leaving) < most:
+        if here < most:
             return
-        silent = self._at(Stage.GREETING)
         if not silent:
             raise DoesNotAnswer(f"{most} programs are connected to it, that is the most")
         silent[0].leave(b"")
@@ -302,7 +307,7 @@ class Connection(asyncio.Protocol):
         while self._outbox:
             self._transport.write(self._outbox.take())
         self._transport.write(last_word)
-        self._timer = self._loop.call_later(self._desk.limits.leave, self._transport.abort)
+        self._timer = self._loop.call_later(self._desk.limits.leave, self.abort)
         if self._ended:
             self._transport.close()
             return
@@ -312,7 +317,9 @@ class Connection(asyncio.Protocol):
         self._transport.resume_reading()
 
     def abort(self) -> None:
-        """End at once."""
+        """End at once, and give the place back before the loop comes round."""
+        self.stage = Stage.LEAVING
+        self._desk.go(self)
         self._transport.abort()
 
     def _waited_long_enough(self) -> None:

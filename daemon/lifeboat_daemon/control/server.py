@@ -22,9 +22,6 @@ from lifeboat_daemon.errors import BadRequest, DoesNotAnswer, NotAllowed, OtherR
 __all__ = ["Handler", "Limits", "Report", "Server"]
 
 _BACKLOG = 128
-_ANSWERS_TIME = 1.0
-_GOODBYE_TIME = 1.0
-"""Seconds that `stop` gives to requests that are worked on, then to clients for reading their last lines."""
 
 
 class Silence:
@@ -133,7 +130,7 @@ class Server:
             each.leave(protocol.event(protocol.GOODBYE) if each.subscribed else b"")
         if self._desk.connections:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._desk.alone.wait(), _GOODBYE_TIME)
+                await asyncio.wait_for(self._desk.alone.wait(), self._desk.limits.stop)
         for each in list(self._desk.connections):
             each.abort()
 
@@ -152,7 +149,7 @@ class Server:
         """Give what is worked on a moment to end, then cancel it. Not what may have called `stop`."""
         own = asyncio.current_task()
         if tasks := [each for each in self._desk.tasks if each is not own]:
-            _, late = await asyncio.wait(tasks, timeout=_ANSWERS_TIME)
+            _, late = await asyncio.wait(tasks, timeout=self._desk.limits.stop)
             for each in late:
                 each.cancel()
             await asyncio.gather(*late, return_exceptions=True)

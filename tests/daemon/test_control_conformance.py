@@ -1,0 +1,577 @@
+"""What a connection does, the same on a Unix socket and on a loopback address."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from control_servers import Raw, Served, context, short, until
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.control import protocol
+from lifeboat_daemon.control.server import Limits
+from lifeboat_daemon.errors import BadRequest, Busy, UnknownAgent
+
+__all__ = ["context", "short"]
+JsonObject = dict[str, Any]
+Serve = Callable[..., Served]
+
+
+@pytest.fixture(params=[False, True], ids=["unix", "loopback"])
+def serve(request: pytest.FixtureRequest, context: Context) -> Iterator[Serve]:
+    """Begins a server with these handlers; it ends with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def begin(handlers: JsonObject | None = None, **limits: Any) -> Served:
+            chosen = Limits(**limits) if limits else None
+            return stack.enter_context(Served(context, handlers, loopback=request.param, limits=chosen))
+
+        yield begin
+
+
+def _code(answer: JsonObject | None) -> int:
+    assert answer is not None
+    return int(answer["error"]["code"])
+
+
+class TestHello:
+    def test_is_answered_with_who_answers(self, serve: Serve, context: Context) -> None:
+        served = serve()
+        with served.connect() as client:
+            assert (client.hello.protocol, client.hello.release) == (protocol.PROTOCOL, "0.1.0")
+            assert client.hello.home == str(context.home.folder)
+            assert client.hello.started_at <= context.now()
+
+    @pytest.mark.parametrize(
+        "first",
+        [
+            {"jsonrpc": "2.0", "id": 1, "method": "echo"},
+            {"jsonrpc": "2.0", "id": 1, "method": "subscribe"},
+            {"jsonrpc": "2.0", "method": "hello", "params": {"protocol": 1, "app": "x"}},
+            {"id": 1, "method": "hello", "params": {"protocol": 1, "app": "x"}},
+            [],
+            7,
+        ],
+    )
+    def test_comes_first_or_the_connection_ends(self, serve: Serve, first: object) -> None:
+        with serve().raw() as raw:
+            raw.send(first)
+            said = raw.rest()
+            assert [_code(each) for each in said] == [protocol.INVALID_REQUEST]
+
+    def test_what_another_program_says_ends_the_connection(self, serve: Serve) -> None:
+        with serve().raw() as raw:
+            raw.socket.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert [_code(each) for each in raw.rest()] == [protocol.PARSE_ERROR]
+
+    def test_names_a_protocol_and_a_program(self, serve: Serve) -> None:
+        served = serve()
+        for wrong in ({"protocol": "1"}, {"protocol": None}, {"app": 3}, {"app": None}):
+            with served.raw() as raw:
+                said = raw.hello(**wrong)
+                assert (_code(said), said["error"]["data"]["code"]) == (protocol.INVALID_PARAMETERS, "bad_request")
+                assert raw.rest() == []
+
+    @pytest.mark.parametrize("other", [0, 2, -1, 10**15])
+    def test_of_another_protocol_is_told_what_helps(self, serve: Serve, other: int) -> None:
+        with serve().raw() as raw:
+            data = raw.hello(protocol=other)["error"]["data"]
+            assert (data["code"], data["fix"]) == ("other_release", "lifeboat daemon restart")
+            assert raw.rest() == []
+
+    def test_is_said_once(self, serve: Serve) -> None:
+        with serve().greeted() as raw:
+            assert _code(raw.hello()) == protocol.INVALID_REQUEST
+            assert raw.ask("echo", {"a": 1})["result"] == {"a": 1}
+
+    def test_has_to_come_in_time_and_nothing_else_has(self, serve: Serve) -> None:
+        served = serve()
+        with served.greeted() as greeted:
+            served.server._desk.limits = Limits(hello=0.02)
+            self._is_hurried(served)
+            assert greeted.ask("echo", {"still": "here"})["result"] == {"still": "here"}
+
+    def _is_hurried(self, served: Served) -> None:
+        with served.raw() as silent, served.raw() as slow:
+            slow.socket.sendall(b'{"jsonrpc": "2.0",')
+            for each in (silent, slow):
+                assert [_code(answer) for answer in each.rest()] == [protocol.INVALID_REQUEST]
+
+
+class TestRequests:
+    def test_are_answered_as_they_finish(self, serve: Serve) -> None:
+        served = serve()
+        with served.greeted() as raw:
+            raw.say("wait", {"slow": True}, number="slow")
+            raw.say("echo", {"quick": True}, number="quick")
+            first = raw.hear()
+            served.let_go()
+            second = raw.hear()
+        assert [first["id"], second["id"]] == ["quick", "slow"]
+
+    def test_that_come_in_pieces_or_together_are_the_same(self, serve: Serve) -> None:
+        lines = b"".join(json.dumps({"jsonrpc": "2.0", "id": n, "method": "echo"}).encode() + b"\n" for n in range(5))
+        with serve().greeted() as raw:
+            for byte in lines:
+                raw.socket.send(bytes([byte]))
+            raw.socket.sendall(lines)
+            assert sorted(raw.hear()["id"] for _ in range(10)) == sorted([0, 1, 2, 3, 4] * 2)
+
+    def test_are_all_answered_when_a_thousand_come_at_once(self, serve: Serve) -> None:
+        served = serve()
+        with served.greeted() as raw:
+            for number in range(1000):
+                raw.say("echo", {"n": number}, number=number)
+            answers = [raw.hear() for _ in range(1000)]
+        assert sorted(each["id"] for each in answers) == list(range(1000))
+        assert all(each["result"] == {"n": each["id"]} for each in answers)
+
+    def test_of_many_connections_do_not_wait_for_each_other(self, serve: Serve) -> None:
+        served = serve()
+        with contextlib.ExitStack() as stack:
+            waiting = [stack.enter_context(served.greeted()) for _ in range(20)]
+            for each in waiting:
+                each.say("wait")
+            for _ in waiting:
+                assert served.began.acquire(timeout=10)
+            with served.connect() as quick:
+                assert quick.call("echo", a=1) == {"a": 1}
+            served.let_go()
+            assert [each.hear()["result"] for each in waiting] == [{}] * 20
+
+    def test_beyond_a_number_wait_unread(self, serve: Serve) -> None:
+        served = serve(at_work=3)
+        with served.greeted() as raw:
+            for number in range(10):
+                raw.say("wait", number=number)
+            for _ in range(3):
+                assert served.began.acquire(timeout=10)
+            with served.connect() as other:  # a round through the loop, in which a fourth would have begun
+                other.call("echo")
+            assert not served.began.acquire(blocking=False)
+            served.let_go()
+            assert sorted(raw.hear()["id"] for _ in range(10)) == list(range(10))
+
+    @pytest.mark.parametrize("number", [0, -1, 2**63 - 1, -(2**63), "", "ä", "x" * 1000])
+    def test_have_their_id_in_the_answer(self, serve: Serve, number: int | str) -> None:
+        with serve().greeted() as raw:
+            assert raw.ask("echo", number=number)["id"] == number
+
+    @pytest.mark.parametrize("number", [None, 1.5, True, [], {}, 2**63, 10**30])
+    def test_with_another_id_are_refused(self, serve: Serve, number: object) -> None:
+        with serve().greeted() as raw:
+            answer = raw.ask("echo", number=number)
+            assert (_code(answer), answer["id"]) == (protocol.INVALID_REQUEST, None)
+
+    def test_without_an_id_are_done_and_not_answered(self, serve: Serve) -> None:
+        done: list[JsonObject] = []
+
+        async def note(parameters: JsonObject) -> JsonObject:
+            done.append(parameters)
+            return {}
+
+        with serve({"note": note}).greeted() as raw:
+            for method in ("note", "nowhere"):
+                raw.send({"jsonrpc": "2.0", "method": method, "params": {"n": 1}})
+            assert raw.ask("echo", number=5)["id"] == 5
+        assert done == [{"n": 1}]
+
+    def test_in_a_list_are_refused(self, serve: Serve) -> None:
+        with serve().greeted() as raw:
+            raw.send([{"jsonrpc": "2.0", "id": 1, "method": "echo"}])
+            assert _code(raw.hear()) == protocol.INVALID_REQUEST
+            assert raw.ask("echo")["result"] == {}
+
+    @pytest.mark.parametrize(
+        ("line", "code"),
+        [
+            (b"", protocol.PARSE_ERROR),
+            (b"nonsense", protocol.PARSE_ERROR),
+            (b"\xff\xfe", protocol.PARSE_ERROR),
+            (b'{"id": 1', protocol.PARSE_ERROR),
+            (b"[" * 100_000, protocol.PARSE_ERROR),
+            (b"1" * 10_000, protocol.INVALID_REQUEST),
+            (b'{"jsonrpc": "2.0", "id": 1, "method": "\\ud800"}', protocol.PARSE_ERROR),
+            (b"null", protocol.INVALID_REQUEST),
+            (b"{}", protocol.INVALID_REQUEST),
+            (b'{"jsonrpc": "1.0", "id": 1, "method": "echo"}', protocol.INVALID_REQUEST),
+            (b'{"jsonrpc": "2.0", "id": 1}', protocol.INVALID_REQUEST),
+            (b'{"jsonrpc": "2.0", "id": 1, "method": 3}', protocol.INVALID_REQUEST),
+            (b'{"jsonrpc": "2.0", "id": 1, "method": "echo", "params": [1]}', protocol.INVALID_PARAMETERS),
+            (b'{"jsonrpc": "2.0", "id": 1, "method": "nowhere"}', protocol.METHOD_NOT_FOUND),
+            (b'{"jsonrpc": "2.0", "id": 1, "method": "__class__"}', protocol.METHOD_NOT_FOUND),
+        ],
+    )
+    def test_that_are_none_get_an_error_and_change_nothing(self, serve: Serve, line: bytes, code: int) -> None:
+        with serve().greeted() as raw:
+            raw.socket.sendall(line + b"\n")
+            answer = raw.hear()
+            assert answer["error"]["data"]["code"] == "bad_request"
+            assert _code(answer) in (code, protocol.PARSE_ERROR)
+            assert raw.ask("echo", {"a": 1})["result"] == {"a": 1}
+
+    def test_as_large_as_may_be_are_read_and_larger_ones_end_the_connection(self, serve: Serve) -> None:
+        served = serve()
+        frame = len(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "echo", "params": {"t": ""}}))
+        with served.greeted() as raw:
+            text = "x" * (protocol.LARGEST_REQUEST - frame)
+            assert raw.ask("echo", {"t": text})["result"] == {"t": text}
+            raw.say("echo", {"before": 1}, number="before")
+            raw.say("echo", {"t": text + "x"})
+            assert [raw.hear()["id"], _code(raw.hear())] == ["before", protocol.INVALID_REQUEST]
+            assert raw.line() is None
+
+    def test_that_never_end_are_ended(self, serve: Serve) -> None:
+        """What comes in without an end of line is not kept, however much it is."""
+        with serve().greeted() as raw:
+            with contextlib.suppress(OSError):
+                for _ in range(8):
+                    raw.socket.sendall(b"x" * protocol.LARGEST_REQUEST)
+            assert [_code(each) for each in raw.rest()] in ([protocol.INVALID_REQUEST], [])
+
+
+class TestFailures:
+    def test_of_ours_come_as_they_are(self, serve: Serve) -> None:
+        async def fail(_: JsonObject) -> JsonObject:
+            raise UnknownAgent("no agent is called juniper")
+
+        with serve({"fail": fail}).greeted() as raw:
+            answer = raw.ask("fail")
+        assert _code(answer) == protocol.FAILED
+        assert answer["error"]["message"] == "There is no such agent"
+        assert answer["error"]["data"] == {
+            "code": "unknown_agent",
+            "title": "There is no such agent",
+            "message": "no agent is called juniper",
+            "fix": "lifeboat agents list",
+            "retryable": False,
+            "exit_status": 1,
+        }
+
+    def test_of_the_parameters_are_told_as_such(self, serve: Serve) -> None:
+        async def fail(_: JsonObject) -> JsonObject:
+            raise BadRequest("agents: a list of ids is expected")
+
+        with serve({"fail": fail}).greeted() as raw:
+            assert _code(raw.ask("fail")) == protocol.INVALID_PARAMETERS
+
+    def test_that_nobody_foresaw_are_reported_and_told_without_their_text(self, serve: Serve) -> None:
+        secret = "the text of a memory"
+
+        async def fail(_: JsonObject) -> JsonObject:
+            raise RuntimeError(secret)
+
+        served = serve({"fail": fail})
+        with served.greeted() as raw:
+            answer = raw.ask("fail")
+            assert _code(answer) == protocol.INTERNAL
+            assert "RuntimeError" in answer["error"]["data"]["message"]
+            assert secret not in json.dumps(answer)
+            assert raw.ask("echo")["result"] == {}
+        ((kind, error, fields),) = served.reports.errors
+        assert (kind, str(error), fields) == ("control.error", secret, {"method": "fail"})
+
+    def test_to_give_a_result_that_can_be_sent_are_failures_too(self, serve: Serve) -> None:
+        async def strange(_: JsonObject) -> JsonObject:
+            return {"a": object()}
+
+        async def huge(_: JsonObject) -> JsonObject:
+            return {"a": "x" * protocol.LARGEST}
+
+        served = serve({"strange": strange, "huge": huge})
+        with served.greeted() as raw:
+            assert _code(raw.ask("strange")) == protocol.INTERNAL
+            answer = raw.ask("huge")
+            assert (_code(answer), answer["error"]["data"]["code"]) == (protocol.FAILED, "service")
+            assert raw.ask("echo")["result"] == {}
+
+    def test_because_somebody_cancelled_the_work_say_so(self, serve: Serve) -> None:
+        async def cancelled(_: JsonObject) -> JsonObject:
+            raise asyncio.CancelledError
+
+        with serve({"cancelled": cancelled}).greeted() as raw:
+            assert raw.ask("cancelled")["error"]["data"]["code"] == "cancelled"
+
+    def test_that_a_client_may_try_again_say_so(self, serve: Serve) -> None:
+        async def busy(_: JsonObject) -> JsonObject:
+            raise Busy("process 7 holds it (restore)")
+
+        with serve({"busy": busy}).greeted() as raw:
+            assert raw.ask("busy")["error"]["data"]["retryable"] is True
+
+
+class TestLargeAnswers:
+    def test_come_whole_to_a_client_that_reads_slowly(self, serve: Serve) -> None:
+        text = "x" * 4_000_000
+
+        async def large(parameters: JsonObject) -> JsonObject:
+            return {"n": parameters["n"], "text": text}
+
+        with serve({"large": large}).greeted() as raw:
+            for number in range(4):
+                raw.say("large", {"n": number}, number=number)
+            raw.end()
+            answers = raw.rest()
+        assert sorted(each["id"] for each in answers) == [0, 1, 2, 3]
+        assert all(each["result"] == {"n": each["id"], "text": text} for each in answers)
+
+
+class TestTheEndOfAClient:
+    def test_that_only_stops_sending_gets_the_answers_that_are_due(self, serve: Serve) -> None:
+        served = serve()
+        with served.greeted() as raw:
+            raw.say("wait", number=1)
+            raw.say("echo", number=2)
+            raw.end()
+            assert raw.hear()["id"] == 2
+            served.let_go()
+            assert [each["id"] for each in raw.rest()] == [1]
+        until(lambda: served.server.clients == 0)
+
+    def test_in_the_middle_of_a_line_is_told(self, serve: Serve) -> None:
+        with serve().greeted() as raw:
+            raw.socket.sendall(b'{"jsonrpc"')
+            raw.end()
+            assert [_code(each) for each in raw.rest()] == [protocol.PARSE_ERROR]
+
+    def test_before_hello_leaves_nothing(self, serve: Serve) -> None:
+        served = serve()
+        for said in (b"", b"half a li"):
+            with served.raw() as raw:
+                raw.socket.sendall(said)
+                raw.end()
+                raw.rest()
+        until(lambda: served.server.clients == 0)
+
+    def test_leaves_its_work_to_be_done(self, serve: Serve) -> None:
+        done: list[JsonObject] = []
+
+        async def slow(parameters: JsonObject) -> JsonObject:
+            await served.server._desk.handlers["wait"]({})
+            done.append(parameters)
+            return {}
+
+        served = serve({"slow": slow})
+        with served.greeted() as raw:
+            raw.say("slow", {"n": 1})
+            assert served.began.acquire(timeout=10)
+        served.let_go()
+        until(lambda: done == [{"n": 1}])
+
+    def test_without_a_word_is_noticed(self, serve: Serve) -> None:
+        served = serve()
+        raw = served.greeted()
+        raw.ask("subscribe")
+        raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        raw.close()
+        until(lambda: served.server.clients == 0)
+        served.publish({"event": "x"})
+
+
+class TestEvents:
+    def test_come_to_those_who_subscribed_and_to_nobody_else(self, serve: Serve) -> None:
+        served = serve()
+        with served.greeted() as one, served.greeted() as two, served.greeted() as other:
+            for each in (one, two):
+                assert each.ask("subscribe")["result"] == {}
+            served.publish({"event": "capture", "agent": "juniper"}, {"event": "idle"})
+            for each in (one, two):
+                first = each.hear()
+                assert (first["method"], first["params"]) == ("event", {"event": "capture", "agent": "juniper"})
+                assert "id" not in first
+                assert each.hear()["params"] == {"event": "idle"}
+            assert other.ask("echo", number=9)["id"] == 9
+
+    def test_come_once_to_who_subscribed_twice(self, serve: Serve) -> None:
+        served = serve()
+        with served.greeted() as raw:
+            raw.ask("subscribe")
+            raw.ask("subscribe")
+            served.publish({"event": "one"}, {"event": "two"})
+            assert [raw.hear()["params"]["event"] for _ in range(2)] == ["one", "two"]
+
+    def test_come_in_order_between_answers(self, serve: Serve) -> None:
+        async def work(_: JsonObject) -> JsonObject:
+            served.server.publish({"event": "begun"})
+            await asyncio.sleep(0)
+            served.server.publish({"event": "done"})
+            return {}
+
+        served = serve({"work": work})
+        with served.greeted() as raw:
+            raw.ask("subscribe")
+            raw.say("work")
+            said = [raw.hear() for _ in range(3)]
+        assert [each.get("params", {}).get("event") for each in said] == ["begun", "done", None]
+
+    def test_cost_nothing_when_nobody_listens(self, serve: Serve) -> None:
+        served = serve()
+        with served.greeted():
+            served.publish({"event": object()})  # it is not even made into JSON
+
+    def test_that_are_not_read_cost_the_slow_client_its_place_and_nobody_anything(self, serve: Serve) -> None:
+        served = serve(events=50)
+        with served.greeted() as slow, served.greeted() as quick:
+            for each in (slow, quick):
+                each.ask("subscribe")
+            sent = 0
+            while "control.lost" not in served.reports.kinds:
+                served.publish({"event": "n", "n": sent, "text": "x" * 20_000})
+                assert quick.hear()["params"]["n"] == sent
+                sent += 1
+                assert sent < 5000
+            said = [each["params"] for each in slow.rest()]
+            assert said[-1] == {"event": "lost"}
+            assert [each["n"] for each in said[:-1]] == list(range(len(said) - 1))
+            assert len(said) - 1 < sent
+            served.publish({"event": "after"})
+            assert quick.hear()["params"] == {"event": "after"}
+        until(lambda: served.server.clients == 0)
+
+    def test_are_limited_by_their_size_too(self, serve: Serve) -> None:
+        served = serve(event_bytes=100_000)
+        with served.greeted() as slow:
+            slow.ask("subscribe")
+            for _ in range(400):
+                served.publish({"event": "n", "text": "x" * 90_000})
+            assert "control.lost" in served.reports.kinds
+            assert slow.rest()[-1]["params"] == {"event": "lost"}
+
+    def test_that_a_client_never_reads_do_not_hold_its_place(self, serve: Serve) -> None:
+        served = serve(events=1, leave=0.05)
+        with served.greeted() as stopped:
+            stopped.ask("subscribe")
+            while "control.lost" not in served.reports.kinds:
+                served.publish({"event": "n", "text": "x" * 50_000})
+            until(lambda: served.server.clients == 0)
+
+    def test_after_a_slow_time_go_on_for_who_caught_up(self, serve: Serve) -> None:
+        served = serve(events=10_000, event_bytes=2**30)
+        with served.greeted() as slow:
+            slow.ask("subscribe")
+            for number in range(300):
+                served.publish({"event": "n", "n": number, "text": "x" * 20_000})
+            slow.say("echo", {"a": 1}, number=7)
+            said = [slow.hear() for _ in range(301)]
+        assert [each["params"]["n"] for each in said if "params" in each] == list(range(300))
+        assert [each["result"] for each in said if "result" in each] == [{"a": 1}]
+
+
+class TestIdling:
+    def test_wakes_nobody(self, serve: Serve) -> None:
+        """The loop sleeps until something comes: there is no timer."""
+        served = serve()
+        with served.greeted() as one, served.greeted() as two:
+            for each in (one, two):
+                each.ask("subscribe")
+            until(lambda: served.selector.sleeps is None)
+            assert not [each for each in served.loop._scheduled if not each.cancelled()]  # type: ignore[attr-defined]
+
+
+class TestStopping:
+    def test_says_goodbye_to_subscribers_and_ends_every_connection(self, serve: Serve) -> None:
+        served = serve()
+        with served.greeted() as listens, served.greeted() as other, served.raw() as silent:
+            listens.ask("subscribe")
+            stopping = asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop)
+            assert [each["params"] for each in listens.rest()] == [{"event": "goodbye"}]
+            assert (other.rest(), silent.rest()) == ([], [])
+            for each in (listens, other, silent):
+                each.close()
+            stopping.result(10)
+            assert (served.server.clients, served.server.address) == (0, "")
+            served.do(served.server.stop())
+
+    def test_answers_what_is_worked_on(self, serve: Serve) -> None:
+        served = serve()
+        with served.greeted() as quick, served.greeted() as never:
+            quick.say("wait", {"a": 1})
+            assert served.began.acquire(timeout=10)
+            stopping = asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop)
+            served.let_go()
+            assert quick.hear()["result"] == {"a": 1}
+            assert (quick.rest(), never.rest()) == ([], [])
+            for each in (quick, never):
+                each.close()
+            stopping.result(10)
+
+    def test_cancels_what_would_take_longer_and_says_so(self, serve: Serve) -> None:
+        served = serve(stop=0.1)
+        with served.greeted() as raw:
+            raw.say("wait")
+            assert served.began.acquire(timeout=10)
+            stopping = asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop)
+            assert raw.hear()["error"]["data"]["code"] == "cancelled"
+            assert raw.line() is None
+            raw.close()
+            stopping.result(10)
+
+    def test_lets_nobody_in_any_more(self, serve: Serve) -> None:
+        """Also not who was there before and had not said hello, and with no token on a loopback address."""
+        served = serve()
+        with served.greeted() as raw, served.raw() as late:
+            raw.say("wait")
+            assert served.began.acquire(timeout=10)
+            stopping = asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop)
+            until(lambda: served.server.address == "")
+            late.token = None
+            assert late.hello()["error"]["data"]["code"] == "does_not_answer"
+            assert late.rest() == []
+            late.close()
+            served.let_go()
+            raw.rest()
+            raw.close()
+            stopping.result(10)
+
+    def test_is_over_also_when_a_client_is_stuck(self, serve: Serve) -> None:
+        served = serve(events=10_000, event_bytes=2**30, stop=0.1)
+        with served.greeted() as stuck:
+            stuck.ask("subscribe")
+            for _ in range(200):
+                served.publish({"event": "n", "text": "x" * 20_000})
+            served.do(served.server.stop())
+            assert served.server.clients == 0
+
+
+class TestPlaces:
+    def test_are_limited_and_given_back(self, serve: Serve) -> None:
+        served = serve(connections=3)
+        with served.greeted(), served.greeted() as leaves, served.greeted():
+            with served.raw() as fourth:
+                (said,) = fourth.rest()
+                assert (said["id"], said["error"]["data"]["code"]) == (None, "does_not_answer")
+                assert said["error"]["data"]["retryable"] is True
+            assert served.reports.kinds == ["control.refused"]
+            leaves.close()
+            until(lambda: served.server.clients == 2)
+            with served.greeted() as fifth:
+                assert fifth.ask("echo")["result"] == {}
+
+    def test_are_not_held_by_those_who_never_say_hello(self, serve: Serve) -> None:
+        served = serve(connections=3, hello=1000.0, leave=1000.0)
+        with contextlib.ExitStack() as stack:
+            silent: list[Raw] = [stack.enter_context(served.raw()) for _ in range(20)]
+            for _ in range(3):
+                assert stack.enter_context(served.greeted()).ask("echo")["result"] == {}
+            assert all(each.rest() == [] for each in silent)
+            assert served.server.clients <= 3 + 3
+
+
+class TestTokens:
+    @pytest.mark.parametrize("token", [None, "", "0" * 64, 7, ["x"]])
+    def test_are_asked_for_where_every_user_can_connect(self, context: Context, token: object) -> None:
+        with Served(context, loopback=True) as served, served.raw() as raw:
+            said = raw.hello(token=token)
+            assert said["error"]["data"]["code"] == "not_allowed"
+            assert "reply" not in json.dumps(said)
+            assert raw.rest() == []
+            assert served.reports.kinds == ["control.refused"]
+
+    def test_are_answered_with_the_daemons_own_proof(self, context: Context) -> None:
+        with Served(context, loopback=True) as served, served.raw() as raw:
+            assert len(raw.hello()["result"]["reply"]) == 64
