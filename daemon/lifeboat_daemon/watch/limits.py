@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ _ENOUGH = {WATCHES: 524288, INSTANCES: 1024}
 
 
 class Taken(NamedTuple):
-    """What processes of this user have of both."""
+    """How many watches, and inotify instances, somebody has."""
 
     watches: int = 0
     instances: int = 0
@@ -45,19 +45,16 @@ def explain(error: OSError) -> str:
     return f"no more {what} can be watched: fs.inotify.{name} is {limit(name)}; {fix(name)}"
 
 
-def own() -> int:
-    """The watches that this process has."""
-    return sum(map(_watches, _descriptors("self")))
+def of_process(process: int | str = "self") -> Taken:
+    """What one process has; nothing for one that cannot be looked into."""
+    instances = list(_descriptors(str(process)))
+    return Taken(sum(map(_watches, instances)), len(instances))
 
 
-def taken(besides: tuple[int, ...] = ()) -> Taken:
-    """What this user's processes have taken, but for some. Those that cannot be looked into are not counted."""
-    found = Taken()
-    for process in _processes():
-        if process not in besides:
-            open_ones = list(_descriptors(str(process)))
-            found = Taken(found.watches + sum(map(_watches, open_ones)), found.instances + len(open_ones))
-    return found
+def taken(besides: Collection[int] = ()) -> Taken:
+    """What this user's processes have, but for some."""
+    found = [of_process(process) for process in _processes() if process not in besides]
+    return Taken(sum(one.watches for one in found), sum(one.instances for one in found))
 
 
 def _processes() -> Iterator[int]:

@@ -50,4 +50,8 @@ class Mailbox:
                 return
         self._loop.call_later(REST, self._deliver)
         for deliver in messages.values():
+            self._loop.call_soon(self._hand_over, deliver)  # so that one that fails keeps none of the others
+
+    def _hand_over(self, deliver: Callable[[], None]) -> None:
+        if not self._is_closed:
             deliver()

@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from lifeboat_adapters import litter
 from lifeboat_adapters.contract import Adapter, Cap, Installation, Placement, Root

@@ -30,7 +30,7 @@ FILTER: list[type[events.FileSystemEvent]] = [
 ]
 """What is asked for: never that a file was opened, read or closed, which reading it for a capture would make. The same
 for all: for one folder, the system knows one list."""
-_RETRY = 600.0
+RETRY = 600.0
 """Seconds after which what found no room is tried again, unless the limit was raised before."""
 
 
@@ -275,7 +275,7 @@ def _limits() -> tuple[int | None, ...]:
 
 
 def _may_retry(spot: _Spot) -> bool:
-    return _limits() != spot.limits or time.monotonic() - spot.tried >= _RETRY
+    return _limits() != spot.limits or time.monotonic() - spot.tried >= RETRY
 
 
 def _is_readable(path: bytes) -> bool:

@@ -143,7 +143,7 @@ class Watcher:
                 return Coverage(NONE, reason="not watched")
             if not known.is_settled:
                 return Coverage(NONE, reason=_BEING_SET_UP)
-            return _coverage(known.now)
+            return _coverage(known.now if self._keeper is not None else tuple(map(self._spots.standing, known.wants)))
 
     def stop(self) -> None:
         """End all watching; nothing is told after this. A keeper that waits for a file system is left to itself."""

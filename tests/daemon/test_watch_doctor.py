@@ -1,0 +1,86 @@
+"""The doctor says whether everything can be watched, and with which command it could."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from protected import Protected
+
+from lifeboat_daemon.doctor import Finding, Level, watching
+from lifeboat_daemon.watch import limits, mounts
+
+linux = pytest.mark.skipif(limits.limit(limits.WATCHES) is None, reason="limits of inotify")
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Iterator[Protected]:
+    made = Protected(tmp_path)
+    made.write("memory/deep/a.md", "x")
+    made.write("node_modules/x/y/z.js", "x")
+    made.add()
+    yield made
+
+
+def limit(monkeypatch: pytest.MonkeyPatch, **values: int | None) -> None:
+    monkeypatch.setattr(limits, "limit", lambda name: values.get(name, 128))
+
+
+def take(monkeypatch: pytest.MonkeyPatch, watches: int, instances: int = 1) -> None:
+    monkeypatch.setattr(limits, "taken", lambda besides=(): limits.Taken(watches, instances))
+
+
+def found(ada: Protected, subject: str) -> Finding:
+    (one,) = [finding for finding in watching.check(ada.context) if finding.subject == subject]
+    return one
+
+
+@linux
+def test_the_folders_of_all_agents_are_counted_without_what_is_never_captured(ada: Protected) -> None:
+    said = found(ada, "folders")
+    # The workspace with two below it, and the folder that it stands in.
+    assert said.level is Level.OK and said.result.startswith("4 to watch")
+
+
+def test_too_low_a_limit_comes_with_the_command_that_raises_it(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit(monkeypatch, max_user_watches=3)
+    said = found(ada, "folders")
+    assert said.level is Level.ERROR and "lets you watch 3" in said.result
+    assert said.fix is not None and "fs.inotify.max_user_watches=524288 | sudo tee /etc/sysctl.d/" in said.fix
+    assert said.fix.endswith("&& sudo sysctl --system")
+
+
+def test_a_limit_that_others_have_used_up_is_named(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit(monkeypatch, max_user_watches=1000)
+    take(monkeypatch, 990)
+    said = found(ada, "folders")
+    assert said.level is Level.WARNING and "990" in said.result and "max_user_watches" in (said.fix or "")
+
+
+def test_too_many_watching_programs_are_named(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit(monkeypatch, max_user_watches=1000, max_user_instances=128)
+    take(monkeypatch, 5, instances=128)
+    said = found(ada, "watching programs")
+    assert said.level is Level.WARNING and "max_user_instances=1024" in (said.fix or "")
+
+
+def test_a_system_without_limits_has_none(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "limit", lambda name: None)
+    (said,) = watching.check(ada.context)
+    assert said.level is Level.OK and "no limit" in said.result
+
+
+def test_a_workspace_on_a_network_is_said_to_be_looked_through(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mounts, "silent", lambda folder: "nfs4")
+    said = found(ada, "ada" if ada.agent.name == "ada" else ada.agent.name)
+    assert said.level is Level.OK and "nfs4" in said.result and "every minute" in said.result
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_silent"),
+    [("ext4", False), ("tmpfs", False), ("fuseblk", False), ("nfs4", True), ("9p", True), ("fuse.sshfs", True)],
+)
+def test_file_systems_that_tell_nothing_are_known(kind: str, is_silent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mounts, "file_system_at", lambda path: kind)
+    assert (mounts.silent("/mnt/x") == kind) is is_silent

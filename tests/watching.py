@@ -1,0 +1,195 @@
+"""A watcher for tests: in the test's own loop, or in a process of its own that is stopped, or has no room.
+
+As a program: `python watching.py FOLDER` watches FOLDER as `ada` and says what it hears, a line of JSON each; it reads
+`coverage`, `check`, `retry` (what found no room), `write TEXT FILE` and, to end, the end of its input.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lifeboat_daemon.watch import mailbox, spots
+from lifeboat_daemon.watch.plan import Plan, Watched
+from lifeboat_daemon.watch.signals import Coverage, Signal
+from lifeboat_daemon.watch.watcher import CHANGED, Watcher
+
+ADA = "ada"
+_FENCE = "fence"
+PATIENCE = 20.0
+
+
+class Watching:
+    """A watcher with what it told. Beside every agent that is followed, somebody listens for the file `fence` in the
+    same folder alone: once that is heard, whatever was to be heard of what went before has been."""
+
+    def __init__(self) -> None:
+        self.told: list[Signal] = []
+        self.watcher = Watcher(asyncio.get_running_loop(), self.told.append, poll_every=0.0)
+
+    def of(self, agent: str = ADA) -> list[str]:
+        """What was told of an agent, in order."""
+        return [signal.kind for signal in self.told if signal.agent == agent]
+
+    async def follow(self, folder: Path, **options: Any) -> None:
+        """Follow ADA in a folder, until it is watched and that was told; what was told is forgotten then."""
+        self.begin(folder, **options)
+        await self.until(lambda: self.coverage().reason != "being set up" and bool(self.of()) and bool(self.of(_FENCE)))
+        self.told.clear()
+
+    def begin(self, folder: Path, **options: Any) -> None:
+        """The same, without waiting."""
+        ignored = (*options.pop("ignored", ()), _FENCE)
+        self.watcher.follow(ADA, Plan((Watched(str(folder), ignored=ignored, **options),)))
+        self.watcher.follow(_FENCE, Plan((Watched(os.path.realpath(folder), only=(_FENCE,)),)))
+
+    def coverage(self, agent: str = ADA) -> Coverage:
+        return self.watcher.coverage(agent)
+
+    async def heard(self, folder: Path) -> list[str]:
+        """What was told of ADA since the last time, of all that was done in a folder until now."""
+        before = self.of(_FENCE).count(CHANGED)
+        (folder / _FENCE).write_text(str(time.monotonic_ns()))
+        await self.until(lambda: self.of(_FENCE).count(CHANGED) > before)
+        found = self.of()
+        self.told.clear()
+        return found
+
+    async def told_of(self, *kinds: str) -> None:
+        """Wait until one of some kinds was told of ADA; forget what was told."""
+        await self.until(lambda: any(kind in kinds for kind in self.of()))
+        self.told.clear()
+
+    @staticmethod
+    async def until(condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline, "nothing was heard"
+            await asyncio.sleep(0.01)
+
+
+def watching(story: Callable[[Watching], Awaitable[None]], *, rest: float = 0.02) -> None:
+    """Run a test with a watcher that rests for some seconds between deliveries, and look that no thread of it is
+    left."""
+    before = set(threading.enumerate())
+
+    async def run() -> None:
+        made = Watching()
+        try:
+            await story(made)
+        finally:
+            made.watcher.stop()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mailbox, "REST", rest)
+        asyncio.run(run())
+    left = [thread for thread in threading.enumerate() if thread not in before]
+    for thread in left:
+        thread.join(PATIENCE)
+    assert not any(thread.is_alive() for thread in left)
+
+
+class Process:
+    """This module as a program."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.lines: list[Any] = []
+        self._arrived = threading.Condition()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with self._arrived:
+                self.lines.append(json.loads(line))
+                self._arrived.notify_all()
+
+    def say(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def wait(self, condition: Callable[[list[Any]], bool]) -> None:
+        """Until what was said fulfils a condition."""
+        with self._arrived:
+            assert self._arrived.wait_for(lambda: condition(self.lines), PATIENCE), self.lines
+
+    def ask(self) -> JsonObject:
+        """The coverage."""
+        with self._arrived:
+            before = sum(1 for line in self.lines if isinstance(line, dict))
+        self.say("coverage")
+        self.wait(lambda lines: sum(1 for line in lines if isinstance(line, dict)) > before)
+        found: JsonObject = [line for line in self.lines if isinstance(line, dict)][-1]
+        return found
+
+
+JsonObject = dict[str, Any]
+
+
+@contextmanager
+def in_process(folder: Path, *before: str, environment: dict[str, str] | None = None) -> Iterator[Process]:
+    """The program, run by the command `before`; ends with it, and with nothing on its standard error."""
+    process = subprocess.Popen(
+        [*before, sys.executable, __file__, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **(environment or {})},
+    )
+    try:
+        yield Process(process)
+        assert process.stdin is not None and process.stderr is not None
+        process.stdin.close()
+        assert process.wait(PATIENCE) == 0
+        assert process.stderr.read() == ""
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _main(folder: str) -> None:
+    async def run() -> None:
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        watcher = Watcher(loop, lambda signal: print(json.dumps(signal.kind), flush=True), poll_every=0.0)
+        watcher.follow(ADA, Plan((Watched(folder),)))
+
+        def said(line: str) -> None:
+            if line == "check":
+                watcher.check()
+            elif line == "retry":
+                spots.RETRY = 0.0
+            elif line.startswith("write "):
+                _, text, path = line.split(" ")
+                Path(path).write_text(text)
+            elif line == "coverage":
+                found = watcher.coverage(ADA)
+                print(json.dumps({name: getattr(found, name) for name in found.__struct_fields__}), flush=True)
+
+        def read() -> None:
+            for line in sys.stdin:
+                loop.call_soon_threadsafe(said, line.strip())
+            loop.call_soon_threadsafe(ended.set)
+
+        threading.Thread(target=read, daemon=True).start()
+        await ended.wait()
+        watcher.stop()
+
+    asyncio.run(run())
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1])
