@@ -1,0 +1,130 @@
+"""A real OpenClaw whose session ends: its gateway runs the hook, and a new sequence is there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import real_openclaw
+from cli_client import run
+from real_openclaw import OpenClaw, inside
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+PORT = 18789
+WITHIN = 60.0
+"""Seconds for what happens in the background."""
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """A gateway that runs, with Juniper protected and its configuration as it was before."""
+
+    openclaw: OpenClaw
+    before: Any
+    log: Path
+
+    def ask(self, message: str) -> None:
+        self.openclaw.run("agent", "--agent", "main", "-m", message, "--json")
+
+    def sequence(self) -> int:
+        return int(run("timeline", "Juniper")["entries"][0]["sequence"])
+
+    @property
+    def hook(self) -> Path:
+        return self.openclaw.home / ".openclaw" / "hooks" / "lifeboat"
+
+
+def wait_for(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + WITHIN
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.2)
+
+
+def configure(openclaw: OpenClaw, version: str) -> Any:
+    """What a person has: a gateway with a token, and hooks on in the release that has one switch for all."""
+    openclaw.configure()
+    config = openclaw.home / ".openclaw" / "openclaw.json"
+    values = json.loads(config.read_text())
+    values["gateway"]["auth"] = {"mode": "token", "token": TOKEN}
+    if version == real_openclaw.FEBRUARY:
+        del values["memory"], values["agents"]["entries"]
+        values["agents"]["defaults"]["workspace"] = "~/.openclaw/workspace"
+        values["hooks"] = {"internal": {"enabled": True, "entries": {"boot-md": {"enabled": False}}}}
+    config.write_text(json.dumps(values))
+    (openclaw.workspace / "SOUL.md").write_text("# Soul\n\nBe kind.\n")
+    (openclaw.workspace / "IDENTITY.md").write_text("# Identity\n\n- **Name:** Juniper\n")
+    return values
+
+
+@contextlib.contextmanager
+def serving(openclaw: OpenClaw, path: str, log: Path) -> Iterator[None]:
+    """Run the gateway, as a process that knows nothing of this test's environment but PATH and HOME."""
+    node = openclaw.installed / "node" / "node_modules" / "node" / "bin" / "node"
+    program = openclaw.installed / "app" / "node_modules" / "openclaw" / "openclaw.mjs"
+    with log.open("w") as out:
+        gateway = subprocess.Popen(
+            [*inside(openclaw.namespace), str(node), str(program), "gateway", "run", "--bind", "loopback"],
+            cwd=openclaw.home,
+            env={"HOME": str(openclaw.home), "PATH": path},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+        )
+        try:
+            probe = f"import socket; socket.create_connection(('127.0.0.1', {PORT}), 1)"
+            command = [*inside(openclaw.namespace), sys.executable, "-c", probe]
+            wait_for(lambda: subprocess.run(command, capture_output=True).returncode == 0, log.read_text())
+            yield
+        finally:
+            gateway.terminate()
+            gateway.wait(timeout=60)
+
+
+@pytest.fixture(params=[real_openclaw.VERSION, real_openclaw.FEBRUARY])
+def gateway(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
+    installed = real_openclaw.require(request.param)
+    with real_openclaw.network(tmp_path) as (namespace, log):
+        openclaw = OpenClaw(installed, tmp_path / "home", namespace, log)
+        openclaw.home.mkdir()
+        before = configure(openclaw, request.param)
+        path = real_openclaw.program(installed, namespace, tmp_path / "bin")
+        monkeypatch.setenv("HOME", str(openclaw.home))
+        monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "lifeboat"))
+        monkeypatch.setenv("PATH", path)
+        run("agents", "add", openclaw.workspace)
+        run("config", "set", "cadence", "after_session")
+        run("agents", "hook", "Juniper")
+        with serving(openclaw, path, tmp_path / "gateway.log"):
+            yield Gateway(openclaw, before, tmp_path / "gateway.log")
+
+
+def test_a_session_that_ends_is_captured(gateway: Gateway) -> None:
+    gateway.ask("Good morning.")
+    run("sync", "Juniper")
+    (gateway.openclaw.workspace / "MEMORY.md").write_text("# Memory\n\n- The ferry leaves at noon.\n")
+    known = gateway.sequence()
+    gateway.ask("/new")
+    wait_for(lambda: gateway.sequence() > known, gateway.log.read_text())
+    assert run("search", "Juniper", "ferry")["hits"]
+    assert [one["level"] for one in run("doctor")["findings"] if one["check"] == "session_hook"] == ["ok"]
+
+
+def test_the_hook_goes_without_a_trace_and_the_gateway_goes_on(gateway: Gateway) -> None:
+    run("agents", "hook", "Juniper", "--remove")
+    assert not gateway.hook.exists()
+    values = json.loads((gateway.openclaw.home / ".openclaw" / "openclaw.json").read_text())
+    values.pop("meta", None)
+    assert values == gateway.before
+    gateway.ask("/new")
+    gateway.ask("Good evening.")
