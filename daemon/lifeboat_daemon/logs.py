@@ -126,7 +126,7 @@ def told(value: object, name: str = "") -> object:
     if isinstance(value, BaseException):
         return _error_word(value)
     if isinstance(value, str):
-        return value if _may_stand(value, name) else "<str>"
+        return str(value) if _may_stand(value, name) else "<str>"  # a `Word` is no type that the encoder knows
     if isinstance(value, Mapping):
         return {str(told(key, "what")): told(item, str(key)) for key, item in list(value.items())[:_MANY]}
     if isinstance(value, list | tuple | set | frozenset):
