@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.store import schema
+from lifeboat_endpoint.store.disk import translated
 from lifeboat_endpoint.store.protocols import MetadataStore
 
 Steps = Mapping[int, Sequence[str]]
@@ -18,21 +21,39 @@ STEPS: Steps = {}
 def migrate(metadata: MetadataStore, file: Path, steps: Steps = STEPS, target: int = schema.VERSION) -> Path | None:
     """Bring the tables to `target` in one transaction; the path of the kept copy, None when nothing was to be done.
 
-    Raises VaultNewer, VaultDamaged (no tables of a vault in the file).
+    The transaction is begun before the copy is made: nobody commits in between, and of two processes that open an older
+    vault at once the second finds it done. Raises VaultNewer, VaultDamaged (no tables of a vault there), VaultFull.
     """
     found = _version(metadata, file)
     if found > target:
         raise errors.VaultNewer(f"{file} has schema {found}, this program knows {target}")
     if found == target:
         return None
-    copy = file.with_name(f"{file.name}.schema-{found}")
-    copy.unlink(missing_ok=True)
-    metadata.copy_to(copy)
     with metadata.transaction():
-        for version in range(_version(metadata, file), target):
+        found = _version(metadata, file)
+        if found == target:
+            return None
+        copy = _keep(metadata, file, found)
+        reached(Step.MIGRATE_COPIED)
+        for version in range(found, target):
             for statement in steps[version]:
                 metadata.execute(statement)
         metadata.execute("update vault set schema = ?", (target,))
+        reached(Step.MIGRATE_DONE)
+    reached(Step.MIGRATE_NOTED)
+    return copy
+
+
+def _keep(metadata: MetadataStore, file: Path, version: int) -> Path:
+    """A copy of the tables as they are; under its name it is whole. The service removes it after 30 days."""
+    copy = file.with_name(f"{file.name}.schema-{version}")
+    begun = file.with_name(f".{copy.name}.tmp")
+    with translated():
+        begun.unlink(missing_ok=True)
+        metadata.copy_to(begun)
+        reached(Step.MIGRATE_COPYING)
+        begun.replace(copy)
+        SystemFiles().sync_folder(copy.parent)
     return copy
 
 

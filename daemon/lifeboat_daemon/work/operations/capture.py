@@ -19,6 +19,7 @@ from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon import agents, clock_trust, syncing
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
+from lifeboat_daemon.migrations import copies
 from lifeboat_daemon.work.operations.standing import facts
 
 if TYPE_CHECKING:
@@ -40,11 +41,13 @@ def run(work: Work) -> JsonObject:
 
 
 def _sweep_if_due(context: Context) -> None:
-    """Once a day, let go the history of agents that were removed long ago. It can wait: what fails is tried again."""
+    """Once a day, let go the history of agents that were removed long ago, and copies from before a migration. It can
+    wait: what fails is tried again."""
     with contextlib.suppress(LifeboatError), system_errors():
         note = context.home.state_folder / _SWEPT
         if _is_due(context, note):
             agents.sweep_removed(context, trusted=clock_trust.is_trusted(context))
+            copies.remove_old(context)
             write_atomic(context.files, note, f"{context.now()}\n".encode())
 
 

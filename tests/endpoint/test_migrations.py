@@ -1,0 +1,95 @@
+"""A vault of an earlier schema: brought up in one transaction, with a copy, whatever ends the process."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import kept_home
+import pytest
+from killing import killed_at
+
+from lifeboat_alf.seams.steps import Step
+from lifeboat_endpoint.errors import VaultNewer
+from lifeboat_endpoint.store.migrations import migrate
+from lifeboat_endpoint.store.schema import VERSION
+from lifeboat_endpoint.vault import Vault
+from lifeboat_endpoint.vault import vault as vaults
+
+STEPS = {VERSION: ["alter table decision add column note text", "create table harbour(name text)"]}
+MIGRATING = (Step.MIGRATE_COPYING, Step.MIGRATE_COPIED, Step.MIGRATE_DONE, Step.MIGRATE_NOTED)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A vault that the first release wrote."""
+    (found,) = (kept_home.unpack(1, tmp_path / "ada") / "vault").iterdir()
+    return found
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on vaults are opened as by a release that knows one schema more."""
+    monkeypatch.setattr(vaults, "migrate", partial(migrate, steps=STEPS, target=VERSION + 1))
+
+
+def schema_of(file: Path) -> int:
+    with closing(sqlite3.connect(file)) as connection:
+        return int(connection.execute("select schema from vault").fetchone()[0])
+
+
+def test_a_vault_of_the_first_release_is_whole(folder: Path) -> None:
+    with Vault.open(folder) as vault:
+        assert [row.number for row in vault.sequences()] == [0, 1, 2]
+        assert vault.verify(trusted=None).findings == []
+
+
+def test_a_newer_schema_is_refused_by_name_and_not_touched(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "vault.db")) as connection, connection:
+        connection.execute("update vault set schema = 99")
+    before = (folder / "vault.db").read_bytes()
+    with pytest.raises(VaultNewer, match=f"schema 99, this program knows {VERSION}"):
+        Vault.open(folder)
+    assert (folder / "vault.db").read_bytes() == before
+
+
+@pytest.mark.usefixtures("later")
+@pytest.mark.parametrize("step", MIGRATING)
+def test_ended_at_any_step_it_is_the_old_vault_or_the_new_one(folder: Path, step: Step) -> None:
+    assert killed_at(lambda: Vault.open(folder).close(), step)
+    with Vault.open(folder) as vault:
+        assert [row.number for row in vault.sequences()] == [0, 1, 2]
+        assert vault.verify(trusted=None).findings == []
+    assert schema_of(folder / "vault.db") == VERSION + 1
+    assert schema_of(folder / f"vault.db.schema-{VERSION}") == VERSION
+
+
+def test_the_copy_opens_in_the_release_that_made_the_vault(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(vaults, "migrate", partial(migrate, steps=STEPS, target=VERSION + 1))
+        Vault.open(folder).close()
+    (folder / f"vault.db.schema-{VERSION}").replace(folder / "vault.db")
+    with Vault.open(folder) as vault:
+        assert [row.number for row in vault.sequences()] == [0, 1, 2]
+
+
+@pytest.mark.usefixtures("later")
+def test_of_several_that_open_it_at_once_one_brings_it_up(folder: Path) -> None:
+    failures: list[BaseException] = []
+
+    def open_it() -> None:
+        try:
+            Vault.open(folder).close()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=open_it) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert failures == []
+    assert schema_of(folder / f"vault.db.schema-{VERSION}") == VERSION
