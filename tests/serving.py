@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from killing import ending_at
 
 from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.context import Context
@@ -49,9 +51,11 @@ class Daemon:
         daemon_dies: tuple[Step, int] | None = None,
         worker_dies: tuple[Step, int] | None = None,
         lists_modules: Path | None = None,
+        skew: Skew | None = None,
     ) -> None:
         self.context = context
         self._listing = None if lists_modules is None else str(lists_modules)
+        self._skew = None if skew is None else str(skew.path)
         self._dies = daemon_dies
         self._worker_dies = worker_dies
         self.process: subprocess.Popen[bytes] | None = None
@@ -59,7 +63,8 @@ class Daemon:
     def start(self, *options: str, answering: bool = True) -> Daemon:
         """Start it, and wait until it answers."""
         dies, worker_dies = _plain(self._dies), _plain(self._worker_dies)
-        program = f"import serving; serving.be_daemon({dies!r}, {worker_dies!r}, {self._listing!r}, {list(options)!r})"
+        given = (dies, worker_dies, self._listing, self._skew, list(options))
+        program = f"import serving; serving.be_daemon(*{given!r})"
         environment = {**os.environ, **self.context.environment, "PYTHONPATH": _HERE}
         output = self.context.home.folder.parent / "daemon.out"
         with output.open("ab") as out:
@@ -156,10 +161,14 @@ def _plain(dies: tuple[Step, int] | None) -> tuple[str, int] | None:
 
 
 def be_daemon(
-    dies: tuple[str, int] | None, worker_dies: tuple[str, int] | None, listing: str | None, options: list[str]
+    dies: tuple[str, int] | None,
+    worker_dies: tuple[str, int] | None,
+    listing: str | None,
+    skew: str | None,
+    options: list[str],
 ) -> None:
-    """Be a daemon that may end at a step, or write down what it has loaded when work was done. Called in a process of
-    its own."""
+    """Be a daemon that may end at a step, write down what it has loaded when work was done, or have clocks that go
+    wrong. Called in a process of its own."""
     from lifeboat_daemon.service.main import main
 
     if dies is not None:
@@ -169,6 +178,12 @@ def be_daemon(
     command = None
     if worker_dies is not None:
         command = [sys.executable, "-c", f"import serving; serving.be_worker({worker_dies!r})"]
+    if skew is not None:
+        from lifeboat_daemon.service import service
+
+        service.TICK = 0.2
+        Skew(Path(skew)).apply()
+        command = [sys.executable, "-c", f"import serving; serving.be_worker(None, {skew!r})"]
     sys.exit(main(options, worker_command=command))
 
 
@@ -176,9 +191,44 @@ def _list_modules(listing: str) -> None:
     Path(listing).write_text("\n".join(sorted(sys.modules)))
 
 
-def be_worker(dies: tuple[str, int]) -> None:
-    """Be a worker that ends at a step. Called in a process of its own."""
+def be_worker(dies: tuple[str, int] | None, skew: str | None = None) -> None:
+    """Be a worker that ends at a step, or has clocks that go wrong. Called in a process of its own."""
     from lifeboat_daemon.work.worker import main
 
-    steps.hook = ending_at(Step(dies[0]), dies[1])
+    if dies is not None:
+        steps.hook = ending_at(Step(dies[0]), dies[1])
+    if skew is not None:
+        Skew(Path(skew)).apply()
     main()
+
+
+class Skew:
+    """Clocks that go wrong in every process that has this file: `jumped` seconds of the wall clock, `slept` seconds in
+    which the machine slept."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def set(self, *, jumped: float = 0.0, slept: float = 0.0) -> None:
+        """From now on, against the real clocks."""
+        aside = self.path.with_name(f"{self.path.name}.tmp")
+        aside.write_text(f"{jumped} {slept}")
+        aside.replace(self.path)
+
+    def _read(self) -> tuple[float, float]:
+        if not self.path.exists():
+            return 0.0, 0.0
+        jumped, slept = self.path.read_text().split()
+        return float(jumped), float(slept)
+
+    def now(self) -> datetime:
+        jumped, slept = self._read()
+        return datetime.now(UTC) + timedelta(seconds=jumped + slept)
+
+    def since_boot(self) -> float:
+        return time.clock_gettime(time.CLOCK_BOOTTIME) + self._read()[1]
+
+    def apply(self) -> None:
+        """Let this process have these clocks."""
+        SystemClock.now = lambda _: self.now()  # type: ignore[method-assign]
+        SystemClock.since_boot = lambda _: self.since_boot()  # type: ignore[method-assign]

@@ -1,0 +1,97 @@
+"""The daemon while clocks go wrong: hours and years forth and back, nights of sleep. Real processes, false clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from harbour import Harbour, harbour
+from serving import Daemon, Skew, until
+
+from lifeboat_daemon import agent as agent_files
+
+HOUR, YEAR = 3600.0, 365.25 * 86400
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Harbour:
+    return harbour(tmp_path)
+
+
+@pytest.fixture
+def skew(tmp_path: Path) -> Skew:
+    return Skew(tmp_path / "skew")
+
+
+@pytest.fixture
+def daemon(ada: Harbour, skew: Skew) -> Iterator[Daemon]:
+    running = Daemon(ada.context, skew=skew)
+    try:
+        running.start()
+        until(running.is_settled, "the first look to end")
+        yield running
+    finally:
+        running.kill()
+
+
+def change(ada: Harbour, text: str) -> int:
+    """Write a memory, wait for its capture; the number it got."""
+    before = ada.head
+    with (ada.workspace / "MEMORY.md").open("a") as memory:
+        memory.write(f"\n- {text}\n")
+    until(lambda: ada.head > before, f"{text} to be captured")
+    return ada.head
+
+
+def logged(ada: Harbour, kind: str) -> int:
+    return (ada.context.home.folder / "logs" / "daemon.log").read_text().count(f'"kind":"{kind}"')
+
+
+@pytest.mark.parametrize("jump", [HOUR, -HOUR, 10 * YEAR, -10 * YEAR])
+def test_a_clock_that_jumps_and_comes_back_costs_no_capture_and_no_history(
+    ada: Harbour, daemon: Daemon, skew: Skew, jump: float
+) -> None:
+    change(ada, "before")
+    skew.set(jumped=jump)
+    until(lambda: logged(ada, "clock_jumped") == 1, "the jump to be noticed")
+    change(ada, "under the wrong clock")
+    assert daemon.ask("status")["clock_trusted"] == (abs(jump) < YEAR)
+    skew.set()
+    until(lambda: logged(ada, "clock_jumped") == 2, "the way back to be noticed")
+    change(ada, "after")
+    with ada.context.vault(ada.agent.id) as vault:
+        rows = vault.sequences()
+        assert vault.check_audit() == []
+    assert [row.number for row in rows] == list(range(4))
+    assert all(one.time <= other.time for one, other in pairwise(rows))
+    until(lambda: daemon.ask("status")["clock_trusted"], "the clock to be trusted again")
+
+
+def test_a_night_of_sleep_is_made_up_for_once(ada: Harbour, daemon: Daemon, skew: Skew) -> None:
+    change(ada, "in the evening")
+    until(daemon.is_settled)
+    captures = daemon.ask("daemon")["agents"][0]["captures"]
+    skew.set(slept=8 * HOUR)
+    until(lambda: logged(ada, "woke") == 1, "the sleep to be noticed")
+    until(lambda: daemon.ask("daemon")["agents"][0]["captures"] > captures, "the look after waking up")
+    until(daemon.is_settled)
+    assert daemon.ask("daemon")["agents"][0]["captures"] == captures + 1
+    assert daemon.agent()["state"] == "ok"
+
+
+def test_a_schedule_that_was_slept_through_is_kept_once_on_waking_up(ada: Harbour, skew: Skew) -> None:
+    agent = agent_files.write_setting(ada.context, ada.agent, "cadence", "scheduled")
+    agent_files.write_setting(ada.context, agent, "schedule", "0 * * * *")
+    daemon = Daemon(ada.context, skew=skew)
+    try:
+        daemon.start()
+        until(daemon.is_settled, "the first look to end")
+        (ada.workspace / "MEMORY.md").write_text("# Memory\n\n- Written before the night.\n")
+        skew.set(slept=5 * HOUR)
+        until(lambda: ada.head > 0, "the schedule to be made up for")
+        until(daemon.is_settled)
+        assert ada.head == 1
+    finally:
+        daemon.kill()
