@@ -223,6 +223,7 @@ def contents(package: Path) -> dict[str, tuple[str, str]]:
     for line in listing.splitlines():
         mode, owner, _, _, _, path = line.split(maxsplit=5)
         found[path.split(" -> ")[0].removeprefix("./")] = (mode, owner)
+    del found[""]
     return found
 
 

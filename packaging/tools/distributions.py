@@ -24,23 +24,21 @@ PACKAGES = {
 """{folder of the tree: the package in it}."""
 
 
-def copy_tree(target: Path, *, source: Path = ROOT, as_version: str | None = None) -> Path:
-    """Copy what belongs to the tree to `target`, on request under another version; returns `target`.
-
-    So a build reads no file that is ignored, and knows no path of the machine's owner.
-    """
+def copy_tree(target: Path, source: Path = ROOT) -> Path:
+    """Copy what belongs to the tree to `target`, which it returns: a build reads no file that is ignored."""
     for name in tracked(source):
         place = target / name
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / name, place)
-    if as_version is not None:
-        settings = target / "pyproject.toml"
-        text, count = re.subn(
-            r'^version = ".*"$', f'version = "{as_version}"', settings.read_text(), flags=re.MULTILINE
-        )
-        assert count == 1, "pyproject.toml states the version once"
-        settings.write_text(text)
     return target
+
+
+def set_version(tree: Path, number: str) -> None:
+    """Give a copy of the tree another version."""
+    settings = tree / "pyproject.toml"
+    text, count = re.subn(r'^version = ".*"$', f'version = "{number}"', settings.read_text(), flags=re.MULTILINE)
+    assert count == 1, "pyproject.toml states the version once"
+    settings.write_text(text)
 
 
 def build(tree: Path, target: Path, moment: int) -> tuple[Path, Path]:
