@@ -8,7 +8,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
@@ -34,17 +34,59 @@ def last(home: Home, count: int) -> list[JsonObject]:
 
 def coming(home: Home, *, pause: Callable[[], None] = lambda: time.sleep(1)) -> Iterator[JsonObject]:
     """Events as they are written, from now on, without an end. `pause` is called when there is none."""
-    path = home.logs_folder / NAME
-    at, inode, rest = _end(path), _inode(path), b""
-    while True:
-        if _inode(path) != inode:
-            at, inode, rest = 0, _inode(path), b""
-        new = _read(path, at)
-        at += len(new)
-        *lines, rest = (rest + new).split(b"\n")
-        yield from (event for line in lines if (event := _event(line)) is not None)
-        if not new:
-            pause()
+    file = _Following(home.logs_folder / NAME)
+    try:
+        while True:
+            lines = file.new_lines()
+            yield from (event for line in lines if (event := _event(line)) is not None)
+            if not lines:
+                pause()
+    finally:
+        file.close()
+
+
+class _Following:
+    """A file that is begun anew under its name now and then; what was written before that is read to its end."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._rest = b""
+        self._stream = _opened(path)
+        if self._stream is not None:
+            self._stream.seek(0, os.SEEK_END)
+
+    def new_lines(self) -> list[bytes]:
+        """Whole lines that were added since the last call."""
+        if self._stream is None:
+            self._stream = _opened(self._path)
+        if self._stream is None:
+            return []
+        is_renamed = not _has_name(self._stream, self._path)
+        *lines, self._rest = (self._rest + self._stream.read()).split(b"\n")
+        if not is_renamed:
+            return lines
+        self.close()
+        return lines + self.new_lines()
+
+    def close(self) -> None:
+        """Begin at the start of whatever has the name next."""
+        if self._stream is not None:
+            self._stream.close()
+        self._stream, self._rest = None, b""
+
+
+def _opened(path: Path) -> IO[bytes] | None:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        return None
+
+
+def _has_name(stream: IO[bytes], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(stream.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def counts(home: Home) -> dict[str, dict[str, int]]:
@@ -67,26 +109,3 @@ def _event(line: bytes) -> JsonObject | None:
     except msgspec.DecodeError:
         return None
     return found if isinstance(found, dict) else None
-
-
-def _end(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
-def _inode(path: Path) -> int | None:
-    try:
-        return path.stat().st_ino
-    except FileNotFoundError:
-        return None
-
-
-def _read(path: Path, at: int) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            stream.seek(at, os.SEEK_SET)
-            return stream.read()
-    except FileNotFoundError:
-        return b""

@@ -40,6 +40,7 @@ DEBUG, INFO, WARNING, ERROR = "debug", "info", "warning", "error"
 _LEVELS = {DEBUG: logging.DEBUG, INFO: logging.INFO, WARNING: logging.WARNING, ERROR: logging.ERROR}
 _PRIORITIES = {DEBUG: 7, INFO: 6, WARNING: 4, ERROR: 3}
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z_:-]{0,39}")
+_KIND = re.compile(r"[a-z][a-z0-9_.]{0,39}")
 _SENTENCE = re.compile(r"[A-Za-z][A-Za-z0-9_.,:() -]{0,79}")
 _RELEASE = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6}){1,3}([a-z]{1,4}[0-9]{1,4})?(\+[0-9a-z.]{1,16})?")
 _MANY = 50
@@ -87,7 +88,7 @@ class Log:
 
     def _write(self, kind: str, level: str, fields: Mapping[str, object], more: JsonObject | None = None) -> None:
         known = level if level in _LEVELS else INFO
-        head = {"time": times.to_text(datetime.now(UTC)), "level": known, "kind": told(Word(kind))}
+        head = {"time": times.to_text(datetime.now(UTC)), "level": known, "kind": kind_of(kind)}
         passed = {name: told(value, name) for name, value in fields.items() if value is not None and name not in head}
         record = self._logger.makeRecord("lifeboat", _LEVELS[known], "", 0, "", (), None)
         record.__dict__["event"] = head | passed | (more or {})
@@ -144,16 +145,17 @@ _OWN = frozenset(
 """Names of fields that hold a word of this program and nothing else."""
 
 
-_OWN_TEXTS = frozenset(("how",))
-"""Of a short text of this program."""
-
-
 def _may_stand(text: str, name: str) -> bool:
     if ids.is_uuid(text) or _RELEASE.fullmatch(text) or _is_time(text):
         return True
-    if isinstance(text, Word) or name in _OWN_TEXTS:
+    if isinstance(text, Word):
         return _SENTENCE.fullmatch(text) is not None
     return name in _OWN and _PLAIN.fullmatch(text) is not None
+
+
+def kind_of(text: str) -> str:
+    """A kind of event as it may stand in the log: `captured`, `worker.started`."""
+    return text if _KIND.fullmatch(text) else "<str>"
 
 
 def _is_time(text: str) -> bool:

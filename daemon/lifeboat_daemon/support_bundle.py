@@ -33,7 +33,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.control import methods
 from lifeboat_daemon.exchange.new_file import new_file
 from lifeboat_daemon.home import FOLDERS, file_system_of
-from lifeboat_daemon.logs import Word, told
+from lifeboat_daemon.logs import kind_of, told
 from lifeboat_daemon.state_documents import credentials_of
 from lifeboat_daemon.status import AgentStatus, status
 from lifeboat_endpoint.vault import Vault
@@ -208,7 +208,7 @@ def _service(context: Context) -> JsonObject:
         **_daemon(context, standing.told),
         "unit": _unit(context),
         "events": {
-            str(told(level, "level")): {str(told(Word(kind))): count for kind, count in kinds.items()}
+            str(told(level, "level")): {kind_of(kind): count for kind, count in kinds.items()}
             for level, kinds in log_reading.counts(context.home).items()
         },
     }
