@@ -13,6 +13,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.control import failures
 from lifeboat_daemon.errors import Cancelled, WorkerFailed
+from lifeboat_daemon.logs import Word
 from lifeboat_daemon.release import release
 from lifeboat_daemon.work import limits
 from lifeboat_daemon.work.messages import PROTOCOL, Failure, Job, Progress, Ready, Result
@@ -136,6 +137,7 @@ class Workers:
         waiting = {worker.gone for worker in self._all}
         if waiting:
             await asyncio.wait(waiting, timeout=timeout)
+        await asyncio.sleep(0)  # what follows from their end
         return not any(not each.done() for each in waiting)
 
     # One job ----------------------------------------------------------------------------------------------------
@@ -251,7 +253,7 @@ class Workers:
         self._all.discard(worker)
         if worker.jobs == 0 and worker.job is None and not worker.dismissed:
             self._failed_to_start()
-        self._event("worker.ended", pid=worker.pid, jobs=worker.jobs, how=worker.how(), lines=worker.lines)
+        self._event("worker.ended", pid=worker.pid, jobs=worker.jobs, how=Word(worker.how()), lines=worker.lines)
 
     # Workers that do not start ----------------------------------------------------------------------------------
 

@@ -120,6 +120,7 @@ class Desk:
             known = UnexpectedError(f"an answer of {len(line)} bytes")
             line = messages.encode(Failure(message.number, failures.document(known), message.rss))
         reached(Step.WORKER_TOLD)
+        self._last_told = 0.0
         self._send(line)
 
     def _send(self, line: bytes) -> None:

@@ -1,0 +1,153 @@
+"""The daemon is gone: a worker that captures ends its capture, every other one ends soon, and none stays."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import work_program
+
+from lifeboat_daemon.work import messages
+from lifeboat_daemon.work.messages import Cancel, Failure, Job, Ready, Result, ToDaemon, ToWorker
+
+Process = subprocess.Popen[bytes]
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="the system has no such signal")
+
+
+@contextmanager
+def worker(*options: str) -> Iterator[Process]:
+    """A worker without a daemon, ready."""
+    command = work_program.command(*options)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert isinstance(heard(process), Ready)
+        yield process
+    finally:
+        process.kill()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            assert stream is not None
+            with contextlib.suppress(OSError):
+                stream.close()
+        process.wait()
+
+
+def heard(process: Process) -> ToDaemon:
+    assert process.stdout is not None
+    return messages.to_daemon(process.stdout.readline())
+
+
+def say(process: Process, message: ToWorker) -> None:
+    assert process.stdin is not None
+    process.stdin.write(messages.encode(message))
+    process.stdin.flush()
+
+
+def held(process: Process, folder: Path, *, stubborn: bool = False) -> Path:
+    """Have a worker hold on to a job; the file that lets it go."""
+    began, until = folder / "began", folder / "until"
+    say(process, Job(1, "hold", None, {"began": str(began), "until": str(until), "stubborn": stubborn}))
+    wait(began.exists)
+    return until
+
+
+def wait(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def gone(process: Process) -> int:
+    """How it ended, which must be soon."""
+    return process.wait(30)
+
+
+def test_a_worker_without_work_ends_with_its_daemon() -> None:
+    with worker() as process:
+        assert process.stdin is not None
+        process.stdin.close()
+        assert gone(process) == 0
+
+
+def test_a_capture_is_seen_through_when_its_daemon_is_gone_and_nobody_hears_of_it(tmp_path: Path) -> None:
+    with worker("--seen-through", "hold", "--end-within", "0.05") as process:
+        until = held(process, tmp_path)
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.close()
+        process.stdout.close()
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.3)  # longer than other work is given
+        until.touch()
+        assert gone(process) == 0
+
+
+def test_a_job_that_was_sent_just_before_the_end_is_done() -> None:
+    with worker() as process:
+        say(process, Job(1, "echo"))
+        say(process, Job(2, "echo"))
+        assert process.stdin is not None
+        process.stdin.close()
+        answers = [heard(process), heard(process)]
+        assert [each.number for each in answers if isinstance(each, Result | Failure)] == [1, 2]
+        assert gone(process) == 0
+
+
+def test_other_work_ends_at_its_next_safe_point_when_its_daemon_is_gone(tmp_path: Path) -> None:
+    with worker() as process:
+        held(process, tmp_path)
+        assert process.stdin is not None
+        process.stdin.close()
+        answer = heard(process)
+        assert isinstance(answer, Failure) and answer.error["code"] == "cancelled"
+        assert gone(process) == 0
+
+
+def test_work_that_has_no_safe_point_does_not_outlive_its_daemon_for_long(tmp_path: Path) -> None:
+    with worker("--end-within", "0.05") as process:
+        held(process, tmp_path, stubborn=True)
+        assert process.stdin is not None
+        process.stdin.close()
+        assert gone(process) == 75
+
+
+@posix
+def test_a_worker_that_the_system_ends_sees_its_capture_through(tmp_path: Path) -> None:
+    with worker("--seen-through", "hold") as process:
+        until = held(process, tmp_path)
+        process.send_signal(signal.SIGTERM)
+        until.touch()
+        assert isinstance(heard(process), Result)
+        assert gone(process) == 0
+
+
+@posix
+def test_ctrl_c_at_a_daemon_in_a_terminal_ends_no_capture(tmp_path: Path) -> None:
+    with worker("--seen-through", "hold") as process:
+        until = held(process, tmp_path)
+        process.send_signal(signal.SIGINT)
+        until.touch()
+        assert isinstance(heard(process), Result)
+
+
+def test_a_cancellation_of_other_work_ends_nothing(tmp_path: Path) -> None:
+    with worker() as process:
+        until = held(process, tmp_path)
+        say(process, Cancel(7))
+        until.touch()
+        assert isinstance(heard(process), Result)
+
+
+def test_a_worker_that_is_told_nonsense_ends() -> None:
+    with worker() as process:
+        assert process.stdin is not None
+        process.stdin.write(b"GET / HTTP/1.1\r\n\r\n")
+        process.stdin.flush()
+        assert gone(process) == 0

@@ -1,0 +1,89 @@
+"""A worker is killed at each of its steps, and at each step of the capture that it makes. What was committed stays, the
+next worker completes the work, and the daemon's side says what happened and goes on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import invariants
+import offices
+import pytest
+import work_program
+from harbour import Harbour, harbour
+from offices import Office
+
+from lifeboat_alf.seams.steps import Step
+from lifeboat_daemon.capture.run import capture
+from lifeboat_daemon.errors import WorkerFailed
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the system has no SIGKILL")
+
+BEFORE_THE_COMMIT = (
+    Step.WORKER_BEGUN,
+    Step.CAPTURE_SCANNED,
+    Step.CAPTURE_READ,
+    Step.CAPTURE_DERIVED,
+    Step.CAPTURE_BODIES_WRITTEN,
+    Step.CAPTURE_ROWS_WRITTEN,
+    Step.CAPTURE_COMMITTED,
+)
+AFTER_THE_COMMIT = (Step.CAPTURE_CACHED, Step.WORKER_DONE, Step.WORKER_TOLD)
+
+
+@pytest.fixture(scope="module")
+def ada(tmp_path_factory: pytest.TempPathFactory) -> Harbour:
+    """One for all tests of this file: every test leaves her whole."""
+    return harbour(tmp_path_factory.mktemp("kill"))
+
+
+@pytest.fixture
+def office(ada: Harbour, monkeypatch: pytest.MonkeyPatch) -> Iterator[Office]:
+    for name in ("HOME", "LIFEBOAT_HOME", "PATH"):
+        monkeypatch.setenv(name, ada.context.environment[name])
+    with offices.office() as made:
+        yield made
+
+
+def test_every_step_of_a_worker_is_known_here() -> None:
+    known = {*BEFORE_THE_COMMIT, *AFTER_THE_COMMIT, Step.WORKER_READY}
+    assert known == {step for step in Step if step.name.startswith(("WORKER_", "CAPTURE_"))}
+
+
+@pytest.mark.parametrize("step", [*BEFORE_THE_COMMIT, *AFTER_THE_COMMIT])
+def test_a_worker_that_is_killed_at_a_capture_kept_all_or_nothing(ada: Harbour, office: Office, step: Step) -> None:
+    head = ada.head
+    (ada.workspace / f"{step}.md").write_bytes(f"{step} {head}".encode() * 20_000)
+    office.workers._command = work_program.killed_at(step)
+    with pytest.raises(WorkerFailed, match="SIGKILL"):
+        office.do("capture", ada.agent.id)
+    assert ada.head == head + (step in AFTER_THE_COMMIT)
+    invariants.the_audit_chain_is_whole(ada.context, ada.agent)
+    assert capture(ada.context, ada.agent).changed == (step in BEFORE_THE_COMMIT)
+    assert ada.head == head + 1
+    invariants.every_kept_sequence_has_its_digest(ada.context, ada.agent)
+
+
+def test_a_worker_that_is_killed_before_it_is_there_is_started_again(ada: Harbour, office: Office) -> None:
+    office.workers._command = work_program.killed_at(Step.WORKER_READY)
+    with pytest.raises(WorkerFailed, match="before it began"):
+        office.do("capture", ada.agent.id)
+    office.workers._command = work_program.command()
+    office.workers._not_before = 0.0
+    assert office.do("capture", ada.agent.id)["capture"]["state"] == "ok"
+
+
+def test_after_all_of_it_everything_that_must_hold_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada = harbour(tmp_path)
+    for name in ("HOME", "LIFEBOAT_HOME", "PATH"):
+        monkeypatch.setenv(name, ada.context.environment[name])
+    ada.day_passes()
+    (ada.workspace / "chart.md").write_text("# Chart\n\nThe reef.\n" * 20_000)
+    with offices.office() as office:
+        office.workers._command = work_program.killed_at(Step.CAPTURE_ROWS_WRITTEN)
+        with pytest.raises(WorkerFailed):
+            office.do("capture", ada.agent.id)
+        office.workers._command = work_program.command()
+        assert office.do("capture", ada.agent.id)["capture"]["changed"]
+    invariants.always(ada.context, ada.agent, ada.trees)

@@ -1,0 +1,163 @@
+"""What workers do, done by workers: captures, looks, verifications, and what a crash left over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import offices
+import pytest
+from harbour import Harbour, harbour
+from killing import killed_at
+from offices import Office
+
+from lifeboat_alf.seams.steps import Step
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.demo.tree import differences, read_tree
+from lifeboat_daemon.errors import BadRequest, Busy
+from lifeboat_daemon.health.standing import Facts, KeyFacts
+from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.restore import RestoreOptions, restore
+from lifeboat_daemon.watch.plan import Plan
+from lifeboat_daemon.work.operations import capture as operation
+from lifeboat_daemon.work.operations import recover
+from lifeboat_daemon.work.worker import Work
+
+JsonObject = dict[str, Any]
+
+
+class Port:
+    """An agent, and workers that know its home."""
+
+    def __init__(self, ada: Harbour, office: Office) -> None:
+        self.ada = ada
+        self.office = office
+
+    def do(self, operation: str, **parameters: Any) -> JsonObject:
+        return self.office.do(operation, self.ada.agent.id, **parameters)
+
+    def note(self, text: str) -> None:
+        with (self.ada.workspace / "MEMORY.md").open("a") as file:
+            file.write(f"\n## {text}\n\nRemember {text}.\n")
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Port]:
+    """One for all tests of this file; each changes something and looks at what comes of it."""
+    ada = harbour(tmp_path_factory.mktemp("port"))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("HOME", "LIFEBOAT_HOME", "PATH"):
+            patch.setenv(name, ada.context.environment[name])
+        with offices.office("--warm") as office:
+            yield Port(ada, office)
+
+
+def test_a_capture_answers_as_sync_does_with_the_facts_and_what_to_watch(port: Port) -> None:
+    port.note("the red boat")
+    head = port.ada.head
+    found = port.do("capture", reason="change")
+    assert found["capture"]["state"] == "ok" and found["capture"]["changed"]
+    assert found["capture"]["sequence"] == port.ada.head == head + 1
+    assert found["capture"]["records"]["created"] == 1
+    assert found["capture"]["name"] == port.ada.agent.name and found["capture"]["remotes"] == []
+    assert Facts.from_json(found["facts"]).sequence == head + 1
+    plan = msgspec.convert(found["watch"], Plan)
+    assert plan.folders[0].folder == str(port.ada.workspace.resolve())
+    assert not port.do("capture")["capture"]["changed"]
+
+
+def test_a_full_capture_finds_what_no_time_and_no_size_tells(port: Port) -> None:
+    port.do("capture")
+    note = port.ada.workspace / "MEMORY.md"
+    assert not port.do("capture", full=True)["capture"]["changed"]
+    note.write_bytes(note.read_bytes() + b"\nOne more line.\n")
+    assert port.do("capture", full=True)["capture"]["changed"]
+
+
+def test_a_look_says_how_the_agent_and_the_key_stand(port: Port) -> None:
+    found = port.do("standing")
+    assert Facts.from_json(found["facts"]).sequence == port.ada.head
+    assert msgspec.convert(found["key"], KeyFacts).state == "ok"
+    assert msgspec.convert(found["watch"], Plan).folders
+
+
+def test_a_verification_reads_the_copy_back(port: Port) -> None:
+    found = port.do("verify", whole=True)
+    assert found["mismatches"] == [] and found["whole"]
+    assert Facts.from_json(found["facts"]).last_verified_at is not None
+
+
+def test_work_on_an_agent_needs_one(port: Port) -> None:
+    with pytest.raises(BadRequest):
+        port.office.do("capture")
+
+
+def test_a_command_that_works_on_the_agent_is_named(port: Port) -> None:
+    with (
+        agent_lock(port.ada.context, port.ada.agent.id, "restore"),
+        pytest.raises(Busy, match=r"process \d+ .*restore"),
+    ):
+        port.do("capture")
+    assert not port.do("capture")["capture"]["held"]
+
+
+def test_captures_that_are_asked_for_together_are_made_once_and_all_answered(port: Port) -> None:
+    async def story() -> list[JsonObject]:
+        asked = [port.office.queue.put("capture", port.ada.agent.id, {"reason": "change"}) for _ in range(5)]
+        return list(await asyncio.gather(*asked))
+
+    port.note("the green boat")
+    documents = [each["capture"] for each in port.office.run(story())]
+    assert {each["sequence"] for each in documents} == {port.ada.head}
+    assert sum(each["changed"] for each in documents) <= 1 or len({str(each) for each in documents}) == 1
+
+
+def test_captures_leave_the_worker_as_large_as_it_was(port: Port) -> None:
+    port.do("capture")
+    (worker,) = port.office.workers._all
+    before = worker.rss
+    for number in range(25):
+        (port.ada.workspace / "memory" / "today.md").write_text(f"# Today\n\nThe tide was {number}.\n")
+        assert port.do("capture")["capture"]["changed"]
+    (after,) = port.office.workers._all
+    assert after.pid == worker.pid
+    assert after.rss < before + 8 * 1024 * 1024
+
+
+# What a crash left over -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [Step.RESTORE_MOVED_ASIDE, Step.RESTORE_JOURNAL_REMOVED])
+def test_a_restore_that_was_interrupted_is_finished_before_anything_is_captured(tmp_path: Path, step: Step) -> None:
+    ada = harbour(tmp_path)
+    before = read_tree(ada.workspace)
+    ada.day_passes()
+    options = RestoreOptions(at=0, yes=True, reindex=False)
+    assert killed_at(lambda: restore(ada.context, ada.agent, options), step)
+    found = recover.run(Work(ada.context))
+    assert len(found["said"]) == 1 and found["problems"] == []
+    assert differences(before, read_tree(ada.workspace)) == []
+    assert recover.run(Work(ada.context)) == {"said": [], "problems": []}
+
+
+# Once a day -----------------------------------------------------------------------------------------------------
+
+
+def test_agents_that_were_removed_long_ago_are_let_go_once_a_day(tmp_path: Path) -> None:
+    ada = harbour(tmp_path)
+    note = ada.context.home.state_folder / "swept"
+    operation._sweep_if_due(ada.context)
+    first = note.read_text()
+    operation._sweep_if_due(ada.context)
+    assert note.read_text() == first
+    for wrong in ("2001-01-01T00:00:00.000Z", "2999-01-01T00:00:00.000Z", "no time"):
+        note.write_text(f"{wrong}\n")
+        operation._sweep_if_due(_opened(ada.context))
+        assert note.read_text().strip() > first.strip() and wrong not in note.read_text()
+
+
+def _opened(context: Context) -> Context:
+    return Context.open(context.environment)
