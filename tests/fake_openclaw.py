@@ -108,7 +108,8 @@ elif argv[:1] == ["config"]:
         print("the configuration is not valid")
         sys.exit(1)
     config = state / "openclaw.json"
-    found = json.loads(config.read_text()) if config.exists() else {{}}
+    import pyjson5
+    found = pyjson5.decode(config.read_text()) if config.exists() else {{}}
     *above, last = argv[2].split(".")
     place = found
     for key in above:

@@ -11,6 +11,7 @@ from typing import Any
 import openclaw_workspaces
 import pytest
 from cli_client import run
+from fake_openclaw import FakeOpenClaw
 from openclaw_workspaces import StateFolder
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "json.md"
@@ -72,6 +73,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield "An agent", run("agents", "accept", name)
     yield "An agent", run("agents", "add", openclaw.workspaces["rover"])
     yield "An agent", run("agents", "list")
+    yield from _hook_documents(folder)
     yield "An agent", _cloned(workspace, folder / "clone")
     yield "An agent", run("agents", "remove", folder / "clone", "--yes")
     settings = run("config", "list")
@@ -96,6 +98,14 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield "`lifeboat log`", run("log")
     yield from _file_documents(workspace, folder)
     yield from _rotation_documents(folder)
+
+
+def _hook_documents(folder: Path) -> Iterator[tuple[str, Json]]:
+    fake = FakeOpenClaw.install(folder / "bin")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{fake.folder}:/usr/bin:/bin")
+        yield "An agent", run("agents", "hook", "Juniper")
+        yield "An agent", run("agents", "hook", "Juniper", "--remove")
 
 
 def _rotation_documents(folder: Path) -> Iterator[tuple[str, Json]]:
