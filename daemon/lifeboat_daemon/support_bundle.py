@@ -43,7 +43,7 @@ JsonObject = dict[str, Any]
 _DISTRIBUTION = "agent-lifeboat"
 _NOT_TOLD, _OTHER = "(set, not told)", "(other)"
 _LAYERS = ("raw", "artifacts", "memory", "history", "lifeboat")
-_OWN_WORDS = frozenset({"clock", "copies", "disk"})
+_OWN_WORDS = frozenset({"clock", "conditions", "copies", "disk"})
 """Checks whose results are made of this program's words and of figures alone."""
 _VARIABLES = ("LIFEBOAT_HOME", "LIFEBOAT_DEBUG", "LIFEBOAT_KEY_FILE", "LIFEBOAT_PASSPHRASE", "LIFEBOAT_PASSPHRASE_FILE")
 

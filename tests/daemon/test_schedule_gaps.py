@@ -84,11 +84,18 @@ def test_clocks_that_all_stand_still_are_no_gap(gaps: Gaps) -> None:
     assert [gaps.look() for _ in range(3)] == [None, None, None]
 
 
-def test_a_wall_clock_that_is_frozen_jumps_back_all_the_time(gaps: Gaps, clock: SteadyClock) -> None:
-    for _ in range(3):
+def test_a_wall_clock_that_stands_still_jumps_back_once_and_ahead_when_it_is_set(
+    gaps: Gaps, clock: SteadyClock
+) -> None:
+    found = []
+    for _ in range(5):
         clock.advance(minutes=1)
         clock.jump(minutes=-1)
-        assert gaps.look() == Gap(0.0, -60.0)
+        found.append(gaps.look())
+    assert found == [Gap(0.0, -60.0), None, None, None, None]
+    clock.advance(minutes=1)
+    clock.jump(minutes=5)
+    assert gaps.look() == Gap(0.0, 300.0)
 
 
 def test_summer_time_is_no_jump(clock: SteadyClock, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,14 +32,16 @@ class Gaps:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._boot, self._asleep, self._wall = self._read()
+        self._stands = False
 
     def look(self) -> Gap | None:
-        """What happened since the last look; None when nothing did."""
+        """What happened since the last look; None when nothing did. A wall clock that stands still jumps back once."""
         boot, asleep, wall = self._read()
         slept = asleep - self._asleep
         jumped = (wall - self._wall).total_seconds() - (boot - self._boot)
+        was_standing, self._stands = self._stands, wall == self._wall and boot > self._boot
         self._boot, self._wall = boot, wall
-        if abs(jumped) < SMALLEST_JUMP:
+        if abs(jumped) < SMALLEST_JUMP or (was_standing and self._stands):
             jumped = 0.0
         if slept < SHORTEST_SLEEP:
             slept = 0.0

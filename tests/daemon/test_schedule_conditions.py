@@ -1,0 +1,250 @@
+"""Power and network: what is seen in the system's files and on its bus, and what waits because of it."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fake_bus import FakeBus, Property
+
+from lifeboat_daemon import config
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.doctor import Level
+from lifeboat_daemon.doctor import conditions as doctor_check
+from lifeboat_daemon.schedule import conditions
+from lifeboat_daemon.schedule.conditions import Conditions, deferral, read
+
+MB = 1 << 20
+NETWORK = "org.freedesktop.NetworkManager"
+PROFILES = "net.hadess.PowerProfiles"
+NEW_PROFILES = "org.freedesktop.UPower.PowerProfiles"
+
+needs_bus = pytest.mark.skipif(shutil.which("dbus-daemon") is None, reason="dbus-daemon is not installed")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The root of a system that has nothing."""
+    (tmp_path / "root").mkdir()
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Context:
+    return Context.open({"LIFEBOAT_HOME": str(tmp_path / "home")})
+
+
+def write(root: Path, path: str, text: str) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(f"{text}\n")
+
+
+def supply(root: Path, name: str, **files: str) -> None:
+    for file, text in files.items():
+        write(root, f"sys/class/power_supply/{name}/{file}", text)
+
+
+def seen(context: Context, root: Path, properties: Mapping[str, Mapping[str, Property] | None]) -> Conditions:
+    """What is seen with services on the bus."""
+    with FakeBus(root, properties) as bus:
+        environment = {**context.environment, "DBUS_SYSTEM_BUS_ADDRESS": bus.address}
+        return read(replace(context, environment=environment), root)
+
+
+def test_of_a_system_that_tells_nothing_nothing_is_known_and_nothing_waits(context: Context, root: Path) -> None:
+    found = read(context, root)
+    assert found == Conditions(None, None, None, None)
+    assert deferral(found, 1000 * MB, 5 * MB) is None
+
+
+# Power ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_battery_that_is_used_up_is_seen_until_the_mains_are_there(context: Context, root: Path) -> None:
+    supply(root, "BAT0", type="Battery", status="Discharging")
+    supply(root, "AC", type="Mains", online="0")
+    assert read(context, root).on_battery is True
+    supply(root, "ucsi-source-psy-1", type="USB", online="1")
+    assert read(context, root).on_battery is False
+
+
+@pytest.mark.parametrize("status", ["Full", "Charging", "Not charging"])
+def test_a_battery_that_is_not_used_up_is_not_what_the_machine_runs_on(
+    context: Context, root: Path, status: str
+) -> None:
+    supply(root, "BAT0", type="Battery", status=status)
+    assert read(context, root).on_battery is False
+
+
+def test_the_battery_of_a_mouse_is_not_that_of_the_machine(context: Context, root: Path) -> None:
+    supply(root, "hidpp_battery_0", type="Battery", scope="Device", status="Discharging")
+    assert read(context, root).on_battery is None
+
+
+@pytest.mark.parametrize(("profile", "saver"), [("low-power", True), ("balanced", False), ("performance", False)])
+def test_the_profile_of_the_platform_says_whether_power_is_saved(
+    context: Context, root: Path, profile: str, saver: bool
+) -> None:
+    write(root, "sys/firmware/acpi/platform_profile", profile)
+    assert read(context, root).saver is saver
+
+
+@needs_bus
+@pytest.mark.parametrize("service", [PROFILES, NEW_PROFILES])
+@pytest.mark.parametrize(("profile", "saver"), [("power-saver", True), ("balanced", False)])
+def test_so_does_the_profile_of_the_desktop(
+    context: Context, root: Path, service: str, profile: str, saver: bool
+) -> None:
+    write(root, "sys/firmware/acpi/platform_profile", "balanced")
+    assert seen(context, root, {service: {"ActiveProfile": ("s", profile)}}).saver is saver
+
+
+# Network ----------------------------------------------------------------------------------------------------------
+
+ROUTES = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
+DEFAULT_4 = f"{ROUTES}wlan0\t00000000\t010200C0\t0003\t0\t0\t600\t00000000\t0\t0\t0"
+LOCAL_4 = f"{ROUTES}docker0\t000011AC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0"
+REJECTED_4 = f"{ROUTES}*\t00000000\t00000000\t0200\t0\t0\t0\t00000000\t0\t0\t0"
+_6 = "{0} 00 {0} 00 {1} 00000400 00000001 00000000 {2} {3}"
+DEFAULT_6 = _6.format("0" * 32, "fe80" + "0" * 27 + "1", "00000003", "wlan0")
+REJECTED_6 = _6.format("0" * 32, "0" * 32, "00200200", "lo")
+
+
+@pytest.mark.parametrize(
+    ("routes", "routes_6", "online"),
+    [
+        (DEFAULT_4, "", True),
+        (LOCAL_4, DEFAULT_6, True),
+        (LOCAL_4, REJECTED_6, False),
+        (REJECTED_4, REJECTED_6, False),
+        (ROUTES, "", False),
+        ("garbage\nx 00000000 0 y 0 0 0 00000000", "0 00 z", False),
+    ],
+)
+def test_a_default_route_is_a_way_out(context: Context, root: Path, routes: str, routes_6: str, online: bool) -> None:
+    write(root, "proc/net/route", routes)
+    write(root, "proc/net/ipv6_route", routes_6)
+    assert read(context, root).online is online
+
+
+def test_so_is_an_interface_that_is_up(context: Context, root: Path) -> None:
+    write(root, "sys/class/net/lo/operstate", "up")
+    write(root, "sys/class/net/docker0/operstate", "down")
+    assert read(context, root).online is False
+    write(root, "sys/class/net/eth0/operstate", "up")
+    assert read(context, root).online is True
+
+
+@needs_bus
+@pytest.mark.parametrize(("said", "metered"), [(0, None), (1, True), (2, False), (3, True), (4, False), (99, None)])
+def test_the_desktop_knows_whether_a_network_is_metered(
+    context: Context, root: Path, said: int, metered: bool | None
+) -> None:
+    assert seen(context, root, {NETWORK: {"Metered": ("u", said)}}).metered is metered
+
+
+@needs_bus
+@pytest.mark.parametrize(("decided", "metered"), [("yes", True), ("no", False), ("auto", True)])
+def test_the_setting_comes_before_what_the_desktop_says(
+    context: Context, root: Path, decided: str, metered: bool
+) -> None:
+    config.write(context.home, context.files, "network.metered", decided)
+    assert seen(context, root, {NETWORK: {"Metered": ("u", 1)}}).metered is metered
+
+
+# A bus that is no help --------------------------------------------------------------------------------------------
+
+
+@needs_bus
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {},
+        {NETWORK: {}, PROFILES: {}},
+        {NETWORK: {"Metered": ("s", "yes")}, PROFILES: {"ActiveProfile": ("u", 1)}},
+    ],
+)
+def test_services_that_are_not_there_or_talk_nonsense_are_not_known(
+    context: Context, root: Path, properties: Mapping[str, Mapping[str, Property] | None]
+) -> None:
+    assert seen(context, root, properties) == Conditions()
+
+
+@needs_bus
+def test_a_service_that_never_answers_is_waited_for_once(
+    context: Context, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conditions, "_PATIENCE", 0.1)
+    assert seen(context, root, {NETWORK: None, PROFILES: None, NEW_PROFILES: None}) == Conditions()
+
+
+@pytest.mark.parametrize("address", ["unix:path=/no/such/bus", "tcp:host=example.com", "nonsense", ""])
+def test_a_bus_that_is_not_there_is_no_bus(context: Context, root: Path, address: str) -> None:
+    environment = {**context.environment, "DBUS_SYSTEM_BUS_ADDRESS": address}
+    assert read(replace(context, environment=environment), root) == Conditions()
+
+
+def test_a_bus_that_does_not_speak_is_no_bus(context: Context, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conditions, "_PATIENCE", 0.1)
+    (root / "run/dbus").mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(root / "run/dbus/system_bus_socket"))
+        silent.listen()
+        assert read(context, root) == Conditions()
+
+
+def test_settings_that_cannot_be_read_are_no_reason_to_fail(context: Context, root: Path) -> None:
+    for file in (context.home.config_file, context.home.state_folder / "config.good.toml"):
+        file.write_text("[")
+    assert read(context, root) == Conditions()
+
+
+# What waits -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("found", "size", "words"),
+    [
+        (Conditions(online=False), 1, "there is no network"),
+        (Conditions(online=False, metered=True), 9 * MB, "there is no network"),
+        (Conditions(online=True, metered=True), 9 * MB, "the network is metered, and 9.4 MB are more than"),
+        (Conditions(saver=True, on_battery=True), 9 * MB, "the battery is being saved, and 9.4 MB are more than"),
+        (Conditions(saver=True), 9 * MB, "the battery is being saved"),
+        (Conditions(metered=True, saver=True, on_battery=True), 5 * MB, None),
+        (Conditions(saver=True, on_battery=False), 9 * MB, None),
+        (Conditions(on_battery=True, saver=False, metered=False, online=True), 9 * MB, None),
+        (Conditions(), 9 * MB, None),
+    ],
+)
+def test_only_large_transfers_wait_and_it_is_said_why(found: Conditions, size: int, words: str | None) -> None:
+    why = deferral(found, size, 5 * MB)
+    assert why is None if words is None else why is not None and why.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("found", "power", "network"),
+    [
+        (Conditions(), "no battery is seen: nothing waits", "not known, not known to be metered: nothing waits"),
+        (Conditions(online=False), "no battery", "there is none: what is sent waits for it, captures go on"),
+        (Conditions(metered=True, online=True), "no battery", "online, metered: transfers above 5.2 MB"),
+        (Conditions(metered=False, online=True), "no battery", "online, not metered: nothing waits"),
+        (Conditions(on_battery=True), "on battery: reading back every kept sequence waits", "not known"),
+        (Conditions(on_battery=True, saver=True), "on battery, power is being saved: transfers above", "not known"),
+        (Conditions(on_battery=False, saver=True), "at the mains, power is being saved: nothing", "not known"),
+    ],
+)
+def test_the_doctor_says_what_is_seen_and_what_waits(
+    context: Context, monkeypatch: pytest.MonkeyPatch, found: Conditions, power: str, network: str
+) -> None:
+    monkeypatch.setattr(conditions, "read", lambda _: found)
+    first, second = doctor_check.check(context)
+    assert first.result.startswith(power) and second.result.startswith(network)
+    assert {first.level, second.level} == {Level.OK}
+
+
+def test_on_this_machine_it_says_something(context: Context) -> None:
+    assert [finding.subject for finding in doctor_check.check(context)] == ["power", "network"]
