@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from control_servers import DEADLINE, Served, context, short
+from control_servers import DEADLINE, Served, context, short, until
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.context import Context
@@ -291,6 +291,25 @@ class TestTheClientOfCommands:
             assert list(told) == [{"event": "goodbye"}]
             client.close()
             stopping.result(DEADLINE)
+
+    def test_that_another_thread_closes_hears_no_more(self, context: Context) -> None:
+        with Served(context) as served, served.connect() as client:
+            client.subscribe()
+            heard: list[JsonObject] = []
+
+            def listen() -> None:
+                for event in client.events():
+                    heard.append(event)
+
+            listening = threading.Thread(target=listen, daemon=True)
+            listening.start()
+            served.publish({"event": "one"})
+            until(lambda: heard == [{"event": "one"}])
+            client.close()
+            listening.join(DEADLINE)
+            assert not listening.is_alive()
+            until(lambda: served.server.clients == 0)
+            client.close()
 
     def test_is_told_what_happens_while_it_waits(self, context: Context) -> None:
         async def work(_: JsonObject) -> JsonObject:

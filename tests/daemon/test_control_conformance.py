@@ -15,7 +15,7 @@ from control_servers import Raw, Served, context, short, until
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control import protocol
 from lifeboat_daemon.control.server import Limits
-from lifeboat_daemon.errors import BadRequest, Busy, UnknownAgent
+from lifeboat_daemon.errors import BadRequest, Busy, ServiceError, UnknownAgent
 
 __all__ = ["context", "short"]
 JsonObject = dict[str, Any]
@@ -413,6 +413,15 @@ class TestEvents:
         served = serve()
         with served.greeted():
             served.publish({"event": object()})  # it is not even made into JSON
+        assert served.reports.errors == []
+
+    def test_that_cannot_be_sent_are_a_mistake_that_is_reported_and_stops_nothing(self, serve: Serve) -> None:
+        served = serve()
+        with served.greeted() as raw:
+            raw.ask("subscribe")
+            served.publish({"event": object()}, {"event": "x" * protocol.LARGEST}, {"event": "good"})
+            assert raw.hear()["params"] == {"event": "good"}
+        assert [type(error) for _, error, _ in served.reports.errors] == [TypeError, ServiceError]
 
     def test_that_are_not_read_cost_the_slow_client_its_place_and_nobody_anything(self, serve: Serve) -> None:
         served = serve(events=50)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
@@ -89,7 +90,9 @@ class Client:
                 return
 
     def close(self) -> None:
-        """End the connection. What was asked for is done all the same."""
+        """End the connection; another thread's `events` ends too. What was asked for is done all the same."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
     def __enter__(self) -> Client:

@@ -39,8 +39,8 @@ class Report(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`hello`, `leave` and `stop` in seconds: to say hello; to read the last lines; at the end of the server, for what is
-    worked on, and then once more for reading.
+    """`hello`, `leave` and `stop` in seconds: to say hello; to read the last lines; for what is worked on when the
+    server ends, and then once more for reading.
 
     `at_work`: requests of one connection that are worked on at a time, further ones wait unread. `events` and
     `event_bytes`: what may wait for a subscriber.

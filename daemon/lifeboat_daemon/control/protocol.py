@@ -97,10 +97,7 @@ def _is_id(value: object) -> bool:
 
 def answer(number: Id, result: object) -> bytes:
     """The line of an answer. Raises ServiceError when it is larger than lines are, TypeError for what is no JSON."""
-    line = _line({"jsonrpc": "2.0", "id": number, "result": result})
-    if len(line) > LARGEST + 1:
-        raise ServiceError(f"the answer has {len(line)} bytes, {LARGEST} is the most")
-    return line
+    return _not_too_large(_line({"jsonrpc": "2.0", "id": number, "result": result}))
 
 
 def failed(number: Id, error: LifeboatError) -> bytes:
@@ -115,8 +112,14 @@ def refused(number: Id, code: int, error: LifeboatError) -> bytes:
 
 
 def event(told: JsonObject) -> bytes:
-    """The line of an event."""
-    return _line({"jsonrpc": "2.0", "method": EVENT, "params": told})
+    """The line of an event. Raises what `answer` raises."""
+    return _not_too_large(_line({"jsonrpc": "2.0", "method": EVENT, "params": told}))
+
+
+def _not_too_large(line: bytes) -> bytes:
+    if len(line) > LARGEST + 1:
+        raise ServiceError(f"there are {len(line)} bytes to say, {LARGEST} is the most at once")
+    return line
 
 
 def _line(message: JsonObject) -> bytes:

@@ -111,13 +111,16 @@ class Server:
         return listener.is_there(files) and address.is_noted(home, files, listener.address)
 
     def publish(self, event: JsonObject) -> None:
-        """Tell all subscribers. Costs nothing when there are none, and never waits for one."""
+        """Tell all subscribers. Costs nothing when there are none, waits for nobody, and never raises: an event that
+        cannot be sent is a mistake of the program, and only reported."""
         subscribers = [each for each in self._desk.connections if each.subscribed]
         if not subscribers:
             return
-        line = protocol.event(event)
-        if len(line) > protocol.LARGEST + 1:
-            raise ServiceError(f"an event of {len(line)} bytes, {protocol.LARGEST} is the most")
+        try:
+            line = protocol.event(event)
+        except (TypeError, ValueError, ServiceError) as error:
+            self._desk.report.exception("control.event", error)
+            return
         for each in subscribers:
             each.tell(line)
 
