@@ -140,7 +140,7 @@ def _client(limits: Limits) -> httpx.Client:
     import httpx
 
     for name in ("httpx", "httpcore"):  # they would log addresses
-        logging.getLogger(name).disabled = True
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     return httpx.Client(
         verify=_system_certificates(),
         timeout=httpx.Timeout(limits.piece, connect=limits.connect),

@@ -1,0 +1,235 @@
+"""What people are told, and when: never the same twice, and in the end always."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifeboat_alf import times
+from lifeboat_daemon.health import notices
+from lifeboat_daemon.health.notices import LASTS, NOT_AGAIN_FOR, Notice, Told
+from lifeboat_daemon.health.standing import NEEDS_THE_USER, WORST_FIRST, AgentStatus, KeyFacts, Status
+
+START = datetime(2026, 11, 20, 12, tzinfo=UTC)
+DAY = 86400.0
+SECRETS = ("/home/ada", "SOUL.md", "hunter2")
+HELD = {"reason": "SOUL.md and 7 memories were removed", "previous": 4}
+
+
+def agent(state: str = "ok", **fields: Any) -> AgentStatus:
+    """An agent whose facts and reasons are full of names that nobody may be told."""
+    found = AgentStatus("0197fd80-0000-7000-8000-000000000001", "ada", "openclaw", "/home/ada/agent", state=state)
+    reasons = ["/home/ada/agent is not there", "SOUL.md: hunter2"]
+    return replace(found, reasons=reasons, held=HELD, failed="/home/ada/x: hunter2", **fields)
+
+
+class Person:
+    """Somebody who is told; the daemon, which looks when it was told to look again, and at each change."""
+
+    def __init__(self) -> None:
+        self.now = START
+        self.told = Told()
+        self.heard: list[tuple[float, Notice]] = []
+        self.again: float | None = None
+
+    @property
+    def kinds(self) -> list[str]:
+        return [notice.kind for _, notice in self.heard]
+
+    def look(self, state: str, verified_at: datetime | None) -> None:
+        verified = None if verified_at is None else times.to_text(verified_at)
+        found = notices.of_agent(agent(state, last_verified_at=verified), self.told, self.now)
+        assert Told.from_json(found.told.to_json()) == found.told
+        self.told, self.again = found.told, found.look_again
+        self.heard += [((self.now - START).total_seconds(), notice) for notice in found.notices]
+
+    def stays(
+        self, state: str, seconds: float, verified_at: Callable[[datetime], datetime | None] | None = None
+    ) -> None:
+        """An agent comes into a state and stays in it."""
+        verified = verified_at or (lambda now: now)
+        end = self.now + timedelta(seconds=seconds)
+        self.look(state, verified(self.now))
+        while self.again is not None and self.now + timedelta(seconds=self.again) < end:
+            assert self.again > 0
+            self.now += timedelta(seconds=max(self.again, 0.001))
+            self.look(state, verified(self.now))
+        self.now = end
+
+
+def test_a_trouble_that_lasts_is_told_once_and_so_is_its_end() -> None:
+    person = Person()
+    person.stays("error", 3600)
+    person.stays("ok", 3600)
+    person.stays("ok", 10 * DAY)
+    assert person.kinds == ["error", "ok"]
+    assert person.heard[0][0] == LASTS
+
+
+@pytest.mark.parametrize("state", sorted(set(WORST_FIRST) - NEEDS_THE_USER))
+def test_to_work_to_wait_and_to_rest_are_no_news(state: str) -> None:
+    person = Person()
+    person.stays(state, 40 * DAY)
+    person.stays("ok", DAY)
+    assert person.kinds == []
+
+
+@pytest.mark.parametrize("state", sorted(NEEDS_THE_USER))
+def test_everything_that_needs_the_user_is_told(state: str) -> None:
+    person = Person()
+    person.stays(state, 3600)
+    assert person.kinds == [state]
+
+
+def test_what_passes_within_a_minute_is_not_told() -> None:
+    person = Person()
+    for _ in range(50):
+        person.stays("error", LASTS - 1)
+        person.stays("ok", 300)
+    assert person.kinds == []
+
+
+def test_what_comes_and_goes_is_told_once_an_hour() -> None:
+    person = Person()
+    for _ in range(30):
+        person.stays("error", 120)
+        person.stays("ok", 120)
+    errors = [at for at, notice in person.heard if notice.kind == "error"]
+    assert 1 <= len(errors) <= 3
+    assert all(later - earlier >= NOT_AGAIN_FOR for earlier, later in pairwise(errors))
+
+
+def test_a_trouble_that_becomes_another_is_told_as_that() -> None:
+    person = Person()
+    person.stays("overdue", 3600)
+    person.stays("needs_key", 3600)
+    person.stays("held", 3600)
+    assert person.kinds == ["overdue", "needs_key", "held"]
+
+
+def test_while_it_lasts_it_is_said_again_after_1_3_7_14_and_30_days() -> None:
+    person = Person()
+    person.stays("error", 100 * DAY)
+    assert person.kinds == ["error", *["age"] * 5]
+    assert [round(at / DAY) for at, notice in person.heard if notice.kind == "age"] == [1, 3, 7, 14, 30]
+
+
+def test_the_age_of_the_last_verified_copy_counts_and_what_the_state_said_is_not_said_again() -> None:
+    person = Person()
+    person.stays("overdue", 5.5 * DAY, lambda _: START - timedelta(days=2))
+    assert person.kinds == ["overdue", "age", "age"], "the day that had passed belongs to the first notice"
+    said = [notice.text for _, notice in person.heard if notice.kind == "age"]
+    assert said == ["the last verified copy is 3 days old", "the last verified copy is 7 days old"]
+
+
+def test_after_all_was_well_ages_begin_anew() -> None:
+    person = Person()
+    person.stays("error", 4 * DAY)
+    person.stays("ok", 2 * DAY)
+    person.stays("error", 2 * DAY)
+    assert person.kinds == ["error", "age", "age", "ok", "error", "age"]
+
+
+def test_a_daemon_that_starts_again_says_nothing_twice() -> None:
+    person = Person()
+    person.stays("error", 3600)
+    kept = person.told.to_json()
+    person.told = Told.from_json(kept)
+    person.stays("error", 3600)
+    assert person.kinds == ["error"]
+
+
+def test_notes_that_cannot_be_read_cost_a_notice_said_twice() -> None:
+    assert Told.from_json({"said_at": 7}) == Told() == Told.from_json(None)
+
+
+def test_a_clock_that_was_set_back_silences_nothing() -> None:
+    person = Person()
+    person.stays("error", 3600)
+    person.stays("ok", 3600)
+    person.now -= timedelta(days=3650)
+    person.stays("error", 3600)
+    assert person.kinds == ["error", "ok", "error"]
+
+
+lives = st.lists(st.tuples(st.sampled_from(WORST_FIRST), st.floats(1, 20 * DAY)), min_size=1, max_size=12)
+
+
+@given(lives)
+def test_never_twice_and_in_the_end_always(life: list[tuple[str, float]]) -> None:
+    person = Person()
+    for state, seconds in life:
+        person.stays(state, seconds)
+    last = life[-1][0] if life[-1][0] in NEEDS_THE_USER else "ok"
+    person.stays(life[-1][0], 2 * NOT_AGAIN_FOR)
+    states = [notice.kind for _, notice in person.heard if notice.kind != "age"]
+    assert (states or ["ok"])[-1] == last, "what is so now was told, or never anything else"
+    assert all(one != other for one, other in zip(["ok", *states], states, strict=False)), "no state twice in a row"
+    for kind in set(states):
+        moments = [at for at, notice in person.heard if notice.kind == kind]
+        assert all(later - earlier >= NOT_AGAIN_FOR - 0.01 for earlier, later in pairwise(moments))
+
+
+@given(st.lists(st.floats(1, 3 * DAY), min_size=1, max_size=60))
+def test_however_often_one_looks_nothing_is_said_more_often(pauses: list[float]) -> None:
+    often, seldom = Person(), Person()
+    for pause in pauses:
+        often.stays("error", pause, lambda _: START - timedelta(hours=30))
+    seldom.stays("error", sum(pauses), lambda _: START - timedelta(hours=30))
+    assert often.kinds == seldom.kinds
+
+
+# Words ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fields", [{"missing": True}, {"damaged": {"first": "SOUL.md: hunter2"}}, {}])
+@pytest.mark.parametrize("state", sorted(NEEDS_THE_USER))
+def test_no_notice_names_a_file_or_holds_content(state: str, fields: dict[str, Any]) -> None:
+    told = Told()
+    heard: list[Notice] = []
+    for seconds in (0, 61, 2 * DAY):
+        found = notices.of_agent(agent(state, **fields), told, START + timedelta(seconds=seconds))
+        told, heard = found.told, [*heard, *found.notices]
+    assert [notice.kind for notice in heard] == [state, "age"]
+    for notice in heard:
+        said = f"{notice.to_json()}"
+        assert "ada" in notice.title and not [secret for secret in SECRETS if secret in said]
+        assert Notice.from_json(notice.to_json()) == notice
+
+
+def test_a_configuration_that_cannot_be_used_is_told_once() -> None:
+    broken = Status("error", "", [], KeyFacts(), ["config.toml: hunter2"], True)
+    first = notices.of_home(broken, Told(), START)
+    second = notices.of_home(broken, first.told, START + timedelta(seconds=61))
+    third = notices.of_home(broken, second.told, START + timedelta(seconds=200))
+    assert (first.notices, third.notices) == ([], [])
+    (notice,) = second.notices
+    assert "configuration" in notice.text and "hunter2" not in str(notice.to_json())
+
+
+def test_what_is_so_of_several_agents_is_said_in_one_notice() -> None:
+    def news(name: str, state: str) -> list[Notice]:
+        told = notices.of_agent(replace(agent(state), id=name, name=name), Told(), START).told
+        return notices.of_agent(replace(agent(state), id=name, name=name), told, START + timedelta(seconds=61)).notices
+
+    locked = [*news("ada", "needs_key"), *news("bea", "needs_key"), *news("cyd", "held"), *news("dan", "needs_key")]
+    three, one = notices.merged(locked)
+    assert three.title == "ada and 2 more: needs your key" and three.subjects == ("ada", "bea", "dan")
+    assert "bea" in three.text and three.fix == "lifeboat status"
+    assert one.names == ("cyd",)
+
+
+def test_new_agents_are_offered_without_saying_where_they_are() -> None:
+    found = [{"runtime": "openclaw", "native_id": "main", "name": "Ada", "workspace": "/home/ada/secret"}]
+    notice = notices.of_offers(found)
+    assert notice is not None and notice.fix == "lifeboat agents discover" and "/home" not in str(notice.to_json())
+    assert not notice.is_urgent
+    assert "2 agents" in (notices.of_offers(found * 2) or notice).text
+    assert notices.of_offers([]) is None

@@ -1,0 +1,103 @@
+"""An HTTP server on this machine that remembers what it was asked and answers as it is told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request."""
+
+    method: str
+    path: str
+    headers: Message
+    body: bytes
+
+
+Reply = Callable[[BaseHTTPRequestHandler], None]
+
+
+def status(code: int, body: bytes = b"", **headers: str) -> Reply:
+    """A plain answer."""
+
+    def reply(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(code)
+        for name, value in headers.items():
+            handler.send_header(name, value)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return reply
+
+
+@dataclass
+class TalkingServer:
+    """`replies` are given in turn, the last one again and again; `over` is set when the test is done with it."""
+
+    address: str = ""
+    asked: list[Asked] = field(default_factory=list)
+    replies: list[Reply] = field(default_factory=lambda: [status(200)])
+    over: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def paths(self) -> list[str]:
+        return [each.path for each in self.asked]
+
+    def byte_by_byte(self, handler: BaseHTTPRequestHandler) -> None:
+        """An answer that never ends: one byte at a time, as long as somebody listens."""
+        handler.send_response(200)
+        handler.end_headers()
+        while not self.over.wait(0.02):
+            handler.wfile.write(b".")
+            handler.wfile.flush()
+
+    def header_by_header(self, handler: BaseHTTPRequestHandler) -> None:
+        """An answer whose first line never ends."""
+        handler.wfile.write(b"HTTP/1.1 200 O")
+        while not self.over.wait(0.02):
+            handler.wfile.write(b"K")
+            handler.wfile.flush()
+
+    def silent(self, handler: BaseHTTPRequestHandler) -> None:
+        self.over.wait(30)
+
+
+@contextmanager
+def talking_server() -> Iterator[TalkingServer]:
+    """A server on a free port of 127.0.0.1, until the end of the block."""
+    made = TalkingServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            made.asked.append(Asked(self.command, self.path, self.headers, body))
+            reply = made.replies.pop(0) if len(made.replies) > 1 else made.replies[0]
+            try:
+                reply(self)
+            except OSError:  # whoever asked has gone
+                self.close_connection = True
+
+        do_GET = do_POST = answer
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            """Nothing is logged."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made.address = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield made
+    finally:
+        made.over.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
