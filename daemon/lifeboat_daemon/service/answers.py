@@ -54,6 +54,7 @@ class Answers:
 
     async def status(self, _: JsonObject) -> JsonObject:
         """How everything stands, as `status --json` says it."""
+        await self._standings.known()
         document = self._standings.everything().to_json()
         found = offers.pending(self._parts.context)
         return {**document, "daemon": self._about(), "offers": [each.to_json() for each in found]}

@@ -27,6 +27,7 @@ from lifeboat_daemon.schedule.timers import Timers
 from lifeboat_daemon.service import notes
 from lifeboat_daemon.service.answers import Answers
 from lifeboat_daemon.service.captures import Captures
+from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.news import News
 from lifeboat_daemon.service.parts import Parts
@@ -161,19 +162,23 @@ class Service:
     def reload(self) -> None:
         """Read settings and agents, and take care of what changed."""
         new, gone = self.fleet.load()
+        self.standings.began = True
         if self.fleet.problem:
             self.log.event("config_refused", level="error")
         for agent_id in gone:
             self._leave(agent_id)
         for charge in new:
-            self.captures.look_at(charge, "start")
-            if charge.rests(self.context.now()):
-                self.upkeep.look_up(charge)
+            self.parts.spawn(self._take_care(charge))
         for charge in self.fleet:
             self.captures.follow_schedule(charge)
             self.captures.arrange(charge)
         self.standings.judge_all()
         notify.sd_notify(f"STATUS={len(self.fleet.charges)} agents")
+
+    async def _take_care(self, charge: Charge) -> None:
+        """How it stands is known at once, and it is watched before it is captured for the first time."""
+        await self.upkeep.look_up(charge)
+        self.captures.look_at(charge, "start")
 
     def _leave(self, agent_id: str) -> None:
         self.parts.watcher.leave(agent_id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +21,9 @@ from lifeboat_daemon.watch.signals import NONE, PARTIAL
 
 JsonObject = dict[str, Any]
 
+PATIENCE = 8.0
+"""Seconds."""
+
 
 class Standings:
     """`on_change` is called with an agent whose status is another one than before, and what it was."""
@@ -28,6 +33,14 @@ class Standings:
         self._fleet = fleet
         self.on_change: Callable[[Charge, AgentStatus | None], None] = lambda *_: None
         self.key = KeyFacts()
+        self.began = False
+        self._known = asyncio.Event()
+
+    async def known(self) -> None:
+        """Wait until every agent has been looked at, some seconds at most: right after its start the daemon knows of
+        none how it stands."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._known.wait(), PATIENCE)
 
     def took(self, charge: Charge, answer: JsonObject) -> None:
         """A worker looked at an agent: its facts, the key's, and what is to be watched from now on."""
@@ -56,16 +69,24 @@ class Standings:
 
     def judge_all(self) -> None:
         """Judge everybody anew: time passed, or something changed that concerns all."""
+        self._note_what_is_known()
         for charge in self._fleet:
             self.judge(charge)
 
     def judge(self, charge: Charge) -> None:
         """Judge one agent, and say so where it stands otherwise than before."""
+        self._note_what_is_known()
         before, after = charge.status, self.of(charge)
         if after != before:
             charge.status = after
             self._parts.publish({"event": "agent", "agent": after.to_json()})
             self.on_change(charge, before)
+
+    def _note_what_is_known(self) -> None:
+        if self.began and all(each.facts is not None or each.failure is not None for each in self._fleet):
+            self._known.set()
+        else:
+            self._known.clear()
 
     def of(self, charge: Charge) -> AgentStatus:
         """How an agent stands now."""

@@ -112,11 +112,8 @@ class Upkeep:
         self._news.offered(found["new"])
         return found
 
-    def look_up(self, charge: Charge) -> None:
-        """Find out how an agent stands that is not captured now."""
-        self._parts.spawn(self._look_up(charge))
-
-    async def _look_up(self, charge: Charge) -> None:
+    async def look_up(self, charge: Charge) -> None:
+        """Find out how an agent stands, and what is to be watched of it, without a capture."""
         try:
             answer = await self._parts.queue.put("standing", charge.id, {}, long=False)
         except LifeboatError as error:
