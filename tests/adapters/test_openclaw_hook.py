@@ -253,7 +253,7 @@ class Handler:
         place = Place(folder)
         self.said = folder / "said"
         self.program = place.program
-        self.program.write_text(f'#!/bin/sh\necho "$1 $2 ${{LIFEBOAT_HOME:-usual}}" >> {self.said}\n')
+        self.program.write_text(f'#!/bin/sh\necho "$* ${{LIFEBOAT_HOME:-usual}}" >> {self.said}\n')
         place.carry_out(place.install())
         home = HookOrder(OTHER, (str(place.program),), Path("/srv/home of ada"))
         place.carry_out(planning.install(replace(place.installation, native_id="rover"), home))
@@ -279,7 +279,7 @@ def handler(tmp_path: Path) -> Handler:
     return Handler(tmp_path)
 
 
-MAIN, ROVER = f"sync {AGENT} usual", f"sync {OTHER} /srv/home of ada"
+MAIN, ROVER = f"sync {AGENT} --unless-paused usual", f"sync {OTHER} --unless-paused /srv/home of ada"
 
 
 def test_some_seconds_after_a_session_ended_its_agent_is_captured(handler: Handler) -> None:

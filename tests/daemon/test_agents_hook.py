@@ -83,10 +83,21 @@ def test_the_hook_starts_this_program_for_this_agent_and_home(agent: Agent) -> N
     (agent.workspace / "MEMORY.md").write_text("# Memory\n\n- The ferry leaves at noon.\n")
     environment = {"HOME": str(agent.folder / "user"), "PATH": "/usr/bin:/bin", "LIFEBOAT_HOME": told["home"]}
     ran = subprocess.run(
-        [*told["program"], "sync", told["agent"], "--json"], cwd="/", env=environment, capture_output=True, timeout=60
+        [*told["program"], "sync", told["agent"], "--unless-paused", "--json"],
+        cwd="/",
+        env=environment,
+        capture_output=True,
+        timeout=60,
     )
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["agents"][0]["sequence"] == 1
+
+
+def test_a_session_that_ends_does_not_wake_an_agent_that_rests(agent: Agent) -> None:
+    run("agents", "pause", "Juniper")
+    (agent.workspace / "MEMORY.md").write_text("# Memory\n\n- The ferry leaves at noon.\n")
+    assert run("sync", agent.id, "--unless-paused")["agents"] == []
+    assert run("sync", agent.id)["agents"][0]["changed"] is True
 
 
 def test_show_writes_and_runs_nothing(agent: Agent) -> None:

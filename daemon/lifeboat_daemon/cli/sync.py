@@ -33,14 +33,15 @@ _LISTS = {
     epilog=examples("lifeboat sync", "lifeboat sync Juniper"),
 )
 @click.argument("names", metavar="[AGENT]...", nargs=-1, type=AGENT)
+@click.option("--unless-paused", is_flag=True, help="Leave an agent alone that rests, also one that is named.")
 @session_command
-def sync(session: Session, names: tuple[str, ...]) -> int:
+def sync(session: Session, names: tuple[str, ...], unless_paused: bool) -> int:
     """Capture what changed, of every agent or of those named, by the service where one runs; then let go what retention
     lets go, and the history of agents that were removed a month ago."""
     chosen = [agents.find(session.context, name) for name in names] or agents.everyone(session.context)
     if not chosen:
         session.output.note("No agent is protected yet: lifeboat agents discover")
-    due = [agent for agent in chosen if names or not _rests(session, agent)]
+    due = [agent for agent in chosen if (names and not unless_paused) or not _rests(session, agent)]
     documents = _captured_by_daemon(session, due) if due else []
     if documents is None:
         documents = [_capture(session, agent) for agent in due]
@@ -50,7 +51,7 @@ def sync(session: Session, names: tuple[str, ...]) -> int:
 
 
 def _rests(session: Session, agent: Agent) -> bool:
-    """Whether an agent that nobody named is left alone, which is said."""
+    """Whether an agent is left alone, which is said."""
     if agent.watched and not agent.is_paused(session.context.now()):
         return False
     why = "its captures rest" if agent.watched else "it was imported and is not captured yet"

@@ -61,7 +61,7 @@ function start(order) {
   if (order.home) {
     env.LIFEBOAT_HOME = order.home;
   }
-  const child = spawn(program, [...words, "sync", order.agent], {
+  const child = spawn(program, [...words, "sync", order.agent, "--unless-paused"], {
     cwd: parse(program).root,
     detached: true,
     env,
