@@ -32,10 +32,7 @@ class FakeBus:
     def __enter__(self) -> FakeBus:
         command = ["dbus-daemon", "--session", "--nofork", "--nopidfile", f"--address={self.address}"]
         self._bus = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + _UP_SECONDS
-        while not self._socket.exists():
-            assert time.monotonic() < deadline and self._bus.poll() is None, "the bus does not come up"
-            time.sleep(0.005)
+        self._wait()
         for service, properties in self._properties.items():
             connection = open_dbus_connection(self.address)
             connection.send_and_get_reply(message_bus.RequestName(service))
@@ -45,6 +42,17 @@ class FakeBus:
                 thread.start()
                 self._threads.append(thread)
         return self
+
+    def _wait(self) -> None:
+        """Until the bus can be talked to: its socket is there a little before."""
+        deadline = time.monotonic() + _UP_SECONDS
+        while True:
+            assert time.monotonic() < deadline and self._bus.poll() is None, "the bus does not come up"
+            try:
+                open_dbus_connection(self.address).close()
+                return
+            except OSError:
+                time.sleep(0.005)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
