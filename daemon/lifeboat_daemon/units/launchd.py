@@ -12,6 +12,7 @@ from xml.parsers.expat import ExpatError
 from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.home import VARIABLE as HOME_VARIABLE
 from lifeboat_daemon.units.unit import (
+    PATIENCE,
     START_PATIENCE,
     Program,
     Ran,
@@ -128,7 +129,7 @@ class Launchd:
     def _target(self) -> str:
         return f"{self._domain()}/{LABEL}"
 
-    def _ask(self, *arguments: str, patience: float = 20.0) -> Ran:
+    def _ask(self, *arguments: str, patience: float = PATIENCE) -> Ran:
         return run_tool(self._context, ("/bin/launchctl", *arguments), patience=patience)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from lifeboat_daemon.errors import UnitError, system_errors
 from lifeboat_daemon.home import VARIABLE as HOME_VARIABLE
 from lifeboat_daemon.units.unit import (
+    PATIENCE,
     START_PATIENCE,
     WITHOUT_MANAGER,
     Program,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 NAME = "lifeboat.service"
 _PACKAGED = ("/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user")
+_LINGER = Path("/var/lib/systemd/linger")
 _VARIABLE = re.compile(r'^Environment="([A-Za-z_][A-Za-z0-9_]*)=(.*)"$', re.MULTILINE)
 _COMMAND = re.compile(r"^ExecStart=(.*)$", re.MULTILINE)
 _ARGUMENT = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)')
@@ -166,8 +168,7 @@ class Systemd:
     def _lingers(self) -> bool | None:
         """Whether this user's services run without a login. Read where `loginctl enable-linger` writes it."""
         name = self._context.environment.get("USER") or self._context.environment.get("LOGNAME")
-        folder = Path("/var/lib/systemd/linger")
-        return (folder / name).exists() if name and folder.parent.is_dir() else None
+        return (_LINGER / name).exists() if name and _LINGER.parent.is_dir() else None
 
     def start(self) -> None:
         self._need_manager()
@@ -187,12 +188,12 @@ class Systemd:
         ran = self._ask("show", "-p", "Version")
         return None if ran.status == 0 else _no_manager(ran)
 
-    def _ask(self, *arguments: str, patience: float = 20.0) -> Ran:
+    def _ask(self, *arguments: str, patience: float | None = None) -> Ran:
         tool = shutil.which("systemctl", path=self._context.environment.get("PATH"))
         if tool is None:
             return Ran(None, "", "there is no systemctl")
         command = (tool, "--user", "--no-pager", *arguments)
-        return run_tool(self._context, command, patience=patience, **self._session())
+        return run_tool(self._context, command, patience=patience or PATIENCE, **self._session())
 
     def _session(self) -> Mapping[str, str]:
         """Where the user's manager listens, which a shell from `su` or `cron` does not say."""

@@ -1,0 +1,67 @@
+"""What the service tells systemd."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lifeboat_daemon.units import notify
+
+
+@pytest.fixture(params=["path", "abstract"])
+def manager(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
+    """The socket that a service manager listens on."""
+    if request.param == "abstract" and sys.platform != "linux":
+        pytest.skip("abstract sockets are Linux only")
+    name = str(tmp_path / "n") if request.param == "path" else f"@lifeboat-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        listening.bind(name.replace("@", "\0", 1) if name.startswith("@") else name)
+        listening.settimeout(10)
+        monkeypatch.setenv("NOTIFY_SOCKET", name)
+        yield listening
+
+
+def test_it_says_that_it_is_ready_alive_and_stopping(manager: socket.socket) -> None:
+    for tell, said in (
+        (notify.ready, "READY=1"),
+        (notify.alive, "WATCHDOG=1"),
+        (notify.stopping, "STOPPING=1"),
+    ):
+        assert tell() and manager.recv(1000).decode() == said
+    assert notify.status("3 agents") and manager.recv(1000).decode() == "STATUS=3 agents"
+    assert notify.ready("3 agents") and manager.recv(1000).decode() == "READY=1\nSTATUS=3 agents"
+
+
+def test_a_reload_says_when_it_began(manager: socket.socket) -> None:
+    assert notify.reloading()
+    first, second = manager.recv(1000).decode().splitlines()
+    assert first == "RELOADING=1" and second.startswith("MONOTONIC_USEC=")
+    assert int(second.partition("=")[2]) > 0
+
+
+def test_without_a_manager_nothing_happens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
+    assert not notify.ready()
+    for name in (str(tmp_path / "gone"), "relative", "@" + "x" * 300, ""):
+        monkeypatch.setenv("NOTIFY_SOCKET", name)
+        assert not notify.ready()
+
+
+def test_a_manager_that_does_not_read_is_not_waited_for(manager: socket.socket) -> None:
+    told = [notify.alive() for _ in range(5000)]
+    assert told[0] and not told[-1]
+
+
+def test_it_knows_how_long_it_may_be_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WATCHDOG_PID", raising=False)
+    monkeypatch.setenv("WATCHDOG_USEC", "180000000")
+    assert notify.watchdog_seconds() == 180.0
+    monkeypatch.setenv("WATCHDOG_PID", "1")
+    assert notify.watchdog_seconds() is None
+    monkeypatch.setenv("WATCHDOG_USEC", "soon")
+    assert notify.watchdog_seconds() is None
