@@ -11,13 +11,14 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
 
 
-def sync(context: Context, agent: Agent, *, full: bool = False) -> JsonObject:
-    """Capture an agent, then let go what retention lets go; one agent of `sync --json`.
+def sync(context: Context, agent: Agent, *, full: bool = False, care: bool = True) -> JsonObject:
+    """Capture an agent, then (with `care`) let go what retention lets go; one agent of `sync --json`.
 
     `full` reads every file, whatever its stat says. Raises what `capture` raises.
     """
     report = capture(context, agent, full=full)
-    report.warnings += looked_after(context, agent)
+    if care:
+        report.warnings += looked_after(context, agent)
     return report_document(agent, report)
 
 

@@ -161,3 +161,19 @@ def test_agents_that_were_removed_long_ago_are_let_go_once_a_day(tmp_path: Path)
 
 def _opened(context: Context) -> Context:
     return Context.open(context.environment)
+
+
+def test_history_is_looked_after_at_the_first_capture_and_then_every_few_minutes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = harbour(tmp_path)
+    cared: list[str] = []
+    monkeypatch.setattr(
+        "lifeboat_daemon.retention.look_after", lambda context, agent: cared.append(agent.id) or ["cared"]
+    )
+    work = Work(ada.context, ada.agent)
+    assert operation.run(work)["capture"]["warnings"] == ["cared"]
+    assert operation.run(work)["capture"]["warnings"] == []
+    monkeypatch.setattr(operation, "_CARE_EVERY", 0.0)
+    operation.run(work)
+    assert len(cared) == 2

@@ -9,6 +9,7 @@ stops no capture.
 from __future__ import annotations
 
 import contextlib
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,15 +30,28 @@ JsonObject = dict[str, Any]
 
 _SWEPT = "swept"
 _SWEEP_EVERY = timedelta(days=1)
+_CARE_EVERY = 300.0
+"""Seconds between two looks at what an agent's history may let go."""
+_cared: dict[str, float] = {}
 
 
 def run(work: Work) -> JsonObject:
     """See the module. Raises Busy, and whatever else keeps an agent from being captured."""
     context, agent = work.context, work.needed_agent()
     work.tell("capturing")
-    document = syncing.sync(context, agent, full=bool(work.parameters.get("full")))
+    document = syncing.sync(context, agent, full=bool(work.parameters.get("full")), care=_is_care_due(agent.id))
     _sweep_if_due(context)
     return {"capture": document, **facts(context, agent)}
+
+
+def _is_care_due(agent_id: str) -> bool:
+    """Care reads every kept sequence: under a writer that never rests it would cost more than the captures. A worker
+    looks after an agent at its first capture, then every few minutes."""
+    now = time.monotonic()
+    if now - _cared.get(agent_id, float("-inf")) < _CARE_EVERY:
+        return False
+    _cared[agent_id] = now
+    return True
 
 
 def _sweep_if_due(context: Context) -> None:
