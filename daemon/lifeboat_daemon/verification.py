@@ -18,9 +18,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from lifeboat_alf import times
 from lifeboat_alf.codec import JsonObject
-from lifeboat_alf.errors import AlfError, LifeboatError
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.state import State
 from lifeboat_daemon import verification_rows
@@ -229,8 +231,11 @@ def _try_out(context: Context, agent: Agent, state: State, whole: bool, found: l
         absent = [printable(each.filename) for each in wanted.absent]
         mismatches = [*found, *rows.mismatches, *differing]
         return Drill(agent.id, state.sequence.number, len(items), mismatches, live, absent, signed, whole, rows.rows)
-    except (AlfError, LifeboatError) as error:
+    except LifeboatError as error:
         return Drill(agent.id, state.sequence.number, 0, [*found, error.message], signed=signed, whole=whole)
+    except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
+        problem = f"a document in it is not what this program writes ({type(error).__name__})"
+        return Drill(agent.id, state.sequence.number, 0, [*found, problem], signed=signed, whole=whole)
 
 
 def _under(folder: Path, wanted: dict[str, Wanted]) -> Iterator[tuple[Path, Wanted]]:

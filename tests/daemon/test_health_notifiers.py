@@ -24,6 +24,8 @@ from lifeboat_daemon.errors import BadRequest, Unreachable
 from lifeboat_daemon.health import notifiers, ping
 from lifeboat_daemon.health.notices import AGE, OFFER, Notice
 from lifeboat_daemon.health.notifiers import desktop, ntfy
+from lifeboat_daemon.schedule import conditions
+from lifeboat_daemon.schedule.conditions import Conditions
 from lifeboat_daemon.work.operations import notify as notify_operation
 from lifeboat_daemon.work.operations import ping as ping_operation
 from lifeboat_daemon.work.worker import Work
@@ -227,9 +229,12 @@ def test_the_user_can_switch_it_off(monkeypatch: pytest.MonkeyPatch, at_desktop:
 # The ping -------------------------------------------------------------------------------------------------------
 
 
-def test_while_all_is_well_the_address_is_called_and_else_its_fail(context: Context, server: TalkingServer) -> None:
+def test_while_all_is_well_the_address_is_called_and_else_its_fail(
+    context: Context, server: TalkingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(context, "ping.url", f"{server.address}/uuid?rid=1")
     assert ping.ping(context, is_well=True) is None
+    monkeypatch.setattr(conditions, "read", lambda context: Conditions())
     assert ping_operation.run(Work(context, None, {"ok": False})) == {"reached": True, "why": None}
     assert [(asked.method, asked.path) for asked in server.asked] == [
         ("GET", "/uuid?rid=1"),
@@ -254,6 +259,15 @@ def test_a_ping_nobody_takes_is_tried_three_times_and_calm(context: Context, ser
     put(context, "ping.url", "http://nobody.invalid")
     answer = ping_operation.run(Work(context, None, {"ok": True}))
     assert answer["reached"] is False and "invalid" not in answer["why"]
+
+
+def test_without_a_network_nothing_is_tried(
+    context: Context, server: TalkingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(context, "ping.url", server.address)
+    monkeypatch.setattr(conditions, "read", lambda context: Conditions(online=False))
+    answer = ping_operation.run(Work(context, None, {"ok": True}))
+    assert answer == {"reached": False, "why": conditions.NO_NETWORK} and server.asked == []
 
 
 def test_without_an_address_nobody_is_called(context: Context, server: TalkingServer) -> None:

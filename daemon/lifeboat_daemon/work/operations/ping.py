@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lifeboat_daemon.health import ping
+from lifeboat_daemon.schedule import conditions
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker import Work
@@ -16,6 +17,8 @@ JsonObject = dict[str, Any]
 
 
 def run(work: Work) -> JsonObject:
-    """See the module. Without a network nothing fails: `why` says so. Raises ConfigError."""
+    """See the module. Without a network nothing fails, and nothing is tried: `why` says so. Raises ConfigError."""
+    if conditions.read(work.context).online is False:
+        return {"reached": False, "why": conditions.NO_NETWORK}
     why = ping.ping(work.context, is_well=bool(work.parameters.get("ok")))
     return {"reached": why is None, "why": why}

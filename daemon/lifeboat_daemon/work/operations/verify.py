@@ -17,6 +17,7 @@ from lifeboat_daemon import status, verification
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.health import due
+from lifeboat_daemon.schedule import conditions
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker import Work
@@ -56,7 +57,5 @@ def _deferred(work: Work, agent: Agent) -> str | None:
 
 
 def _saves_battery(context: Context) -> bool:
-    from lifeboat_daemon.schedule import conditions
-
     found = conditions.read(context)
     return bool(found.saver or found.on_battery)
