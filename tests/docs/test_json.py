@@ -79,6 +79,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     settings = run("config", "list")
     yield "`lifeboat config list`, `get`, `set`", {**settings["settings"][0], "problem": settings["problem"]}
     yield "`lifeboat config list`, `get`, `set`", run("config", "get", "cadence")
+    yield "`lifeboat config list`, `get`, `set`", run("config", "get", "ping.url")
     yield "`lifeboat config list`, `get`, `set`", run("config", "set", "cadence", "manual")
     yield "`lifeboat status`", run("status")
     yield from _key_documents(folder)

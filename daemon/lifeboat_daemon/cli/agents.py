@@ -348,7 +348,7 @@ def _take_hook_away(session: Session, agent: Agent) -> None:
     metavar="TIME",
     help="For so long (30m, 2h, 7d); else until it is resumed.",
 )
-@click.option("--hours", type=click.FloatRange(min=0, min_open=True), hidden=True)
+@click.option("--hours", type=click.FloatRange(min=0, min_open=True), hidden=True, help="The same in hours.")
 @session_command
 def pause(session: Session, agent: str, seconds: int | None, hours: float | None) -> None:
     """Rest an agent's captures. After the time it is captured again by itself."""
