@@ -528,6 +528,7 @@ class TestStopping:
             assert served.began.acquire(timeout=10)
             stopping = asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop)
             until(lambda: served.server.address == "")
+            assert raw.ask("echo", number=2)["error"]["data"]["code"] == "does_not_answer"
             late.token = None
             assert late.hello()["error"]["data"]["code"] == "does_not_answer"
             assert late.rest() == []
@@ -536,6 +537,7 @@ class TestStopping:
             raw.rest()
             raw.close()
             stopping.result(10)
+        assert served.began.acquire(blocking=False) is False
 
     def test_is_over_also_when_a_client_is_stuck(self, serve: Serve) -> None:
         served = serve(events=10_000, event_bytes=2**30, stop=0.1)

@@ -212,6 +212,20 @@ def test_a_server_whose_files_were_removed_can_be_found_again(context: Context, 
     assert list(context.home.run_folder.iterdir()) == []
 
 
+def test_a_server_whose_place_was_taken_tries_again_at_each_look(context: Context) -> None:
+    with Served(context) as served:
+        _path(context).unlink()
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(str(_path(context)))
+            other.listen()
+            for _ in range(2):
+                with pytest.raises(AlreadyRunning):
+                    served.do(served.server.check())
+                assert served.server.address == ""
+        served.do(served.server.check())
+        served.connect().close()
+
+
 def test_a_look_at_a_server_that_can_be_found_changes_nothing(context: Context) -> None:
     with Served(context) as served:
         found = _path(context).lstat()

@@ -58,7 +58,8 @@ class Limits:
 @dataclass
 class Desk:
     """What the connections of one server share. `admit` looks at a socket before anything is read, `greet` answers
-    `hello`; both raise LifeboatError for who may not be here. `alone` is set while there is no connection."""
+    `hello`; both raise LifeboatError for who may not be here. `alone` is set while there is no connection; no request
+    is begun while `is_closing`, which it also is before the server starts."""
 
     handlers: Mapping[str, Handler]
     admit: Callable[[socket.socket], None]
@@ -68,6 +69,7 @@ class Desk:
     connections: set[Connection] = field(default_factory=set)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     alone: asyncio.Event = field(default_factory=asyncio.Event)
+    is_closing: bool = True
 
     def enter(self, connection: Connection) -> None:
         self.connections.add(connection)
@@ -205,6 +207,8 @@ class Connection(asyncio.Protocol):
             self._answer(request, protocol.answer(request.id, {}))
         elif request.method == protocol.HELLO:
             self._answer(request, _unusable(protocol.INVALID_REQUEST, "hello was said already", request.id))
+        elif self._desk.is_closing:
+            self._answer(request, protocol.failed(request.id, DoesNotAnswer("it is about to end")))
         elif request.method in self._desk.handlers:
             self._begin(request, self._desk.handlers[request.method])
         else:

@@ -74,6 +74,7 @@ class Server:
 
         Raises AlreadyRunning, NotAllowed, ServiceError, SystemRefused; nothing listens then.
         """
+        self._desk.is_closing = False
         try:
             self._listener = self._bind()
             self._server = await self._serve(self._listener.socket)
@@ -100,15 +101,15 @@ class Server:
 
     async def check(self) -> None:
         """Listen anew when somebody removed the files by which clients find it; those that are connected stay. For the
-        daemon's tick. Raises what `start` raises."""
-        if self._listener is None or self._can_be_found(self._listener):
+        daemon's tick. Raises what `start` raises, and tries again the next time."""
+        if self._desk.is_closing or self._can_be_found():
             return
         self._close_door()
         await self.start()
 
-    def _can_be_found(self, listener: Listener) -> bool:
-        home, files = self._context.home, self._context.files
-        return listener.is_there(files) and address.is_noted(home, files, listener.address)
+    def _can_be_found(self) -> bool:
+        home, files, listener = self._context.home, self._context.files, self._listener
+        return listener is not None and listener.is_there(files) and address.is_noted(home, files, listener.address)
 
     def publish(self, event: JsonObject) -> None:
         """Tell all subscribers. Costs nothing when there are none, waits for nobody, and never raises: an event that
@@ -127,6 +128,7 @@ class Server:
     async def stop(self) -> None:
         """Take no more clients, answer what is worked on, say goodbye and go. May be called twice. A handler does not
         call it, but asks somebody else for it: else its own answer would come to nothing."""
+        self._desk.is_closing = True
         self._close_door()
         await self._finish_requests()
         for each in list(self._desk.connections):
