@@ -219,7 +219,7 @@ class Adapter(Protocol):
     runtime: str
     splitter_version: int
     home_names: tuple[str, ...]
-    """Folders that the runtime makes in a user's home: where one comes, there may be an agent."""
+    """Globs of the folders that the runtime makes in a user's home: where one comes, there may be an agent."""
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]: ...
 

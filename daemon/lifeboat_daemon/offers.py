@@ -26,8 +26,8 @@ from lifeboat_daemon.words import argument
 
 FILE = "offers.toml"
 DISMISSED = "dismissed"
-NAMES = (".openclaw", ".zeroclaw")
-"""Folders of the user's home that runtimes make, until a look around says which of them the adapters know."""
+NAMES = (".openclaw", ".openclaw-*", ".zeroclaw")
+"""Globs of folders of the user's home that runtimes make, until a look around says which of them the adapters know."""
 
 
 class Offer(msgspec.Struct, frozen=True):

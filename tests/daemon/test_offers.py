@@ -70,9 +70,8 @@ def test_an_agent_that_appears_is_offered_and_is_news_once(machine: Machine) -> 
 
 
 def test_the_names_to_watch_are_those_of_the_adapters(machine: Machine) -> None:
-    assert machine.look()["watch_names"] == [".openclaw", ".zeroclaw"]
-    assert offers.last(machine.context()).watch_names == (".openclaw", ".zeroclaw")
-    assert set(offers.NAMES) == {".openclaw", ".zeroclaw"}
+    assert machine.look()["watch_names"] == list(offers.NAMES)
+    assert offers.last(machine.context()).watch_names == (".openclaw", ".openclaw-*", ".zeroclaw")
 
 
 def test_what_is_protected_is_no_offer(machine: Machine) -> None:
@@ -145,7 +144,7 @@ def test_a_look_that_finds_nothing_new_writes_nothing(machine: Machine) -> None:
             raise AssertionError("it was written")
 
     found = offers.last(machine.context()).offers
-    offers.remember(machine.context(ReadOnly()), found, [".openclaw", ".zeroclaw"])
+    offers.remember(machine.context(ReadOnly()), found, offers.NAMES)
 
 
 def test_a_cache_that_is_broken_costs_one_look(machine: Machine) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from lifeboat_adapters.openclaw import paths
 from lifeboat_adapters.openclaw.config import ConfiguredAgent, JsonObject, get, text
 
-FOLDER = ".openclaw"
+FOLDERS = (".openclaw", ".openclaw-*")
 STATE_DATABASE = "state/openclaw.sqlite"
 LEGACY_JOBS = "cron/jobs.json"
 _SIGNS = (paths.CONFIG, "state", "agents", "workspace")
