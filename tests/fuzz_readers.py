@@ -109,6 +109,34 @@ def split_notes(data: bytes) -> bool:
     return True
 
 
+def hear_on_the_control_socket(data: bytes) -> bool:
+    """What the service reads of its clients; each line is a request, or has an answer that says why not."""
+    from lifeboat_daemon.control import protocol
+    from lifeboat_daemon.control.framing import Lines
+
+    good = True
+    for line in Lines(protocol.LARGEST_REQUEST).feed(data):
+        try:
+            protocol.answer(protocol.read_request(line).id, {})
+        except protocol.Unusable as problem:
+            good = False
+            if not problem.answer.endswith(b"}\n"):
+                raise AssertionError("an answer that is no line") from problem
+    return good
+
+
+def hear_from_the_service(data: bytes) -> bool:
+    """What a client reads of the service, or of whatever took its place."""
+    from lifeboat_daemon.control.conversation import Conversation
+    from lifeboat_daemon.errors import ServiceError
+
+    try:
+        Conversation().take(data)
+    except ServiceError:
+        return False
+    return True
+
+
 def _check_spans(spans: list[tuple[int, int]], length: int) -> None:
     last = 0
     for start, end in spans:
@@ -170,6 +198,8 @@ TARGETS: dict[str, Target] = {
     "toml": _scans("toml"),
     "yaml": _scans("yaml"),
     "notes": split_notes,
+    "control": hear_on_the_control_socket,
+    "control-answers": hear_from_the_service,
 }
 
 
@@ -195,6 +225,15 @@ def seeds(name: str) -> list[bytes]:
             b"---\na: &x 'b' # c\nd:\n- |-\n  e\n- >\n  f\n\n  g\nh: {i: [j, \"k\\u0061\", *x], l: !!int 1}\n...\n"
         ],
         "notes": [b"# Memory\n\n## One\n\n- a\n- b\n\n```\n# not a heading\n```\n\n## Two\n\ntext [x|i=0.9] #tag\n"],
+        "control": [
+            b'{"jsonrpc": "2.0", "id": 1, "method": "hello", "params": {"protocol": 1, "app": "x"}}\n'
+            b'{"jsonrpc": "2.0", "id": "a", "method": "jobs"}\n{"jsonrpc": "2.0", "method": "reload", "params": {}}\n'
+        ],
+        "control-answers": [
+            b'{"jsonrpc": "2.0", "id": 1, "result": {"protocol": 1}}\n'
+            b'{"jsonrpc": "2.0", "method": "event", "params": {"event": "gone", "agent": "x"}}\n'
+            b'{"jsonrpc": "2.0", "id": 2, "error": {"code": -32000, "message": "m", "data": {"code": "busy"}}}\n'
+        ],
     }[name]
 
 
@@ -208,7 +247,7 @@ def _fuzz(name: str, seconds: int, corpus: Path) -> None:
     """Hand the process to libFuzzer; it ends the process."""
     import atheris  # type: ignore[import-not-found]
 
-    with atheris.instrument_imports(include=["lifeboat_alf", "lifeboat_adapters"]):
+    with atheris.instrument_imports(include=["lifeboat_alf", "lifeboat_adapters", "lifeboat_daemon.control"]):
         for seed in seeds(name):
             TARGETS[name](seed)
 
