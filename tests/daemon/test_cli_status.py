@@ -1,0 +1,235 @@
+"""`lifeboat status` with a daemon and without one, once and for as long as one watches."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import cli_client
+import pytest
+from commands import PROGRAM
+from control_servers import DEADLINE, Served
+from protected import Protected
+from rich.console import Console
+
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon.cli import program, status_watch
+from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.cli.session import Session
+from lifeboat_daemon.health import standing
+from lifeboat_daemon.health.standing import Facts, KeyFacts
+from lifeboat_daemon.status import status
+
+JsonObject = dict[str, Any]
+
+
+@pytest.fixture
+def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Protected:
+    made = Protected(tmp_path)
+    made.clock.moment = datetime.now(UTC)  # commands have the clock of the system
+    made.add(name="ada")
+    for name in ("LIFEBOAT_HOME", "HOME"):
+        monkeypatch.setenv(name, made.context.environment[name])
+    return made
+
+
+class Daemon:
+    """What a daemon tells, of an agent that was captured a while ago."""
+
+    def __init__(self, ada: Protected, told: Callable[[standing.AgentStatus], standing.AgentStatus]) -> None:
+        plain = standing.judge(Facts(sequence=0), ada.agent, KeyFacts(), ada.clock.now(), standing.Awake())
+        self.status = standing.summary([told(plain)], KeyFacts(), [], clock_trusted=True, now=ada.clock.now())
+        self.asked = 0
+
+    async def answer(self, _: JsonObject) -> JsonObject:
+        self.asked += 1
+        about = {"running": True, "pid": 4711, "version": "0.1.0", "started_at": "2026-11-12T11:00:00.000Z"}
+        return {**self.status.to_json(), "daemon": about, "offers": []}
+
+
+@pytest.fixture
+def served(ada: Protected) -> Iterator[Served]:
+    daemon = Daemon(ada, lambda one: standing.blocked(standing.at_work(one), "waiting for process 7 (restore)"))
+    with Served(ada.context, {"status": daemon.answer}) as made:
+        yield made
+
+
+def test_without_a_daemon_it_says_so_and_how_to_start_one(ada: Protected, capsys: pytest.CaptureFixture[str]) -> None:
+    document = cli_client.run("status")
+    assert document["daemon"]["running"] is False and document["daemon"]["pid"] is None
+    assert program.run(["status"]) == 0
+    assert "lifeboat daemon start" in capsys.readouterr().out
+
+
+def test_with_a_daemon_its_pid_its_release_and_since_when(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    daemon = cli_client.run("status")["daemon"]
+    assert (daemon["running"], daemon["pid"], daemon["version"]) == (True, 4711, "0.1.0")
+    assert daemon["started_at"] == "2026-11-12T11:00:00.000Z"
+    assert program.run(["status"]) == 0
+    assert "service: runs since" in capsys.readouterr().out
+
+
+def test_a_command_adds_what_only_the_daemon_knows_to_what_is_so_now(ada: Protected, served: Served) -> None:
+    ada.write("notes.md", "# New\n")
+    ada.capture()
+    for arguments in (["status"], ["status", "ada"]):
+        (agent,) = cli_client.run(*arguments)["agents"]
+        assert agent["sequence"] == 1, "the daemon told of sequence 0"
+        assert (agent["state"], agent["at_work"]) == ("waiting", True)
+        assert agent["reasons"][0] == agent["waits_for"] == "waiting for process 7 (restore)"
+
+
+def test_a_daemon_that_answers_something_else_is_named_and_hides_nothing(
+    ada: Protected, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def strange(_: JsonObject) -> JsonObject:
+        return {"verdict": "strange"}
+
+    with Served(ada.context, {"status": strange}):
+        assert program.run(["status"]) == 0
+    said = capsys.readouterr()
+    assert "another shape" in said.err and "ada" in said.out
+
+
+def test_check_fails_when_something_needs_the_user_and_only_then(ada: Protected) -> None:
+    cli_client.run("status", "--check")
+    ada.workspace.rename(ada.workspace.with_name("away"))
+    document = cli_client.run("status", "--check", expect=1)
+    assert document["agents"][0]["state"] == "error"
+    cli_client.run("status")
+
+
+@pytest.mark.parametrize("option", ["--check", "--json"])
+def test_to_watch_is_for_people(ada: Protected, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.run(["status", "--watch", option]) == 2
+
+
+# Watching -------------------------------------------------------------------------------------------------------
+
+
+class Watching:
+    """`status --watch` in a thread, until the end of the block. `lines` is what it wrote so far."""
+
+    def __init__(self, ada: Protected, *, terminal: bool = False, pause: float = 0.02) -> None:
+        output = Output(as_json=False)
+        self.out, self.err = io.StringIO(), io.StringIO()
+        output.console = Console(file=self.out, force_terminal=terminal, width=100, height=40, soft_wrap=True)
+        output.notes = Console(file=self.err, soft_wrap=True)
+        self._session = Session(ada.context, output)
+        self._over = threading.Event()
+        self._pause = pause
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        status_watch.watch(self._session, None, pause=self._pause, is_over=self._over.is_set)
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.getvalue().splitlines()
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + DEADLINE
+        while not condition():
+            assert time.monotonic() < deadline, f"{self.out.getvalue()}\n{self.err.getvalue()}"
+            time.sleep(0.01)
+
+    def __enter__(self) -> Watching:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+
+    def ended(self) -> bool:
+        self._thread.join(DEADLINE)
+        return not self._thread.is_alive()
+
+
+def test_without_a_daemon_it_looks_again_and_says_once_why(ada: Protected) -> None:
+    with Watching(ada) as watching:
+        watching.wait(lambda: len(watching.lines) == 1)
+        ada.write("notes.md", "# New\n")
+        ada.capture()
+        watching.wait(lambda: len(watching.lines) > 1)
+    assert watching.ended()
+    assert "sequence 0" in watching.lines[0] and "sequence 1" in watching.lines[-1]
+    assert watching.err.getvalue().count("does not run") == 1
+
+
+def test_what_does_not_change_is_not_said_again(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = threading.Semaphore(0)
+    look = status_watch.look
+
+    def counted(session: Session, name: str | None) -> Any:
+        looked.release()
+        return look(session, name)
+
+    monkeypatch.setattr(status_watch, "look", counted)
+    with Watching(ada) as watching:
+        assert all(looked.acquire(timeout=DEADLINE) for _ in range(5))
+    assert watching.ended() and len(watching.lines) == 1
+
+
+def test_an_event_of_the_daemon_brings_the_next_look(ada: Protected, served: Served) -> None:
+    with Watching(ada, pause=1000.0) as watching:
+        watching.wait(lambda: served.server.clients >= 1 and len(watching.lines) == 1)
+        ada.write("notes.md", "# New\n")
+        ada.capture()
+
+        def told() -> bool:
+            served.publish({"event": "agent"})
+            return len(watching.lines) > 1
+
+        watching.wait(told)
+        assert "waiting" in watching.lines[-1] and "sequence 1" in watching.lines[-1]
+        watching._over.set()
+        served.publish({"event": "agent"})
+        assert watching.ended()
+
+
+def test_a_daemon_that_ends_is_not_missed(ada: Protected) -> None:
+    daemon = Daemon(ada, lambda one: one)
+    watching = Watching(ada)
+    with Served(ada.context, {"status": daemon.answer}) as served:
+        watching.__enter__()
+        watching.wait(lambda: daemon.asked >= 2 and served.server.clients >= 1)
+    watching.wait(lambda: "does not run" in watching.err.getvalue())
+    watching.__exit__()
+    assert watching.ended()
+
+
+def test_on_a_terminal_the_page_is_drawn_anew_and_the_screen_given_back(ada: Protected) -> None:
+    with Watching(ada, terminal=True) as watching:
+        watching.wait(lambda: "Ctrl+C ends this." in watching.out.getvalue())
+    assert watching.ended()
+    said = watching.out.getvalue()
+    assert said.startswith("\x1b[?1049h") and "\x1b[?1049l" in said and "last verified" in said
+
+
+def test_ctrl_c_ends_it_cleanly(ada: Protected) -> None:
+    around = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    command = [*PROGRAM, "status", "--watch"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=around) as running:
+        assert running.stdout is not None
+        first = running.stdout.readline()
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=DEADLINE)
+    assert "ada: ok, never verified, sequence 0" in first
+    assert (running.returncode, out) == (0, "") and "Traceback" not in err
+
+
+def test_what_a_watch_shows_is_what_status_says(ada: Protected) -> None:
+    paused = agents.save(ada.context, replace(ada.agent, paused=True))
+    assert status(ada.context).agents[0].state == "paused" and paused.paused
+    with Watching(ada) as watching:
+        watching.wait(lambda: len(watching.lines) == 1)
+    assert watching.ended() and "ada: paused" in watching.lines[0]
