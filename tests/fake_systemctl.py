@@ -14,7 +14,7 @@ verb=$1; shift
 [ -e "$here/refuses-$verb" ] && { echo "Job for lifeboat.service failed." >&2; exit 1; }
 case $verb in
   enable) touch "$here/enabled" ;;
-  start|restart) touch "$here/active" ;;
+  start|restart) touch "$here/active"; [ -e "$here/hook" ] && . "$here/hook" ;;
   stop) rm -f "$here/active" ;;
   disable) rm -f "$here/enabled" "$here/active" ;;
   show)
@@ -53,6 +53,11 @@ class FakeSystemctl:
     def has(self, what: str) -> bool:
         """Whether the service is `enabled` or `active`."""
         return (self.folder / what).exists()
+
+    def starts(self, *command: str) -> None:
+        """What `start` starts, in the background."""
+        words = " ".join(f"'{word}'" for word in command)
+        (self.folder / "hook").write_text(f"{words} </dev/null >/dev/null 2>&1 &\n")
 
     def be(self, what: str) -> None:
         """`absent`: nobody answers; `slow`: nobody answers in time; `refuses-<verb>`."""

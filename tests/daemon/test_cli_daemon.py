@@ -1,0 +1,317 @@
+"""`lifeboat daemon` and `lifeboat service`, with real daemons."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_client import run
+from fake_systemctl import FakeSystemctl
+from serving import until
+
+from lifeboat_daemon import activity_following, lifecycle
+from lifeboat_daemon.activity import Activity
+from lifeboat_daemon.cli import program
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.control.client import running
+from lifeboat_daemon.errors import ServiceError
+from lifeboat_daemon.service.single import holder
+
+LIFEBOAT = Path(sysconfig.get_path("scripts")) / "lifeboat"
+
+
+@pytest.fixture(autouse=True)
+def ended(isolated_home: Path) -> Iterator[None]:
+    """No daemon outlives its test."""
+    yield
+    with contextlib.suppress(Exception):
+        found = holder(Context.open().home)
+        if found is not None and found.pid and found.pid != os.getpid():
+            os.kill(found.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSystemctl:
+    made = FakeSystemctl(tmp_path / "bin")
+    monkeypatch.setenv("PATH", made.path)
+    return made
+
+
+@pytest.fixture
+def workspace(isolated_home: Path) -> Path:
+    folder = isolated_home / "harbour"
+    folder.mkdir()
+    for name in ("SOUL.md", "AGENTS.md", "IDENTITY.md", "USER.md", "TOOLS.md"):
+        (folder / name).write_text(f"# {name}\n\n- **Name:** Juniper\n")
+    (folder / "MEMORY.md").write_text("# Memory\n\n## Boats\n\nThe boat is called Petrel.\n")
+    run("agents", "add", folder, "--name", "Juniper")
+    return folder
+
+
+def who_answers() -> int | None:
+    """The process that serves this home. The lock is not tried: one that begins at this moment would find it taken."""
+    with contextlib.suppress(ServiceError):
+        client = running(Context.open().home)
+        if client is not None:
+            with client:
+                return client.hello.pid
+    return None
+
+
+def people(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    capsys.readouterr()
+    status = program.run(list(arguments))
+    return status, capsys.readouterr().out
+
+
+# Start, ask, stop -----------------------------------------------------------------------------------------------
+
+
+def test_a_daemon_is_started_once_asked_and_stopped_once(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    started = run("daemon", "start")
+    assert started["how"] == "process" and started["answers"]
+    until(is_watching, "the workspace to be watched")
+    found = run("daemon", "status")
+    assert (found["running"], found["pid"], found["problem"]) == (True, started["pid"], None)
+    assert found["rss"] > 1_000_000 and found["uptime"] >= 0 and found["address"].endswith("control.sock")
+    assert [each["name"] for each in found["agents"]] == ["Juniper"] and found["ticks"] == 0
+    assert os.getsid(started["pid"]) == started["pid"], "it has a session of its own"
+    again = run("daemon", "start")
+    assert (again["how"], again["pid"]) == ("already", started["pid"])
+    status, text = people("daemon", "status", capsys=capsys)
+    assert status == 0 and f"process {started['pid']}" in text and "Juniper" in text
+    assert run("daemon", "stop") == {"stopped": True, "pid": started["pid"]}
+    assert run("daemon", "stop") == {"stopped": False, "pid": None}
+    assert run("daemon", "status", expect=1)["running"] is False
+    assert [event["kind"] for event in run("daemon", "log")["events"]][-1] == "stopped"
+    status, text = people("daemon", "log", "--lines", "1", capsys=capsys)
+    assert status == 0 and text.endswith("info    stopped\n") and text.count("\n") == 1
+
+
+def is_watching() -> bool:
+    agents = run("daemon", "status")["agents"]
+    return bool(agents and agents[0]["watches"])
+
+
+def test_a_restart_is_another_process_and_starts_one_that_was_killed() -> None:
+    pid = run("daemon", "restart")["pid"]
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: holder(Context.open().home) is None, "the lock to be free")
+    assert run("daemon", "status", expect=1)["running"] is False
+    assert run("daemon", "restart")["pid"] != pid
+
+
+def test_a_daemon_that_cannot_begin_says_why() -> None:
+    home = Context.open().home
+    (home.locks_folder / "daemon.lock").mkdir()
+    error = run("daemon", "start", expect=1)["error"]
+    assert error["code"] == "service" and "status 1" in error["message"] and "daemon.lock" in error["message"]
+
+
+_SILENT = """
+import signal, sys
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.service.single import service_lock
+with service_lock(Context.open(), "0.0.1"):
+    print("held", flush=True)
+    signal.pause()
+"""
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[subprocess.Popen[str]]:
+    """A process that holds the lock and answers nobody."""
+    with subprocess.Popen([sys.executable, "-c", _SILENT], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_daemon_that_does_not_answer_is_said_to_be_and_ends_by_a_signal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with silent() as process:
+        found = run("daemon", "status", expect=1)
+        assert (found["running"], found["answers"], found["pid"]) == (True, False, process.pid)
+        assert found["release"] == "0.0.1" and found["problem"]
+        status, text = people("daemon", "status", capsys=capsys)
+        assert status == 1 and "What" not in text and str(process.pid) in text
+        assert run("daemon", "stop") == {"stopped": True, "pid": process.pid}
+        assert process.wait(20) == -signal.SIGTERM
+
+
+def test_a_process_that_is_not_the_daemon_is_never_told_to_end() -> None:
+    """A note may name a number that another process was given since."""
+    context = Context.open()
+    with silent(), subprocess.Popen(["sleep", "60"]) as other:
+        note = context.home.locks_folder / "daemon.json"
+        document = json.loads(note.read_text()) | {"pid": other.pid}
+        note.write_text(json.dumps(document))
+        error = run("daemon", "stop", expect=1)["error"]
+        assert error["code"] == "does_not_answer" and str(other.pid) in error["message"]
+        assert other.poll() is None
+        other.kill()
+
+
+def test_settings_are_read_again_and_a_mistake_in_them_is_said(isolated_home: Path) -> None:
+    assert run("daemon", "reload", expect=1)["error"]["code"] == "not_running"
+    run("daemon", "start")
+    assert run("daemon", "reload") == {"problem": None}
+    (isolated_home / "lifeboat" / "config.toml").write_text("cadence = 'sometimes'\n")
+    assert "cadence" in run("daemon", "reload", expect=1)["problem"]
+
+
+def test_in_the_foreground_it_tells_and_ends_with_an_interrupt() -> None:
+    with subprocess.Popen([LIFEBOAT, "daemon", "run"], stderr=subprocess.PIPE, text=True) as process:
+        until(lambda: who_answers() == process.pid, "it to answer")
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "started" in said and said.rstrip().endswith("stopped")
+
+
+# The service ----------------------------------------------------------------------------------------------------
+
+
+def test_what_would_be_installed_is_shown_and_not_written(fake: FakeSystemctl, isolated_home: Path) -> None:
+    shown = run("service", "install", "--print")
+    assert shown["path"] == str(isolated_home / ".config/systemd/user/lifeboat.service")
+    assert "WatchdogSec=180" in shown["text"] and not Path(shown["path"]).exists() and fake.asked() == []
+
+
+def test_the_service_is_installed_shown_and_removed(fake: FakeSystemctl, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("service", "status", expect=1)["installed"] is False
+    done = run("service", "install", "--no-start")
+    assert done["service"]["current"] and done["service"]["enabled"] and not fake.has("active")
+    found = run("service", "status")
+    assert (found["manager"], found["running"], found["ours"]) == ("systemd", False, True)
+    status, text = people("service", "status", capsys=capsys)
+    assert status == 0 and "Installed with systemd" in text
+    assert len(run("service", "uninstall")["done"]) == 2
+    status, text = people("service", "status", capsys=capsys)
+    assert status == 1 and "lifeboat service install" in text
+
+
+def test_start_goes_through_the_service_where_it_is_installed(fake: FakeSystemctl) -> None:
+    run("service", "install", "--no-start")
+    fake.starts(*lifecycle.COMMAND)
+    assert run("daemon", "start")["how"] == "unit"
+    assert "start lifeboat.service" in fake.asked()
+
+
+def test_a_daemon_that_was_started_by_hand_gives_its_place_to_the_service(fake: FakeSystemctl) -> None:
+    before = run("daemon", "start")["pid"]
+    fake.starts(*lifecycle.COMMAND)
+    run("service", "install")
+    until(lambda: who_answers() not in (None, before), "the service")
+
+
+def test_without_a_service_manager_the_daemon_can_still_be_started(fake: FakeSystemctl) -> None:
+    fake.be("absent")
+    error = run("service", "install", expect=1)["error"]
+    assert (error["code"], error["fix"]) == ("unit", "lifeboat daemon start")
+    assert run("daemon", "start")["how"] == "process"
+
+
+def test_the_service_of_another_home_is_removed_only_when_that_is_meant(
+    fake: FakeSystemctl, isolated_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("service", "install", "--no-start")
+    monkeypatch.setenv("LIFEBOAT_HOME", str(isolated_home / "other"))
+    assert run("service", "status", expect=1)["ours"] is False
+    assert run("service", "uninstall", expect=1)["error"]["fix"] == "lifeboat service uninstall --force"
+    assert run("service", "uninstall", "--force")["done"]
+
+
+def test_what_the_service_cannot_know_is_advised(
+    fake: FakeSystemctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from lifeboat_daemon.units import systemd
+
+    (tmp_path / "linger").mkdir()
+    monkeypatch.setattr(systemd, "_LINGER", tmp_path / "linger")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("USER", "ada")
+    monkeypatch.setenv("LIFEBOAT_PASSPHRASE", "of the harbour")
+    advice = " ".join(run("service", "install", "--no-start")["advice"])
+    assert "loginctl enable-linger" in advice and "LIFEBOAT_PASSPHRASE_FILE" in advice
+    assert "of the harbour" not in advice
+
+
+# Following what is done -------------------------------------------------------------------------------------------
+
+
+def _follower(
+    context: Context, seen: list[Activity], ready: threading.Event, look: threading.Event
+) -> Callable[[], None]:
+    def follow() -> None:
+        def pause() -> None:
+            ready.set()
+            look.wait(30)
+            look.clear()
+
+        for each in activity_following.following(context, "Juniper", polls=lambda: None, pause=pause):
+            seen.append(each)
+            if len(seen) == 2:
+                return
+
+    return follow
+
+
+def test_what_is_done_is_told_once_when_it_is_done(workspace: Path) -> None:
+    seen: list[Activity] = []
+    ready, look = threading.Event(), threading.Event()
+    thread = threading.Thread(target=_follower(Context.open(), seen, ready, look))
+    thread.start()
+    for number in (1, 2):
+        assert ready.wait(20)
+        ready.clear()
+        (workspace / "MEMORY.md").write_text(f"# Memory\n\n## Boats\n\nThe boat number {number}.\n")
+        run("sync")
+        look.set()
+    thread.join(20)
+    assert [each.sequence for each in seen] == [1, 2] and not thread.is_alive()
+
+
+def test_with_a_daemon_what_it_captures_is_told_as_it_happens(workspace: Path) -> None:
+    run("daemon", "start")
+    until(is_watching, "the workspace to be watched")
+    command = [LIFEBOAT, "log", "--follow", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            line = _first_line(process, workspace)
+        finally:
+            process.kill()
+    assert json.loads(line)["kind"] == "capture" and json.loads(line)["name"] == "Juniper"
+
+
+def _first_line(process: subprocess.Popen[str], workspace: Path) -> str:
+    """Change the workspace until a change is told: the follower may not listen yet at the first."""
+    found: list[str] = []
+    assert process.stdout is not None
+    reader = threading.Thread(target=lambda stream: found.append(stream.readline()), args=(process.stdout,))
+    reader.start()
+    number = 0
+
+    def changed() -> Any:
+        nonlocal number
+        number += 1
+        (workspace / "MEMORY.md").write_text(f"# Memory\n\n## Boats\n\nThe boat number {number}.\n")
+        run("sync")
+        reader.join(0.2)
+        return found
+
+    return str(until(changed, "a change to be told")[0])
