@@ -1,7 +1,8 @@
 """A watcher for tests: in the test's own loop, or in a process of its own that is stopped, or has no room.
 
-As a program: `python watching.py FOLDER` watches FOLDER as `ada` and says what it hears, a line of JSON each; it reads
-`coverage`, `check`, `retry` (what found no room), `write TEXT FILE` and, to end, the end of its input.
+As a program: `python watching.py FOLDER` watches FOLDER as `ada` and says what it hears, a line of JSON each. It reads
+`follow FOLDER`, `coverage`, `figures`, `check`, `retry` (what found no room), `write TEXT FILE`, and ends with its
+input.
 """
 
 from __future__ import annotations
@@ -126,11 +127,11 @@ class Process:
         with self._arrived:
             assert self._arrived.wait_for(lambda: condition(self.lines), PATIENCE), self.lines
 
-    def ask(self) -> JsonObject:
-        """The coverage."""
+    def ask(self, line: str = "coverage") -> JsonObject:
+        """The answer to a line."""
         with self._arrived:
             before = sum(1 for line in self.lines if isinstance(line, dict))
-        self.say("coverage")
+        self.say(line)
         self.wait(lambda lines: sum(1 for line in lines if isinstance(line, dict)) > before)
         found: JsonObject = [line for line in self.lines if isinstance(line, dict)][-1]
         return found
@@ -170,6 +171,11 @@ def _main(folder: str) -> None:
         def said(line: str) -> None:
             if line == "check":
                 watcher.check()
+            elif line.startswith("follow "):
+                watcher.follow(ADA, Plan((Watched(line.removeprefix("follow ")),)))
+                print(json.dumps({"was": watcher.coverage(ADA).reason}), flush=True)
+            elif line == "figures":
+                print(json.dumps({"cpu": time.process_time(), "rss": _rss()}), flush=True)
             elif line == "retry":
                 spots.RETRY = 0.0
             elif line.startswith("write "):
@@ -189,6 +195,12 @@ def _main(folder: str) -> None:
         watcher.stop()
 
     asyncio.run(run())
+
+
+def _rss() -> int:
+    """Bytes."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 if __name__ == "__main__":

@@ -240,20 +240,24 @@ def _checked(agent_id: str) -> str:
 
 def file_system_of(folder: Path) -> str | None:
     """The type of the file system that holds a folder, where the system says it (Linux)."""
-    return file_system_at(os.path.realpath(folder))
+    return file_system_at(os.path.realpath(folder), mounted())
 
 
-def file_system_at(real: str) -> str | None:
-    """The same for a path without links, by its name alone."""
+def mounted() -> list[tuple[str, str]]:
+    """Where file systems are mounted, with the type of each; none where the system does not say it."""
     try:
         lines = Path("/proc/self/mounts").read_text(errors="surrogateescape").splitlines()
     except OSError:
-        return None
-    best, kind = -1, None
-    for line in lines:
-        _, mount, name, *_ = line.split(" ")
-        mount = mount.replace("\\040", " ")
+        return []
+    parts = (line.split(" ") for line in lines)
+    return [(mount.replace("\\040", " "), kind) for _, mount, kind, *_ in parts]
+
+
+def file_system_at(real: str, mounts: Iterable[tuple[str, str]]) -> str | None:
+    """The type of the file system of a path without links, by its name alone."""
+    best, found = -1, None
+    for mount, kind in mounts:
         inside = real == mount or real.startswith(mount.rstrip("/") + "/")
         if inside and len(mount) >= best:
-            best, kind = len(mount), name
-    return kind
+            best, found = len(mount), kind
+    return found

@@ -72,8 +72,8 @@ def test_a_system_without_limits_has_none(ada: Protected, monkeypatch: pytest.Mo
 
 
 def test_a_workspace_on_a_network_is_said_to_be_looked_through(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mounts, "silent", lambda folder: "nfs4")
-    said = found(ada, "ada" if ada.agent.name == "ada" else ada.agent.name)
+    monkeypatch.setattr(mounts.Mounts, "silent", lambda self, folder: "nfs4")
+    said = found(ada, ada.agent.name)
     assert said.level is Level.OK and "nfs4" in said.result and "every minute" in said.result
 
 
@@ -82,5 +82,6 @@ def test_a_workspace_on_a_network_is_said_to_be_looked_through(ada: Protected, m
     [("ext4", False), ("tmpfs", False), ("fuseblk", False), ("nfs4", True), ("9p", True), ("fuse.sshfs", True)],
 )
 def test_file_systems_that_tell_nothing_are_known(kind: str, is_silent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mounts, "file_system_at", lambda path: kind)
-    assert (mounts.silent("/mnt/x") == kind) is is_silent
+    monkeypatch.setattr(mounts, "mounted", lambda: [("/", "ext4"), ("/mnt/x", kind)])
+    assert (mounts.Mounts().silent("/mnt/x/ada") == kind) is is_silent
+    assert mounts.Mounts().silent("/mnt") is None

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,22 +50,35 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     yield made
 
 
-def test_what_was_written_while_nobody_could_listen_is_looked_for(tmp_path: Path) -> None:
+def test_what_happened_while_nobody_could_listen_is_looked_for(tmp_path: Path) -> None:
     with in_process(tmp_path) as process:
         assert settled(process)["mode"] == "events"
         process.lines.clear()
-        process.process.send_signal(signal.SIGSTOP)
-        try:
-            for number in range(6000):
-                (tmp_path / f"{number}.md").write_text("x")
+        with stopped(process):
+            overflow(tmp_path)
             (tmp_path / "made" / "meanwhile").mkdir(parents=True)
-        finally:
-            process.process.send_signal(signal.SIGCONT)
         process.wait(lambda lines: RESCAN in lines)
         until_watched(process, 3)
         process.lines.clear()
         (tmp_path / "made" / "meanwhile" / "note.md").write_text("x")
         process.wait(lambda lines: CHANGED in lines)
+
+
+@contextmanager
+def stopped(process: Process) -> Iterator[None]:
+    process.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.process.send_signal(signal.SIGCONT)
+
+
+def overflow(folder: Path) -> None:
+    """Make more events than the queue holds; one after another alike would be one."""
+    with (folder / "a").open("wb", 0) as first, (folder / "b").open("wb", 0) as second:
+        for _ in range(10_000):
+            first.write(b"x")
+            second.write(b"x")
 
 
 def until_watched(process: Process, folders: int) -> None:

@@ -281,7 +281,7 @@ def test_who_watches_for_somebody_that_died_is_replaced(workspace: Path) -> None
 
 
 def test_a_silent_file_system_is_looked_through_each_time(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mounts, "silent", lambda folder: "nfs4" if folder.startswith(str(workspace)) else None)
+    monkeypatch.setattr(mounts, "mounted", lambda: [("/", "ext4"), (str(workspace), "nfs4")])
 
     async def story(seen: Watching) -> None:
         seen.watcher.follow(ADA, Plan((Watched(str(workspace)),)))
@@ -305,7 +305,7 @@ def test_what_is_watched_whole_is_not_looked_through_each_time(workspace: Path) 
 
 def test_a_file_system_that_does_not_answer_holds_up_nobody(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = threading.Event()
-    monkeypatch.setattr(mounts, "silent", lambda folder: None if answers.wait(20) else "dead")
+    monkeypatch.setattr(mounts, "mounted", lambda: [] if answers.wait(20) else [("/", "dead")])
 
     async def story(seen: Watching) -> None:
         seen.watcher.follow(ADA, Plan((Watched(str(workspace)),)))

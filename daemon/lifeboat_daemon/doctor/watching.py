@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from lifeboat_daemon.agent import everyone
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
-from lifeboat_daemon.watch import limits, mounts, planning
+from lifeboat_daemon.watch import limits, planning
 from lifeboat_daemon.watch.limits import INSTANCES, WATCHES
 from lifeboat_daemon.watch.matching import Interest
+from lifeboat_daemon.watch.mounts import Mounts
 from lifeboat_daemon.watch.plan import Watched
 
 TITLE = "Watching for changes"
@@ -18,12 +19,13 @@ TITLE = "Watching for changes"
 
 def check(context: Context) -> Iterator[Finding]:
     folders: set[str] = set()
+    mounts = Mounts()
     for agent in everyone(context):
         if agent.watched:
             plan = planning.plan(context, agent)
-            yield from _mounts(agent.name, plan.folders)
+            yield from _mounts(agent.name, plan.folders, mounts)
             for watched in plan.folders:
-                folders |= _folders(watched)
+                folders |= _folders(watched, mounts)
     if limits.limit(WATCHES) is None:
         yield Finding(Level.OK, "folders", f"{len(folders)} to watch; the system sets no limit")
         return
@@ -31,14 +33,14 @@ def check(context: Context) -> Iterator[Finding]:
     yield _instances()
 
 
-def _mounts(agent: str, folders: tuple[Watched, ...]) -> Iterator[Finding]:
+def _mounts(agent: str, folders: tuple[Watched, ...], mounts: Mounts) -> Iterator[Finding]:
     """What has to be looked through is no fault, but explains why it takes longer."""
     for kind in sorted({kind for watched in folders if (kind := mounts.silent(watched.folder)) is not None}):
         result = f"a part lies on {kind}, which does not tell of changes: it is looked through every minute"
         yield Finding(Level.OK, agent, result)
 
 
-def _folders(watched: Watched) -> set[str]:
+def _folders(watched: Watched, mounts: Mounts) -> set[str]:
     """The folders that get a watch: this one, those below it, and that above it, where it comes and goes."""
     if mounts.silent(watched.folder) is not None:
         return set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from lifeboat_daemon.home import file_system_at
+from lifeboat_daemon.home import file_system_at, mounted
 
 _SILENT = frozenset(
     (
@@ -16,12 +16,17 @@ _SILENT = frozenset(
 _FUSE = "fuse."
 
 
-def silent(folder: str) -> str | None:
-    """The type of the file system of a folder when it is one of these; None for any other. A folder that is named by
-    its real path is not touched: a server that does not answer would never let go."""
-    return _silent(folder) or _silent(os.path.realpath(folder))
+class Mounts:
+    """What is mounted at one moment."""
 
+    def __init__(self) -> None:
+        self._mounted = mounted()
 
-def _silent(path: str) -> str | None:
-    kind = file_system_at(path)
-    return kind if kind is not None and (kind in _SILENT or kind.startswith(_FUSE)) else None
+    def silent(self, folder: str) -> str | None:
+        """The type of the file system of a folder when it is one of these; None for any other. A folder that is named
+        by its real path is not touched: a server that does not answer would never let go."""
+        return self._silent(folder) or self._silent(os.path.realpath(folder))
+
+    def _silent(self, path: str) -> str | None:
+        kind = file_system_at(path, self._mounted)
+        return kind if kind is not None and (kind in _SILENT or kind.startswith(_FUSE)) else None

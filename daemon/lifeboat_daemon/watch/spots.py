@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from watchdog import events
 from watchdog.observers.api import BaseObserver, EventEmitter, ObservedWatch
 
-from lifeboat_daemon.watch import limits, mounts
+from lifeboat_daemon.watch import limits
+from lifeboat_daemon.watch.mounts import Mounts
 
 if TYPE_CHECKING:
     from lifeboat_daemon.watch.inotify import Tally
@@ -115,10 +116,12 @@ class Spots:
         self._observer: BaseObserver | None = None
         self._spots: dict[Want, _Spot] = {}
         self._count = 0
+        self._mounts: Mounts
 
-    def settle(self, wanted: Mapping[Want, tuple[Listener, ...]], *, afresh: bool = False) -> None:
+    def settle(self, wanted: Mapping[Want, tuple[Listener, ...]], mounts: Mounts, *, afresh: bool = False) -> None:
         """Make what is watched what is wanted: begin, end, and begin again what was replaced or has died. `afresh`:
         everything again."""
+        self._mounts = mounts
         if afresh or self._is_dead():
             self._end()
         for want in [want for want in self._spots if want not in wanted]:
@@ -158,7 +161,7 @@ class Spots:
     def _holds(self, spot: _Spot) -> bool:
         """Whether a spot stands as it should, or nothing can be done about it now."""
         if spot.silent is not None:
-            return mounts.silent(spot.want.folder) == spot.silent
+            return self._mounts.silent(spot.want.folder) == spot.silent
         identity = _identity(spot.want.folder)
         if identity != spot.identity:
             return False
@@ -178,7 +181,7 @@ class Spots:
         folder = spot.want.folder
         spot.error, spot.tried = None, time.monotonic()
         spot.limits = _limits()
-        spot.silent = mounts.silent(folder)
+        spot.silent = self._mounts.silent(folder)
         spot.identity = None if spot.silent else _identity(folder)
         if spot.silent or spot.identity is None:
             return

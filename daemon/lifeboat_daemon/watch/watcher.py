@@ -17,9 +17,10 @@ from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lifeboat_daemon.watch import limits, mounts
+from lifeboat_daemon.watch import limits
 from lifeboat_daemon.watch.mailbox import Mailbox
-from lifeboat_daemon.watch.matching import Interest
+from lifeboat_daemon.watch.matching import Interest, interest
+from lifeboat_daemon.watch.mounts import Mounts
 from lifeboat_daemon.watch.overflow_log import OverflowLog
 from lifeboat_daemon.watch.plan import Plan, Watched
 from lifeboat_daemon.watch.signals import CHANGED, EVENTS, GONE, NONE, PARTIAL, POLLING, RESCAN, Coverage, Signal
@@ -85,6 +86,11 @@ class _Followed:
     told: tuple[Standing, ...] = ()
     now: tuple[Standing, ...] = ()
     is_settled: bool = False
+
+    @property
+    def places(self) -> list[tuple[str, bool]]:
+        """Where it is watched, whatever matters there."""
+        return [(one.folder, one.recursive) for one in self.watched]
 
 
 class Watcher:
@@ -197,8 +203,8 @@ class Watcher:
             if known is not None and known.watched == followed.watched and known.tell == followed.tell:
                 return
             if known is not None:
-                followed.wants, followed.told = known.wants, known.told
-                followed.now, followed.is_settled = known.now, known.is_settled
+                followed.wants, followed.told, followed.now = known.wants, known.told, known.now
+                followed.is_settled = known.is_settled and known.places == followed.places
             self._followed[key] = followed
         self._settle()
 
@@ -232,23 +238,24 @@ class Watcher:
 
     def _keep_once(self, followed: list[_Followed]) -> None:
         wanted: dict[Want, tuple[Listener, ...]] = {}
-        places = [self._places(one) for one in followed]
+        mounts = Mounts()
+        places = [self._places(one, mounts) for one in followed]
         for place in places:
             for want, listener in place:
                 wanted[want] = (*wanted.get(want, ()), listener)
-        gates = [gate for want in wanted if (gate := self._gate(want)) is not None]
+        gates = [gate for want in wanted if (gate := self._gate(want, mounts)) is not None]
         for want, listener in gates:
             wanted[want] = (*wanted.get(want, ()), listener)
-        self._spots.settle(wanted, afresh=self._may_rebuild())
+        self._spots.settle(wanted, mounts, afresh=self._may_rebuild())
         for one, place in zip(followed, places, strict=True):
             self._settled(one, tuple(dict.fromkeys(want for want, _ in place)))
 
-    def _places(self, one: _Followed) -> list[tuple[Want, Listener]]:
+    def _places(self, one: _Followed, mounts: Mounts) -> list[tuple[Want, Listener]]:
         found: list[tuple[Want, Listener]] = []
         for watched in one.watched:
             folder = watched.folder if mounts.silent(watched.folder) else os.path.realpath(watched.folder)
             real = Watched(folder, watched.recursive, watched.only, watched.ignored, watched.noise)
-            found.append((Want(folder, watched.recursive), _Heard(Interest(real), self._teller(one))))
+            found.append((Want(folder, watched.recursive), _Heard(interest(real), self._teller(one))))
         return found
 
     def _teller(self, one: _Followed) -> Callable[[], None]:
@@ -257,7 +264,7 @@ class Watcher:
             return lambda: self._post(agent, CHANGED)
         return lambda: self._mail.post(id(one), tell or (lambda: None))
 
-    def _gate(self, want: Want) -> tuple[Want, Listener] | None:
+    def _gate(self, want: Want, mounts: Mounts) -> tuple[Want, Listener] | None:
         """A folder's coming and going is seen in the nearest one above it that is there."""
         path, above = want.folder, os.path.dirname(want.folder)
         if mounts.silent(path) is not None:
