@@ -6,6 +6,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,8 @@ class Agent:
     """One protected agent.
 
     `workspace` is absolute. `watched` is False for an agent that an import or a restore registered and nobody
-    asked to protect yet. `paused_until` is a timestamp, None while paused without an end. `problem` says why the
-    file on disk is not the one in force.
+    asked to protect yet. `paused_until` is a timestamp, None while paused without an end; `paused_at` is when
+    the pause began. `problem` says why the file on disk is not the one in force.
     """
 
     id: str
@@ -36,12 +37,19 @@ class Agent:
     watched: bool = True
     paused: bool = False
     paused_until: str | None = None
+    paused_at: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     problem: str | None = None
 
     def is_paused(self, now: str) -> bool:
-        """Whether captures rest at a given time."""
-        return self.paused and (self.paused_until is None or now < self.paused_until)
+        """Whether captures rest at a given time. By a clock that stands long before a pause began, it is over: nobody
+        knows when it would end."""
+        if not self.paused or self.paused_until is None:
+            return self.paused
+        return now < self.paused_until and not self._is_long_before_pause(now)
+
+    def _is_long_before_pause(self, now: str) -> bool:
+        return self.paused_at is not None and times.parse(now) < times.parse(self.paused_at) - timedelta(days=1)
 
 
 def _from_document(document: Mapping[str, Any], agent_id: str) -> Agent:
@@ -56,6 +64,7 @@ def _from_document(document: Mapping[str, Any], agent_id: str) -> Agent:
             watched=bool(document.get("watched", True)),
             paused=bool(document.get("paused", False)),
             paused_until=_optional_time(document.get("paused_until")),
+            paused_at=_optional_time(document.get("paused_at")),
             settings=config.check(dict(config.flatten(document.get(SETTINGS, {}))), per_agent=True),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -77,6 +86,7 @@ def _to_document(agent: Agent) -> dict[str, Any]:
         "watched": None if agent.watched else False,
         "paused": agent.paused or None,
         "paused_until": agent.paused_until,
+        "paused_at": agent.paused_at,
     }
     return wanted
 

@@ -280,13 +280,14 @@ def _stamp(note: Path) -> datetime | None:
 
 def pause(context: Context, agent: Agent, *, hours: float | None = None) -> Agent:
     """Rest captures, for some hours or until `resume`."""
-    until = None if hours is None else times.to_text(context.clock.now() + timedelta(hours=hours))
-    return save(context, replace(agent, paused=True, paused_until=until))
+    now = context.clock.now()
+    until = None if hours is None else times.to_text(now + timedelta(hours=hours))
+    return save(context, replace(agent, paused=True, paused_until=until, paused_at=times.to_text(now)))
 
 
 def resume(context: Context, agent: Agent) -> Agent:
     """Go on, or begin with an agent that came from an import."""
-    return save(context, replace(agent, paused=False, paused_until=None, watched=True))
+    return save(context, replace(agent, paused=False, paused_until=None, paused_at=None, watched=True))
 
 
 def accept(context: Context, agent: Agent) -> bool:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from math import inf
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from protected import Protected
 
+from lifeboat_daemon import agents, config
 from lifeboat_daemon.schedule.cadence import (
     AFTER_INTERACTION,
     AFTER_SESSION,
@@ -18,10 +21,18 @@ from lifeboat_daemon.schedule.cadence import (
     Due,
     Pacer,
     Timing,
+    timing,
 )
 
 EVERY_CADENCE = (AFTER_INTERACTION, AFTER_SESSION, SCHEDULED, MANUAL)
 BUT_MANUAL = EVERY_CADENCE[:-1]
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Protected:
+    made = Protected(tmp_path)
+    made.add()
+    return made
 
 
 def pacer(cadence: str = AFTER_INTERACTION, *, looked_at: float | None = 0.0) -> Pacer:
@@ -37,6 +48,29 @@ def capture(of: Pacer, at: float, *, took: float = 0.0, complete: bool = True) -
     of.began(at)
     of.ended(at + took, complete=complete)
     return at + took
+
+
+def test_the_settings_of_an_agent_come_before_those_of_all(ada: Protected) -> None:
+    context = ada.context
+    config.write(context.home, context.files, "cadence", "after_session")
+    config.write(context.home, context.files, "session.idle", "5m")
+    made = agents.write_setting(context, ada.agent, "session.idle", "90s")
+    made = agents.write_setting(context, made, "schedule", "30 7 * * *")
+    assert timing(context.config(), made) == Timing(AFTER_SESSION, 2.0, 60.0, 90.0, 3600.0, "30 7 * * *")
+    assert timing(config.Config(), ada.agent) == Timing()
+
+
+@pytest.mark.parametrize(
+    ("hours", "jump", "rests"),
+    [(2, 1, True), (2, 3, False), (2, -1, True), (2, -24 * 3650, False), (2, 24 * 3650, False), (None, -9999, True)],
+)
+def test_a_pause_is_over_in_time_and_by_a_clock_that_knows_nothing_of_it(
+    ada: Protected, hours: float | None, jump: float, rests: bool
+) -> None:
+    paused = agents.pause(ada.context, ada.agent, hours=hours)
+    ada.clock.jump(hours=jump)
+    assert agents.read(ada.context, paused.id).is_paused(ada.context.now()) is rests
+    assert not agents.resume(ada.context, paused).is_paused(ada.context.now())
 
 
 # after_interaction ------------------------------------------------------------------------------------------------
@@ -224,7 +258,6 @@ def test_a_capture_that_was_not_complete_is_made_again_ever_more_seldom() -> Non
     assert waits[:8] == [2, 2, 4, 8, 16, 32, 60, 60]
     assert waits[15:20] == [60, 120, 240, 480, 960]
     assert max(waits) == 3600
-    assert ada.failures == 30
 
 
 def test_while_captures_fail_changes_wait_for_the_retry_at_most_a_minute() -> None:

@@ -1,4 +1,4 @@
-"""Timers: after a while, again and again, by a schedule; with sleep, jumps of the clock, failures and the end."""
+"""Timers: after a while, by a schedule; with sleep, jumps of the clock, failures and the end."""
 
 from __future__ import annotations
 
@@ -125,29 +125,10 @@ def test_a_jump_of_the_wall_clock_moves_no_timer(world: World, years: int) -> No
     async def story() -> None:
         timers = world.make()
         timers.at("late", 3600, world.call("late"))
-        timers.every("tick", 60, world.call("tick"))
         world.clock.jump(days=365 * years)
         timers.woke()
         await settle()
-        assert (timers.remaining("late"), timers.remaining("tick"), world.calls) == (3600, 60, [])
-
-    play(story())
-
-
-def test_what_is_called_again_and_again_is_called_once_after_sleep(world: World) -> None:
-    async def story() -> None:
-        timers = world.make()
-        timers.every("tick", 60, world.call("tick"))
-        world.clock.sleep(hours=8)
-        timers.woke()
-        await until(lambda: bool(world.calls))
-        await settle()
-        assert world.calls == ["tick"]
-        assert timers.remaining("tick") == 60
-        world.clock.advance(seconds=61)
-        timers.woke()
-        await until(lambda: len(world.calls) == 2)
-        assert timers.remaining("tick") == 59
+        assert (timers.remaining("late"), world.calls) == (3600, [])
 
     play(story())
 
@@ -320,14 +301,11 @@ def test_a_call_that_fails_is_told_and_stops_no_other(world: World) -> None:
         timers = world.make()
         timers.at("at once", 0, fail)
         timers.at("later", 0, fail_later)
-        timers.every("tick", 60, fail)
         timers.cron("cron", HOURLY, fail, START - timedelta(days=1))
         timers.at("good", 0, world.call("good"))
-        world.clock.advance(minutes=1)
-        timers.woke()
-        await until(lambda: len(world.failures) == 4 and world.calls == ["good"])
+        await until(lambda: len(world.failures) == 3 and world.calls == ["good"])
         assert {type(failure["exception"]) for failure in world.failures} == {ValueError}
-        assert timers.remaining("tick") == 60
+        assert world.next_run("cron") == START + timedelta(hours=1)
 
     play(story())
 

@@ -14,11 +14,9 @@ of sleep, lost events), after every `scan_interval`, and again after a capture t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from math import inf
 from typing import NamedTuple
 
-from lifeboat_alf import times
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.config import Config
 
@@ -59,15 +57,6 @@ def timing(config: Config, agent: Agent) -> Timing:
     )
 
 
-def rests_for(agent: Agent, now: datetime) -> float:
-    """For how many seconds more an agent's captures rest: 0 when they do not, infinity until somebody resumes them."""
-    if not agent.watched:
-        return inf
-    if not agent.is_paused(times.to_text(now)):
-        return 0.0
-    return inf if agent.paused_until is None else (times.parse(agent.paused_until) - now).total_seconds()
-
-
 class Due(NamedTuple):
     """When to begin a capture (now, when `at` is not later than now), and why."""
 
@@ -102,11 +91,6 @@ class Pacer:
         self._failures = 0
         self._looked = inf
         """When the workspace was last looked through; infinity: nobody has yet, so no interval runs."""
-
-    @property
-    def failures(self) -> int:
-        """How many captures in a row were not complete."""
-        return self._failures
 
     def changed(self, now: float) -> None:
         """Something in the workspace changed."""

@@ -1,4 +1,4 @@
-"""Timers of the daemon: something after a while, something again and again, something by a cron schedule.
+"""Timers of the daemon: something after a while, something by a cron schedule.
 
 What happens after a while runs on the loop's own clock, which no change of the wall clock moves. Schedules run on
 APScheduler, in the local time zone. Neither counts sleep: after it, `woke` sets everything right.
@@ -27,10 +27,9 @@ _DRAIN = 5.0
 
 @dataclass(slots=True)
 class _Timer:
-    """`due` in seconds of the clock that counts sleep; `every` in seconds, None for a timer that runs once."""
+    """`due` in seconds of the clock that counts sleep."""
 
     due: float
-    every: float | None
     call: Call
     handle: asyncio.TimerHandle | None = None
 
@@ -60,11 +59,13 @@ class Timers:
 
     def at(self, name: str, seconds: float, call: Call) -> None:
         """Call once, after some seconds, those of sleep included."""
-        self._set(name, _Timer(self._clock.since_boot() + max(0.0, seconds), None, call))
-
-    def every(self, name: str, seconds: float, call: Call) -> None:
-        """Call again and again; after sleep once, however much was missed."""
-        self._set(name, _Timer(self._clock.since_boot() + seconds, seconds, call))
+        if self._is_stopped:
+            return
+        former = self._timers.get(name)
+        if former is not None and former.handle is not None:
+            former.handle.cancel()
+        self._timers[name] = timer = _Timer(self._clock.since_boot() + max(0.0, seconds), call)
+        self._arm(name, timer)
 
     def cron(self, name: str, expression: str, call: Call, last_run: datetime | None) -> None:
         """Call by a schedule of five fields, in local time. When it was due since `last_run` (None: it never ran), or
@@ -87,7 +88,7 @@ class Timers:
             self._crons.remove(name)
 
     def remaining(self, name: str) -> float | None:
-        """Seconds until a timer of `at` or `every` is due; None when there is none."""
+        """Seconds until a timer of `at` is due; None when there is none."""
         timer = self._timers.get(name)
         return None if timer is None else timer.due - self._clock.since_boot()
 
@@ -113,15 +114,6 @@ class Timers:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    def _set(self, name: str, timer: _Timer) -> None:
-        if self._is_stopped:
-            return
-        former = self._timers.get(name)
-        if former is not None and former.handle is not None:
-            former.handle.cancel()
-        self._timers[name] = timer
-        self._arm(name, timer)
-
     def _arm(self, name: str, timer: _Timer) -> None:
         if timer.handle is not None:
             timer.handle.cancel()
@@ -129,12 +121,7 @@ class Timers:
         timer.handle = self._loop.call_later(wait, self._fire, name, timer)
 
     def _fire(self, name: str, timer: _Timer) -> None:
-        if timer.every is None:
-            del self._timers[name]
-        else:
-            now = self._clock.since_boot()
-            timer.due = timer.due + timer.every if timer.due + timer.every > now else now + timer.every
-            self._arm(name, timer)
+        del self._timers[name]
         self._call(timer.call)
 
     def _call(self, call: Call) -> None:
