@@ -58,7 +58,7 @@ test-real: $(VENV)/dev.stamp ## against a real OpenClaw from npm, in a network n
 	$(PYTEST) -m real --timeout 900 tests/real
 
 test-soak: $(VENV)/dev.stamp ## what takes minutes: hundreds of kills, full disks, tens of thousands of files (root for some)
-	$(PYTEST) -m soak --timeout 1200 tests/soak
+	$(PYTEST) -n auto --dist loadgroup -m soak --timeout 1200 tests/soak
 
 package: $(VENV)/dev.stamp ## wheel, source distribution, Debian package, units and checksums, in dist/ (PACKAGE=--release)
 	$(BIN)/python packaging/tools/make.py $(PACKAGE)

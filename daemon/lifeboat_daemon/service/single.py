@@ -17,6 +17,8 @@ from lifeboat_daemon.errors import AlreadyRunning, of_system
 from lifeboat_daemon.home import Home
 
 _NAME = "daemon"
+_LOOKING = 0.5
+"""Seconds. Who only looks whether a daemon is there (`holder`) has the lock for a moment, too."""
 _PATIENCE = 30.0
 """Seconds between two looks at who holds the lock. The lock itself is waited for in the kernel, or nearly."""
 
@@ -64,7 +66,7 @@ def service_lock(
 def _acquire(context: Context, lock: FileLock, wait: bool, waiting: Callable[[Holder], None]) -> None:
     while True:
         try:
-            lock.acquire(timeout=0)
+            lock.acquire(timeout=0 if wait else _LOOKING)
             return
         except OSError as error:
             if not isinstance(error, Timeout):

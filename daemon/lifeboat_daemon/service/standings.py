@@ -99,7 +99,7 @@ class Standings:
         if charge.blocked is not None:
             found = standing.blocked(found, f"waiting: {charge.blocked}")
         coverage = self._parts.watcher.coverage(charge.id)
-        if coverage.mode in (PARTIAL, NONE):
+        if coverage.mode in (PARTIAL, NONE) and coverage.folders:
             found = standing.half_watched(found, str(coverage.reason))
         return found if charge.at_work is None else standing.at_work(found)
 
