@@ -33,7 +33,7 @@ def main(arguments: Sequence[str], *, worker_command: Sequence[str] | None = Non
         print(f"{error.title}. {error.message}", file=sys.stderr)  # noqa: T201
         return error.exit_status
     if why == UPGRADED:
-        os.execv(sys.executable, [sys.executable, "-m", "lifeboat_daemon.service", *arguments])
+        os.execv(sys.executable, [sys.executable, "-P", "-m", "lifeboat_daemon.service", *arguments])
     return 0
 
 
