@@ -1,7 +1,7 @@
 """A worker for tests: the real one, with the operations of `work_operations/` beside its own, and with faults.
 
 work_program.py [--warm] [--kill STEP:NTH] [--release R] [--protocol N] [--silent] [--broken]
-                [--seen-through OPERATION] [--end-within SECONDS]
+                [--seen-through OPERATION] [--end-within SECONDS] [--key-asks-for-ever]
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import argparse
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.work import limits, operations, worker
 from lifeboat_daemon.work.messages import Ready
+from lifeboat_keys.home_keys import HomeKeys
 
 HERE = Path(__file__).resolve()
 
@@ -52,6 +54,7 @@ def main() -> None:
     parser.add_argument("--broken", action="store_true")
     parser.add_argument("--seen-through", default="capture")
     parser.add_argument("--end-within", type=float, default=worker._END_WITHIN)
+    parser.add_argument("--key-asks-for-ever", action="store_true")
     given = parser.parse_args()
     if given.broken:
         sys.exit("ModuleNotFoundError: No module named 'lost'")
@@ -63,6 +66,8 @@ def main() -> None:
     if given.kill:
         step, _, nth = given.kill.rpartition(":")
         _end_at(step, int(nth))
+    if given.key_asks_for_ever:
+        HomeKeys._open = lambda self: time.sleep(3600)
     if given.release:
         worker.release = lambda: given.release
     if given.protocol:

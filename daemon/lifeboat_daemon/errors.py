@@ -58,10 +58,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import sqlite3
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from lifeboat_alf.errors import LifeboatError
+
+if TYPE_CHECKING:
+    import sqlite3  # a megabyte, and the daemon has no database
 
 
 class DaemonError(LifeboatError):
@@ -261,6 +264,8 @@ def of_system(error: OSError | sqlite3.Error) -> DaemonError:
     if isinstance(error, OSError):
         kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else SystemRefused
         return kind(str(error))
+    import sqlite3
+
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return Busy(f"a cache is in use: {error}")
@@ -270,6 +275,8 @@ def of_system(error: OSError | sqlite3.Error) -> DaemonError:
 @contextlib.contextmanager
 def system_errors() -> Iterator[None]:
     """Whatever the system refuses in here is raised as SystemRefused, DiskFull or Busy."""
+    import sqlite3
+
     try:
         yield
     except (OSError, sqlite3.Error) as error:

@@ -17,11 +17,12 @@ from offices import Office
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo.tree import differences, read_tree
-from lifeboat_daemon.errors import BadRequest, Busy
+from lifeboat_daemon.errors import BadRequest, Busy, WorkerFailed
 from lifeboat_daemon.health.standing import Facts, KeyFacts
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import RestoreOptions, restore
 from lifeboat_daemon.watch.plan import Plan
+from lifeboat_daemon.work import limits
 from lifeboat_daemon.work.operations import capture as operation
 from lifeboat_daemon.work.operations import recover
 from lifeboat_daemon.work.worker import Work
@@ -88,6 +89,17 @@ def test_a_verification_reads_the_copy_back(port: Port) -> None:
     found = port.do("verify", whole=True)
     assert found["mismatches"] == [] and found["whole"]
     assert Facts.from_json(found["facts"]).last_verified_at is not None
+
+
+def test_a_key_that_asks_for_ever_ends_a_look_and_stops_no_capture(port: Port, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "LIFEBOAT_HOME", "PATH"):
+        monkeypatch.setenv(name, port.ada.context.environment[name])
+    port.note("the white boat")
+    with offices.office("--key-asks-for-ever") as office:
+        assert office.do("capture", port.ada.agent.id)["capture"]["changed"]
+        monkeypatch.setitem(limits.SECONDS, "standing", 0.3)
+        with pytest.raises(WorkerFailed, match="standing was not done"):
+            office.do("standing", port.ada.agent.id)
 
 
 def test_work_on_an_agent_needs_one(port: Port) -> None:

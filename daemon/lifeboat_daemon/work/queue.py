@@ -137,7 +137,7 @@ class Queue:
         return True
 
     def jobs(self) -> list[JsonObject]:
-        """What runs and what waits, in this order; see `on_change` and `docs/json.md`."""
+        """What runs and what waits, in this order."""
         now = monotonic()
         return [each.to_json(now) for each in sorted(self._entries, key=lambda each: each.state != "running")]
 
