@@ -12,6 +12,7 @@ from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_daemon import home as homes
 from lifeboat_daemon.errors import HomeError, HomeNewer, HomeUnsafe
 from lifeboat_daemon.home import Home
+from lifeboat_daemon.release import release
 
 FILES = SystemFiles()
 
@@ -100,3 +101,27 @@ def test_opening_an_open_home_writes_nothing(tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in home.folder.rglob("*")}
     home.open(FILES)
     assert {path: path.stat().st_mtime_ns for path in home.folder.rglob("*")} == before
+
+
+def test_a_new_home_has_the_newest_layout_and_says_who_made_it(tmp_path: Path) -> None:
+    home = at(tmp_path / "home").open(FILES)
+    assert home.layout(FILES) == homes.LAYOUT_VERSION and not home.is_older(FILES)
+    assert (home.folder / "release").read_text() == f"{release()}\n"
+    assert home.logs_folder.is_dir() and home.run_folder.is_dir() and not home.backups_folder.exists()
+
+
+def test_opening_a_home_of_an_earlier_layout_leaves_it_one(tmp_path: Path) -> None:
+    """It is brought up under its lock, by whoever has a context."""
+    home = at(tmp_path / "home").open(FILES)
+    (home.folder / "version").write_text("1\n")
+    home.logs_folder.rmdir()
+    assert home.open(FILES).is_older(FILES) and not home.logs_folder.exists()
+
+
+def test_a_newer_home_is_not_touched_before_it_is_refused(tmp_path: Path) -> None:
+    home = at(tmp_path / "home").open(FILES)
+    home.run_folder.rmdir()
+    (home.folder / "version").write_text("99\n")
+    with pytest.raises(HomeNewer):
+        home.open(FILES)
+    assert not home.run_folder.exists()

@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 from cli_client import run
 from openclaw_workspaces import StateFolder, make_state_dir
+from serving import serving, until
 
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.logs import open_log
+from lifeboat_daemon.release import release
 from lifeboat_daemon.settings import SETTINGS
 
 NAME = "Juniper-of-Mira"
@@ -103,6 +107,34 @@ def test_a_damaged_home_has_a_bundle_too(openclaw: StateFolder, tmp_path: Path, 
     assert found["settings.json"]["file_understood"] is False
     assert found["sizes.json"]["agents"]["agent-1"]["error"]
     assert "Mira" not in json.dumps(found)
+
+
+# The service ----------------------------------------------------------------------------------------------------
+
+
+def test_it_counts_what_the_service_logged_and_repeats_none_of_it(openclaw: StateFolder, tmp_path: Path) -> None:
+    home = Context.open().home
+    with open_log(home, foreground=False) as log:
+        log.event("captured", sequence=1)
+        log.event("captured", sequence=2)
+        log.event("capture_failed", level="error", code="disk_full")
+    with (home.logs_folder / "daemon.log").open("a") as file:
+        file.write('{"level": "info", "kind": "Mira wrote this line"}\nand this one\n')
+    service = bundle(tmp_path)["service.json"]
+    assert service["events"] == {"error": {"capture_failed": 1}, "info": {"<str>": 1, "captured": 2}}
+    assert (service["running"], service["release"], service["ticks"]) == (False, None, None)
+    assert service["unit"]["installed"] is False and "path" not in service["unit"]
+
+
+def test_it_tells_what_a_daemon_watches_by_number(openclaw: StateFolder, tmp_path: Path) -> None:
+    with serving(Context.open()) as daemon:
+        until(daemon.is_settled, "the first look to end")
+        found = bundle(tmp_path)
+    service = found["service.json"]
+    assert service["running"] and service["release"] == release() and service["problem"] is None
+    watched = service["watched"]["agent-1"]
+    assert watched["cadence"] == "after_interaction" and watched["folders"] > 0 and watched["failures"] == 0
+    assert "Mira" not in json.dumps(service) and str(tmp_path) not in json.dumps(service)
 
 
 def test_a_home_without_agents_has_a_bundle(tmp_path: Path) -> None:
