@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -152,6 +153,7 @@ def test_the_work_tells_every_notice_and_never_fails(context: Context, server: T
 def desktop_package(monkeypatch: pytest.MonkeyPatch, *, takes: bool = True, hangs: bool = False) -> list[Any]:
     """A stand-in for the optional package, which behaves as it does: it raises nothing, it calls back when it was
     taken."""
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "")  # and put back, whatever a notifier does to it
     shown: list[Any] = []
 
     class DesktopNotifier:
@@ -200,8 +202,10 @@ def test_a_bus_in_the_runtime_folder_is_a_desktop_too(
 ) -> None:
     desktop_package(monkeypatch)
     (tmp_path / "bus").touch()
+    monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS")
     around = {**context.environment, "XDG_RUNTIME_DIR": str(tmp_path)}
     assert on_desktop(replace(context, environment=around)) == {"desktop": None}
+    assert os.environ["DBUS_SESSION_BUS_ADDRESS"] == f"unix:path={tmp_path / 'bus'}", "the package reads it there"
 
 
 def test_without_the_package_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch, at_desktop: Context) -> None:

@@ -4,6 +4,7 @@ nobody to tell, and that is no error."""
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ from lifeboat_daemon.health.notices import Notice
 SETTING = "notify.desktop"
 SECONDS = 5.0
 """A desktop that does not take a notification in this time takes none."""
+_BUS = "DBUS_SESSION_BUS_ADDRESS"
 NO_PACKAGE = "the package desktop-notifier is not installed (the extra `notify` brings it)"
 NO_SESSION = "no desktop session of yours is running on this machine"
 
@@ -29,10 +31,13 @@ class Desktop:
     def problem(self, context: Context) -> str | None:
         if find_spec("desktop_notifier") is None:
             return NO_PACKAGE
-        return None if sys.platform != "linux" or _has_session_bus(context) else NO_SESSION
+        return None if sys.platform != "linux" or _session_bus(context) else NO_SESSION
 
     def tell(self, context: Context, notice: Notice) -> None:
         """Raises Unreachable when the desktop did not take it."""
+        bus = _session_bus(context)
+        if bus is not None:
+            os.environ.setdefault(_BUS, bus)  # the package looks nowhere else
         try:
             is_shown = asyncio.run(asyncio.wait_for(_show(notice), SECONDS))
         except TimeoutError:
@@ -43,17 +48,21 @@ class Desktop:
             raise Unreachable("the desktop did not take it")
 
 
-def _has_session_bus(context: Context) -> bool:
-    if context.environment.get("DBUS_SESSION_BUS_ADDRESS"):
-        return True
+def _session_bus(context: Context) -> str | None:
+    """The address of the session's bus: the one that is named, or where systemd has it."""
+    named = context.environment.get(_BUS)
     folder = context.environment.get("XDG_RUNTIME_DIR")
-    return folder is not None and os.path.exists(Path(folder) / "bus")
+    if named or folder is None:
+        return named
+    path = Path(folder) / "bus"
+    return f"unix:path={path}" if os.path.exists(path) else None
 
 
 async def _show(notice: Notice) -> bool:
     """Whether the desktop took it. The package raises nothing when it did not, but calls back when it did."""
     from desktop_notifier import DesktopNotifier, Urgency
 
+    logging.getLogger("desktop_notifier").setLevel(logging.CRITICAL + 1)  # it would write what failed to standard error
     taken: list[bool] = []
     urgency = Urgency.Critical if notice.is_urgent else Urgency.Normal
     text = notice.text if notice.fix is None else f"{notice.text}\n{notice.fix}"
