@@ -152,6 +152,18 @@ def test_a_client_trusts_no_folder_that_others_write_to(context: Context) -> Non
             address.find(context.home, FILES)
 
 
+def test_a_client_believes_no_note_that_others_could_have_written(context: Context, short: Path) -> None:
+    (short / "private").mkdir(mode=0o700)
+    elsewhere = UnixAddress(str(short / "private" / "x.sock"))
+    for where in (elsewhere, LoopbackAddress(1, "a" * 64, "b" * 64)):
+        context.home.run_folder.chmod(0o700)
+        address.write_note(context.home, FILES, where)
+        assert address.find(context.home, FILES) == where
+        context.home.run_folder.chmod(0o777)
+        with pytest.raises(NotAllowed, match="others can write"):
+            address.find(context.home, FILES)
+
+
 def test_a_client_follows_no_link_in_place_of_the_folder(context: Context, short: Path) -> None:
     context.home.run_folder.rmdir()
     (short / "elsewhere").mkdir(mode=0o700)
