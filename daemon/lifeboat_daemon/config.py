@@ -22,7 +22,8 @@ DEFAULT = "default"
 FILE = "config.toml"
 PRIVATE_FILE = "private.toml"
 AGENT = "agent"
-_LAST_GOOD = {FILE: "config.good.toml", PRIVATE_FILE: "private.good.toml"}
+_LAST_GOOD = {FILE: "state/config.good.toml", PRIVATE_FILE: "private.good.toml"}
+"""Copies of files that could be used. That of private settings lies where they lie: `state` holds nothing secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def load(home: Home, files: FileOperations) -> Config:
 
 def _in_force(home: Home, files: FileOperations, name: str) -> tuple[dict[str, Any], str | None]:
     """The settings of a file, or of its last good copy and why. Raises ConfigError when neither can be used."""
-    good = home.state_folder / _LAST_GOOD[name]
+    good = home.folder / _LAST_GOOD[name]
     try:
         data = _read(home.folder / name, files)
         written = parse(data, name)

@@ -123,7 +123,7 @@ def test_a_private_setting_stands_apart_and_only_its_owner_can_read_it(home: Hom
     assert (value.value, value.source, value.private) == (ADDRESS, "private.toml", True)
     assert ADDRESS not in home.config_file.read_text()
     kept = [path for path in home.folder.rglob("*") if path.is_file() and ADDRESS in path.read_text(errors="replace")]
-    assert {path.name for path in kept} == {"private.toml", "private.good.toml"}
+    assert set(kept) == {home.folder / "private.toml", home.folder / "private.good.toml"}
     assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
 
 
@@ -151,7 +151,7 @@ def test_a_private_file_that_cannot_be_used_leaves_the_last_good_one_in_force(ho
 
 def test_without_any_private_file_that_can_be_used_nothing_else_stops(home: Home) -> None:
     config.write(home, FILES, "scan.interval", "5m")
-    for name in ("private.toml", "state/private.good.toml"):
+    for name in ("private.toml", "private.good.toml"):
         (home.folder / name).write_text("[")
     found = config.load(home, FILES)
     assert (found.get("scan.interval").value, found.get("ping.url").value) == (300, "")
