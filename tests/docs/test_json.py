@@ -12,7 +12,11 @@ import openclaw_workspaces
 import pytest
 from cli_client import run
 from fake_openclaw import FakeOpenClaw
+from fake_systemctl import FakeSystemctl
 from openclaw_workspaces import StateFolder
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.logs import open_log
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "json.md"
 Json = dict[str, Any]
@@ -24,7 +28,12 @@ def _sections() -> dict[str, list[str]]:
     for part in re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:]:
         heading, _, text = part.partition("\n")
         cells = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
-        fields = [cell for row in cells for cell in row[:-1] if not cell.startswith(("| `agents ", "| `keys "))]
+        fields = [
+            cell
+            for row in cells
+            for cell in row[:-1]
+            if not cell.startswith(("| `agents ", "| `keys ", "| `daemon ", "| `service "))
+        ]
         found[heading] = [name for cell in fields for name in re.findall(r"`([^`]+)`", cell)]
     return found
 
@@ -97,6 +106,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield "`lifeboat restore`, `undo`, `alf import`", run("restore", name, "--at", "0", "--yes")
     yield "`lifeboat restore`, `undo`, `alf import`", run("undo", name)
     yield "`lifeboat log`", run("log")
+    yield from _service_documents(folder)
     yield from _file_documents(workspace, folder)
     yield from _rotation_documents(folder)
 
@@ -107,6 +117,20 @@ def _hook_documents(folder: Path) -> Iterator[tuple[str, Json]]:
         patch.setenv("PATH", f"{fake.folder}:/usr/bin:/bin")
         yield "An agent", run("agents", "hook", "Juniper")
         yield "An agent", run("agents", "hook", "Juniper", "--remove")
+
+
+def _service_documents(folder: Path) -> Iterator[tuple[str, Json]]:
+    """With a service manager that starts nothing: what a daemon says of itself is on the page of the control socket."""
+    with open_log(Context.open().home, foreground=False) as log:
+        log.event("started")
+    yield "`lifeboat daemon`", {"how": "process", **run("daemon", "status", expect=1)}
+    yield "`lifeboat daemon`", run("daemon", "stop")
+    yield "`lifeboat daemon`", run("daemon", "log")
+    fake = FakeSystemctl(folder / "systemd")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PATH", fake.path)
+        for words in (("install", "--print"), ("install", "--no-start"), ("status",), ("uninstall",)):
+            yield "`lifeboat service`", run("service", *words)
 
 
 def _rotation_documents(folder: Path) -> Iterator[tuple[str, Json]]:
