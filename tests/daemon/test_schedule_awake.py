@@ -9,7 +9,10 @@ import pytest
 from protected import START, SteadyClock
 
 from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.health import wakefulness
+from lifeboat_daemon.health.standing import Facts, KeyFacts, judge
 from lifeboat_daemon.schedule import awake
 
 HOUR = 3600.0
@@ -105,6 +108,68 @@ def test_a_battery_that_ran_out_makes_overdue_come_earlier_and_gives_a_grace(
     awake.note_start(context)
     assert hours_since(context, hours=40) == 40
     assert awake.woke_at(context) == clock.now()
+
+
+# What it is for ---------------------------------------------------------------------------------------------------
+
+
+class Watched:
+    """An agent with a copy that was verified now, and the word that the ledger makes of it."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.agent = Agent("01a202a2-0025-7e41-a333-cb4fba75b1a5", "ada", "openclaw", context.home.folder)
+        now = context.now()
+        self.facts = Facts(sequence=1, last_captured_at=now, last_verified_at=now, verified_in="local")
+
+    @property
+    def state(self) -> str:
+        awake_since = wakefulness.awake(self.context, self.agent, self.facts)
+        return judge(self.facts, self.agent, KeyFacts(), self.context.clock.now(), awake_since).state
+
+
+@pytest.fixture
+def ada(context: Context) -> Watched:
+    awake.note_start(context)
+    return Watched(context)
+
+
+def test_a_weekend_of_sleep_makes_no_agent_overdue(ada: Watched, context: Context, clock: SteadyClock) -> None:
+    clock.advance(hours=9)
+    sleep(context, clock, 62)
+    clock.advance(hours=14)
+    assert ada.state == "ok"
+    clock.advance(hours=2)
+    assert ada.state == "overdue"
+
+
+def test_a_weekend_off_makes_no_agent_overdue(ada: Watched, context: Context, clock: SteadyClock) -> None:
+    clock.advance(hours=9)
+    awake.note_stop(context)
+    clock.reboot(hours=62)
+    awake.note_start(context)
+    clock.advance(hours=14)
+    assert ada.state == "ok"
+
+
+def test_after_seven_days_in_any_case_it_is_overdue_but_for_a_grace(
+    ada: Watched, context: Context, clock: SteadyClock
+) -> None:
+    sleep(context, clock, 8 * 24)
+    clock.advance(minutes=14)
+    assert ada.state == "ok"
+    clock.advance(minutes=2)
+    assert ada.state == "overdue"
+
+
+def test_a_daemon_that_crashes_all_the_time_hides_nothing(ada: Watched, context: Context, clock: SteadyClock) -> None:
+    for _ in range(25 * 6):
+        clock.advance(minutes=10)
+        awake.note_start(context)
+    assert ada.state == "overdue"
+
+
+# Faults -----------------------------------------------------------------------------------------------------------
 
 
 def test_gaps_are_kept_for_eight_days(context: Context, clock: SteadyClock) -> None:
