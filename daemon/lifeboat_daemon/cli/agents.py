@@ -82,8 +82,8 @@ def discover(session: Session, dismiss: tuple[Path, ...], everything: bool) -> N
             if one["protected_as"] is None and not one["dismissed"]:
                 session.output.verbatim(f"Protect it: lifeboat agents add {argument(one['workspace'])}")
         if len(shown) < len(documents):
-            said = count_text(len(documents) - len(shown), "was dismissed", "were dismissed")
-            session.output.line(f"{said}: lifeboat agents discover --all")
+            dismissed_ones = count_text(len(documents) - len(shown), "agent was", "agents were")
+            session.output.line(f"{dismissed_ones} dismissed: lifeboat agents discover --all")
 
     session.output.document({"found": shown}, text)
 
