@@ -7,7 +7,9 @@ import socket
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 from fake_bus import FakeBus, Property
 
@@ -154,6 +156,34 @@ def test_the_setting_comes_before_what_the_desktop_says(
 ) -> None:
     config.write(context.home, context.files, "network.metered", decided)
     assert seen(context, root, {NETWORK: {"Metered": ("u", 1)}}).metered is metered
+
+
+# Other systems ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("plugged", "on_battery"), [(True, False), (False, True), (None, None)])
+def test_elsewhere_the_battery_and_the_interfaces_are_known(
+    context: Context, root: Path, monkeypatch: pytest.MonkeyPatch, plugged: bool | None, on_battery: bool | None
+) -> None:
+    monkeypatch.setattr(conditions, "sys", SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr(psutil, "sensors_battery", lambda: SimpleNamespace(power_plugged=plugged), raising=False)
+    interfaces = {"lo0": SimpleNamespace(isup=True), "en0": SimpleNamespace(isup=False)}
+    monkeypatch.setattr(psutil, "net_if_stats", lambda: interfaces)
+    assert read(context, root) == Conditions(on_battery, None, None, False)
+    interfaces["en0"].isup = True
+    assert read(context, root).online is True
+
+
+def test_a_system_that_knows_neither_is_no_reason_to_fail(
+    context: Context, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr(conditions, "sys", SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr(psutil, "sensors_battery", fail, raising=False)
+    monkeypatch.setattr(psutil, "net_if_stats", fail)
+    assert read(context, root) == Conditions()
 
 
 # A bus that is no help --------------------------------------------------------------------------------------------
