@@ -6,6 +6,7 @@ read of an agent whose files did not change.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import activity
 from lifeboat_daemon.activity import Activity
 from lifeboat_daemon.agent import Agent, everyone, find
-from lifeboat_daemon.control.client import running
+from lifeboat_daemon.control.client import Client, running
 from lifeboat_daemon.errors import AgentError
 
 if TYPE_CHECKING:
@@ -40,21 +41,33 @@ def following(
 
 
 def _moments(context: Context, polls: Callable[[], None], pause: Callable[[], None]) -> Iterator[None]:
-    """Each time at which something may have happened."""
+    """Each time at which something may have happened. A daemon that is started meanwhile is listened to."""
+    is_said = False
+    while True:
+        client = _listening(context)
+        if client is None:
+            if not is_said:
+                polls()
+            is_said = True
+            yield
+            pause()
+            continue
+        is_said = False
+        with client, contextlib.suppress(LifeboatError):
+            yield
+            for _event in client.events():
+                yield
+
+
+def _listening(context: Context) -> Client | None:
+    """A client that is told what happens. A daemon that does not answer is none, here: `daemon status` says more."""
     try:
         client = running(context.home, context.files)
         if client is not None:
-            with client:
-                client.subscribe()
-                yield
-                for _event in client.events():
-                    yield
+            client.subscribe()
     except LifeboatError:
-        pass  # A daemon that does not answer is none, here: `daemon status` says more.
-    polls()
-    while True:
-        yield
-        pause()
+        return None
+    return client
 
 
 class _News:

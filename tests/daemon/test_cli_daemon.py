@@ -26,6 +26,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.control.client import running
 from lifeboat_daemon.errors import ServiceError
 from lifeboat_daemon.service.single import holder
+from lifeboat_daemon.units import systemd
 
 LIFEBOAT = Path(sysconfig.get_path("scripts")) / "lifeboat"
 
@@ -44,6 +45,7 @@ def ended(isolated_home: Path) -> Iterator[None]:
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSystemctl:
     made = FakeSystemctl(tmp_path / "bin")
     monkeypatch.setenv("PATH", made.path)
+    monkeypatch.setattr(systemd, "_PACKAGED", ())
     return made
 
 
@@ -238,8 +240,6 @@ def test_the_service_of_another_home_is_removed_only_when_that_is_meant(
 def test_what_the_service_cannot_know_is_advised(
     fake: FakeSystemctl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from lifeboat_daemon.units import systemd
-
     (tmp_path / "linger").mkdir()
     monkeypatch.setattr(systemd, "_LINGER", tmp_path / "linger")
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):

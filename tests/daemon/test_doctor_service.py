@@ -24,6 +24,7 @@ from lifeboat_daemon.units import systemd
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSystemctl:
     made = FakeSystemctl(tmp_path / "bin")
     monkeypatch.setenv("PATH", made.path)
+    monkeypatch.setattr(systemd, "_PACKAGED", ())
     monkeypatch.setattr(systemd, "_LINGER", tmp_path / "nowhere" / "linger")
     return made
 

@@ -25,7 +25,8 @@ ODD = {"LIFEBOAT_HOME": '/home/ada/my boat/%h $HOME "x" \\n', "PATH": "/usr/bin:
 
 
 @pytest.fixture
-def fake(tmp_path: Path) -> FakeSystemctl:
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSystemctl:
+    monkeypatch.setattr(systemd, "_PACKAGED", ())
     return FakeSystemctl(tmp_path / "bin")
 
 
@@ -263,6 +264,25 @@ def test_launchd_is_told_of_it_and_of_its_end(context: Context, monkeypatch: pyt
     assert [each[0] for each in asked if each[0] != "print"] == ["kickstart", "bootstrap"]
     manager.uninstall()
     assert not manager.state().installed and asked[-1][0] == "bootout"
+
+
+def test_launchd_that_is_not_done_with_the_former_one_is_asked_again(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([113, 37, 37, 0])
+    asked: list[str] = []
+
+    def tool(_: Context, command: tuple[str, ...], **__: object) -> unit.Ran:
+        asked.append(command[1])
+        return unit.Ran(next(answers), "", "Operation already in progress")
+
+    monkeypatch.setattr(launchd, "run_tool", tool)
+    monkeypatch.setattr(launchd, "_PAUSES", (0.0, 0.0))
+    units.manager(context, "darwin").start()
+    assert asked == ["kickstart", "bootstrap", "bootstrap", "bootstrap"]
+    answers = iter([113, 5, 5, 5])
+    with pytest.raises(UnitError, match="already in progress"):
+        units.manager(context, "darwin").start()
 
 
 def test_a_damaged_property_list_is_none(context: Context) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import plistlib
 import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.parsers.expat import ExpatError
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from lifeboat_daemon.context import Context
 
 LABEL = "agent-lifeboat.service"
+_PAUSES = (0.2, 0.5, 1.0, 2.0)
+"""Seconds."""
 _PID = re.compile(r"^\s*pid = (\d+)$", re.MULTILINE)
 _STATE = re.compile(r"^\s*state = (.+)$", re.MULTILINE)
 
@@ -114,10 +117,15 @@ class Launchd:
         )
 
     def start(self) -> None:
-        """One that is not loaded is loaded, which starts it."""
-        if self._ask("kickstart", self._target(), patience=START_PATIENCE).status != 0:
+        """One that is not loaded is loaded, which starts it. For a moment after `bootout` that is refused."""
+        if self._ask("kickstart", self._target(), patience=START_PATIENCE).status == 0:
+            return
+        for pause in (*_PAUSES, None):
             ran = self._ask("bootstrap", self._domain(), str(self.path), patience=START_PATIENCE)
-            must(ran, "launchd did not start the service")
+            if ran.status == 0 or pause is None:
+                break
+            time.sleep(pause)
+        must(ran, "launchd did not start the service")
 
     def stop(self) -> None:
         """`kill` alone would have it started again."""
