@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from protected import Protected
 from watching import ADA, Watching, watching
+from zeroclaw_protected import ProtectedClaw
 
-from lifeboat_daemon.watch import limits, mailbox, mounts
+from lifeboat_daemon.watch import limits, mailbox, mounts, planning
 from lifeboat_daemon.watch.plan import Plan, Watched
 from lifeboat_daemon.watch.watcher import CHANGED, GONE, RESCAN, Signal
 
@@ -280,6 +284,29 @@ def test_who_watches_for_somebody_that_died_is_replaced(workspace: Path) -> None
     watching(story)
 
 
+@linux
+def test_a_folder_that_was_moved_out_and_made_again_and_removed_twice_ends_nothing(
+    workspace: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async def story(seen: Watching) -> None:
+        await seen.follow(workspace)
+        os.rename(workspace / "memory", tmp_path / "elsewhere")
+        await seen.heard(workspace)
+        (workspace / "memory").mkdir()
+        await seen.told_of(CHANGED)
+        (workspace / "memory").rmdir()
+        await seen.until(lambda: seen.coverage().watches == 2)
+        await seen.heard(workspace)
+        shutil.rmtree(tmp_path / "elsewhere")
+        await seen.told_of(RESCAN)
+        await seen.until(lambda: seen.coverage().watches == 1)
+        (workspace / "MEMORY.md").write_text("x")
+        await seen.told_of(CHANGED)
+
+    watching(story)
+    assert capfd.readouterr().err == ""
+
+
 def test_a_silent_file_system_is_looked_through_each_time(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mounts, "mounted", lambda: [("/", "ext4"), (str(workspace), "nfs4")])
 
@@ -348,6 +375,24 @@ def test_nothing_is_told_after_the_end(workspace: Path) -> None:
 
     watching(story)
     assert kept == []
+
+
+@pytest.mark.parametrize("make", [Protected, ProtectedClaw])
+def test_a_capture_of_everything_is_not_told(make: Callable[[Path], Any], tmp_path: Path) -> None:
+    async def story(seen: Watching) -> None:
+        made = make(tmp_path)
+        made.add()
+        workspace = made.agent.workspace
+        seen.begin(workspace)
+        seen.watcher.follow(ADA, planning.plan(made.context, made.agent))
+        await seen.told_of(RESCAN)
+        await seen.heard(workspace)
+        before = len(seen.of())
+        made.capture(full=True)
+        found = await seen.heard(workspace)
+        assert before == 0 and found == [CHANGED]  # the fence alone
+
+    watching(story)
 
 
 # Single files -------------------------------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from watchdog.observers.api import BaseObserver
+from watchdog.observers.api import BaseObserver, EventQueue, ObservedWatch
 from watchdog.observers.inotify import InotifyEmitter, InotifyWatchGroup
 from watchdog.observers.inotify_c import CallbackId, InotifyEvent, InotifyFD, Mask, WatchCallback, WatchDescriptor
 
@@ -50,10 +51,10 @@ class Skipped(FileNotFoundError):
 class Descriptor(InotifyFD):
     """One inotify instance. `tallies` by folder and whether with those below. Raises OSError when made."""
 
-    def __init__(self, overflowed: Callable[[], None]) -> None:
+    def __init__(self, lost: Callable[[], None]) -> None:
         super().__init__()
         self.tallies: dict[tuple[str, bool], Tally] = {}
-        self._overflowed = overflowed
+        self.lost = lost
 
     def expect(self, key: tuple[str, bool], skips: Callable[[str], bool]) -> None:
         """Begin to count what becomes of a folder that is watched next; `skips` says what to leave out below it."""
@@ -87,19 +88,39 @@ class Descriptor(InotifyFD):
             super().remove_callbacks(callbacks[start : start + _REMOVED_AT_ONCE])
 
     def handle_event(self, event: InotifyEvent) -> None:
+        """Hand an event to who watches. An error in doing so ends this thread, and with it all watching: what is known
+        of the folders is not what they are, as after an overflow."""
         if event.is_queue_overflow:
-            self._overflowed()
-        else:
+            self.lost()
+            return
+        try:
             super().handle_event(event)
+        except Exception:
+            self.lost()
+
+
+class Emitter(InotifyEmitter):
+    """One that goes on where watchdog's ends."""
+
+    def __init__(self, queue: EventQueue, watch: ObservedWatch, *, inotify_fd: Descriptor, **options: Any) -> None:
+        super().__init__(queue, watch, inotify_fd=inotify_fd, **options)
+        self._descriptor = inotify_fd
+
+    def queue_events(self, timeout: float, *, full_events: bool = False) -> None:
+        try:
+            super().queue_events(timeout, full_events=full_events)
+        except Exception:
+            self._descriptor.lost()
 
 
 class InotifyObserver(BaseObserver):
-    """An observer with its own inotify instance. Raises OSError when made."""
+    """An observer with its own inotify instance; `lost` is called, from any thread, when events were lost. Raises
+    OSError when made."""
 
-    def __init__(self, overflowed: Callable[[], None]) -> None:
-        self.descriptor = Descriptor(overflowed)
+    def __init__(self, lost: Callable[[], None]) -> None:
+        self.descriptor = Descriptor(lost)
         self.descriptor.start()
-        super().__init__(InotifyEmitter, inotify_fd=self.descriptor)
+        super().__init__(Emitter, inotify_fd=self.descriptor)
 
     def on_thread_stop(self) -> None:
         # First, so that no watch is given back by itself: that would be an event for each of them.

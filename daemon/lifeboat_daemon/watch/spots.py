@@ -188,7 +188,7 @@ class Spots:
         try:
             self._schedule(spot)
         except RuntimeError as error:
-            spot.error = OSError(errno.EAGAIN, f"no more threads can be started ({error})")
+            spot.error = OSError(errno.EAGAIN, str(error))  # no more threads
             return
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR):

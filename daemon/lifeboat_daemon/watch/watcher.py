@@ -191,9 +191,7 @@ class Watcher:
 
     def _needs_polling(self, agent: str) -> bool:
         found = self.coverage(agent)
-        if found.mode in (PARTIAL, POLLING):
-            return True
-        return found.mode == NONE and found.reason not in (_BEING_SET_UP, _MISSING)
+        return found.mode in (PARTIAL, POLLING) or (found.mode == NONE and found.reason != _MISSING)
 
     # The keeper -------------------------------------------------------------------------------------------------
 
