@@ -368,13 +368,13 @@ class TestTheClientOfTheDashboard:
                 heard = [await first, await anext(told)]
                 stopping = asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop)
                 heard += [each async for each in told]
-                await asyncio.wrap_future(stopping)
+                await asyncio.wait_for(asyncio.wrap_future(stopping), DEADLINE)  # it left, so nobody waits for it
                 assert not client.connected
                 with pytest.raises(DoesNotAnswer):
                     await client.call("echo")
                 return heard
 
-        with Served(context) as served:
+        with Served(context, limits=Limits(stop=1000.0)) as served:
             assert asyncio.run(listen()) == [{"event": "one"}, {"event": "two"}, {"event": "goodbye"}]
 
     def test_loses_events_rather_than_memory_when_nobody_reads_them(
