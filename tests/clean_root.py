@@ -1,4 +1,4 @@
-"""A Debian with nothing in it: made once by debootstrap and kept, copied for each test, entered without a network.
+"""A Debian with nothing in it: made once by debootstrap and kept, entered without a network; tests write above it.
 
 Everything inside runs in namespaces of its own, which end, with all mounts and processes, when the root is closed.
 """
@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,8 +91,10 @@ def _ended(command: list[str], environment: os._Environ[str] | dict[str, str]) -
 
 @dataclass(slots=True)
 class Root:
-    """An entered root. `folder` is where it lies on this machine, `inside` the process that holds its namespaces."""
+    """An entered root. `place` is where it is mounted in its own namespace, `folder` how it is seen from outside,
+    `inside` the process that holds its namespaces."""
 
+    place: Path
     folder: Path
     inside: int
 
@@ -128,7 +130,7 @@ class Root:
     def _enter(
         self, command: list[str], environment: dict[str, str], *, check: bool
     ) -> subprocess.CompletedProcess[str]:
-        enter = ["nsenter", "-t", str(self.inside), "-m", "-p", "-n", "--", "/usr/sbin/chroot", str(self.folder)]
+        enter = ["nsenter", "-t", str(self.inside), "-m", "-p", "-n", "--", "/usr/sbin/chroot", str(self.place)]
         done = subprocess.run(
             [*enter, *command], env=environment, capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL
         )
@@ -138,20 +140,26 @@ class Root:
 
 @contextmanager
 def entered(folder: Path) -> Iterator[Root]:
-    """A fresh copy of the kept root in `folder`, which must not exist."""
-    subprocess.run(["cp", "-a", "--reflink=auto", str(base()), str(folder)], check=True)
-    mounts = f"mount -t proc proc {folder}/proc && mount -t tmpfs tmpfs {folder}/run"
-    script = f"{mounts} && echo ready && while :; do sleep 60; done"
-    command = ["unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "sh", "-c", script]
+    """A fresh root over the kept one: what is written goes to memory. `folder` is an empty one to mount it at.
+
+    It is mounted in a namespace of its own, so it is seen from outside only through the process that holds that.
+    """
+    upper = folder / "memory"
+    layers = f"lowerdir={base()},upperdir={upper}/changes,workdir={upper}/work"
+    steps = (
+        f"mkdir {upper} && mount -t tmpfs -o size=3g tmpfs {upper} && mkdir {upper}/changes {upper}/work {upper}/root",
+        f"mount -t overlay -o {layers} overlay {upper}/root",
+        f"mount -t proc proc {upper}/root/proc && mount -t tmpfs tmpfs {upper}/root/run",
+        "echo ready && while :; do sleep 60; done",
+    )
+    command = ["unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "sh", "-c", " && ".join(steps)]
     holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout is not None and holder.stdout.readline() == "ready\n"
-        children = Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()
-        yield Root(folder, int(children[0]))
+        inside = Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()[0]
+        yield Root(upper / "root", Path(f"/proc/{inside}/root{upper}/root"), int(inside))
     finally:
         holder.kill()
         holder.wait()
         if holder.stdout is not None:
             holder.stdout.close()
-        with suppress(OSError):
-            shutil.rmtree(folder)

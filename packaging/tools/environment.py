@@ -103,7 +103,7 @@ def ask(folder: Path, *arguments: str) -> str:
 
 
 def compile_all(stage: Path, folder: Path, moment: int) -> None:
-    """Write the caches that users could not: the folder is root's, and without them each start costs a second more.
+    """Write the caches that users could not write. Without them a command takes more than twice its time.
 
     They name the paths of the installed files. They are valid for a source of that time and size, so that one left from
     an upgrade that was cut off is never taken for its new source. Every source has the time of the package.

@@ -82,5 +82,5 @@ def root(tmp_path: Path) -> Iterator[Root]:
     reason = clean_root.reason_against()
     if reason:
         pytest.skip(reason)
-    with clean_root.entered(tmp_path / "root") as opened:
+    with clean_root.entered(tmp_path) as opened:
         yield opened
