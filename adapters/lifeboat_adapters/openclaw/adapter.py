@@ -41,7 +41,7 @@ class OpenClaw(BaseAdapter):
 
     runtime = paths.RUNTIME
     splitter_version = splitting.VERSION
-    home_names = host.FOLDERS
+    home_names: tuple[str, ...] = host.FOLDERS
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
         return discovery.discover(environment, user_home)

@@ -50,7 +50,7 @@ class ZeroClaw(BaseAdapter):
 
     runtime = paths.RUNTIME
     splitter_version = notes.VERSION
-    home_names = (host.FOLDER,)
+    home_names: tuple[str, ...] = (host.FOLDER,)
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
         return discovery.discover(environment, user_home)
