@@ -161,7 +161,7 @@ class HookFailed(DaemonError):
 class ServiceError(DaemonError):
     code = "service"
     title = "The service did not do that"
-    fix = "lifeboat daemon status"
+    fix: str | None = "lifeboat daemon status"
 
 
 class NotRunning(ServiceError):

@@ -92,17 +92,14 @@ def test_who_gives_up_waiting_takes_no_place() -> None:
 def test_who_gives_up_at_the_moment_of_its_turn_gives_the_place_back() -> None:
     async def story() -> None:
         yard = Yard(1)
-        yard.comes("first")
-        yard.comes("gives up")
-        await settle()
-        yard.ends["first"].set()
-        await asyncio.sleep(0)  # the place is given, and its new owner has not run yet
-        await asyncio.sleep(0)
-        yard.tasks["gives up"].cancel()
+        async with yard.places.place(long=False):
+            yard.comes("gives up")
+            await settle()
+        yard.tasks["gives up"].cancel()  # the place is given, and its new owner has not run yet
         await settle()
         yard.comes("last")
         await settle()
-        assert yard.began[-1] == "last"
+        assert yard.began == ["last"]
 
     run(story())
 

@@ -51,6 +51,7 @@ class Workers:
         self._all: set[WorkerProcess] = set()
         self._idle: list[tuple[WorkerProcess, asyncio.TimerHandle]] = []
         self._warming: asyncio.Task[None] | None = None
+        self._starts: set[asyncio.Task[tuple[WorkerProcess, Ready]]] = set()
         self._running = 0
         self._stopping = False
         self._failures = 0
@@ -124,6 +125,8 @@ class Workers:
         if self._warming is not None:
             self._warming.cancel()
             await asyncio.wait({self._warming})
+        if self._starts:
+            await asyncio.wait(self._starts, timeout=timeout)
         if await self._gone(timeout):
             return
         for worker in list(self._all):
@@ -131,9 +134,9 @@ class Workers:
         if not await self._gone(_END_WITHIN):
             for worker in list(self._all):
                 worker.kill()
-            await self._gone(None)
+            await self._gone(_END_WITHIN)  # one that hangs in a file system cannot be ended by anybody
 
-    async def _gone(self, timeout: float | None) -> bool:
+    async def _gone(self, timeout: float) -> bool:
         waiting = {worker.gone for worker in self._all}
         if waiting:
             await asyncio.wait(waiting, timeout=timeout)
@@ -207,8 +210,11 @@ class Workers:
     async def _start(self) -> WorkerProcess:
         if self._must_wait():
             raise WorkerFailed(f"workers cannot be started; the next try is in {self._wait():.0f} seconds")
+        start = self._loop.create_task(WorkerProcess.start(self._command, self._environment))
+        self._starts.add(start)
+        start.add_done_callback(self._starts.discard)
         try:
-            worker, ready = await WorkerProcess.start(self._command, self._environment)
+            worker, ready = await start
         except WorkerFailed:
             self._failed_to_start()
             raise

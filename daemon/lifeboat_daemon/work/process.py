@@ -115,7 +115,7 @@ class WorkerProcess:
     async def put_away(self) -> None:
         """End a worker that nobody has use for, and wait until it is gone."""
         self.kill()
-        await asyncio.wait({self.gone})
+        await asyncio.wait({self.gone}, timeout=_PIPES_WITHIN)
 
     def last_lines(self) -> list[str]:
         """The end of what it wrote to standard error. It may hold anything: never logged, never shown once it has
