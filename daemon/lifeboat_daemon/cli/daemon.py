@@ -23,10 +23,10 @@ _COVERAGE = {"events": "watched", "partial": "partly watched", "polling": "looke
 
 @click.group()
 def daemon() -> None:
-    """The process that watches your agents and captures every change."""
+    """The process that watches and captures."""
 
 
-@daemon.command(epilog=examples("lifeboat daemon run"))
+@daemon.command(short_help="Be the daemon, here, until Ctrl-C.", epilog=examples("lifeboat daemon run"))
 @click.option("--wait", is_flag=True, help="Where another daemon serves this home, wait until it ends.")
 def run(wait: bool) -> None:
     """Be the daemon, here, until Ctrl-C; what happens is told on standard error."""
@@ -38,7 +38,7 @@ def run(wait: bool) -> None:
     os.execv(command[0], command)
 
 
-@daemon.command(epilog=examples("lifeboat daemon start"))
+@daemon.command(short_help="Have the daemon running.", epilog=examples("lifeboat daemon start"))
 @session_command
 def start(session: Session) -> None:
     """Have the daemon running, through the service where one is installed. It outlives this terminal."""
@@ -68,7 +68,7 @@ def stop(session: Session) -> None:
     session.output.document(document, lambda: session.output.line(said))
 
 
-@daemon.command(epilog=examples("lifeboat daemon restart"))
+@daemon.command(short_help="End the daemon, if it runs, and start it.", epilog=examples("lifeboat daemon restart"))
 @session_command
 def restart(session: Session) -> None:
     """End the daemon, if it runs, and start it: after an upgrade, or when it does not answer."""
@@ -81,7 +81,7 @@ def restart(session: Session) -> None:
     session.output.document(document, lambda: session.output.line(said))
 
 
-@daemon.command(epilog=examples("lifeboat daemon status"))
+@daemon.command(short_help="Whether the daemon runs, and what it does.", epilog=examples("lifeboat daemon status"))
 @session_command
 def status(session: Session) -> int:
     """Whether the daemon runs, since when, what it watches and what it does. Exit 1 when it does not."""
@@ -104,7 +104,10 @@ def reload(session: Session) -> int:
     return 0 if problem is None else 1
 
 
-@daemon.command(epilog=examples("lifeboat daemon log", "lifeboat daemon log --follow"))
+@daemon.command(
+    short_help="What the daemon did, without names and content.",
+    epilog=examples("lifeboat daemon log", "lifeboat daemon log --follow"),
+)
 @click.option("--lines", type=COUNT, default=50, show_default=True, help="At most so many, the newest.")
 @click.option("--follow", is_flag=True, help="Then what comes, until Ctrl-C; with --json one document a line.")
 @session_command

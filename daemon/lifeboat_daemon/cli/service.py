@@ -18,7 +18,10 @@ _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 @click.group()
 def service() -> None:
-    """The daemon as a service: started at every login, restarted when it fails (systemd, launchd, Windows tasks)."""
+    """The daemon at every login.
+
+    Started by systemd, launchd or the task scheduler of Windows, and restarted when it fails.
+    """
 
 
 @service.command(epilog=examples("lifeboat service install", "lifeboat service install --print"))
@@ -86,7 +89,9 @@ def uninstall(session: Session, force: bool) -> None:
     session.output.document({"done": done}, lambda: _say(session, done))
 
 
-@service.command(epilog=examples("lifeboat service status"))
+@service.command(
+    short_help="Whether the service is installed and as it should be.", epilog=examples("lifeboat service status")
+)
 @session_command
 def status(session: Session) -> int:
     """Whether the service is installed, runs, and is as this release would install it. Exit 1 when it is not."""
