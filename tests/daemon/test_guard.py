@@ -96,6 +96,24 @@ def test_additions_make_up_for_nothing_that_was_there(ada: Protected) -> None:
     assert guard.judge(change, [], -1, NOW, LIMITS) is not None
 
 
+def test_what_is_held_is_over_once_the_memories_are_back(ada: Protected) -> None:
+    before = ada.read("MEMORY.md")
+    ada.write("MEMORY.md", "# Memory\n")
+    assert ada.capture().held is not None
+    ada.write("MEMORY.md", before)
+    assert ada.capture().held is None
+    with ada.context.vault(ada.agent.id) as vault:
+        assert vault.get("held") is None and vault.sequence(0).pins == []
+
+
+def test_what_is_held_stays_held_while_only_some_of_it_is_back(ada: Protected) -> None:
+    half = "# Memory\n\n" + "".join(note(number) for number in range(6))
+    ada.write("MEMORY.md", "# Memory\n")
+    assert ada.capture().held is not None
+    ada.write("MEMORY.md", half)
+    assert ada.capture().held is not None
+
+
 def test_a_memory_that_is_rewritten_as_a_whole_is_not_held() -> None:
     change = guard.Change(20, 12, 11, Counter({"a": 11}), {"a": 12}, {"a": 13})
     assert guard.judge(change, [], -1, NOW, LIMITS) is None

@@ -54,6 +54,11 @@ def judge(change: Change, rows: Iterable[SequenceRow], since: int, now: datetime
     return _template(change, limits)
 
 
+def is_over(before: set[str], now: set[str], limits: Limits) -> bool:
+    """Whether what was held is back: of the memories before the loss (ids) fewer are missing than would count."""
+    return len(before - now) < limits.minimum
+
+
 def _share(change: Change, window: list[SequenceRow], limits: Limits, words: str) -> str | None:
     deleted = change.deleted + sum(_count(row, "deleted") for row in window)
     created = sum(_count(row, "created") for row in window)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from lifeboat_alf import lifecycle
+from lifeboat_alf.effective import visible_records
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import clock_trust, search, withheld
@@ -166,6 +167,7 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
     if row is not None and seen.is_empty and taken_as_it_stands(session):
         session.vault.set(guard.ACCEPTED, {"sequence": row.number, "time": session.now}, kind="accepted")
     if row is not None:
+        _end_hold(session, row)
         clock_trust.note(session.context, row)
     head = row or session.head
     facts: JsonObject = {
@@ -180,6 +182,22 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
     }
     _write(session, seen, work, {key: value for key, value in facts.items() if session.db.get(key) != value})
     _note(session, row)
+
+
+def _end_hold(session: Session, row: SequenceRow) -> None:
+    """What was held is over once a restore, or whoever removed it, has brought the memories back."""
+    held = session.report.held
+    if held is None or (session.kind == CAPTURE and not session.report.records["created"]):
+        return
+    vault, previous = session.vault, int(held["previous"])
+    limits = guard.Limits(session.setting("held.share"), session.setting("held.minimum"))
+    before, now = (
+        {each.record["id"] for each in visible_records(vault.state(number))} for number in (previous, row.number)
+    )
+    if guard.is_over(before, now, limits):
+        vault.unpin(previous, guard.PIN)
+        vault.set(guard.DECISION, None, kind="restored")
+        session.report.held = None
 
 
 def _note(session: Session, row: SequenceRow | None) -> None:
