@@ -1,4 +1,5 @@
-"""A real OpenClaw whose session ends: its gateway runs the hook, and a new sequence is there."""
+"""A real OpenClaw whose session ends: its gateway runs the hook, and a new sequence is there, with the service and
+without it."""
 
 from __future__ import annotations
 
@@ -32,12 +33,17 @@ class Gateway:
     openclaw: OpenClaw
     before: Any
     log: Path
+    served: bool
+    """Whether the daemon of Lifeboat runs: for the newer of the two releases."""
 
     def ask(self, message: str) -> None:
         self.openclaw.run("agent", "--agent", "main", "-m", message, "--json")
 
-    def sequence(self) -> int:
-        return int(run("timeline", "Juniper")["entries"][0]["sequence"])
+    def asked_for(self) -> int:
+        """How many captures the daemon made because somebody asked for one."""
+        log = self.openclaw.home.parent / "lifeboat" / "logs" / "daemon.log"
+        events = [json.loads(line) for line in log.read_text().splitlines()] if self.served else []
+        return sum(event["kind"] == "captured" and event["reason"] == "request" for event in events)
 
     @property
     def hook(self) -> Path:
@@ -105,18 +111,23 @@ def gateway(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
         run("agents", "add", openclaw.workspace)
         run("config", "set", "cadence", "after_session")
         run("agents", "hook", "Juniper")
-        with serving(openclaw, path, tmp_path / "gateway.log"):
-            yield Gateway(openclaw, before, tmp_path / "gateway.log")
+        with contextlib.ExitStack() as stack:
+            if request.param == real_openclaw.VERSION:
+                stack.callback(run, "daemon", "stop")
+                run("daemon", "start")
+            stack.enter_context(serving(openclaw, path, tmp_path / "gateway.log"))
+            yield Gateway(openclaw, before, tmp_path / "gateway.log", request.param == real_openclaw.VERSION)
 
 
 def test_a_session_that_ends_is_captured(gateway: Gateway) -> None:
     gateway.ask("Good morning.")
     run("sync", "Juniper")
+    asked = gateway.asked_for()
     (gateway.openclaw.workspace / "MEMORY.md").write_text("# Memory\n\n- The ferry leaves at noon.\n")
-    known = gateway.sequence()
     gateway.ask("/new")
-    wait_for(lambda: gateway.sequence() > known, gateway.log.read_text())
-    assert run("search", "Juniper", "ferry")["hits"]
+    wait_for(lambda: run("search", "Juniper", "ferry")["hits"], gateway.log.read_text())
+    if gateway.served:
+        wait_for(lambda: gateway.asked_for() > asked, "the service was not asked for a capture")
     assert [one["level"] for one in run("doctor")["findings"] if one["check"] == "session_hook"] == ["ok"]
 
 
