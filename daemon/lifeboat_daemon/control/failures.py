@@ -47,9 +47,8 @@ def _make(cls: type[LifeboatError], message: str) -> LifeboatError:
 
 
 def _class_of(code: str) -> type[LifeboatError]:
-    """The class that brought a code into the world: what derives from it without a code of its own has it too."""
-    named = (cls for cls in _loaded(LifeboatError) if cls.__dict__.get("code") == code)
-    return next(named, ServiceError)
+    """The class with a code; of several the one that the others derive from."""
+    return next((cls for cls in _loaded(LifeboatError) if cls.code == code), ServiceError)
 
 
 def _loaded(cls: type[LifeboatError]) -> Iterator[type[LifeboatError]]:
