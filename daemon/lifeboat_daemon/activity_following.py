@@ -30,17 +30,24 @@ Seen = tuple[tuple[str, int, int], ...]
 
 
 def following(
-    context: Context, agent: str | None, *, polls: Callable[[], None], pause: Callable[[], None] | None = None
+    context: Context,
+    agent: str | None,
+    *,
+    polls: Callable[[], None],
+    listens: Callable[[], None] = lambda: None,
+    pause: Callable[[], None] = lambda: time.sleep(EVERY),
 ) -> Iterator[Activity]:
     """What is done from now on, oldest first, without an end; of one agent or of all. `polls` is called when files are
-    looked at because no daemon runs (any more); `pause` between two looks."""
+    looked at because no daemon runs (any more), `listens` when one tells; `pause` between two looks."""
     news = _News(context, agent)
     news.look()
-    for _ in _moments(context, polls, pause or (lambda: time.sleep(EVERY))):
+    for _ in _moments(context, polls, listens, pause):
         yield from news.look()
 
 
-def _moments(context: Context, polls: Callable[[], None], pause: Callable[[], None]) -> Iterator[None]:
+def _moments(
+    context: Context, polls: Callable[[], None], listens: Callable[[], None], pause: Callable[[], None]
+) -> Iterator[None]:
     """Each time at which something may have happened. A daemon that is started meanwhile is listened to."""
     is_said = False
     while True:
@@ -53,6 +60,7 @@ def _moments(context: Context, polls: Callable[[], None], pause: Callable[[], No
             pause()
             continue
         is_said = False
+        listens()
         with client, contextlib.suppress(LifeboatError):
             yield
             for _event in client.events():

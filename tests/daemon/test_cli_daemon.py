@@ -88,6 +88,8 @@ def test_a_daemon_is_started_once_asked_and_stopped_once(workspace: Path, capsys
     assert found["rss"] > 1_000_000 and found["uptime"] >= 0 and found["address"].endswith("control.sock")
     assert [each["name"] for each in found["agents"]] == ["Juniper"] and found["ticks"] == 0
     assert os.getsid(started["pid"]) == started["pid"], "it has a session of its own"
+    limits = Path(f"/proc/{started['pid']}/limits")
+    assert not limits.exists() or "Max core file size 0 0" in " ".join(limits.read_text().split())
     again = run("daemon", "start")
     assert (again["how"], again["pid"]) == ("already", started["pid"])
     status, text = people("daemon", "status", capsys=capsys)
@@ -284,6 +286,33 @@ def test_what_is_done_is_told_once_when_it_is_done(workspace: Path) -> None:
         look.set()
     thread.join(20)
     assert [each.sequence for each in seen] == [1, 2] and not thread.is_alive()
+
+
+def test_a_daemon_that_starts_meanwhile_is_listened_to_and_its_end_is_said(workspace: Path) -> None:
+    """Without one, and once it has ended, files are looked at; each time that begins it is said once."""
+    moments: list[str] = []
+    stopping: list[threading.Thread] = []
+
+    def pause() -> None:
+        moments.append("pause")
+        if moments.count("pause") == 2:
+            lifecycle.start(Context.open(), lambda _: None)
+        elif moments.count("pause") == 4:
+            raise KeyboardInterrupt
+
+    def listens() -> None:
+        moments.append("listens")
+        stopping.append(threading.Thread(target=lifecycle.stop, args=(Context.open(), lambda _: None)))
+        stopping[-1].start()
+
+    following = activity_following.following(
+        Context.open(), None, polls=lambda: moments.append("polls"), listens=listens, pause=pause
+    )
+    with pytest.raises(KeyboardInterrupt):
+        list(following)
+    for thread in stopping:
+        thread.join(30)
+    assert moments == ["polls", "pause", "pause", "listens", "polls", "pause", "pause"]
 
 
 def test_with_a_daemon_what_it_captures_is_told_as_it_happens(workspace: Path) -> None:
