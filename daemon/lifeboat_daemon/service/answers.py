@@ -89,7 +89,7 @@ class Answers:
         named = parameters.get("agents")
         chosen = [charge for charge in self._fleet if not charge.rests(now)] if named is None else self._named(named)
         full = bool(parameters.get("full", False))
-        asked = [self._captures.capture(charge, "request", full=full) for charge in chosen]
+        asked = [self._captures.asked_for(charge, full=full) for charge in chosen]
         return {"agents": list(await asyncio.gather(*asked))}
 
     async def verify(self, parameters: JsonObject) -> JsonObject:

@@ -9,6 +9,9 @@ from typing import Any
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_daemon.capture.outcome import failure_document
+from lifeboat_daemon.errors import Busy
+from lifeboat_daemon.schedule.cadence import REQUEST, SCHEDULED
 from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.parts import Parts
@@ -16,9 +19,6 @@ from lifeboat_daemon.service.standings import Standings
 from lifeboat_daemon.watch.watcher import CHANGED, Signal
 
 JsonObject = dict[str, Any]
-
-SCHEDULED = "scheduled"
-_BUSY = "busy"
 
 
 class Captures:
@@ -99,58 +99,54 @@ class Captures:
         self.look_at(charge, "schedule")
 
     def _begin(self, charge: Charge, reason: str) -> None:
+        """Noted at once: until the capture really begins, nobody else must begin it."""
         charge.pacer.began(self._parts.seconds())
         self._parts.spawn(self._unasked(charge, reason))
 
     async def _unasked(self, charge: Charge, reason: str) -> None:
-        await self.capture(charge, reason)
+        await self._capture(charge, reason, full=False)
 
-    async def capture(self, charge: Charge, reason: str, *, full: bool = False) -> JsonObject:
-        """Capture an agent; what `sync --json` says of it. Never raises for what fails: the document says it."""
-        if reason == "request":
-            charge.pacer.began(self._parts.seconds())
-        parameters: JsonObject = {"reason": reason, "full": full}
+    async def asked_for(self, charge: Charge, *, full: bool = False) -> JsonObject:
+        """Capture an agent now; what `sync --json` says of it. Never raises for what fails: the document says it."""
+        charge.pacer.began(self._parts.seconds())
+        return await self._capture(charge, REQUEST, full=full)
+
+    async def _capture(self, charge: Charge, reason: str, *, full: bool) -> JsonObject:
+        """A capture of which the pacer knows that it begins; however it ends, the pacer learns that too."""
+        complete = False
         try:
-            future = self._parts.queue.put("capture", charge.id, parameters, long=charge.is_new)
+            future = self._parts.queue.put("capture", charge.id, {"reason": reason, "full": full}, long=charge.is_new)
             self._standings.at_work(charge, "capture")
-            answer = await asyncio.shield(future)
+            document = self._succeeded(charge, await asyncio.shield(future), reason)
+            complete = not document["unstable"]
+            return document
         except LifeboatError as error:
             return self._failed(charge, error)
         finally:
+            charge.pacer.ended(self._parts.seconds(), complete=complete)
             self._standings.at_work(charge, None)
-        return self._succeeded(charge, answer, reason)
+            self.arrange(charge)
 
     def _failed(self, charge: Charge, error: LifeboatError) -> JsonObject:
         """Another process at work on the agent is no failure: it is waited for, and said."""
-        busy = error.code == _BUSY
+        busy = error.code == Busy.code
         charge.blocked = error.message if busy else None
         charge.failures += not busy
-        charge.pacer.ended(self._parts.seconds(), complete=False)
         kind = "capture_waits" if busy else "capture_failed"
         self._parts.log.event(kind, level="info" if busy else "error", agent=charge.id, code=error.code)
         self._standings.failed(charge, None if busy else error)
-        self.arrange(charge)
-        return _failure_document(charge, error)
+        return failure_document(charge.agent, charge.facts.sequence if charge.facts else None, error)
 
     def _succeeded(self, charge: Charge, answer: JsonObject, reason: str) -> JsonObject:
         document: JsonObject = answer["capture"]
         charge.blocked = None
         charge.captures += 1
-        charge.pacer.ended(self._parts.seconds(), complete=not document["unstable"])
         if document["changed"]:
             self._parts.log.event("captured", agent=charge.id, sequence=document["sequence"], reason=reason)
             self._parts.publish({"event": "capture", "agent": charge.id, "name": charge.agent.name, **document})
         self._standings.took(charge, answer)
-        self.arrange(charge)
         return document
 
 
 def _moment(text: str | None) -> datetime | None:
     return times.parse(text) if text else None
-
-
-def _failure_document(charge: Charge, error: LifeboatError) -> JsonObject:
-    """A capture that came to nothing, in the shape of one that did not."""
-    from lifeboat_daemon.capture.outcome import failure_document
-
-    return failure_document(charge.agent, charge.facts.sequence if charge.facts else None, error)

@@ -222,14 +222,14 @@ class Service:
         self.news.ping_if_due()
 
     def _after(self, slept: float, jumped: float) -> None:
-        """After sleep, one look at everybody makes up for all that was missed."""
+        """Timers are set again; after sleep one look at everybody makes up for all that was missed."""
         self.log.event("woke" if slept else "clock_jumped", slept=int(slept), jumped=int(jumped))
+        self.parts.timers.woke()
         if slept:
             now = self.context.clock.now()
             awake.note_sleep(self.context, now - timedelta(seconds=slept), now)
-        self.parts.timers.woke()
-        for charge in self.fleet:
-            self.captures.look_at(charge, "wake" if slept else "clock")
+            for charge in self.fleet:
+                self.captures.look_at(charge, "wake")
 
     # About ------------------------------------------------------------------------------------------------------
 
