@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -132,6 +134,17 @@ def test_naming_a_hook_would_switch_off_those_that_run_unnamed_so_it_is_not_name
     plan = Place(tmp_path, {"hooks": {"internal": {"enabled": True}}}).install()
     assert not plan.steps
     assert "gateway restart" in plan.after
+
+
+def test_where_packs_name_their_hooks_this_one_is_named_too(tmp_path: Path) -> None:
+    place = Place(tmp_path, {"hooks": {"internal": {"enabled": True}}})
+    (place.state / "state").mkdir()
+    with closing(sqlite3.connect(place.state / "state" / "openclaw.sqlite")) as database:
+        database.execute("CREATE TABLE config_machine_state (state_key TEXT, value_json TEXT)")
+        packs = json.dumps({"greetings": {"hooks": ["hello"]}})
+        database.execute("INSERT INTO config_machine_state VALUES ('hooks.internal.installs', ?)", (packs,))
+        database.commit()
+    assert [step.command[1:] for step in place.install().steps] == [SET]
 
 
 def test_hooks_that_the_user_switched_off_are_not_switched_on(tmp_path: Path) -> None:

@@ -15,19 +15,14 @@ from lifeboat_adapters.nested import get
 from lifeboat_adapters.openclaw import includes
 from lifeboat_adapters.openclaw.hook import note as notes
 from lifeboat_adapters.openclaw.hook.note import Note
+from lifeboat_adapters.openclaw.hook.selection import ENTRY, NAME, is_started, refuse_switched_off
 from lifeboat_adapters.session_hooks import HookOrder, HookPlan, HookStep
 
 JsonObject = dict[str, Any]
 
-NAME = "lifeboat"
-_INTERNAL = ("hooks", "internal")
-ENTRY = (*_INTERNAL, "entries", NAME)
-"""What the configuration says of the hook. It means nothing where the hook's files are not."""
 _MODULE = b'{\n  "private": true,\n  "type": "module"\n}\n'
 _BY_ITSELF = "A gateway that is running takes it up by itself."
 _RESTART = "A gateway that is running takes it up when it is started again: openclaw gateway restart"
-_WITH_LISTS = "2026.2"
-"""The layout of releases whose switch for hooks starts every hook that is found."""
 
 
 def install(installation: Installation, order: HookOrder) -> HookPlan:
@@ -35,8 +30,8 @@ def install(installation: Installation, order: HookOrder) -> HookPlan:
     folder = _folder(installation)
     values = _config(installation)
     known = _own(folder)
-    _refuse_switched_off(installation, values)
-    enabled = _is_enabled(installation, values)
+    refuse_switched_off(installation, values)
+    enabled = is_started(installation, values)
     wanted = _wanted_note(installation, order, known, "" if enabled else _first_missing(values), folder)
     write = _changed(folder, {**_constant(), notes.NAME: wanted.to_bytes()})
     steps = () if enabled else (_step(installation, "config", "set", ".".join((*ENTRY, "enabled")), "true"),)
@@ -70,7 +65,7 @@ def problem(installation: Installation, order: HookOrder) -> str:
     """Why the end of a session is not told, "" when it is. Raises NoHook."""
     folder = _folder(installation)
     values = _config(installation)
-    _refuse_switched_off(installation, values)
+    refuse_switched_off(installation, values)
     known = notes.read(folder)
     told = None if known is None else known.agents.get(installation.native_id)
     if told is None:
@@ -81,7 +76,7 @@ def problem(installation: Installation, order: HookOrder) -> str:
         return f"the hook starts {told.program[0]}, which is not there any more"
     if _changed(folder, _constant()):
         return "the hook was written by another release, or changed"
-    if not _is_enabled(installation, values):
+    if not is_started(installation, values):
         return "the hook is not switched on in openclaw.json"
     return ""
 
@@ -107,30 +102,6 @@ def _config(installation: Installation) -> JsonObject:
         return includes.read_or_backup(installation.config).values
     except RuntimeConfigError as error:
         raise NoHook(error.message, fix=error.fix) from error
-
-
-def _refuse_switched_off(installation: Installation, values: JsonObject) -> None:
-    """Switching hooks on for all is the user's to decide: others might begin to run. Raises NoHook."""
-    switch = get(values, *_INTERNAL, "enabled")
-    turn_on = "openclaw config set hooks.internal.enabled true"
-    if switch is False:
-        raise NoHook("hooks are switched off in openclaw.json (hooks.internal.enabled)", fix=turn_on)
-    if switch is not True and installation.layout == _WITH_LISTS:
-        raise NoHook("hooks are not switched on; in this release that starts OpenClaw's own ones too", fix=turn_on)
-
-
-def _is_enabled(installation: Installation, values: JsonObject) -> bool:
-    """Whether OpenClaw starts the hook as things stand.
-
-    Where hooks are on and none is named, all that are found are started: naming one would switch the others off.
-    """
-    switched = get(values, *ENTRY, "enabled")
-    if switched is not None:
-        return switched is True
-    if get(values, *_INTERNAL, "enabled") is not True:
-        return False
-    extra = get(values, *_INTERNAL, "load", "extraDirs")
-    return installation.layout == _WITH_LISTS or bool(extra) or not get(values, *_INTERNAL, "entries")
 
 
 def _wanted_note(installation: Installation, order: HookOrder, known: Note | None, added: str, folder: Path) -> Note:

@@ -15,7 +15,7 @@ from lifeboat_adapters import json5_text
 from lifeboat_adapters.contract import Merged
 from lifeboat_adapters.merging import Change, Missing, has, joined
 from lifeboat_adapters.openclaw import config, host
-from lifeboat_adapters.openclaw.hook.planning import ENTRY as HOOK_ENTRY
+from lifeboat_adapters.openclaw.hook.selection import ENTRY as HOOK_ENTRY
 from lifeboat_adapters.secrets.leaves import Path
 
 JsonObject = dict[str, Any]
