@@ -137,9 +137,9 @@ def told(value: object, name: str = "") -> object:
 
 _OWN = frozenset(
     (
-        *("kind", "level", "error", "code", "reason", "cause", "why", "what", "library", "notifier", "manager"),
+        *("kind", "kind_of", "level", "error", "code", "reason", "cause", "why", "what"),
         *("operation", "method", "event", "signal", "action", "trigger", "step", "phase", "cadence"),
-        *("mode", "state", "status", "verdict", "outcome", "result"),
+        *("mode", "state", "status", "verdict", "outcome", "result", "library", "notifier", "manager"),
     )
 )
 """Names of fields that hold a word of this program and nothing else."""
