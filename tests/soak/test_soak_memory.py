@@ -33,6 +33,8 @@ class Figures:
 
     def look(self, office: Office) -> None:
         self.daemon.append(psutil.Process().memory_info().rss)
+
+    def look_at_workers(self, office: Office) -> None:
         for worker in office.workers._all:
             if worker.jobs:
                 self.workers[worker.pid].append(worker.rss)
@@ -67,6 +69,8 @@ def test_ten_thousand_captures_leave_daemon_and_workers_as_large_as_they_were(
                 note.write_text(f"# Today\n\nThe tide was {ada.workspace.stat().st_mtime_ns} {number}.\n")
                 found = await office.queue.put("capture", ada.agent.id, {"reason": "change"})
                 assert found["capture"]["changed"]
+                if number % 25 == 0:
+                    figures.look_at_workers(office)
 
         for _ in range(CYCLES // SETTLED):
             office.run(cycles(SETTLED), seconds=3600)
