@@ -271,7 +271,7 @@ def test_capture_and_status_go_on_whatever_the_keyring_does(tmp_path: Path, fake
     assert ada.capture().sequence == 1
     found = status.status(ada.context)
     wanted = KeyState.ERROR if behaviour in ("lying", "garbled") else KeyState.NEEDS_KEY
-    assert found.key.state is wanted
+    assert found.key.state == wanted
     assert found.key.key_id == ada.context.keys().public.key_id
     assert (found.agents[0].sequence, found.agents[0].state) == (1, str(wanted))
 
@@ -294,7 +294,7 @@ def test_status_asks_the_keyring_once_and_a_capture_never(
     ada.write_config('{"env": {"OPENAI_API_KEY": "sk-fake-fedcba9876543210"}}')
     assert ada.capture().sequence == 1
     assert not asked
-    assert status.status(ada.context).key.state is KeyState.OK
+    assert status.status(ada.context).key.state == KeyState.OK
     assert len(asked) == 1
 
 
