@@ -30,6 +30,9 @@ DEADLINE = 20.0
 """Seconds after which something that has to come is taken for lost."""
 
 
+Serve = Callable[..., "Served"]
+
+
 class Reports:
     """What a server said of itself."""
 
@@ -37,10 +40,10 @@ class Reports:
         self.events: list[tuple[str, dict[str, object]]] = []
         self.errors: list[tuple[str, BaseException, dict[str, object]]] = []
 
-    def event(self, kind: str, level: str = "info", **fields: object) -> None:
+    def event(self, kind: str, /, level: str = "info", **fields: object) -> None:
         self.events.append((kind, fields))
 
-    def exception(self, kind: str, error: BaseException, level: str = "error", **fields: object) -> None:
+    def exception(self, kind: str, error: BaseException, /, level: str = "error", **fields: object) -> None:
         self.errors.append((kind, error, fields))
 
     @property
@@ -247,6 +250,18 @@ def short() -> Iterator[Path]:
 @pytest.fixture
 def context(short: Path) -> Context:
     return open_home(short / "home")
+
+
+@pytest.fixture(params=[False, True], ids=["unix", "loopback"])
+def serve(request: pytest.FixtureRequest, context: Context) -> Iterator[Serve]:
+    """Begins a server with these handlers; it ends with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def begin(handlers: JsonObject | None = None, **limits: Any) -> Served:
+            chosen = Limits(**limits) if limits else None
+            return stack.enter_context(Served(context, handlers, loopback=request.param, limits=chosen))
+
+        yield begin
 
 
 def open_home(folder: Path, **environment: str) -> Context:

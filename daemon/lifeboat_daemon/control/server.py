@@ -27,10 +27,10 @@ _BACKLOG = 128
 class Silence:
     """The report of a server that nobody listens to."""
 
-    def event(self, kind: str, level: str = "info", **fields: object) -> None:
+    def event(self, kind: str, /, level: str = "info", **fields: object) -> None:
         """Say nothing."""
 
-    def exception(self, kind: str, error: BaseException, level: str = "error", **fields: object) -> None:
+    def exception(self, kind: str, error: BaseException, /, level: str = "error", **fields: object) -> None:
         """Say nothing."""
 
 
