@@ -10,6 +10,7 @@ Losing lines is better than losing the service: on a full disk they are counted,
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import logging
 import logging.handlers
@@ -255,6 +256,19 @@ class _File(logging.handlers.RotatingFileHandler):
             self.close_stream()
             return False
         return lines.size() + len(self.format(record)) > self.maxBytes
+
+    def doRollover(self) -> None:
+        """Begin a new file. One that cannot be renamed (on Windows, while somebody reads it) grows on, and the older
+        ones stay."""
+        self.close_stream()
+        base = self.baseFilename
+        try:
+            os.replace(base, f"{base}.0")
+        except OSError:
+            return
+        for number in range(self.backupCount, 0, -1):
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(f"{base}.{number - 1}", f"{base}.{number}")
 
     def close_stream(self) -> None:
         """Open again with the next line."""

@@ -99,6 +99,19 @@ def test_it_keeps_five_files_of_a_megabyte(home: Home, log: Log, monkeypatch: py
     assert numbers == list(range(numbers[0], 300)) and len(numbers) > 80
 
 
+def test_a_file_that_cannot_be_renamed_grows_on(home: Home, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    log._handlers[0].maxBytes = 300  # type: ignore[attr-defined]
+
+    def refused(source: str, target: str) -> None:
+        raise PermissionError(errno.EACCES, "somebody reads it")
+
+    monkeypatch.setattr(os, "replace", refused)
+    for number in range(20):
+        log.event("captured", sequence=number)
+    assert [line["sequence"] for line in lines(home)] == list(range(20))
+    assert [path.name for path in home.logs_folder.iterdir()] == ["daemon.log"]
+
+
 def test_a_log_that_is_removed_or_renamed_is_begun_anew(home: Home, log: Log) -> None:
     path = home.logs_folder / logs.NAME
     log.event("started")
