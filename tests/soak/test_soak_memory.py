@@ -31,7 +31,7 @@ class Figures:
     daemon: list[int] = field(default_factory=list)
     workers: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
 
-    def look(self, office: Office) -> None:
+    def look(self) -> None:
         self.daemon.append(psutil.Process().memory_info().rss)
 
     def look_at_workers(self, office: Office) -> None:
@@ -74,7 +74,7 @@ def test_ten_thousand_captures_leave_daemon_and_workers_as_large_as_they_were(
 
         for _ in range(CYCLES // SETTLED):
             office.run(cycles(SETTLED), seconds=3600)
-            figures.look(office)
+            figures.look()
             office.events.clear()
             office.told.clear()
             with capsys.disabled():
