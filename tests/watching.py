@@ -27,7 +27,7 @@ from lifeboat_daemon.watch.signals import Coverage, Signal
 from lifeboat_daemon.watch.watcher import CHANGED, Watcher
 
 ADA = "ada"
-_FENCE = "fence"
+FENCE = "fence"
 PATIENCE = 20.0
 
 
@@ -46,23 +46,23 @@ class Watching:
     async def follow(self, folder: Path, **options: Any) -> None:
         """Follow ADA in a folder, until it is watched and that was told; what was told is forgotten then."""
         self.begin(folder, **options)
-        await self.until(lambda: self.coverage().reason != "being set up" and bool(self.of()) and bool(self.of(_FENCE)))
+        await self.until(lambda: self.coverage().reason != "being set up" and bool(self.of()) and bool(self.of(FENCE)))
         self.told.clear()
 
     def begin(self, folder: Path, **options: Any) -> None:
         """The same, without waiting."""
-        ignored = (*options.pop("ignored", ()), _FENCE)
+        ignored = (*options.pop("ignored", ()), FENCE)
         self.watcher.follow(ADA, Plan((Watched(str(folder), ignored=ignored, **options),)))
-        self.watcher.follow(_FENCE, Plan((Watched(os.path.realpath(folder), only=(_FENCE,)),)))
+        self.watcher.follow(FENCE, Plan((Watched(os.path.realpath(folder), only=(FENCE,)),)))
 
     def coverage(self, agent: str = ADA) -> Coverage:
         return self.watcher.coverage(agent)
 
     async def heard(self, folder: Path) -> list[str]:
         """What was told of ADA since the last time, of all that was done in a folder until now."""
-        before = self.of(_FENCE).count(CHANGED)
-        (folder / _FENCE).write_text(str(time.monotonic_ns()))
-        await self.until(lambda: self.of(_FENCE).count(CHANGED) > before)
+        before = self.of(FENCE).count(CHANGED)
+        (folder / FENCE).write_text(str(time.monotonic_ns()))
+        await self.until(lambda: self.of(FENCE).count(CHANGED) > before)
         found = self.of()
         self.told.clear()
         return found

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from protected import Protected
-from watching import ADA, Watching, watching
+from watching import ADA, FENCE, Watching, watching
 from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_daemon.watch import limits, mailbox, mounts, planning
@@ -384,13 +387,13 @@ def test_a_capture_of_everything_is_not_told(make: Callable[[Path], Any], tmp_pa
         made.add()
         workspace = made.agent.workspace
         seen.begin(workspace)
-        seen.watcher.follow(ADA, planning.plan(made.context, made.agent))
+        first, *others = planning.plan(made.context, made.agent).folders
+        first = msgspec.structs.replace(first, ignored=(*first.ignored, FENCE))
+        seen.watcher.follow(ADA, Plan((first, *others)))
         await seen.told_of(RESCAN)
         await seen.heard(workspace)
-        before = len(seen.of())
         made.capture(full=True)
-        found = await seen.heard(workspace)
-        assert before == 0 and found == [CHANGED]  # the fence alone
+        assert await seen.heard(workspace) == []
 
     watching(story)
 
@@ -431,3 +434,35 @@ def test_a_name_that_appears_is_told_whether_it_is_a_file_or_a_folder(tmp_path: 
         await seen.until(lambda: bool(told))
 
     watching(story)
+
+
+def test_other_names_take_the_place_of_the_former_ones(tmp_path: Path) -> None:
+    async def story(seen: Watching) -> None:
+        told: list[str] = []
+        first, second = (lambda: told.append("ada")), (lambda: told.append("end"))
+        seen.watcher.watch_files(tmp_path, ["old"], first)
+        seen.watcher.watch_files(tmp_path, ["new"], first)
+        seen.watcher.watch_files(tmp_path, ["end"], second)
+        await seen.until(lambda: "ada" in told and "end" in told)
+        told.clear()
+        (tmp_path / "old").write_text("")
+        (tmp_path / "end").write_text("")
+        await seen.until(lambda: "end" in told)
+        assert "ada" not in told
+        (tmp_path / "new").write_text("")
+        await seen.until(lambda: "ada" in told)
+
+    watching(story)
+
+
+def test_the_daemon_watches_without_what_only_a_worker_needs() -> None:
+    program = (
+        "import sys, lifeboat_daemon.watch.watcher, lifeboat_daemon.watch.inotify\n"
+        "heavy = ('lifeboat_adapters', 'lifeboat_keys', 'lifeboat_endpoint', 'nacl', 'sqlite3', 'psutil', 'httpx')\n"
+        "print([name for name in heavy if name in sys.modules])\n"
+    )
+    paths = os.pathsep.join(path for path in sys.path if path)
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"PYTHONPATH": paths}
+    )
+    assert said.stdout.strip() == "[]"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import functools
 import os
 import re
 from collections.abc import Iterator
@@ -59,12 +58,6 @@ class Interest:
                 return True
             end = relative.rfind("/", 0, end)
         return False
-
-
-@functools.lru_cache(maxsize=256)
-def interest(watched: Watched) -> Interest:
-    """The same as `Interest`, made once for equal plans."""
-    return Interest(watched)
 
 
 def _any_of(globs: tuple[str, ...] | None) -> re.Pattern[str] | None:

@@ -216,6 +216,9 @@ class Spots:
         if spot.watch is not None and self._observer is not None:
             with contextlib.suppress(KeyError):
                 self._observer.unschedule(spot.watch)
+            descriptor = getattr(self._observer, "descriptor", None)
+            if descriptor is not None:
+                descriptor.tallies.pop(spot.want, None)
         spot.watch = spot.emitter = None
 
     # The observer -----------------------------------------------------------------------------------------------

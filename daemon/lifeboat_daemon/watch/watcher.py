@@ -14,12 +14,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lifeboat_daemon.watch import limits
 from lifeboat_daemon.watch.mailbox import Mailbox
-from lifeboat_daemon.watch.matching import Interest, interest
+from lifeboat_daemon.watch.matching import Interest
 from lifeboat_daemon.watch.mounts import Mounts
 from lifeboat_daemon.watch.overflow_log import OverflowLog
 from lifeboat_daemon.watch.plan import Plan, Watched
@@ -86,6 +86,13 @@ class _Followed:
     told: tuple[Standing, ...] = ()
     now: tuple[Standing, ...] = ()
     is_settled: bool = False
+    interests: dict[Watched, Interest] = field(default_factory=dict)
+
+    def interest(self, watched: Watched) -> Interest:
+        """What matters in a folder, worked out once."""
+        if watched not in self.interests:
+            self.interests[watched] = Interest(watched)
+        return self.interests[watched]
 
     @property
     def places(self) -> list[tuple[str, bool]]:
@@ -127,9 +134,10 @@ class Watcher:
 
     def watch_files(self, folder: Path, names: Collection[str], tell: Callable[[], None]) -> None:
         """Call `tell` when something happens to a file in a folder whose name fits one of some globs, when the folder
-        itself comes or goes, and once when the watching begins. The folder need not be there."""
+        itself comes or goes, and once when the watching begins. The folder need not be there. Other names for the same
+        folder and `tell` replace the former ones."""
         watched = Watched(str(folder), recursive=False, only=tuple(sorted(names)))
-        self._put((str(folder), watched.only), _Followed((watched,), tell=tell))
+        self._put((str(folder), tell), _Followed((watched,), tell=tell))
 
     def check(self) -> None:
         """Look after everything: to be called now and then (60 s). What is not wholly watched gets its RESCAN."""
@@ -253,7 +261,7 @@ class Watcher:
         for watched in one.watched:
             folder = watched.folder if mounts.silent(watched.folder) else os.path.realpath(watched.folder)
             real = Watched(folder, watched.recursive, watched.only, watched.ignored, watched.noise)
-            found.append((Want(folder, watched.recursive), _Heard(interest(real), self._teller(one))))
+            found.append((Want(folder, watched.recursive), _Heard(one.interest(real), self._teller(one))))
         return found
 
     def _teller(self, one: _Followed) -> Callable[[], None]:
@@ -314,18 +322,18 @@ def _is_other(before: Standing | None, now: Standing) -> bool:
 
 
 def _coverage(standings: tuple[Standing, ...]) -> Coverage:
-    watches = sum(one.watches for one in standings)
-    refused = sum(one.refused for one in standings)
-    missed = [one for one in standings if one.error is not None]
-    folders = watches + refused + len(missed)
     first = standings[0] if standings else Standing(missing=True)
-    silent = next((one.silent for one in standings if one.silent is not None), None)
     if first.missing:
-        return Coverage(NONE, folders, watches, _MISSING)
+        return Coverage(NONE, reason=_MISSING)
+    errors = [one.error for one in standings if one.error is not None]
+    watches = sum(one.watches for one in standings)
+    refused = sum(max(one.refused, one.error is not None) for one in standings)
+    folders = watches + refused
+    silent = next((one.silent for one in standings if one.silent is not None), None)
     if first.error is not None:
         return Coverage(NONE, folders, watches, first.error)
-    if missed or refused:
-        return Coverage(PARTIAL, folders, watches, missed[0].error if missed else _refused(folders, watches))
+    if refused:
+        return Coverage(PARTIAL, folders, watches, errors[0] if errors else _refused(folders, watches))
     if silent is not None:
         return Coverage(POLLING, folders, watches, f"{silent} does not tell of changes; looked through every minute")
     return Coverage(EVENTS, folders, watches)
