@@ -374,7 +374,7 @@ class TestTheClientOfTheDashboard:
                     await client.call("echo")
                 return heard
 
-        with Served(context, limits=Limits(stop=1000.0)) as served:
+        with Served(context, limits=Limits(stop=1000.0, leave=1000.0)) as served:
             assert asyncio.run(listen()) == [{"event": "one"}, {"event": "two"}, {"event": "goodbye"}]
 
     def test_loses_events_rather_than_memory_when_nobody_reads_them(

@@ -143,6 +143,24 @@ class TestRequests:
             served.let_go()
             assert sorted(raw.hear()["id"] for _ in range(10)) == list(range(10))
 
+    def test_that_wait_are_not_kept_in_memory_but_left_unsent(self, serve: Serve) -> None:
+        served = serve(at_work=1)
+        most = 32 * 1024 * 1024
+        with served.greeted() as raw, served.connect() as other:
+            raw.say("wait")
+            assert served.began.acquire(timeout=10)
+            raw.socket.setblocking(False)
+            sent = refusals = 0
+            while sent < most and refusals < 20:  # that many rounds through the loop, and still no room
+                try:
+                    sent += raw.socket.send(b'{"jsonrpc":"2.0","method":"echo"}\n' * 2000)
+                    refusals = 0
+                except BlockingIOError:
+                    other.call("echo")
+                    refusals += 1
+            assert sent < most
+            served.let_go()
+
     @pytest.mark.parametrize("number", [0, -1, 2**63 - 1, -(2**63), "", "ä", "x" * 1000])
     def test_have_their_id_in_the_answer(self, serve: Serve, number: int | str) -> None:
         with serve().greeted() as raw:
