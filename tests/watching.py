@@ -53,6 +53,10 @@ class Watching:
         """The same, without waiting."""
         ignored = (*options.pop("ignored", ()), FENCE)
         self.watcher.follow(ADA, Plan((Watched(str(folder), ignored=ignored, **options),)))
+        self.fence(folder)
+
+    def fence(self, folder: Path) -> None:
+        """Listen for the file `fence` in a folder alone."""
         self.watcher.follow(FENCE, Plan((Watched(os.path.realpath(folder), only=(FENCE,)),)))
 
     def coverage(self, agent: str = ADA) -> Coverage:

@@ -386,7 +386,7 @@ def test_a_capture_of_everything_is_not_told(make: Callable[[Path], Any], tmp_pa
         made = make(tmp_path)
         made.add()
         workspace = made.agent.workspace
-        seen.begin(workspace)
+        seen.fence(workspace)
         first, *others = planning.plan(made.context, made.agent).folders
         first = msgspec.structs.replace(first, ignored=(*first.ignored, FENCE))
         seen.watcher.follow(ADA, Plan((first, *others)))
