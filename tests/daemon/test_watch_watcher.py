@@ -221,6 +221,19 @@ def test_a_workspace_that_is_not_there_yet_is_followed_once_it_is(tmp_path: Path
     watching(story)
 
 
+def test_a_workspace_made_with_all_above_it_at_once_is_never_missed(tmp_path: Path) -> None:
+    async def story(seen: Watching) -> None:
+        for number in range(20):
+            workspace = tmp_path / str(number) / "b" / "c" / "workspace"
+            seen.watcher.follow(ADA, Plan((Watched(str(workspace)),)))
+            await seen.told_of(GONE)
+            workspace.mkdir(parents=True)
+            await seen.told_of(RESCAN)
+            seen.watcher.leave(ADA)
+
+    watching(story, rest=0.002)
+
+
 def test_a_folder_of_the_runtime_that_comes_later_is_looked_through(workspace: Path, tmp_path: Path) -> None:
     async def story(seen: Watching) -> None:
         skills = tmp_path / "state" / "skills"

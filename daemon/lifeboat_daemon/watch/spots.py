@@ -151,6 +151,11 @@ class Spots:
             refused=0 if tally is None else len(tally.refused),
         )
 
+    def is_current(self, want: Want) -> bool:
+        """Whether a wanted folder is still what it was when it was looked after."""
+        spot = self._spots.get(want)
+        return spot is None or spot.silent is not None or _identity(want.folder) == spot.identity
+
     def stop(self) -> None:
         """End all watching."""
         self._end()

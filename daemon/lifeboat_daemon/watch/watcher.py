@@ -13,7 +13,7 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -249,12 +249,16 @@ class Watcher:
         for place in places:
             for want, listener in place:
                 wanted[want] = (*wanted.get(want, ()), listener)
-        gates = [gate for want in wanted if (gate := self._gate(want, mounts)) is not None]
-        for want, listener in gates:
-            wanted[want] = (*wanted.get(want, ()), listener)
+        folders = list(wanted)
+        gates = self._gates(folders, mounts)
+        for want, gate in gates:
+            wanted[want] = (*wanted.get(want, ()), gate)
         self._spots.settle(wanted, mounts, afresh=self._may_rebuild())
         for one, place in zip(followed, places, strict=True):
             self._settled(one, tuple(dict.fromkeys(want for want, _ in place)))
+        # What came or went before its gate was watched made no event.
+        if self._gates(folders, mounts) != gates or not all(map(self._spots.is_current, wanted)):
+            self._settle()
 
     def _places(self, one: _Followed, mounts: Mounts) -> list[tuple[Want, Listener]]:
         found: list[tuple[Want, Listener]] = []
@@ -270,14 +274,18 @@ class Watcher:
             return lambda: self._post(agent, CHANGED)
         return lambda: self._mail.post(id(one), tell or (lambda: None))
 
-    def _gate(self, want: Want, mounts: Mounts) -> tuple[Want, Listener] | None:
-        """A folder's coming and going is seen in the nearest one above it that is there."""
-        path, above = want.folder, os.path.dirname(want.folder)
-        if mounts.silent(path) is not None:
-            return None
-        while above != path and not os.path.isdir(above):
-            path, above = above, os.path.dirname(above)
-        return None if above == path else (Want(above, False), _Gate(path, self._settle))
+    def _gates(self, folders: Iterable[Want], mounts: Mounts) -> list[tuple[Want, Listener]]:
+        """Where the coming and going of folders is seen: in the nearest one above each that is there."""
+        found: list[tuple[Want, Listener]] = []
+        for folder in folders:
+            path, above = folder.folder, os.path.dirname(folder.folder)
+            if mounts.silent(path) is not None:
+                continue
+            while above != path and not os.path.isdir(above):
+                path, above = above, os.path.dirname(above)
+            if above != path:
+                found.append((Want(above, False), _Gate(path, self._settle)))
+        return found
 
     def _may_rebuild(self) -> bool:
         """Whether to watch everything afresh, because events were lost. When it is too soon for that, later."""
