@@ -22,18 +22,21 @@ from lifeboat_daemon.home import Home
 if TYPE_CHECKING:
     from lifeboat_adapters.contract import Adapter, Installation
     from lifeboat_daemon.agent import Agent
+    from lifeboat_daemon.locks import Patience
     from lifeboat_endpoint.vault import Vault
     from lifeboat_keys.home_keys import HomeKeys
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """An opened home with its seams. Cheap to make; holds nothing open."""
+    """An opened home with its seams. Cheap to make; holds nothing open. `patience`: how long agents' locks are waited
+    for, None for not at all."""
 
     home: Home
     files: FileOperations = field(default_factory=SystemFiles)
     clock: Clock = field(default_factory=SystemClock)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    patience: Patience | None = None
 
     @classmethod
     def open(

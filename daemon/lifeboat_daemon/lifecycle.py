@@ -10,7 +10,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from lifeboat_daemon import log_reading, units
 from lifeboat_daemon.control import methods
 from lifeboat_daemon.control.client import Client, running
 from lifeboat_daemon.errors import DoesNotAnswer, NotRunning, OtherRelease, ServiceError
+from lifeboat_daemon.interpreter import python
 from lifeboat_daemon.logs import words_of
 from lifeboat_daemon.service.single import Holder, holder
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 JsonObject = dict[str, Any]
 Say = Callable[[str], None]
 
-COMMAND = (sys.executable, "-P", "-m", "lifeboat_daemon.service")
+COMMAND = python("-m", "lifeboat_daemon.service")
 START_PATIENCE = 60.0
 STOP_PATIENCE = 45.0
 """Seconds: the daemon leaves 30 to what is being committed."""

@@ -1,12 +1,18 @@
-"""One lock per agent, held by capture, restore, purge and thinning; entering it again in the same thread is free."""
+"""One lock per agent, held by capture, restore, purge and thinning; entering it again in the same thread is free.
+
+What the service does by itself is short: a command of a person waits for it, and says so, instead of failing. For what
+another command does nobody waits.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -18,10 +24,28 @@ from lifeboat_daemon.errors import Busy, of_system
 if TYPE_CHECKING:
     from lifeboat_daemon.context import Context
 
+UNASKED = frozenset({"capture", "verify", "thin", "drop versions"})
+"""Purposes of what the service does by itself."""
+SECONDS = 30.0
+SAID_AFTER = 2.0
+_LOOK = 0.3
+"""Seconds. Who took the lock a moment ago may not have written yet who it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How a command waits for what the service does by itself: so many `seconds`, and after `said_after` of them it
+    calls `tell` with a sentence."""
+
+    tell: Callable[[str], None]
+    seconds: float = SECONDS
+    said_after: float = SAID_AFTER
+
 
 @contextlib.contextmanager
-def agent_lock(context: Context, agent_id: str, purpose: str, *, timeout: float = 0.0) -> Iterator[None]:
-    """Hold an agent's lock. `purpose` (a word: capture, restore) is what others are told; `timeout` in seconds.
+def agent_lock(context: Context, agent_id: str, purpose: str, *, timeout: float | None = None) -> Iterator[None]:
+    """Hold an agent's lock. `purpose` (a word: capture, restore) is what others are told; `timeout` in seconds, None to
+    wait as the context is patient: at once or never, where it is not.
 
     Raises Busy, naming the holder, when it is not free in time.
     """
@@ -37,11 +61,14 @@ def home_lock(context: Context, purpose: str, *, timeout: float = 10.0) -> Itera
 
 
 @contextlib.contextmanager
-def _held(context: Context, path: Path, purpose: str, timeout: float) -> Iterator[None]:
+def _held(context: Context, path: Path, purpose: str, timeout: float | None) -> Iterator[None]:
     note = path.with_name(f"{path.name}.json")
     lock = FileLock(f"{path}.lock", mode=0o600, is_singleton=True)
     try:
-        lock.acquire(timeout=timeout)
+        if timeout is None and context.patience is not None:
+            _acquire(context, lock, note, context.patience)
+        else:
+            lock.acquire(timeout=timeout or 0.0)
     except Timeout:
         raise Busy(_holder_text(context, note)) from None
     except OSError as error:
@@ -52,6 +79,22 @@ def _held(context: Context, path: Path, purpose: str, timeout: float) -> Iterato
         yield
     finally:
         lock.release()
+
+
+def _acquire(context: Context, lock: FileLock, note: Path, patience: Patience) -> None:
+    """Raises Timeout once patience is at its end, or the lock is held for what nobody waits for."""
+    began, is_said = time.monotonic(), False
+    while True:
+        try:
+            lock.acquire(timeout=_LOOK)
+            return
+        except Timeout:
+            waited = time.monotonic() - began
+            if waited >= patience.seconds or _holder(context, note).get("purpose") not in UNASKED:
+                raise
+            if waited >= patience.said_after and not is_said:
+                is_said = True
+                patience.tell(f"waiting: {_holder_text(context, note)}")
 
 
 def _write_note(context: Context, note: Path, purpose: str) -> None:
@@ -70,8 +113,16 @@ def _write_note(context: Context, note: Path, purpose: str) -> None:
 
 
 def _holder_text(context: Context, note: Path) -> str:
+    holder = _holder(context, note)
+    if holder.keys() >= {"pid", "purpose"}:
+        return f"process {holder['pid']} holds it ({holder['purpose']})"
+    return "another process holds it"
+
+
+def _holder(context: Context, note: Path) -> dict[str, Any]:
+    """What the note says; nothing where it says nothing that can be read."""
     try:
         holder = codec.decode(read_all(context.files, note))
-        return f"process {holder['pid']} holds it ({holder['purpose']})"
-    except (OSError, msgspec.DecodeError, KeyError, TypeError):
-        return "another process holds it"
+    except (OSError, msgspec.DecodeError):
+        return {}
+    return holder if isinstance(holder, dict) else {}

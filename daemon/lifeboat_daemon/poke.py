@@ -6,14 +6,16 @@ import contextlib
 from dataclasses import replace
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 
 _PATIENCE = 2.0
 """Seconds. The command has done its work: nobody waits longer for a daemon that does not answer."""
 
 
-def poke(context: Context) -> None:
-    """Let the daemon of this home, if one runs, read settings and agents again. Never raises and never fails."""
+def poke(context: Context, agent: Agent | None = None) -> None:
+    """Let the daemon of this home, if one runs, read settings and agents again, and look up how an agent stands. Never
+    raises and never fails."""
     from lifeboat_daemon.control import methods
     from lifeboat_daemon.control.client import running
 
@@ -21,4 +23,4 @@ def poke(context: Context) -> None:
         client = running(context.home, context.files, _PATIENCE)
         if client is not None:
             with client:
-                client.ask(replace(methods.RELOAD, patience=_PATIENCE))
+                client.ask(replace(methods.RELOAD, patience=_PATIENCE), agent="" if agent is None else agent.id)

@@ -17,6 +17,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import HookFailed, system_errors
 from lifeboat_daemon.home import VARIABLE
+from lifeboat_daemon.interpreter import python
 from lifeboat_daemon.locks import home_lock
 from lifeboat_daemon.words import argument
 
@@ -36,7 +37,7 @@ def program(context: Context) -> tuple[str, ...]:
     """
     script = Path(sys.executable).with_name("lifeboat.exe" if os.name == "nt" else "lifeboat")
     if not (script.is_file() and os.access(script, os.X_OK)):
-        return (sys.executable, "-P", "-c", _WITHOUT_SCRIPT)
+        return python("-c", _WITHOUT_SCRIPT)
     found = shutil.which("lifeboat", path=context.environment.get("PATH"))
     if found is not None and os.path.realpath(found) == os.path.realpath(script):
         return (os.path.abspath(found),)

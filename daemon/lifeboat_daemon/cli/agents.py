@@ -240,6 +240,7 @@ def accept(session: Session, agent: str) -> None:
     """What was removed may go: a held removal is no accident, and the workspace counts as it stands."""
     found = registry.find(session.context, agent)
     was_held = registry.accept(session.context, found)
+    poke(session.context, found)
     said = (
         f"What was removed may go; {found.name} is not held any more."
         if was_held

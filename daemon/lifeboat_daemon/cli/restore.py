@@ -15,6 +15,7 @@ from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, MOMENT, RUNTIME
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, may_ask, session_command
+from lifeboat_daemon.poke import poke
 from lifeboat_daemon.words import argument, count_text
 
 
@@ -205,6 +206,7 @@ def verify(session: Session, agent: str, at: str | None, whole: bool) -> int:
             number = number_at(vault, at)
     with session.output.progress(f"Verifying {found.name}"):
         report = verification.drill(session.context, found, number, whole=whole).to_json()
+    poke(session.context, found)
 
     def text() -> None:
         for mismatch in report["mismatches"]:

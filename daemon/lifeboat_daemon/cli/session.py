@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
@@ -15,6 +15,7 @@ from lifeboat_daemon import recovery
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import ConsentNeeded
+from lifeboat_daemon.locks import Patience
 from lifeboat_daemon.words import argument
 
 Parameters = ParamSpec("Parameters")
@@ -77,8 +78,8 @@ def confirm(session: Session, question: str, *, otherwise: str) -> None:
 
 
 def open_session(*, as_json: bool) -> Session:
-    """Find the home, and finish what a crash interrupted. A rotation that cannot be finished now is said, and stops no
-    command."""
+    """Find the home, and finish what a crash interrupted: that waits for nobody. A rotation that cannot be finished now
+    is said, and stops no command."""
     context = Context.open()
     output = Output(as_json=as_json)
     for sentence in recovery.finish_restores(context):
@@ -88,4 +89,4 @@ def open_session(*, as_json: bool) -> Session:
             output.warn(sentence)
     except LifeboatError as error:
         output.warn(f"a rotation of your key is not finished: {error.message}")
-    return Session(context, output)
+    return Session(replace(context, patience=Patience(output.note)), output)

@@ -111,7 +111,7 @@ def _reading(
 ) -> Iterator[tuple[Vault, list[str]]]:
     """A throw-away vault that holds the workspace, completely read, as its newest sequence."""
     chosen = agent or _stranger(context, runtime, workspace)
-    with agent_lock(context, chosen.id, "export", timeout=10), scratch_folder(context, "export") as scratch:
+    with agent_lock(context, chosen.id, "export"), scratch_folder(context, "export") as scratch:
         if agent is not None:
             _catch_up(context, agent)
         if threshold is not None:
@@ -194,7 +194,7 @@ def workspace_as_sequence(context: Context, agent: Agent) -> Iterator[tuple[Vaul
 
     Both numbers are the same when nothing changed. Raises NothingToRestore, ExchangeError.
     """
-    with agent_lock(context, agent.id, "compare", timeout=10), scratch_folder(context, "compare") as scratch:
+    with agent_lock(context, agent.id, "compare"), scratch_folder(context, "compare") as scratch:
         with context.vault(agent.id) as own:
             head = own.head()
         if head is None:

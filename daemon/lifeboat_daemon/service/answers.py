@@ -103,9 +103,12 @@ class Answers:
         self._parts.queue.cancel(charge.id)
         return {}
 
-    async def reload(self, _: JsonObject) -> JsonObject:
-        """Read settings and agents again."""
+    async def reload(self, parameters: JsonObject) -> JsonObject:
+        """Read settings and agents again; of an agent that is named, look up how it stands."""
         self._reload()
+        charge = self._fleet.get(str(parameters.get("agent", "")))
+        if charge is not None:
+            self._parts.spawn(self._upkeep.look_up(charge))
         return {"problem": self._fleet.problem}
 
     async def discover(self, _: JsonObject) -> JsonObject:

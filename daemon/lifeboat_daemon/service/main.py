@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import ServiceError
+from lifeboat_daemon.interpreter import python
 from lifeboat_daemon.logs import Log, open_log
 from lifeboat_daemon.release import release
 from lifeboat_daemon.service.service import STOPPED, UPGRADED, Service
@@ -28,12 +30,13 @@ def main(arguments: Sequence[str], *, worker_command: Sequence[str] | None = Non
     try:
         context = Context.open()
         log = open_log(context.home, foreground=FOREGROUND in arguments)
-        why = run(context, log, wait=WAIT in arguments, worker_command=worker_command)
+        with log:
+            why = run(context, log, wait=WAIT in arguments, worker_command=worker_command)
     except LifeboatError as error:
         print(f"{error.title}. {error.message}", file=sys.stderr)  # noqa: T201
         return error.exit_status
     if why == UPGRADED:
-        os.execv(sys.executable, [sys.executable, "-P", "-m", "lifeboat_daemon.service", *arguments])
+        os.execv(sys.executable, python("-m", "lifeboat_daemon.service", *arguments))
     return 0
 
 
@@ -47,7 +50,13 @@ def run(context: Context, log: Log, *, wait: bool = False, worker_command: Seque
 
     with service_lock(context, own, wait=wait, waiting=waiting):
         reached(Step.DAEMON_LOCKED)
-        return asyncio.run(_serve(Service(context, log, release=own, worker_command=worker_command)))
+        try:
+            return asyncio.run(_serve(Service(context, log, release=own, worker_command=worker_command)))
+        except LifeboatError:
+            raise
+        except Exception as error:
+            log.exception("unexpected", error)
+            raise ServiceError(f"the service ended by mistake: {type(error).__name__}") from None
 
 
 async def _serve(service: Service) -> str:

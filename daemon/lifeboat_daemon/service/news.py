@@ -5,10 +5,12 @@ What changed is told a moment later, all of it at once; while nothing changes no
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.health import due, notices
+from lifeboat_daemon.health.metrics import Figures, write
 from lifeboat_daemon.health.notices import HOME, Notice, Told
 from lifeboat_daemon.health.standing import NEEDS_THE_USER, AgentStatus
 from lifeboat_daemon.service.charge import Charge
@@ -20,15 +22,20 @@ JsonObject = dict[str, Any]
 
 SOON = 5.0
 """Seconds in which changes gather before anybody is told."""
+TELL_AGAIN = 600.0
+"""Seconds until what nobody could be told is tried again."""
+MOST_UNTOLD = 50
 
 
 class News:
-    """Tells of what `standings` say."""
+    """Tells of what `standings` say; `about` tells of the daemon itself."""
 
-    def __init__(self, parts: Parts, fleet: Fleet, standings: Standings) -> None:
+    def __init__(self, parts: Parts, fleet: Fleet, standings: Standings, about: Callable[[], JsonObject]) -> None:
         self._parts = parts
         self._fleet = fleet
         self._standings = standings
+        self._about = about
+        self._untold: list[Notice] = []
         standings.on_change = self._changed
 
     def _changed(self, charge: Charge, before: AgentStatus | None) -> None:
@@ -47,6 +54,8 @@ class News:
         waits: list[float] = []
         before = dict(told)
         everything = self._standings.everything()
+        for gone in told.keys() - {HOME, *(one.id for one in everything.agents)}:
+            del told[gone]
         news = [(one.id, notices.of_agent(one, Told.from_json(told.get(one.id)), now)) for one in everything.agents]
         news.append((HOME, notices.of_home(everything, Told.from_json(told.get(HOME)), now)))
         for subject, one in news:
@@ -58,7 +67,7 @@ class News:
         if waits:
             self._parts.timers.at("tell", max(SOON, min(waits)), self.tell)
         self._notify(notices.merged(found))
-        self._write_figures()
+        self.write_figures(self._about())
 
     def offered(self, new: list[JsonObject]) -> None:
         """Agents were found that nobody protects."""
@@ -67,18 +76,38 @@ class News:
 
     def _notify(self, found: list[Notice]) -> None:
         for notice in found:
-            self._parts.log.event("notice", kind_of=notice.kind, agents=len(notice.subjects))
+            self._parts.log.event("notice", what=notice.kind, agents=len(notice.subjects))
             self._parts.publish({"event": "notice", **notice.to_json()})
         if found:
-            self._parts.spawn(self._beside("notify", {"notices": [notice.to_json() for notice in found]}))
+            self._parts.spawn(self._reach_somebody(found))
 
-    def _write_figures(self) -> None:
-        if self._fleet.config.get("metrics.file").value:
-            self._parts.spawn(self._beside("metrics", self._figures()))
+    async def _reach_somebody(self, found: list[Notice]) -> None:
+        """Notices that nobody could be told, while there is no network for example, are kept and tried again."""
+        answer = await self._beside("notify", {"notices": [notice.to_json() for notice in found]})
+        ways = [{}] * len(found) if answer is None else answer["told"]
+        untold = [one for one, told in zip(found, ways, strict=True) if told and all(told.values())]
+        if untold or answer is None:
+            self._untold = (self._untold + (untold or found))[-MOST_UNTOLD:]
+            self._parts.timers.at("tell again", TELL_AGAIN, self._tell_again)
 
-    def _figures(self) -> JsonObject:
+    def _tell_again(self) -> None:
+        found, self._untold = self._untold, []
+        if found:
+            self._parts.spawn(self._reach_somebody(found))
+
+    # Figures ----------------------------------------------------------------------------------------------------
+
+    def write_figures(self, daemon: JsonObject) -> None:
+        """Write `metrics.file`, where one is named and anything is new. `daemon` tells of the daemon itself."""
+        path = str(self._fleet.config.get("metrics.file").value)
+        if not path:
+            return
         counters = {charge.id: {"captures": charge.captures, "failures": charge.failures} for charge in self._fleet}
-        return {"status": self._standings.everything().to_json(), "counters": counters}
+        figures = Figures.of(self._standings.everything().to_json(), counters, daemon)
+        try:
+            write(self._parts.context.files, path, figures)
+        except LifeboatError as error:
+            self._parts.log.event("metrics_failed", level="warning", code=error.code)
 
     # A sign of life ---------------------------------------------------------------------------------------------
 
@@ -90,11 +119,15 @@ class News:
             self._parts.notes.pinged = self._parts.context.now()
             self._parts.remember()
             state = self._standings.everything().state
-            self._parts.spawn(self._beside("ping", {"ok": state not in NEEDS_THE_USER}))
+            self._parts.spawn(self._ping(ok=state not in NEEDS_THE_USER))
 
-    async def _beside(self, operation: str, parameters: JsonObject) -> None:
-        """What fails here is in the log, and changes no state: it is not about the copies."""
+    async def _ping(self, *, ok: bool) -> None:
+        await self._beside("ping", {"ok": ok})
+
+    async def _beside(self, operation: str, parameters: JsonObject) -> JsonObject | None:
+        """A worker's answer. What fails here is in the log, and changes no state: it is not about the copies."""
         try:
-            await self._parts.queue.put(operation, None, parameters, long=False)
+            return await self._parts.queue.put(operation, None, parameters, long=False)
         except LifeboatError as error:
             self._parts.log.event(f"{operation}_failed", level="warning", code=error.code)
+            return None

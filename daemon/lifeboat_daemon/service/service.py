@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -42,6 +42,8 @@ JsonObject = dict[str, Any]
 
 TICK = 60.0
 """Seconds between two looks at what no event tells of: sleep, a clock that jumped, a watch that died."""
+FIRST_TICK = 8.0
+"""Seconds: while the worker that made the first captures is still there, it can verify them and look around, too."""
 LAST_WORK = 30.0
 """Seconds that a stop leaves to what is being committed."""
 STOPPED, UPGRADED = "stopped", "upgraded"
@@ -98,8 +100,9 @@ class Service:
         )
         self.standings = Standings(self.parts, self.fleet)
         self.captures = Captures(self.parts, self.fleet, self.standings)
-        self.news = News(self.parts, self.fleet, self.standings)
+        self.news = News(self.parts, self.fleet, self.standings, self.about)
         self.upkeep = Upkeep(self.parts, self.fleet, self.standings, self.news)
+        self.upkeep.on_names = self._watch_for_runtimes
         answers = Answers(
             self.parts,
             self.fleet,
@@ -130,7 +133,7 @@ class Service:
         await self._recover()
         self.reload()
         self._watch_files()
-        self._tick_later()
+        self.parts.timers.at("tick", min(TICK, FIRST_TICK), self.tick)
 
     async def _recover(self) -> None:
         """What a crash interrupted is finished before anything is captured: a restore, the replacing of a key."""
@@ -149,6 +152,7 @@ class Service:
         await self.parts.workers.stop(LAST_WORK)
         await asyncio.gather(*self.parts.tasks, return_exceptions=True)
         awake.note_stop(self.context)
+        self.news.write_figures({**self.about(), "running": False})
         await self.server.stop()
         self.log.event("stopped")
 
@@ -191,16 +195,19 @@ class Service:
         watch = self.parts.watcher.watch_files
         watch(home.folder, {home.config_file.name, "private.toml"}, self._reload_soon)
         watch(home.agents_folder, {"*.toml"}, self._reload_soon)
-        names = offers.last(self.context).watch_names
-        watch(self.context.user_home, set(names), self._look_around_soon)
+        self._watch_for_runtimes(offers.last(self.context).watch_names)
+
+    def _watch_for_runtimes(self, names: Collection[str]) -> None:
+        self.parts.watcher.watch_files(self.context.user_home, set(names), self._look_around_soon)
 
     def _reload_soon(self) -> None:
         """Files are written in several steps."""
         self.parts.timers.at("reload", 0.3, self.reload)
 
     def _look_around_soon(self) -> None:
-        """A runtime that is being installed is not complete at once."""
-        self.parts.timers.at("look around", 60.0, self.upkeep.look_around)
+        """A runtime that is being installed is not complete at once. One that never rests does not put the look off."""
+        if self.parts.timers.remaining("look around") is None:
+            self.parts.timers.at("look around", 60.0, self.upkeep.look_around)
 
     # Time -------------------------------------------------------------------------------------------------------
 

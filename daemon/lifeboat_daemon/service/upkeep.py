@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from typing import Any
 
@@ -31,6 +32,8 @@ class Upkeep:
         self._standings = standings
         self._news = news
         self._verifying: set[str] = set()
+        self.on_names: Callable[[Collection[str]], None] = lambda _: None
+        """Called with the names in the user's home whose coming is worth another look."""
 
     def tick(self) -> None:
         """Begin what is due."""
@@ -110,6 +113,7 @@ class Upkeep:
         self._parts.remember()
         self._parts.publish({"event": "offers", "offers": found["offers"]})
         self._news.offered(found["new"])
+        self.on_names(found["watch_names"])
         return found
 
     async def look_up(self, charge: Charge) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon.errors import UnitError
 from lifeboat_daemon.home import VARIABLE as HOME_VARIABLE
+from lifeboat_daemon.interpreter import python
 
 if TYPE_CHECKING:
     from lifeboat_daemon.context import Context
@@ -93,7 +93,7 @@ class Program:
         found = {name: context.environment[name] for name in VARIABLES if context.environment.get(name)}
         if HOME_VARIABLE in found:
             found[HOME_VARIABLE] = str(context.home.folder)
-        return cls((sys.executable, "-P", "-m", "lifeboat_daemon.service", "--wait"), found)
+        return cls(python("-m", "lifeboat_daemon.service", "--wait"), found)
 
 
 class Manager(Protocol):

@@ -13,7 +13,6 @@ SECONDS: dict[str, float | None] = {
     "discover": 2 * MINUTE,
     "notify": MINUTE,
     "ping": MINUTE,
-    "metrics": MINUTE,
 }
 """Of being awake. What a store of keys, a server or a desktop that never answers may cost; None where nothing of that
 kind is asked: there time only says that something is slow."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -13,6 +12,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.control import failures
 from lifeboat_daemon.errors import Cancelled, WorkerFailed
+from lifeboat_daemon.interpreter import python
 from lifeboat_daemon.logs import Word
 from lifeboat_daemon.release import release
 from lifeboat_daemon.work import limits
@@ -30,7 +30,7 @@ CANCEL_WITHIN = 10.0
 """Seconds until work that was cancelled and goes on is ended."""
 _END_WITHIN = 2.0
 _LONGEST_BACKOFF = 300.0
-_COMMAND = (sys.executable, "-P", "-m", "lifeboat_daemon.work")
+_COMMAND = python("-m", "lifeboat_daemon.work")
 _PATHS = ("LIFEBOAT_HOME", "LIFEBOAT_PASSPHRASE_FILE")
 
 
