@@ -1,0 +1,86 @@
+"""Who waits for whom: a person's command for what the service does by itself, and nobody for another command."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lifeboat_daemon import locks
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import Busy
+from lifeboat_daemon.locks import Patience, agent_lock
+
+ADA = "018f0000-0000-7000-8000-000000000001"
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Context:
+    return Context.open({"LIFEBOAT_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)})
+
+
+@contextmanager
+def another_holds(context: Context, purpose: str) -> Iterator[threading.Event]:
+    """Somebody else has the lock until the event is set, or the block ends."""
+    held, enough = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with agent_lock(context, ADA, purpose):
+            held.set()
+            enough.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        assert held.wait(20)
+        yield enough
+    finally:
+        enough.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("purpose", sorted(locks.UNASKED))
+def test_a_command_waits_for_what_the_service_does_by_itself(context: Context, purpose: str) -> None:
+    with another_holds(context, purpose) as enough:
+        told: list[str] = []
+
+        def tell(sentence: str) -> None:
+            told.append(sentence)
+            enough.set()  # only who was told that it waits gets the lock
+
+        patient = replace(context, patience=Patience(tell, said_after=0.0))
+        with agent_lock(patient, ADA, "restore"):
+            assert len(told) == 1 and f"({purpose})" in told[0]
+
+
+def test_nobody_waits_for_another_command(context: Context) -> None:
+    told: list[str] = []
+    patient = replace(context, patience=Patience(told.append, seconds=3600.0))
+    with another_holds(context, "restore"), pytest.raises(Busy, match="restore"), agent_lock(patient, ADA, "undo"):
+        pass
+    assert not told
+
+
+def test_patience_ends(context: Context) -> None:
+    told: list[str] = []
+    patient = replace(context, patience=Patience(told.append, seconds=0.5, said_after=0.0))
+    with another_holds(context, "capture"), pytest.raises(Busy, match="capture"), agent_lock(patient, ADA, "undo"):
+        pass
+    assert len(told) == 1
+
+
+def test_who_has_no_patience_does_not_wait(context: Context) -> None:
+    with another_holds(context, "capture"), pytest.raises(Busy, match="capture"), agent_lock(context, ADA, "capture"):
+        pass
+
+
+def test_a_note_that_cannot_be_read_names_nobody_and_is_waited_for_by_nobody(context: Context) -> None:
+    patient = replace(context, patience=Patience(lambda _: None, seconds=3600.0))
+    with another_holds(context, "capture"):
+        (context.home.locks_folder / f"{ADA}.json").write_text("[]")
+        with pytest.raises(Busy, match="another process"), agent_lock(patient, ADA, "undo"):
+            pass
