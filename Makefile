@@ -51,7 +51,7 @@ check: $(VENV)/dev.stamp ## lint, format, types, imports, documentation, map of 
 	$(BIN)/lint-imports
 	$(PYTEST) tests/test_house.py tests/test_spec_map.py tests/docs
 
-bench: $(VENV)/dev.stamp ## side by side with git, restic, tar and a bare walk (BENCH="--quick --strict")
+bench: $(VENV)/dev.stamp ## side by side with git, restic, syncthing, tar and a bare walk (BENCH="--quick --strict")
 	$(BIN)/python -m benchmarks.run $(BENCH)
 
 test-real: $(VENV)/dev.stamp ## against a real OpenClaw from npm, in a network namespace (root, npm)
@@ -84,7 +84,7 @@ lock: ## write the lock files anew (needs uv)
 	$(subst compile pyproject.toml,compile,$(COMPILE)) --group fuzz -c requirements-dev.lock -o requirements-fuzz.lock
 
 # command:package; only what is missing is installed, and only where that can be done unasked.
-SYSTEM := git:git restic:restic tmux:tmux unshare:util-linux \
+SYSTEM := git:git restic:restic syncthing:syncthing tmux:tmux unshare:util-linux \
   debootstrap:debootstrap gnome-keyring-daemon:gnome-keyring dbus-run-session:dbus-daemon secret-tool:libsecret-tools initdb:postgresql
 
 system-packages: ## what tests and benchmarks compare with, from apt, as root

@@ -36,6 +36,11 @@ def p95(times: Sequence[float]) -> float:
 median = statistics.median
 
 
+def median_or_none(times: Sequence[float] | None) -> float | None:
+    """None for a tool that is not there."""
+    return None if times is None else median(times)
+
+
 @dataclass(frozen=True)
 class Budget:
     """`value` should be at most `limit`; `text` says it for people."""
@@ -71,11 +76,18 @@ class Row:
 def faster(work: str, ours: float, rival: str, theirs: float | None, limit: float, *more: Budget) -> Row:
     """A row that compares two times: ours should be at most `limit` times theirs. `theirs` None: not measured."""
     if theirs is None:
-        return Row(work, duration(ours), rival, "not installed", "", list(more))
-    ratio = ours / theirs
+        return beside(work, ours, rival, None, *more)
     wanted = f"<= {limit:g} x" if limit >= 0.2 else f">= {1 / limit:g} x faster"
-    shown = f"{ratio:.2f} x" if ratio >= 0.1 else f"{1 / ratio:.0f} x faster"
-    return Row(work, duration(ours), rival, duration(theirs), shown, [Budget(wanted, ratio, limit), *more])
+    return beside(work, ours, rival, theirs, Budget(wanted, ours / theirs, limit), *more)
+
+
+def beside(work: str, ours: float, rival: str, theirs: float | None, *budgets: Budget) -> Row:
+    """A row that shows two times, with no word on what their ratio should be."""
+    if theirs is None:
+        return Row(work, duration(ours), rival, "not installed", "", list(budgets))
+    ratio = ours / theirs
+    shown = f"{ratio:.2f} x" if ratio >= 0.1 or ratio <= 0 else f"{1 / ratio:.0f} x faster"
+    return Row(work, duration(ours), rival, duration(theirs), shown, list(budgets))
 
 
 def duration(value: float) -> str:

@@ -31,9 +31,7 @@ def git_commit(tree: Path, store: Path, change: Change, times: int, *, synced: b
     """`git add -A && git commit` after a change. `synced`: with core.fsync=all, else as git comes."""
     if shutil.which("git") is None:
         return None
-    who = ("-c", "user.name=bench", "-c", "user.email=bench@example.com", "-c", "gc.auto=0")
-    fsync = ("-c", "core.fsync=all") if synced else ()
-    git = ("git", f"--git-dir={store}", f"--work-tree={tree}", *who, *fsync)
+    git = _git(tree, store, synced=synced)
 
     def commit(number: int) -> None:
         _run(*git, "add", "-A", cwd=tree)
@@ -42,6 +40,20 @@ def git_commit(tree: Path, store: Path, change: Change, times: int, *, synced: b
     _run(*git, "init", "-q", cwd=tree)
     commit(-1)
     return measure.repeated(commit, times, before=change)
+
+
+def git_status(tree: Path, store: Path, times: int) -> list[float] | None:
+    """`git status` of a tree in which nothing changed."""
+    if git_commit(tree, store, lambda _: None, 0, synced=False) is None:
+        return None
+    git = _git(tree, store)
+    return measure.repeated(lambda _: _run(*git, "status", "--porcelain", cwd=tree), times)
+
+
+def _git(tree: Path, store: Path, *, synced: bool = False) -> tuple[str, ...]:
+    who = ("-c", "user.name=bench", "-c", "user.email=bench@example.com", "-c", "gc.auto=0")
+    fsync = ("-c", "core.fsync=all") if synced else ()
+    return ("git", f"--git-dir={store}", f"--work-tree={tree}", *who, *fsync)
 
 
 def restic_backup(tree: Path, store: Path, change: Change, times: int) -> list[float] | None:

@@ -14,28 +14,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
 
-from benchmarks import installs, measure, prose, rivals, subject, workspaces
+from benchmarks import idle_rows, installs, measure, prose, rivals, service_rows, subject, workspaces
 from benchmarks.measure import Budget, Row
-
-
-@dataclass(frozen=True)
-class Scale:
-    """How much is done: files and records made, runs of what is quick and of what is slow."""
-
-    files: int
-    size: int
-    records: int
-    quick_runs: int
-    slow_runs: int
-
-
-FULL = Scale(files=2000, size=20_000_000, records=50_000, quick_runs=40, slow_runs=5)
-QUICK = Scale(files=400, size=4_000_000, records=5_000, quick_runs=12, slow_runs=2)
+from benchmarks.scale import FULL, QUICK, Scale
 
 
 def one_file_changed(folder: Path, scale: Scale) -> Iterator[Row]:
@@ -59,15 +45,15 @@ def one_file_changed(folder: Path, scale: Scale) -> Iterator[Row]:
     synced = rivals.git_commit(made.folder, folder / "git-synced", change, scale.slow_runs * 2, synced=True)
     restic = rivals.restic_backup(made.folder, folder / "restic", change, scale.slow_runs)
     work, median = f"one file changed in {made.files:,}", measure.median(known)
-    yield measure.faster(f"{work}: known -> committed", median, "git add -A && git commit", _median(loose), 0.7)
-    yield measure.faster(f"{work}: known -> committed", median, "git, core.fsync=all", _median(synced), 0.7)
-    yield measure.faster(f"{work}: known -> committed", median, "restic backup", _median(restic), 1 / 20)
+    yield measure.faster(
+        f"{work}: known -> committed", median, "git add -A && git commit", measure.median_or_none(loose), 0.7
+    )
+    yield measure.faster(
+        f"{work}: known -> committed", median, "git, core.fsync=all", measure.median_or_none(synced), 0.7
+    )
+    yield measure.faster(f"{work}: known -> committed", median, "restic backup", measure.median_or_none(restic), 1 / 20)
     late = measure.p95(whole)
     yield Row(f"{work}: scan and all, p95", measure.duration(late), budgets=[Budget("<= 100 ms", late, 0.1)])
-
-
-def _median(times: list[float] | None) -> float | None:
-    return None if times is None else measure.median(times)
 
 
 def nothing_changed(folder: Path, scale: Scale) -> Iterator[Row]:
@@ -227,6 +213,11 @@ ROWS: dict[str, Callable[[Path, Scale], Iterator[Row]]] = {
     "rows": many_rows,
     "restore": restored,
     "rebuild": rebuilt,
+    "service": service_rows.change_through_the_service,
+    "scan": service_rows.scan_through_the_service,
+    "busy": service_rows.scan_beside_long_work,
+    "idle": idle_rows.idle,
+    "cycles": idle_rows.many_captures,
 }
 
 

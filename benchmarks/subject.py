@@ -91,19 +91,20 @@ def moments_of_steps() -> Iterator[dict[Step, float]]:
 
 def protect(workspace: Path, home: Path, runtime: str = "openclaw", **environment: str) -> Subject:
     """Protect a workspace in a home of its own: the first capture is part of it."""
-    context = _context(home, environment)
-    return Subject(context, agents.add(context, workspace, runtime=runtime)[0])
+    opened = context(home, **environment)
+    return Subject(opened, agents.add(opened, workspace, runtime=runtime)[0])
 
 
 def reopen(workspace: Path, home: Path, **environment: str) -> Subject:
     """The same agent, in another process."""
     from lifeboat_daemon.agent import find
 
-    context = _context(home, environment)
-    return Subject(context, find(context, str(workspace)))
+    opened = context(home, **environment)
+    return Subject(opened, find(opened, str(workspace)))
 
 
-def _context(home: Path, environment: dict[str, str]) -> Context:
+def context(home: Path, **environment: str) -> Context:
+    """A home that knows nothing of the user's own."""
     around = {"PATH": os.environ["PATH"], "HOME": str(home.parent), "LIFEBOAT_HOME": str(home)}
     return Context.open({**around, **environment})
 

@@ -1,0 +1,37 @@
+"""How much the benchmarks do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Files and records made; runs of what is quick, of what is slow, and of what waits until a service begins;
+    seconds of rest, and those for which something idle is watched after them; captures one after the other."""
+
+    files: int
+    size: int
+    records: int
+    quick_runs: int
+    slow_runs: int
+    waiting_runs: int
+    rest: float
+    idle: float
+    cycles: int
+
+
+FULL = Scale(
+    files=2000,
+    size=20_000_000,
+    records=50_000,
+    quick_runs=40,
+    slow_runs=5,
+    waiting_runs=20,
+    rest=60,
+    idle=60,
+    cycles=10_000,
+)
+QUICK = Scale(
+    files=400, size=4_000_000, records=5_000, quick_runs=12, slow_runs=2, waiting_runs=2, rest=0, idle=5, cycles=100
+)

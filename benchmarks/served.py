@@ -1,0 +1,177 @@
+"""The service as it is measured: a real daemon in a process of its own, which starts real workers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from benchmarks import processes, subject
+
+from lifeboat_alf import ids
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.steps import Step
+from lifeboat_daemon import agents
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.control.client import Client
+from lifeboat_daemon.errors import ServiceError
+
+T = TypeVar("T")
+JsonObject = dict[str, Any]
+PATIENCE = 600.0
+"""Seconds. Nothing takes as long; what never ends must not hold up the other rows for ever."""
+SETTLED = 3.0
+"""Seconds: longer than an agent is left alone after a small capture."""
+_ROOT = Path(__file__).parent.parent
+
+
+def until(condition: Callable[[], T], what: str, patience: float = PATIENCE) -> T:
+    """Wait until something holds; what it returned."""
+    deadline = time.monotonic() + patience
+    while not (found := condition()):
+        if time.monotonic() > deadline:
+            raise SystemExit(f"waited {patience:.0f} seconds for {what}")
+        time.sleep(0.01)
+    return found
+
+
+def take_up(context: Context, workspace: Path, runtime: str = "openclaw") -> Agent:
+    """Have the service take an agent into its care; nothing is captured here."""
+    now = context.now()
+    known = Agent(id=ids.new(now), name=workspace.name, runtime=runtime, workspace=workspace, added_at=now)
+    context.create_vault(known.id).close()
+    return agents.save(context, replace(agents.register(context, known), watched=True))
+
+
+class Moments:
+    """When the steps of a service and its workers were reached, in seconds of `time.monotonic`."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        file.touch()
+        self._read = 0
+
+    def forget(self) -> None:
+        """From here on only what is still to come counts."""
+        self._read = self.file.stat().st_size
+
+    def all(self) -> list[tuple[str, float]]:
+        """Every step that was reached since `forget`, the earliest first."""
+        with self.file.open("rb") as stream:
+            stream.seek(self._read)
+            lines = stream.read().decode().splitlines(keepends=True)
+        words = [line.split() for line in lines if line.endswith("\n")]
+        return sorted(((step, float(moment)) for step, moment in words), key=lambda one: one[1])
+
+    def of(self, step: Step) -> list[float]:
+        return [moment for name, moment in self.all() if name == step.value]
+
+    def of_capture(self) -> tuple[float, float]:
+        """Wait for the next capture that finds something, and until nothing is asked of the worker any more; when the
+        daemon began it and when it was durable."""
+        until(lambda: self.of(Step.CAPTURE_COMMITTED), "a capture")
+        committed = self.of(Step.CAPTURE_COMMITTED)[0]
+        until(lambda: any(moment > committed for moment in self.of(Step.DAEMON_ANSWERED)), "the answer of a worker")
+        begun = [moment for moment in self.of(Step.DAEMON_QUEUED) if moment < committed]
+        return begun[-1], self.of(Step.CAPTURE_COMMITTED)[-1]
+
+
+class Served:
+    """A running daemon. `moments` is empty unless it was asked for: noting steps costs the daemon a module."""
+
+    def __init__(self, context: Context, process: subprocess.Popen[bytes], moments: Moments) -> None:
+        self.context = context
+        self.process = process
+        self.moments = moments
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def client(self) -> Client:
+        return Client.connect(self.context.home, SystemFiles(), timeout=30.0, app="benchmarks")
+
+    def ask(self, method: str, **parameters: object) -> JsonObject:
+        with self.client() as client:
+            return client.call(method, **parameters)
+
+    def workers(self) -> list[int]:
+        """The processes of its workers."""
+        return [each for each in processes.family(self.pid) if each != self.pid]
+
+    def answers(self) -> bool:
+        if self.process.poll() is not None:
+            raise SystemExit(f"the service ended with status {self.process.returncode}")
+        with contextlib.suppress(ServiceError):
+            return bool(self.ask("daemon"))
+        return False
+
+    def settle(self, seconds: float = SETTLED) -> None:
+        """Wait until every agent is captured and watched, and nothing has run for some seconds: watching that has just
+        begun asks for one more look."""
+        until(lambda: self._captures() is not None, "the service to capture")
+        before, since = self._captures(), time.monotonic()
+        while before is None or time.monotonic() < since + seconds:
+            time.sleep(0.2)
+            now = self._captures()
+            if now != before:
+                before, since = now, time.monotonic()
+
+    def _captures(self) -> int | None:
+        """How many there were; None while something runs or waits, or is not cared for yet."""
+        found = self.ask("daemon")
+        ready = found["agents"] and all(one["watches"] and one["captures"] for one in found["agents"])
+        return sum(one["captures"] for one in found["agents"]) if ready and not found["jobs"] else None
+
+    def end_workers(self) -> None:
+        """Let the workers go, as the daemon does when nothing happens for half a minute."""
+        for pid in self.workers():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        until(lambda: not self.workers(), "the workers to end")
+
+    def end(self) -> None:
+        """End it as a service manager does."""
+        self.process.terminate()
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(60)
+
+
+@contextlib.contextmanager
+def serving(context: Context, *, noting: bool = False) -> Iterator[Served]:
+    """The daemon of a home, until the end of the block."""
+    moments = Moments(context.home.folder.parent / "moments")
+    program = ("benchmarks.noting", "service", str(moments.file)) if noting else ("lifeboat_daemon.service",)
+    environment = {**context.environment, **({"PYTHONPATH": str(_ROOT)} if noting else {})}
+    with Path(context.home.folder.parent, "service.out").open("ab") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", *program],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
+    served = Served(context, process, moments)
+    try:
+        until(served.answers, "the service to answer", 60)
+        yield served
+    finally:
+        served.end()
+
+
+def home(folder: Path) -> Context:
+    """A home of its own below a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return subject.context(folder / "home")
