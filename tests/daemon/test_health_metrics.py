@@ -5,21 +5,16 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from protected import Protected
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_daemon import config
-from lifeboat_daemon.errors import BadRequest, SystemRefused
+from lifeboat_daemon.errors import SystemRefused
 from lifeboat_daemon.health import metrics
 from lifeboat_daemon.health.metrics import AgentFigures, Figures
 from lifeboat_daemon.health.standing import WORST_FIRST, AgentStatus
-from lifeboat_daemon.work.operations import metrics as operation
-from lifeboat_daemon.work.worker import Work
 
 ADA = AgentStatus(
     "0197fd80-0000-7000-8000-000000000001",
@@ -124,17 +119,8 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
         metrics.write(SystemFiles(), str(tmp_path / "nowhere" / "x.prom"), FIGURES)
 
 
-def test_the_work_writes_what_the_daemon_knows_where_the_settings_say(tmp_path: Path) -> None:
-    context = Protected(tmp_path).context
-    parameters: dict[str, Any] = {
-        "status": {"agents": [ADA.to_json()], "verdict": "overdue"},
-        "counters": {ADA.id: {"captures": 3, "failures": 1}},
-        "daemon": {"started_at": FIGURES.started_at, "version": "0.1.0", "running": True, "pid": 7},
-    }
-    assert operation.run(Work(context, None, parameters)) == {"written": False}, "no file is named"
-    target = tmp_path / "lifeboat.prom"
-    config.write(context.home, context.files, "metrics.file", str(target))
-    assert operation.run(Work(context, None, parameters)) == {"written": True}
-    assert target.read_text() == metrics.render(FIGURES)
-    with pytest.raises(BadRequest):
-        operation.run(Work(context, None, {"status": {}}))
+def test_figures_follow_from_what_the_daemon_knows() -> None:
+    counters = {ADA.id: {"captures": 3, "failures": 1}}
+    daemon = {"started_at": FIGURES.started_at, "version": "0.1.0", "running": True, "pid": 7}
+    made = Figures.of({"agents": [ADA.to_json()], "verdict": "overdue"}, counters, daemon)
+    assert metrics.render(made) == metrics.render(FIGURES)
