@@ -10,6 +10,8 @@ import json, os, pathlib, sys, time
 from lifeboat_keys.stores import keyring_process
 
 BEHAVIOUR, ITEMS = {behaviour!r}, pathlib.Path({items!r})
+if os.path.isabs(BEHAVIOUR):
+    BEHAVIOUR = pathlib.Path(BEHAVIOUR).read_text()
 
 class Fake:
     def items(self):
@@ -45,7 +47,7 @@ ANOTHER = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 """The key that a lying keyring gives, as it is kept."""
 
 
-def program(behaviour: str, items: Path) -> tuple[str, ...]:
+def program(behaviour: str | Path, items: Path) -> tuple[str, ...]:
     """A keyring that keeps its items in a file: `good`, `talking`, `forgetful`, `locked`, `absent`, `dying`, `gone`,
-    `slow`, `lying`, `garbled`."""
-    return (sys.executable, "-c", _PROGRAM.format(behaviour=behaviour, items=str(items), another=ANOTHER))
+    `slow`, `lying`, `garbled`; or what stands in a file when it is asked."""
+    return (sys.executable, "-c", _PROGRAM.format(behaviour=str(behaviour), items=str(items), another=ANOTHER))

@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import keyring_fakes
 from killing import ending_at
 
 from lifeboat_alf.seams import steps
@@ -42,7 +43,9 @@ def until(condition: Callable[[], Any], what: str = "", seconds: float = PATIENC
 
 class Daemon:
     """The daemon of a context's home. `daemon_dies` and `worker_dies` name a step, and its how-manieth time, at which
-    that process ends as by kill -9; `lists_modules` is a file for the names of what the daemon has loaded."""
+    that process ends as by kill -9; `lists_modules` is a file for the names of what the daemon has loaded; `keyring` is
+    the one that workers ask; `tick` (seconds) is the pause between looks at what no event tells of, be it the key, be
+    it what is not watched; `before` is a command that runs the daemon."""
 
     def __init__(
         self,
@@ -52,8 +55,14 @@ class Daemon:
         worker_dies: tuple[Step, int] | None = None,
         lists_modules: Path | None = None,
         skew: Skew | None = None,
+        keyring: Keyring | None = None,
+        tick: float | None = None,
+        before: Sequence[str] = (),
     ) -> None:
         self.context = context
+        self._keyring = keyring
+        self._tick = tick
+        self._before = list(before)
         self._listing = None if lists_modules is None else str(lists_modules)
         self._skew = None if skew is None else str(skew.path)
         self._dies = daemon_dies
@@ -64,12 +73,13 @@ class Daemon:
         """Start it, and wait until it answers."""
         dies, worker_dies = _plain(self._dies), _plain(self._worker_dies)
         given = (dies, worker_dies, self._listing, self._skew, list(options))
-        program = f"import serving; serving.be_daemon(*{given!r})"
+        keyring = None if self._keyring is None else self._keyring.plain
+        program = f"import serving; serving.be_daemon(*{given!r}, keyring={keyring!r}, tick={self._tick!r})"
         environment = {**os.environ, **self.context.environment, "PYTHONPATH": _HERE}
         output = self.context.home.folder.parent / "daemon.out"
         with output.open("ab") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", program],
+                [*self._before, sys.executable, "-c", program],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -166,9 +176,12 @@ def be_daemon(
     listing: str | None,
     skew: str | None,
     options: list[str],
+    *,
+    keyring: tuple[str, str, float] | None = None,
+    tick: float | None = None,
 ) -> None:
-    """Be a daemon that may end at a step, write down what it has loaded when work was done, or have clocks that go
-    wrong. Called in a process of its own."""
+    """Be a daemon that may end at a step, write down what it has loaded when work was done, have clocks that go wrong,
+    or look around more often. Called in a process of its own."""
     from lifeboat_daemon.service.main import main
 
     if dies is not None:
@@ -184,22 +197,67 @@ def be_daemon(
         service.TICK = 0.2
         Skew(Path(skew)).apply()
         command = [sys.executable, "-c", f"import serving; serving.be_worker(None, {skew!r})"]
+    if keyring is not None:
+        command = [sys.executable, "-c", f"import serving; serving.be_worker(None, keyring={keyring!r})"]
+    if tick is not None:
+        _look_around_every(tick)
     sys.exit(main(options, worker_command=command))
+
+
+def _look_around_every(seconds: float) -> None:
+    from lifeboat_daemon.service import key_looks, service
+    from lifeboat_daemon.watch.watcher import Watcher
+
+    service.TICK = key_looks.SOONEST = key_looks.LATEST = seconds
+    defaults = Watcher.__init__.__kwdefaults__
+    assert defaults is not None
+    defaults["poll_every"] = seconds
 
 
 def _list_modules(listing: str) -> None:
     Path(listing).write_text("\n".join(sorted(sys.modules)))
 
 
-def be_worker(dies: tuple[str, int] | None, skew: str | None = None) -> None:
-    """Be a worker that ends at a step, or has clocks that go wrong. Called in a process of its own."""
+def be_worker(
+    dies: tuple[str, int] | None, skew: str | None = None, *, keyring: tuple[str, str, float] | None = None
+) -> None:
+    """Be a worker that ends at a step, has clocks that go wrong, or another keyring. Called in a process of its own."""
     from lifeboat_daemon.work.worker import main
 
     if dies is not None:
         steps.hook = ending_at(Step(dies[0]), dies[1])
     if skew is not None:
         Skew(Path(skew)).apply()
+    if keyring is not None:
+        Keyring(Path(keyring[0]), Path(keyring[1]), keyring[2]).apply()
     main()
+
+
+class Keyring:
+    """An OS keyring that behaves as a file says each time that it is asked (see `keyring_fakes`), and is waited for so
+    many `seconds`."""
+
+    def __init__(self, items: Path, behaviour: Path, seconds: float) -> None:
+        self.items = items
+        self.behaviour = behaviour
+        self.seconds = seconds
+
+    @property
+    def plain(self) -> tuple[str, str, float]:
+        return str(self.items), str(self.behaviour), self.seconds
+
+    def becomes(self, behaviour: str) -> None:
+        """From the next question on."""
+        aside = self.behaviour.with_name(f"{self.behaviour.name}.tmp")
+        aside.write_text(behaviour)
+        aside.replace(self.behaviour)
+
+    def apply(self) -> None:
+        """Let this process have this keyring."""
+        from lifeboat_keys.stores import keyring
+
+        keyring.PROGRAM = keyring_fakes.program(self.behaviour, self.items)  # type: ignore[assignment]
+        keyring.SECONDS = self.seconds
 
 
 class Skew:

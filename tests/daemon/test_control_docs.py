@@ -29,7 +29,7 @@ def _rows(heading: str) -> set[str]:
 
 def _methods() -> set[str]:
     nothing = cast(Any, None)
-    parts = [nothing] * 5
+    parts = [nothing] * 6
     answers = Answers(*parts, about=nothing, reload=nothing, stop=nothing)
     return {protocol.HELLO, protocol.SUBSCRIBE, *answers.handlers()}
 

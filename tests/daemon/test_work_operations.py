@@ -78,11 +78,14 @@ def test_a_full_capture_finds_what_no_time_and_no_size_tells(port: Port) -> None
     assert port.do("capture", full=True)["capture"]["changed"]
 
 
-def test_a_look_says_how_the_agent_and_the_key_stand(port: Port) -> None:
+def test_a_look_says_how_the_agent_stands(port: Port) -> None:
     found = port.do("standing")
     assert Facts.from_json(found["facts"]).sequence == port.ada.head
-    assert msgspec.convert(found["key"], KeyFacts).state == "ok"
     assert msgspec.convert(found["watch"], Plan).folders
+
+
+def test_a_look_at_the_key_says_how_it_stands(port: Port) -> None:
+    assert msgspec.convert(port.office.do("key")["key"], KeyFacts).state == "ok"
 
 
 def test_a_verification_reads_the_copy_back(port: Port) -> None:
@@ -91,15 +94,18 @@ def test_a_verification_reads_the_copy_back(port: Port) -> None:
     assert Facts.from_json(found["facts"]).last_verified_at is not None
 
 
-def test_a_key_that_asks_for_ever_ends_a_look_and_stops_no_capture(port: Port, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_asks_for_ever_ends_its_look_and_stops_nothing_else(
+    port: Port, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("HOME", "LIFEBOAT_HOME", "PATH"):
         monkeypatch.setenv(name, port.ada.context.environment[name])
     port.note("the white boat")
     with offices.office("--key-asks-for-ever") as office:
         assert office.do("capture", port.ada.agent.id)["capture"]["changed"]
-        monkeypatch.setitem(limits.SECONDS, "standing", 0.3)
-        with pytest.raises(WorkerFailed, match="standing was not done"):
-            office.do("standing", port.ada.agent.id)
+        assert office.do("standing", port.ada.agent.id)["facts"]
+        monkeypatch.setitem(limits.SECONDS, "key", 0.3)
+        with pytest.raises(WorkerFailed, match="key was not done"):
+            office.do("key")
 
 
 def test_work_on_an_agent_needs_one(port: Port) -> None:

@@ -18,6 +18,7 @@ from lifeboat_daemon.cli.naming import DURATION
 from lifeboat_daemon.cli.private_texts import DASH, OUT_FILE, destination, refuse_mixture
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.errors import NobodyToAsk
+from lifeboat_daemon.poke import poke
 from lifeboat_daemon.words import time_text
 from lifeboat_keys.errors import KeyExists
 from lifeboat_keys.home_keys import HomeKeys, KeyStatus
@@ -170,6 +171,7 @@ def unlock(session: Session, seconds: int | None) -> None:
     held = found.unlock(passphrases.to_unlock(session, found.store), seconds)
     if held is None:
         session.output.note(f"A key in {key_texts.PLACES[found.store]} is never locked.")
+    poke(session.context)
     _say_state(session, found.status())
 
 
@@ -180,6 +182,7 @@ def lock(session: Session) -> None:
     found = session.context.keys()
     if not found.lock():
         session.output.note("Nothing was held open.")
+    poke(session.context)
     _say_state(session, found.status())
 
 

@@ -11,6 +11,7 @@ from lifeboat_daemon.errors import BadRequest, UnknownAgent
 from lifeboat_daemon.service.captures import Captures
 from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
+from lifeboat_daemon.service.key_looks import KeyLooks
 from lifeboat_daemon.service.parts import Parts
 from lifeboat_daemon.service.standings import Standings
 from lifeboat_daemon.service.upkeep import Upkeep
@@ -29,13 +30,14 @@ class Answers:
         standings: Standings,
         captures: Captures,
         upkeep: Upkeep,
+        key_looks: KeyLooks,
         *,
         about: Callable[[], JsonObject],
         reload: Callable[[], None],
         stop: Callable[[str], None],
     ) -> None:
         self._parts, self._fleet, self._standings = parts, fleet, standings
-        self._captures, self._upkeep = captures, upkeep
+        self._captures, self._upkeep, self._key_looks = captures, upkeep, key_looks
         self._about, self._reload, self._stop = about, reload, stop
 
     def handlers(self) -> dict[str, Handler]:
@@ -54,6 +56,7 @@ class Answers:
 
     async def status(self, _: JsonObject) -> JsonObject:
         """How everything stands, as `status --json` says it."""
+        self._key_looks.asked()
         await self._standings.known()
         document = self._standings.everything().to_json()
         found = offers.pending(self._parts.context)
@@ -104,8 +107,9 @@ class Answers:
         return {}
 
     async def reload(self, parameters: JsonObject) -> JsonObject:
-        """Read settings and agents again; of an agent that is named, look up how it stands."""
+        """Read settings and agents again, and look at the key; of an agent that is named, look up how it stands."""
         self._reload()
+        self._key_looks.look()
         charge = self._fleet.get(str(parameters.get("agent", "")))
         if charge is not None:
             self._parts.spawn(self._upkeep.look_up(charge))

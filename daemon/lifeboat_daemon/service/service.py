@@ -24,11 +24,12 @@ from lifeboat_daemon.logs import Log
 from lifeboat_daemon.schedule import awake
 from lifeboat_daemon.schedule.gaps import Gaps
 from lifeboat_daemon.schedule.timers import Timers
-from lifeboat_daemon.service import notes
+from lifeboat_daemon.service import key_looks, notes
 from lifeboat_daemon.service.answers import Answers
 from lifeboat_daemon.service.captures import Captures
 from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
+from lifeboat_daemon.service.key_looks import KeyLooks
 from lifeboat_daemon.service.news import News
 from lifeboat_daemon.service.parts import Parts
 from lifeboat_daemon.service.standings import Standings
@@ -103,12 +104,14 @@ class Service:
         self.news = News(self.parts, self.fleet, self.standings, self.about)
         self.upkeep = Upkeep(self.parts, self.fleet, self.standings, self.news)
         self.upkeep.on_names = self._watch_for_runtimes
+        self.key_looks = KeyLooks(self.parts, self.standings)
         answers = Answers(
             self.parts,
             self.fleet,
             self.standings,
             self.captures,
             self.upkeep,
+            self.key_looks,
             about=self.about,
             reload=self.reload,
             stop=self.stop,
@@ -131,6 +134,7 @@ class Service:
         notify.sd_notify("READY=1")
         self.log.event("started", pid=os.getpid(), release=self.release)
         await self._recover()
+        self.key_looks.look()
         self.reload()
         self._watch_files()
         self.parts.timers.at("tick", min(TICK, FIRST_TICK), self.tick)
@@ -195,6 +199,7 @@ class Service:
         watch = self.parts.watcher.watch_files
         watch(home.folder, {home.config_file.name, "private.toml"}, self._reload_soon)
         watch(home.agents_folder, {"*.toml"}, self._reload_soon)
+        watch(home.keys_folder, set(key_looks.FILES), self.key_looks.soon)
         self._watch_for_runtimes(offers.last(self.context).watch_names)
 
     def _watch_for_runtimes(self, names: Collection[str]) -> None:
@@ -226,6 +231,7 @@ class Service:
         self.parts.spawn(self.server.check())
         self.standings.judge_all()
         self.upkeep.tick()
+        self.key_looks.tick()
         self.news.ping_if_due()
 
     def _after(self, slept: float, jumped: float) -> None:
@@ -237,6 +243,7 @@ class Service:
             awake.note_sleep(self.context, now - timedelta(seconds=slept), now)
             for charge in self.fleet:
                 self.captures.look_at(charge, "wake")
+            self.key_looks.asked()
 
     # About ------------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,9 @@ from lifeboat_daemon.watch.signals import NONE, PARTIAL
 JsonObject = dict[str, Any]
 
 PATIENCE = 8.0
-"""Seconds."""
+KEY_PATIENCE = 3.0
+"""Seconds. A store of keys may never answer."""
+NOT_YET = "key: its store has not answered yet"
 
 
 class Standings:
@@ -32,26 +34,27 @@ class Standings:
         self._parts = parts
         self._fleet = fleet
         self.on_change: Callable[[Charge, AgentStatus | None], None] = lambda *_: None
-        self.key = KeyFacts()
+        self.key = KeyFacts(note=NOT_YET)
         self.began = False
+        self._key_is_known = asyncio.Event()
         self._known = asyncio.Event()
 
     async def known(self) -> None:
-        """Wait until every agent has been looked at, some seconds at most: right after its start the daemon knows of
-        none how it stands."""
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._known.wait(), PATIENCE)
+        """Wait until every agent and the key have been looked at, some seconds at most: right after its start the
+        daemon knows of none how it stands."""
+        await asyncio.gather(_waited(self._known, PATIENCE), _waited(self._key_is_known, KEY_PATIENCE))
 
     def took(self, charge: Charge, answer: JsonObject) -> None:
-        """A worker looked at an agent: its facts, the key's, and what is to be watched from now on."""
+        """A worker looked at an agent: its facts, and what is to be watched from now on."""
         charge.failure = None
         charge.facts = Facts.from_json(answer["facts"])
-        self._take_key(answer.get("key"))
         if "watch" in answer:
             self._parts.watcher.follow(charge.id, msgspec.convert(answer["watch"], Plan))
         self.judge(charge)
 
-    def _take_key(self, document: JsonObject | None) -> None:
+    def took_key(self, document: JsonObject | None) -> None:
+        """A worker looked at the user's key; None where that came to nothing."""
+        self._key_is_known.set()
         key = self.key if document is None else msgspec.convert(document, KeyFacts)
         if key != self.key:
             self.key = key
@@ -110,3 +113,8 @@ class Standings:
         context = self._parts.context
         trusted = clock_trust.is_trusted(context)
         return standing.summary(agents, self.key, problems, clock_trusted=trusted, now=context.clock.now())
+
+
+async def _waited(event: asyncio.Event, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), seconds)

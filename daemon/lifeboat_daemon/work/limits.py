@@ -10,6 +10,7 @@ SECONDS: dict[str, float | None] = {
     "recover": None,
     "verify": 6 * 60 * MINUTE,
     "standing": MINUTE,
+    "key": MINUTE,
     "discover": 2 * MINUTE,
     "notify": MINUTE,
     "ping": MINUTE,

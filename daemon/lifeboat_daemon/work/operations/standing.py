@@ -1,6 +1,6 @@
-"""How an agent stands, the user's key with it, and what is to be watched of the agent.
+"""How an agent stands, and what is to be watched of it.
 
-{"facts": health.standing.Facts, "watch": watch.plan.Plan, "key": health.standing.KeyFacts}
+{"facts": health.standing.Facts, "watch": watch.plan.Plan}
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ JsonObject = dict[str, Any]
 
 
 def run(work: Work) -> JsonObject:
-    """See the module. The store of the key is asked, which may have to ask somebody else and takes its time."""
-    key = status.key_facts(work.context.keys().status())
-    return {**facts(work.context, work.needed_agent()), "key": msgspec.to_builtins(key)}
+    """See the module."""
+    return facts(work.context, work.needed_agent())
 
 
 def facts(context: Context, agent: Agent) -> JsonObject:

@@ -1,0 +1,23 @@
+"""How the user's key stands: {"key": health.standing.KeyFacts}.
+
+The store of the key is asked. A keyring may have to ask somebody else, or never answers: that takes its time, which is
+why nothing else waits for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from lifeboat_daemon import status
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.work.worker import Work
+
+JsonObject = dict[str, Any]
+
+
+def run(work: Work) -> JsonObject:
+    """See the module. Never raises for what is wrong with a key: it says so."""
+    return {"key": msgspec.to_builtins(status.key_facts(work.context.keys().status()))}

@@ -1,0 +1,80 @@
+"""The user's key in a keyring that misbehaves, under a daemon: captures need no key, and nothing waits for one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from harbour import Harbour, harbour
+from invariants import always
+from serving import Daemon, Keyring, until
+
+from lifeboat_keys.stores import keyring as keyring_store
+from lifeboat_keys.stores import surroundings
+from lifeboat_keys.stores.kinds import StoreKind
+
+
+class Kept:
+    """Ada, whose user's key lies in a keyring."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.keyring = Keyring(folder / "items", folder / "behaviour", seconds=1.0)
+        self.keyring.becomes("good")
+        monkeypatch.setattr(surroundings, "is_temporary", lambda _: False)
+        monkeypatch.setattr(keyring_store, "PROGRAM", keyring_store.PROGRAM)
+        monkeypatch.setattr(keyring_store, "SECONDS", keyring_store.SECONDS)
+        self.keyring.apply()
+        self.ada: Harbour = harbour(folder)
+        assert self.ada.context.keys().store is StoreKind.KEYRING
+
+    def change(self, text: str) -> None:
+        with (self.ada.workspace / "MEMORY.md").open("a") as memory:
+            memory.write(f"\n- {text}\n")
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
+    return Kept(tmp_path, monkeypatch)
+
+
+def test_captures_are_made_while_a_keyring_does_not_answer(kept: Kept) -> None:
+    kept.keyring.becomes("slow")
+    kept.keyring.seconds = 3600.0
+    daemon = Daemon(kept.ada.context, keyring=kept.keyring)
+    try:
+        daemon.start()
+        kept.change("Written while the keyring hangs.")
+        assert "not answered" in daemon.ask("status")["key"]["note"]
+        until(lambda: kept.ada.head == 1, "the change to be captured")
+        (job,) = [job for job in daemon.ask("jobs")["jobs"] if job["operation"] == "key"]
+        assert job["state"] == "running"
+    finally:
+        daemon.kill()
+    kept.keyring.becomes("good")
+    always(kept.ada.context, kept.ada.agent, kept.ada.trees)
+
+
+def test_a_keyring_that_misbehaves_is_said_and_is_found_again_once_it_answers(kept: Kept) -> None:
+    kept.keyring.becomes("locked")
+    daemon = Daemon(kept.ada.context, keyring=kept.keyring, tick=0.1)
+    try:
+        daemon.start()
+        for behaviour, words in (("locked", "locked"), ("dying", "keyring"), ("gone", "without an answer")):
+            kept.keyring.becomes(behaviour)
+            until(lambda words=words: words in reasons(daemon, "needs_key"), f"{behaviour} to be said")
+        kept.keyring.becomes("slow")
+        until(lambda: "no answer" in reasons(daemon, "needs_key"), "the silence to be said")
+        kept.change("Written without a key.")
+        until(lambda: kept.ada.head == 1, "the change to be captured")
+        kept.keyring.becomes("good")
+        until(lambda: daemon.agent()["state"] == "ok", "the key to be found again")
+        assert daemon.ask("status")["key"]["state"] == "ok"
+    finally:
+        daemon.kill()
+    always(kept.ada.context, kept.ada.agent, kept.ada.trees)
+
+
+def reasons(daemon: Daemon, state: str) -> str:
+    """Why an agent is in a state, "" while it is in another one."""
+    agent = daemon.agent()
+    return " ".join(agent["reasons"]) if agent["state"] == state else ""
