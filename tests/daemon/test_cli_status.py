@@ -215,6 +215,23 @@ def test_on_a_terminal_the_page_is_drawn_anew_and_the_screen_given_back(ada: Pro
     assert said.startswith("\x1b[?1049h") and "\x1b[?1049l" in said and "last verified" in said
 
 
+def test_each_page_on_a_terminal_is_the_status_of_now_and_nothing_of_the_page_before(ada: Protected) -> None:
+    def pages() -> list[str]:
+        whole = watching.out.getvalue().split("\x1b[H")
+        return [page for page in whole if "Ctrl+C ends this." in page]
+
+    def latest() -> list[str]:
+        return [line.split() for line in pages()[-1].splitlines() if line.strip()][2]
+
+    with Watching(ada, terminal=True) as watching:
+        watching.wait(lambda: len(pages()) > 0 and latest()[-1] == "0")
+        ada.write("notes.md", "# New\n")
+        ada.capture()
+        watching.wait(lambda: latest()[-1] == "1")
+    assert watching.ended()
+    assert all(page.count("on this disk only") == 1 for page in pages())
+
+
 def test_ctrl_c_ends_it_cleanly(ada: Protected) -> None:
     around = {**os.environ, "PYTHONUNBUFFERED": "1"}
     command = [*PROGRAM, "status", "--watch"]

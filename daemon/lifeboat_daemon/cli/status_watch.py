@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from rich.live import Live
+from rich.control import Control
+from rich.screen import Screen
 from rich.text import Text
 
 from lifeboat_daemon.cli import status_text
@@ -123,18 +124,17 @@ class _Page(Protocol):
 @contextlib.contextmanager
 def _page(session: Session) -> Iterator[_Page]:
     if session.output.console.is_terminal:
-        with Live(console=session.output.console, screen=True, auto_refresh=False) as live:
-            yield _Screen(session, live)
+        with session.output.console.screen():
+            yield _Screen(session)
     else:
         yield _Lines(session)
 
 
 class _Screen:
-    """A terminal, drawn anew."""
+    """A terminal, drawn anew. (Rich's `Live` would put its own picture into everything that is captured here.)"""
 
-    def __init__(self, session: Session, live: Live) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self._live = live
         self._remark: str | None = None
 
     def show(self, seen: Seen) -> None:
@@ -146,7 +146,9 @@ class _Screen:
             if self._remark:
                 output.line(self._remark, style="dim")
             output.line("Ctrl+C ends this.", style="dim")
-        self._live.update(Text.from_ansi(captured.get()), refresh=True)
+        page = Text.from_ansi(captured.get(), no_wrap=False, overflow="fold")
+        output.console.control(Control.home())
+        output.console.print(Screen(page), end="")
 
     def say(self, remark: str | None) -> None:
         self._remark = remark or self._remark
