@@ -5,7 +5,7 @@ For workers and commands. The daemon has the facts from its workers and judges t
 
 from __future__ import annotations
 
-import lifeboat_alf.errors
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import clock_trust, room
 from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.capture import guard, lookalikes
@@ -37,7 +37,7 @@ from lifeboat_daemon.health.standing import (
 )
 from lifeboat_daemon.health.wakefulness import awake
 from lifeboat_daemon.state_db import StateDb
-from lifeboat_endpoint.vault import Vault
+from lifeboat_endpoint.vault import LAST_VERIFIED, Vault
 from lifeboat_keys.home_keys import KeyStatus
 
 __all__ = [
@@ -60,32 +60,34 @@ __all__ = [
     "gather",
     "key_facts",
     "of_agent",
-    "problems",
     "status",
     "verdict",
 ]
 
-LAST_VERIFIED, LAST_WHOLE, DAMAGED = "last_verified", "last_whole", "damaged"
-"""The vault's decisions in which a verification keeps what it found."""
+LAST_WHOLE = "last_whole"
+"""The vault's decision that says when every kept sequence held: {sequence, time}."""
+DAMAGED = "damaged"
+"""The vault's decision that keeps what a verification last found wrong: {sequence, whole, first}."""
 
 
-def status(context: Context) -> Status:
-    """How everything stands. Never raises for what is wrong with an agent: it says so."""
+def status(context: Context, chosen: Agent | None = None) -> Status:
+    """How everything stands, or one agent and what it depends on. Never raises for what is wrong: it says so."""
     key = key_facts(context.keys().status())
-    wrong = problems(context)
+    wrong = _problems(context)
     try:
-        agents = [of_agent(context, agent, key) for agent in everyone(context)]
-    except lifeboat_alf.errors.LifeboatError as error:
+        found = everyone(context) if chosen is None else [chosen]
+        agents = [of_agent(context, agent, key) for agent in found]
+    except LifeboatError as error:
         agents, wrong = [], [*wrong, error.message]
     trusted = clock_trust.is_trusted(context)
     return summary(agents, key, wrong, clock_trusted=trusted, now=context.clock.now())
 
 
-def problems(context: Context) -> list[str]:
+def _problems(context: Context) -> list[str]:
     """What is wrong beside the agents, for people."""
     try:
         problem = context.config().problem
-    except lifeboat_alf.errors.LifeboatError as error:
+    except LifeboatError as error:
         problem = error.message
     return [problem] if problem else []
 
@@ -108,7 +110,7 @@ def gather(context: Context, agent: Agent) -> Facts:
     try:
         with system_errors(), context.vault(agent.id) as vault:
             return _of_vault(context, agent, vault, is_gone)
-    except lifeboat_alf.errors.LifeboatError as error:
+    except LifeboatError as error:
         return Facts(is_gone=is_gone, unreadable=error.message)
 
 

@@ -13,7 +13,7 @@ import random
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -38,13 +38,9 @@ from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import trusted
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.restore.staging import Stage
-from lifeboat_endpoint.vault import Vault, Verification
+from lifeboat_daemon.status import DAMAGED, LAST_WHOLE
+from lifeboat_endpoint.vault import LAST_VERIFIED, Vault, Verification
 
-LAST_VERIFIED = "last_verified"
-DAMAGED = "damaged"
-"""The vault's decision that keeps what a verification last found wrong: {sequence, whole, first}."""
-LAST_WHOLE = "last_whole"
-"""The vault's decision that says when every kept sequence held: {sequence, time}."""
 BODIES = 64
 """Of entries, and as many of records, a sample reads back."""
 SECONDS = 20.0
@@ -74,17 +70,7 @@ class Drill:
         return not self.mismatches
 
     def to_json(self) -> JsonObject:
-        return {
-            "agent": self.agent,
-            "sequence": self.sequence,
-            "files": self.files,
-            "mismatches": self.mismatches,
-            "compared_live": self.compared_live,
-            "absent": self.absent,
-            "signed": self.signed,
-            "whole": self.whole,
-            "rows": self.rows,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +93,7 @@ class Sample:
         return not self.mismatches
 
     def to_json(self) -> JsonObject:
-        return {
-            "agent": self.agent,
-            "sequence": self.sequence,
-            "files": self.files,
-            "records": self.records,
-            "bytes": self.bytes,
-            "mismatches": self.mismatches,
-            "signed": self.signed,
-            "hurried": self.hurried,
-        }
+        return asdict(self)
 
 
 def sample(

@@ -206,13 +206,13 @@ def test_only_a_drill_takes_back_what_was_found_and_only_of_as_much(ada: Harbour
     verification.sample(ada.context, ada.agent)
     assert verification.drill(ada.context, ada.agent, whole=True).mismatches
     with ada.context.vault(ada.agent.id) as vault:
-        found = vault.get(verification.DAMAGED)
+        found = vault.get(status.DAMAGED)
     assert found["whole"] is True
     database.write_bytes(good)
     for leftover in ("vault.db-wal", "vault.db-shm"):
         database.with_name(leftover).unlink(missing_ok=True)
     with ada.context.vault(ada.agent.id) as vault:
-        vault.set(verification.DAMAGED, {"sequence": ada.head, "whole": False, "first": "x"})
+        vault.set(status.DAMAGED, {"sequence": ada.head, "whole": False, "first": "x"})
     assert verification.sample(ada.context, ada.agent).ok
     facts = status.gather(ada.context, ada.agent)
     assert facts.damaged is not None and facts.last_verified_at is None, "a sample may have missed what was found"

@@ -15,7 +15,6 @@ from lifeboat_daemon.errors import ServiceError
 from lifeboat_daemon.health.standing import AgentStatus, Status, summary, with_daemon
 from lifeboat_daemon.offers import Offer
 from lifeboat_daemon.release import release
-from lifeboat_daemon.status import key_facts, of_agent, problems
 from lifeboat_daemon.status import status as status_of
 
 JsonObject = dict[str, Any]
@@ -42,7 +41,7 @@ def look(session: Session, name: str | None) -> Seen:
     context = session.context
     chosen = None if name is None else agents.find(context, name)
     told, silent = _told(session)
-    found = status_of(context) if chosen is None else _of_one(session, chosen)
+    found = status_of(context, chosen)
     if told is not None:
         found = _merged(session, found, told.standing)
     daemon = _NOT_RUNNING | {"version": release()} if told is None else _daemon(told)
@@ -67,16 +66,6 @@ def _told(session: Session) -> tuple[StatusAnswer | None, str | None]:
             return client.ask(methods.STATUS), None
     except ServiceError as error:
         return None, f"{error.title}: {error.message}"
-
-
-def _of_one(session: Session, chosen: agents.Agent) -> Status:
-    from lifeboat_daemon import clock_trust
-
-    context = session.context
-    key = key_facts(context.keys().status())
-    found = [of_agent(context, chosen, key)]
-    trusted = clock_trust.is_trusted(context)
-    return summary(found, key, problems(context), clock_trusted=trusted, now=context.clock.now())
 
 
 def _merged(session: Session, found: Status, told: Status) -> Status:
