@@ -158,33 +158,6 @@ def test_a_copy_verified_in_the_future_is_not_believed() -> None:
     assert (found.last_verified_at, found.last_whole_at, found.verified_in) == (None, None, None)
 
 
-@given(
-    hours=st.floats(0, 400),
-    awake=st.none() | st.floats(0, 400),
-    woke=st.none() | st.floats(0, 2),
-    until=st.none() | st.floats(0.1, 400),
-)
-def test_a_judgement_holds_until_it_said_it_may_change(
-    hours: float, awake: float | None, woke: float | None, until: float | None
-) -> None:
-    """Judged again just before the time that `seconds_until_change` gives, the word is the same; after it, another."""
-    facts = changed(last_verified_at=ago(hours=hours), last_captured_at=ago(hours=hours))
-    agent = ADA if until is None else paused(paused_until=times.to_text(NOW + timedelta(hours=until)))
-    woke_at = None if woke is None else NOW - timedelta(hours=woke)
-    seconds = None if awake is None else min(awake, hours) * HOUR
-    left = standing.seconds_until_change(facts, agent, NOW, Awake(seconds, woke_at))
-    before = standing.judge(facts, agent, KeyFacts(), NOW, Awake(seconds, woke_at)).state
-
-    def later(passed: float) -> str:
-        more = None if seconds is None else seconds + passed
-        return standing.judge(facts, agent, KeyFacts(), NOW + timedelta(seconds=passed), Awake(more, woke_at)).state
-
-    if left is None:
-        assert later(100 * 24 * HOUR) == before
-    else:
-        assert later(max(0.0, left - 2)) == before
-
-
 # The worst wins -------------------------------------------------------------------------------------------------
 
 TROUBLES: dict[str, dict[str, Any]] = {

@@ -69,7 +69,7 @@ class Facts(msgspec.Struct, frozen=True):
     Times are timestamps, None when it never happened. `verified_in` names the vault. `pending` counts files whose
     present version is not kept, `reasons` says why, for people. `held` is the decision of the guard; `missing`: the
     workspace was not what was captured; `is_gone`: its folder is not there; `no_room`: why large files are not taken;
-    `failed`: why the last capture came to nothing; `damaged`: what a verification found (see `verification.DAMAGED`);
+    `failed`: why the last capture came to nothing; `damaged`: what a verification found (see `status.DAMAGED`);
     `fenced`: who writes this agent now; `unreadable`: why there are no more facts. `vault_bytes` is the vault's size.
     """
 
@@ -310,15 +310,10 @@ def _is_overdue(seen: Facts, agent: Agent, now: datetime, awake: Awake) -> bool:
 
 
 def _too_long(since: datetime, now: datetime, awake: Awake) -> bool:
-    return _seconds_left(since, now, awake) < 0
-
-
-def _seconds_left(since: datetime, now: datetime, awake: Awake) -> float:
-    """Seconds of being awake until it is overdue, less than 0 once it is."""
     passed = (now - since).total_seconds()
     at_work = passed if awake.seconds is None else min(awake.seconds, passed)
     longest = max(LONGEST_UNVERIFIED.total_seconds(), awake.overdue_after)
-    return min(awake.overdue_after - at_work, longest - passed)
+    return at_work > awake.overdue_after or passed > longest
 
 
 def _just_woke(now: datetime, awake: Awake) -> bool:
@@ -328,21 +323,6 @@ def _just_woke(now: datetime, awake: Awake) -> bool:
 def _overdue_words(seen: Facts, agent: Agent, now: datetime) -> str:
     since = unverified_since(seen, agent, now)
     return "" if since is None else f"no verified copy for {age_text((now - since).total_seconds())}"
-
-
-def seconds_until_change(facts: Facts, agent: Agent, now: datetime, awake: Awake) -> float | None:
-    """When time alone may change what `judge` says: the end of a pause, or of the time for a verified copy. Seconds
-    from now, None for never."""
-    moments = []
-    if agent.is_paused(times.to_text(now)) and agent.paused_until is not None:
-        moments.append((times.parse(agent.paused_until) - now).total_seconds())
-    since = unverified_since(facts, agent, now) if agent.watched and facts.sequence is not None else None
-    if since is not None:
-        left = _seconds_left(since, now, awake)
-        if left < 0 and awake.woke_at is not None and _just_woke(now, awake):
-            left = (awake.woke_at + GRACE - now).total_seconds()
-        moments += [left] if left >= 0 else []
-    return min(moments) + 1 if moments else None
 
 
 # What the daemon knows besides the facts ------------------------------------------------------------------------
