@@ -37,13 +37,6 @@ def test_it_says_that_it_is_ready_alive_and_stopping(manager: socket.socket) -> 
     assert notify.ready("3 agents") and manager.recv(1000).decode() == "READY=1\nSTATUS=3 agents"
 
 
-def test_a_reload_says_when_it_began(manager: socket.socket) -> None:
-    assert notify.reloading()
-    first, second = manager.recv(1000).decode().splitlines()
-    assert first == "RELOADING=1" and second.startswith("MONOTONIC_USEC=")
-    assert int(second.partition("=")[2]) > 0
-
-
 def test_without_a_manager_nothing_happens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
     assert not notify.ready()
@@ -55,13 +48,3 @@ def test_without_a_manager_nothing_happens(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_a_manager_that_does_not_read_is_not_waited_for(manager: socket.socket) -> None:
     told = [notify.alive() for _ in range(5000)]
     assert told[0] and not told[-1]
-
-
-def test_it_knows_how_long_it_may_be_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("WATCHDOG_PID", raising=False)
-    monkeypatch.setenv("WATCHDOG_USEC", "180000000")
-    assert notify.watchdog_seconds() == 180.0
-    monkeypatch.setenv("WATCHDOG_PID", "1")
-    assert notify.watchdog_seconds() is None
-    monkeypatch.setenv("WATCHDOG_USEC", "soon")
-    assert notify.watchdog_seconds() is None

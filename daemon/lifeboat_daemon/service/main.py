@@ -45,13 +45,15 @@ def run(context: Context, log: Log, *, wait: bool = False, worker_command: Seque
     own = release()
 
     def waiting(other: Holder) -> None:
-        notify.sd_notify(f"READY=1\nSTATUS=waiting for process {other.pid}, which serves this home")
+        notify.ready(f"waiting for process {other.pid}, which serves this home")
         log.event("waiting", pid=other.pid)
 
-    with service_lock(context, own, wait=wait, waiting=waiting):
+    with service_lock(context, own, wait=wait, waiting=waiting) as single:
         reached(Step.DAEMON_LOCKED)
         try:
-            return asyncio.run(_serve(Service(context, log, release=own, worker_command=worker_command)))
+            service = Service(context, log, release=own, worker_command=worker_command)
+            service.is_alone = single.is_ours
+            return asyncio.run(_serve(service))
         except LifeboatError:
             raise
         except Exception as error:

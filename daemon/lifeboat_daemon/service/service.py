@@ -11,15 +11,16 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon import offers
+from lifeboat_daemon import config, offers
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control.server import Server
+from lifeboat_daemon.errors import Cancelled
 from lifeboat_daemon.logs import Log
 from lifeboat_daemon.schedule import awake
 from lifeboat_daemon.schedule.gaps import Gaps
@@ -47,12 +48,14 @@ FIRST_TICK = 8.0
 """Seconds: while the worker that made the first captures is still there, it can verify them and look around, too."""
 LAST_WORK = 30.0
 """Seconds that a stop leaves to what is being committed."""
-STOPPED, UPGRADED = "stopped", "upgraded"
+LAST_WORDS = 5.0
+"""Seconds, after all workers have ended, to what waited for them. A worker that hangs in a file system never ends."""
+STOPPED, UPGRADED, DISPLACED = "stopped", "upgraded", "displaced"
 
 
 class Service:
-    """One daemon. `run` ends when somebody asks for it, and says why: `stopped`, or `upgraded`: the program on disk is
-    of another release, and a daemon of that one has to take over."""
+    """One daemon. `run` ends when somebody asks for it, and says why: `stopped`; `upgraded`: the program on disk is of
+    another release, and a daemon of that one has to take over; `displaced`, when `is_alone` says no."""
 
     def __init__(
         self, context: Context, log: Log, *, release: str, worker_command: Sequence[str] | None = None
@@ -64,24 +67,38 @@ class Service:
         self.ticks = 0
         self._worker_command = worker_command
         self._ended = asyncio.Event()
+        self._up = asyncio.Event()
         self._why = STOPPED
         self._gaps = Gaps(context.clock)
         self.fleet = Fleet(context)
+        self.is_alone: Callable[[], bool] = lambda: True
 
     async def run(self) -> str:
         """Serve until somebody asks to stop. Raises what keeps the daemon from beginning at all."""
         self._assemble()
         try:
             await self._begin()
+            await self._recover()
+            if not self._ended.is_set():
+                self._take_up()
             await self._ended.wait()
         finally:
             await self._end()
         return self._why
 
     def stop(self, why: str = STOPPED) -> None:
-        """Begin to end; may be called from a signal handler of the loop."""
-        self._why = why
+        """Begin to end; may be called from a signal handler of the loop. Who has to stop does not begin anew, whatever
+        else is found out meanwhile."""
+        if not self._ended.is_set() or why != UPGRADED:
+            self._why = why
         self._ended.set()
+        self._up.set()
+
+    async def up(self) -> None:
+        """Wait until the agents are in the daemon's care. Raises Cancelled when it comes to an end instead."""
+        await self._up.wait()
+        if self._ended.is_set():
+            raise Cancelled("the service is stopping")
 
     # Beginning and ending ---------------------------------------------------------------------------------------
 
@@ -112,6 +129,7 @@ class Service:
             self.captures,
             self.upkeep,
             self.key_looks,
+            up=self.up,
             about=self.about,
             reload=self.reload,
             stop=self.stop,
@@ -131,30 +149,40 @@ class Service:
         self.parts.timers.start()
         await self.server.start()
         reached(Step.DAEMON_LISTENING)
-        notify.sd_notify("READY=1")
+        notify.ready()
         self.log.event("started", pid=os.getpid(), release=self.release)
-        await self._recover()
-        self.key_looks.look()
-        self.reload()
-        self._watch_files()
-        self.parts.timers.at("tick", min(TICK, FIRST_TICK), self.tick)
+        self._tick_later()
 
     async def _recover(self) -> None:
-        """What a crash interrupted is finished before anything is captured: a restore, the replacing of a key."""
+        """What a crash interrupted is finished before anything is captured: a restore, the replacing of a key. That may
+        take long: meanwhile the daemon shows that it lives, and ends when it has to."""
+        recovering, ended = self.parts.spawn(self._have_recovered()), asyncio.ensure_future(self._ended.wait())
+        await asyncio.wait({recovering, ended}, return_when=asyncio.FIRST_COMPLETED)
+        ended.cancel()
+
+    async def _have_recovered(self) -> None:
         try:
             await self.parts.queue.put("recover", None, {}, long=False)
         except LifeboatError as error:
             self.log.event("recover_failed", level="error", code=error.code)
 
+    def _take_up(self) -> None:
+        """Take all agents into care."""
+        self._up.set()
+        self.key_looks.look()
+        self.reload()
+        self._watch_files()
+        self.parts.timers.at("tick", min(TICK, FIRST_TICK), self.tick)
+
     async def _end(self) -> None:
         reached(Step.DAEMON_STOPPING)
-        notify.sd_notify("STOPPING=1")
+        notify.stopping()
         self.log.event("stopping", why=self._why)
         self.server.publish({"event": "stopping", "why": self._why})
         self.parts.watcher.stop()
         await self.parts.timers.stop()
         await self.parts.workers.stop(LAST_WORK)
-        await asyncio.gather(*self.parts.tasks, return_exceptions=True)
+        await self.parts.finish(LAST_WORDS)
         awake.note_stop(self.context)
         self.news.write_figures({**self.about(), "running": False})
         await self.server.stop()
@@ -168,7 +196,9 @@ class Service:
     # What the user decided --------------------------------------------------------------------------------------
 
     def reload(self) -> None:
-        """Read settings and agents, and take care of what changed."""
+        """Read settings and agents, and take care of what changed; once all are taken into care, and until the end."""
+        if self._ended.is_set() or not self._up.is_set():
+            return
         new, gone = self.fleet.load()
         self.standings.began = True
         if self.fleet.problem:
@@ -181,7 +211,7 @@ class Service:
             self.captures.follow_schedule(charge)
             self.captures.arrange(charge)
         self.standings.judge_all()
-        notify.sd_notify(f"STATUS={len(self.fleet.charges)} agents")
+        notify.status(f"{len(self.fleet.charges)} agents")
 
     async def _take_care(self, charge: Charge) -> None:
         """How it stands is known at once, and it is watched before it is captured for the first time."""
@@ -192,12 +222,14 @@ class Service:
         self.parts.watcher.leave(agent_id)
         for name in ("capture", "resume", "schedule"):
             self.parts.timers.cancel(f"{name} {agent_id}")
+        self.parts.queue.cancel(agent_id)
+        self.parts.notes.forget(agent_id)
         self.parts.publish({"event": "gone", "agent": agent_id})
 
     def _watch_files(self) -> None:
         home = self.context.home
         watch = self.parts.watcher.watch_files
-        watch(home.folder, {home.config_file.name, "private.toml"}, self._reload_soon)
+        watch(home.folder, {config.FILE, config.PRIVATE_FILE}, self._reload_soon)
         watch(home.agents_folder, {"*.toml"}, self._reload_soon)
         watch(home.keys_folder, set(key_looks.FILES), self.key_looks.soon)
         self._watch_for_runtimes(offers.last(self.context).watch_names)
@@ -221,14 +253,19 @@ class Service:
 
     def tick(self) -> None:
         """Look at what no event tells of. Nothing is written and nobody is woken while nothing happened."""
+        if not self.is_alone():
+            self.stop(DISPLACED)
+            return
         self._tick_later()
         self.ticks += 1
-        notify.sd_notify("WATCHDOG=1")
+        notify.alive()
         gap = self._gaps.look()
         if gap is not None:
             self._after(gap.slept, gap.jumped)
         self.parts.watcher.check()
         self.parts.spawn(self.server.check())
+        if not self._up.is_set():
+            return
         self.standings.judge_all()
         self.upkeep.tick()
         self.key_looks.tick()
@@ -238,6 +275,8 @@ class Service:
         """Timers are set again; after sleep one look at everybody makes up for all that was missed."""
         self.log.event("woke" if slept else "clock_jumped", slept=int(slept), jumped=int(jumped))
         self.parts.timers.woke()
+        for charge in self.fleet:
+            self.captures.arrange(charge)  # a pause may be over, or may not be any more
         if slept:
             now = self.context.clock.now()
             awake.note_sleep(self.context, now - timedelta(seconds=slept), now)
