@@ -14,11 +14,11 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from lifeboat_daemon.errors import AnsweredWithError, Unreachable
+from lifeboat_daemon.release import release
 
 if TYPE_CHECKING:
     import httpx
@@ -145,7 +145,7 @@ def _client(limits: Limits) -> httpx.Client:
         verify=_system_certificates(),
         timeout=httpx.Timeout(limits.piece, connect=limits.connect),
         follow_redirects=False,
-        headers={"User-Agent": f"agent-lifeboat/{version('agent-lifeboat')}"},
+        headers={"User-Agent": f"agent-lifeboat/{release()}"},
     )
 
 

@@ -75,7 +75,7 @@ def _held(context: Context, path: Path, purpose: str, timeout: float | None) -> 
         raise of_system(error) from error
     try:
         if lock.lock_counter == 1:
-            _write_note(context, note, purpose)
+            write_note(context, note, codec.encode({"pid": os.getpid(), "purpose": purpose}))
         yield
     finally:
         lock.release()
@@ -97,13 +97,12 @@ def _acquire(context: Context, lock: FileLock, note: Path, patience: Patience) -
                 patience.tell(f"waiting: {_holder_text(context, note)}")
 
 
-def _write_note(context: Context, note: Path, purpose: str) -> None:
+def write_note(context: Context, note: Path, body: bytes) -> None:
     """Say who holds a lock; whoever waits reads it. Not synced: it means nothing after a power cut.
 
     The lock is held, so nobody else writes the temporary file; what is left of one was of a process that ended. On a
-    full disk there is no note: a restore onto another disk must not need one.
+    full disk there is no note, and the lock holds all the same: a restore onto another disk must not need one.
     """
-    body = codec.encode({"pid": os.getpid(), "purpose": purpose})
     temporary = note.with_name(f"{note.name}.tmp")
     with contextlib.suppress(OSError):
         context.files.remove(temporary)

@@ -34,6 +34,7 @@ from lifeboat_daemon.control import methods
 from lifeboat_daemon.exchange.new_file import new_file
 from lifeboat_daemon.home import FOLDERS, file_system_of
 from lifeboat_daemon.logs import kind_of, told
+from lifeboat_daemon.release import release
 from lifeboat_daemon.state_documents import credentials_of
 from lifeboat_daemon.status import AgentStatus, status
 from lifeboat_endpoint.vault import Vault
@@ -98,7 +99,7 @@ def _error_word(error: Exception) -> str:
 
 def _versions(context: Context) -> JsonObject:
     return {
-        "lifeboat": version(_DISTRIBUTION),
+        "lifeboat": release(),
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
         "sqlite": sqlite3.sqlite_version,

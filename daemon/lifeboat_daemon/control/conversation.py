@@ -14,8 +14,6 @@ from lifeboat_daemon.control.methods import Hello
 from lifeboat_daemon.control.protocol import JsonObject
 from lifeboat_daemon.errors import BadRequest, NotAllowed, OtherRelease, ServiceError
 
-LAST_EVENTS = frozenset({"goodbye", "lost"})
-"""Kinds of events after which the daemon ends the connection."""
 _BAD_REQUEST = frozenset({protocol.INVALID_REQUEST, protocol.METHOD_NOT_FOUND, protocol.INVALID_PARAMETERS})
 
 

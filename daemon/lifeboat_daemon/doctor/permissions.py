@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from lifeboat_daemon.config import PRIVATE_FILE
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
 from lifeboat_daemon.words import argument, count_text
@@ -14,7 +15,6 @@ from lifeboat_daemon.words import argument, count_text
 TITLE = "Who can read what"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _SHOWN = 5
-_ADDRESSES = "private.toml"
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -61,7 +61,7 @@ def _looked_through(context: Context) -> tuple[list[Path], list[Path], list[Path
                 foreign.append(path)
             elif here == home.folder and stat.S_ISDIR(found.st_mode) and found.st_mode & _OTHERS:
                 open_folders.append(path)
-            elif (is_private or name == _ADDRESSES) and stat.S_ISREG(found.st_mode) and found.st_mode & _OTHERS:
+            elif (is_private or name == PRIVATE_FILE) and stat.S_ISREG(found.st_mode) and found.st_mode & _OTHERS:
                 open_secrets.append(path)
     return open_folders, open_secrets, foreign
 

@@ -11,10 +11,11 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from lifeboat_alf import times
-from lifeboat_alf.seams.files import read_all
+from lifeboat_alf.seams.files import SystemFiles, read_all
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyRunning, of_system
 from lifeboat_daemon.home import Home
+from lifeboat_daemon.locks import write_note
 
 _NAME = "daemon"
 _LOOKING = 0.5
@@ -44,23 +45,59 @@ def holder(home: Home) -> Holder | None:
     return None
 
 
+class Single:
+    """The place of the one daemon, which this process has."""
+
+    def __init__(self, context: Context, lock: FileLock, release: str) -> None:
+        self._context = context
+        self._locks = [lock]
+        self._here = Holder(os.getpid(), context.now(), release)
+        self._took()
+
+    def _took(self) -> None:
+        self._file = _file(self._context.home)
+        write_note(self._context, _note_path(self._context.home), msgspec.json.encode(self._here))
+
+    def is_ours(self) -> bool:
+        """Whether this is still the daemon of its home; for the tick. Somebody may have removed the file of the lock:
+        then it is made and taken again, unless another daemon was there before. That one serves."""
+        if _file(self._context.home) == self._file:
+            return True
+        lock = _lock(self._context.home)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            return False
+        except OSError:
+            return True  # a full disk, or no folder: then nobody else can take it either
+        self._locks.append(lock)
+        self._took()
+        return True
+
+    def leave(self) -> None:
+        """Give the place to whoever comes next."""
+        if _note(self._context.home) in (None, self._here):
+            with contextlib.suppress(OSError):
+                self._context.files.remove(_note_path(self._context.home))
+        for lock in self._locks:
+            lock.release()
+
+
 @contextlib.contextmanager
 def service_lock(
     context: Context, release: str, *, wait: bool = False, waiting: Callable[[Holder], None] = lambda _: None
-) -> Iterator[None]:
+) -> Iterator[Single]:
     """Be the daemon of this home. With `wait`, stay until the other one ends, and call `waiting` with who that is.
 
     Raises AlreadyRunning, which names the other one and since when it runs.
     """
     lock = _lock(context.home)
     _acquire(context, lock, wait, waiting)
+    single = Single(context, lock, release)
     try:
-        _write_note(context, Holder(os.getpid(), context.now(), release))
-        yield
+        yield single
     finally:
-        with contextlib.suppress(OSError):
-            context.files.remove(_note_path(context.home))
-        lock.release()
+        single.leave()
 
 
 def _acquire(context: Context, lock: FileLock, wait: bool, waiting: Callable[[Holder], None]) -> None:
@@ -88,26 +125,27 @@ def _sentence(context: Context, other: Holder) -> str:
 
 
 def _lock(home: Home) -> FileLock:
-    return FileLock(f"{home.locks_folder / _NAME}.lock", mode=0o600)
+    return FileLock(_lock_path(home), mode=0o600)
+
+
+def _lock_path(home: Home) -> Path:
+    return home.locks_folder / f"{_NAME}.lock"
+
+
+def _file(home: Home) -> tuple[int, int] | None:
+    """Which file the lock is on, None when there is none."""
+    try:
+        found = os.stat(_lock_path(home))
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _note_path(home: Home) -> Path:
     return home.locks_folder / f"{_NAME}.json"
 
 
-def _write_note(context: Context, note: Holder) -> None:
-    """Not synced: it means nothing after a power cut. On a full disk there is none, and the lock holds all the same."""
-    temporary = _note_path(context.home).with_name(f"{_NAME}.json.tmp")
-    with contextlib.suppress(OSError):
-        context.files.remove(temporary)
-    with contextlib.suppress(OSError):
-        context.files.write_new(temporary, msgspec.json.encode(note), mode=0o600, sync=False)
-        context.files.replace(temporary, _note_path(context.home))
-
-
 def _note(home: Home) -> Holder | None:
-    from lifeboat_alf.seams.files import SystemFiles
-
     try:
         return msgspec.json.decode(read_all(SystemFiles(), _note_path(home)), type=Holder)
     except (OSError, msgspec.DecodeError):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon.errors import UnitError
 from lifeboat_daemon.home import VARIABLE as HOME_VARIABLE
+from lifeboat_daemon.home import Home
 from lifeboat_daemon.interpreter import python
 
 if TYPE_CHECKING:
@@ -186,7 +187,5 @@ def refuse_other_home(state: UnitState, context: Context) -> None:
 
 def is_ours(context: Context, home: str | None) -> bool:
     """Whether a unit with this LIFEBOAT_HOME (None: without) serves the home of this command."""
-    from lifeboat_daemon.home import Home
-
     named = {name: value for name, value in context.environment.items() if name != HOME_VARIABLE}
     return Home.locate(named | ({HOME_VARIABLE: home} if home else {})).folder == context.home.folder
