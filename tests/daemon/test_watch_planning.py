@@ -146,6 +146,56 @@ def test_a_large_workspace_is_not_walked_to_its_end(ada: Protected, monkeypatch:
     assert "node_modules/" in found and len(found) < 30
 
 
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every folder counts as left alone for long."""
+    monkeypatch.setattr(planning, "SETTLED_NS", -(10**18))
+
+
+def _later(folder: Path) -> None:
+    """Until what happens in a folder gives it another time: clocks of file systems tick slowly."""
+    before, name = folder.stat().st_mtime_ns, folder / "tick"
+    while folder.stat().st_mtime_ns == before:
+        name.touch()
+        name.unlink()
+
+
+@pytest.mark.usefixtures("settled")
+def test_names_are_looked_at_once_while_their_folder_stays(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada.write("sub/node_modules/x", "x")
+    first, asked = planned(ada), []
+    real = planning._Look._is_left_out
+
+    def ask(self: planning._Look, relative: str, *, is_folder: bool) -> bool:
+        asked.append(relative)
+        return real(self, relative, is_folder=is_folder)
+
+    monkeypatch.setattr(planning._Look, "_is_left_out", ask)
+    assert planned(ada) == first and "sub/node_modules/" in first.folders[0].ignored
+    assert asked == []
+    _later(ada.workspace / "sub")
+    ada.write("sub/.git/HEAD", "x")
+    assert {"sub/.git/", "sub/node_modules/"} <= set(planned(ada).folders[0].ignored)
+    assert sorted(asked) == ["sub/.git", "sub/node_modules"]
+
+
+@pytest.mark.usefixtures("settled")
+def test_other_rules_are_asked_about_names_that_stay(ada: Protected) -> None:
+    ada.write("sub/run.log", "x")
+    assert "sub/run.log" not in planned(ada).folders[0].ignored
+    ada.write(".lifeboatignore", "*.log\n")
+    assert "sub/run.log" in planned(ada).folders[0].ignored
+
+
+def test_a_folder_that_was_written_a_moment_ago_is_looked_at_again(
+    ada: Protected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "SETTLED_NS", 10**18)
+    ada.write("sub/a.md", "x")
+    planned(ada)
+    assert not any(str(ada.workspace / "sub") in str(key) for key in planning._known)
+
+
 @pytest.mark.parametrize("runtime", ["openclaw", "zeroclaw"])
 def test_names_that_come_and_go_are_none_that_the_adapter_keeps(runtime: str, tmp_path: Path) -> None:
     made = Protected(tmp_path)

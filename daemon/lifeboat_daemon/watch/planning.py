@@ -11,8 +11,9 @@ import glob
 import os
 import re
 import sqlite3
+import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -33,6 +34,9 @@ MOST_ENTRIES = 4000
 """How many names are looked at for what to ignore, the folders nearest to the root first. What is missed costs a scan
 that finds nothing."""
 MOST_IGNORED = 1000
+SETTLED_NS = 2_000_000_000
+"""So long a folder must have been left alone before its times say whether it is as it was."""
+_MOST_KNOWN = 5000
 _UNKNOWABLE = (AdapterError, UnparsableSecrets, sqlite3.Error, OSError)
 _WILD = re.compile(r"[*?\[]")
 _QUOTED = re.compile(r"\[([*?\[])\]")
@@ -106,6 +110,26 @@ def _split(one: str) -> tuple[str, str]:
 # What to ignore -----------------------------------------------------------------------------------------------------
 
 
+_Mark = tuple[int, int, int]
+"""Inode and times: while they stay, so do the names in a folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """What was seen in one folder: how many names, those that are left out, the folders that are looked into. `mark` is
+    None where it could not be read."""
+
+    mark: _Mark | None
+    names: int
+    left_out: tuple[str, ...]
+    folders: tuple[str, ...]
+
+
+_known: dict[Hashable, _Folder] = {}
+"""Folders that this process has looked into. A plan is made after each capture, and asking an adapter about every name
+would take longer than the capture."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Look:
     """A short look into one folder of a root, for what is never captured there."""
@@ -130,21 +154,46 @@ class _Look:
         found: list[str] = []
         left, waiting = MOST_ENTRIES, deque([""])
         while waiting and left > 0 and len(found) < MOST_IGNORED:
-            below = waiting.popleft()
-            for entry in self._entries(os.path.join(real, below)):
-                left -= 1
+            seen = self._seen_in(real, waiting.popleft())
+            left -= seen.names
+            found += seen.left_out
+            waiting += seen.folders
+        return found[:MOST_IGNORED]
+
+    def _seen_in(self, real: str, below: str) -> _Folder:
+        """What there is in one folder, as it was seen before where no name in it came or went since."""
+        path = os.path.join(real, below)
+        key = (self.adapter.runtime, self.root, self.folder, self.rules, path)
+        mark = self._mark(path)
+        known = _known.get(key)
+        if known is not None and known.mark == mark:
+            return known
+        seen = self._look_into(path, below, mark)
+        if seen.mark is not None and seen.mark[2] < time.time_ns() - SETTLED_NS:
+            if len(_known) >= _MOST_KNOWN:
+                _known.clear()
+            _known[key] = seen
+        return seen
+
+    def _mark(self, path: str) -> _Mark | None:
+        with suppress(OSError):
+            found = self.context.files.lstat(path)
+            return found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+        return None
+
+    def _look_into(self, path: str, below: str, mark: _Mark | None) -> _Folder:
+        left_out, folders, names = [], [], 0
+        with suppress(OSError):
+            for entry in self.context.files.scan(path):
+                names += 1
                 relative = below + entry.name
                 is_folder = entry.is_dir(follow_symlinks=False)
                 if self._is_left_out(relative, is_folder=is_folder):
-                    found.append(relative + "/" * is_folder)
-                elif is_folder and self.is_deep:
-                    waiting.append(f"{relative}/")
-        return found[:MOST_IGNORED]
-
-    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
-        with suppress(OSError):
-            return self.context.files.scan(folder)
-        return []
+                    left_out.append(relative + "/" * is_folder)
+                elif is_folder:
+                    folders.append(f"{relative}/")
+            return _Folder(mark, names, tuple(left_out), tuple(folders))
+        return _Folder(None, names, tuple(left_out), tuple(folders))
 
     def _is_left_out(self, relative: str, *, is_folder: bool) -> bool:
         name, _ = names.archive_name(self._below_root(relative))
