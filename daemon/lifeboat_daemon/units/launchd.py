@@ -6,21 +6,21 @@ import os
 import plistlib
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.parsers.expat import ExpatError
 
 from lifeboat_daemon.errors import system_errors
-from lifeboat_daemon.home import VARIABLE as HOME_VARIABLE
 from lifeboat_daemon.units.unit import (
     PATIENCE,
     START_PATIENCE,
     Program,
     Ran,
     UnitState,
-    is_ours,
     must,
     put,
+    put_sentence,
     refuse_other_home,
     run_tool,
     text_of,
@@ -76,9 +76,8 @@ class Launchd:
     def install(self, *, start: bool) -> list[str]:
         before = self.state()
         refuse_other_home(before, self._context)
-        with system_errors():
-            changed = put(self._context, self.path, self.text().encode())
-        done = [f"{self.path} {'written' if changed else 'is as it should be'}.", "It starts when you log in."]
+        changed = put(self._context, self.path, self.text().encode())
+        done = [put_sentence(self.path, changed=changed), "It starts when you log in."]
         if start:
             if before.running and changed:
                 self.stop()
@@ -99,17 +98,11 @@ class Launchd:
         program = None if text is None else _program_of(text)
         if text is None or program is None:
             return UnitState("launchd")
-        home = program.variables.get(HOME_VARIABLE)
         ran = self._ask("print", self._target())
         pid, state = _PID.search(ran.output), _STATE.search(ran.output)
-        return UnitState(
-            "launchd",
-            path=self.path,
-            home=home,
-            ours=is_ours(self._context, home),
-            current=text.encode() == render(Program(Program.of(self._context).command, program.variables)),
-            program=program.command[0] if program.command else None,
-            program_found=bool(program.command) and os.access(program.command[0], os.X_OK),
+        current = text.encode() == render(Program(Program.of(self._context).command, program.variables))
+        return replace(
+            UnitState.of_file(self._context, "launchd", self.path, program, current=current),
             enabled=None if ran.status is None else ran.status == 0,
             running=None if ran.status is None else bool(state and state[1].strip() == "running"),
             pid=int(pid[1]) if pid else None,

@@ -6,12 +6,12 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lifeboat_daemon.errors import UnitError, system_errors
-from lifeboat_daemon.home import VARIABLE as HOME_VARIABLE
 from lifeboat_daemon.units.unit import (
     PATIENCE,
     START_PATIENCE,
@@ -19,9 +19,9 @@ from lifeboat_daemon.units.unit import (
     Program,
     Ran,
     UnitState,
-    is_ours,
     must,
     put,
+    put_sentence,
     refuse_other_home,
     run_tool,
     text_of,
@@ -102,9 +102,7 @@ class Systemd:
         """A unit that a package installed serves the usual home; it is used as it is."""
         if before.path not in (None, self.path) and before.ours:
             return [f"{before.path} is there already."]
-        with system_errors():
-            changed = put(self._context, self.path, self.text().encode())
-        return [f"{self.path} {'written' if changed else 'is as it should be'}."]
+        return [put_sentence(self.path, changed=put(self._context, self.path, self.text().encode()))]
 
     def _begin(self, *, anew: bool) -> str:
         verb = "restart" if anew else "start"
@@ -138,17 +136,11 @@ class Systemd:
         if path is None or text is None:
             return UnitState("systemd", problem=self._problem())
         program = _program_of(text)
-        home = program.variables.get(HOME_VARIABLE)
         ran = self._ask("show", NAME, "-p", "ActiveState,MainPID,UnitFileState,NeedDaemonReload")
         told = dict(line.split("=", 1) for line in ran.output.splitlines() if "=" in line) if ran.status == 0 else {}
-        return UnitState(
-            "systemd",
-            path=path,
-            home=home,
-            ours=is_ours(self._context, home),
-            current=self._is_current(path, text, program) and told.get("NeedDaemonReload") != "yes",
-            program=program.command[0] if program.command else None,
-            program_found=bool(program.command) and os.access(program.command[0], os.X_OK),
+        current = self._is_current(path, text, program) and told.get("NeedDaemonReload") != "yes"
+        return replace(
+            UnitState.of_file(self._context, "systemd", path, program, current=current),
             enabled=told["UnitFileState"] in ("enabled", "enabled-runtime") if told.get("UnitFileState") else None,
             running=told["ActiveState"] in ("active", "activating", "reloading") if "ActiveState" in told else None,
             pid=int(told.get("MainPID", "0")) or None,

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.home import VARIABLE as HOME_VARIABLE
 from lifeboat_daemon.units.unit import Program, Ran, UnitState, is_ours, must, put, refuse_other_home, run_tool
 
@@ -102,8 +101,7 @@ class TaskScheduler:
 
     def install(self, *, start: bool) -> list[str]:
         refuse_other_home(self.state(), self._context)
-        with system_errors():
-            put(self._context, self.path, render(Program.of(self._context), self._user()))
+        put(self._context, self.path, render(Program.of(self._context), self._user()))
         must(self._ask("/Create", "/TN", NAME, "/XML", str(self.path), "/F"), "the task was not made")
         done = [f"The task '{NAME}' is in the task scheduler.", "It starts when you log in."]
         if start:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lifeboat_alf.seams.files import read_all, write_atomic
-from lifeboat_daemon.errors import UnitError
+from lifeboat_daemon.errors import UnitError, system_errors
 from lifeboat_daemon.home import VARIABLE as HOME_VARIABLE
 from lifeboat_daemon.home import Home
 from lifeboat_daemon.interpreter import python
@@ -53,6 +54,21 @@ class UnitState:
     pid: int | None = None
     lingering: bool | None = None
     problem: str | None = None
+
+    @classmethod
+    def of_file(cls, context: Context, manager: str, path: Path, program: Program, *, current: bool) -> UnitState:
+        """What a unit's file alone says, without its manager."""
+        home = program.variables.get(HOME_VARIABLE)
+        first = program.command[0] if program.command else None
+        return cls(
+            manager,
+            path=path,
+            home=home,
+            ours=is_ours(context, home),
+            current=current,
+            program=first,
+            program_found=first is not None and os.access(first, os.X_OK),
+        )
 
     @property
     def installed(self) -> bool:
@@ -157,14 +173,20 @@ def must(ran: Ran, what: str) -> Ran:
 
 
 def put(context: Context, path: Path, data: bytes) -> bool:
-    """Write a unit's file for its owner alone; False when it held that already. Raises OSError."""
-    try:
-        if read_all(context.files, path) == data:
-            return False
-    except FileNotFoundError:
-        context.files.make_folders(path.parent)
-    write_atomic(context.files, path, data)
+    """Write a unit's file for its owner alone; False when it held that already. Raises SystemRefused, DiskFull."""
+    with system_errors():
+        try:
+            if read_all(context.files, path) == data:
+                return False
+        except FileNotFoundError:
+            context.files.make_folders(path.parent)
+        write_atomic(context.files, path, data)
     return True
+
+
+def put_sentence(path: Path, *, changed: bool) -> str:
+    """What `put` did, for people."""
+    return f"{path} {'written' if changed else 'is as it should be'}."
 
 
 def text_of(context: Context, path: Path) -> str | None:
