@@ -65,18 +65,7 @@ def commands() -> dict[str, click.Command]:
     """Every command that can be typed and is not hidden, by its words after `lifeboat`."""
     from lifeboat_daemon.cli.program import program
 
-    return dict(_walk("", program))
-
-
-def _walk(words: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
-    if not isinstance(command, click.Group):
-        yield words, command
-        return
-    context = click.Context(command)
-    for name in command.list_commands(context):
-        child = command.get_command(context, name)
-        if child is not None and not child.hidden:
-            yield from _walk(f"{words} {name}".strip(), child)
+    return {words.removeprefix("lifeboat "): command for words, command in examples.typed("lifeboat", program)}
 
 
 def commands_page() -> str:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
 
 import click
 
-from lifeboat_daemon.cli.examples import listed
+from lifeboat_daemon.cli.examples import listed, typed
 from lifeboat_daemon.cli.program import program
 
 _ENDING = r"""
@@ -65,21 +64,9 @@ def page(day: str, version: str) -> str:
     lines += [".SH DESCRIPTION", *_prose(program.help or "")]
     lines += _options(program, "lifeboat")
     lines.append(".SH COMMANDS")
-    for words, command in commands("lifeboat", program):
+    for words, command in typed("lifeboat", program):
         lines += _command(words, command)
     return "\n".join(lines) + _ENDING
-
-
-def commands(words: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
-    """Every command that can be typed and is not hidden, in the order of the help, with its words."""
-    if not isinstance(command, click.Group):
-        yield words, command
-        return
-    context = click.Context(command)
-    for name in command.list_commands(context):
-        child = command.get_command(context, name)
-        if child is not None and not child.hidden:
-            yield from commands(f"{words} {name}", child)
 
 
 def _command(words: str, command: click.Command) -> list[str]:

@@ -1,6 +1,10 @@
-"""Examples under the help of a command, which the page of commands shows too."""
+"""What the help says that pages of documentation say too: examples under a command, and which commands there are."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
 
 HEADING = "Examples:"
 
@@ -14,3 +18,15 @@ def listed(epilog: str | None) -> list[str]:
     """The commands of such an epilog."""
     lines = (epilog or "").splitlines()
     return [line.strip() for line in lines[lines.index(HEADING) + 1 :]] if HEADING in lines else []
+
+
+def typed(words: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    """Every command that can be typed and is not hidden, in the order of the help, with its words."""
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        child = command.get_command(context, name)
+        if child is not None and not child.hidden:
+            yield from typed(f"{words} {name}", child)
