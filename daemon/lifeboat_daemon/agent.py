@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -17,6 +16,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AmbiguousAgent, ConfigError, UnknownAgent
 
 SETTINGS = "settings"
+_EARLIEST_YEAR, _LATEST_YEAR = 1900, 9000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +58,35 @@ def _from_document(document: Mapping[str, Any], agent_id: str) -> Agent:
             id=agent_id,
             name=str(document["name"]),
             runtime=str(document["runtime"]),
-            workspace=Path(document["workspace"]),
+            workspace=_folder(document["workspace"]),
             native_id=str(document.get("native_id", "")),
-            added_at=str(document.get("added_at", "")),
+            added_at=_optional_time(document.get("added_at")) or "",
             watched=bool(document.get("watched", True)),
             paused=bool(document.get("paused", False)),
             paused_until=_optional_time(document.get("paused_until")),
             paused_at=_optional_time(document.get("paused_at")),
             settings=config.check(dict(config.flatten(document.get(SETTINGS, {}))), per_agent=True),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ConfigError(f"agents/{agent_id}.toml: {error!r}") from None
 
 
+def _folder(value: Any) -> Path:
+    """An absolute path. Raises TypeError, ValueError for what can be none."""
+    os.fsencode(value)
+    if "\0" in value or not os.path.isabs(value):
+        raise ValueError("workspace is an absolute path")
+    return Path(value)
+
+
 def _optional_time(value: Any) -> str | None:
-    return times.to_text(times.parse(str(value))) if value else None
+    """A moment that one can reckon with. Raises ValueError, OverflowError."""
+    if not value:
+        return None
+    moment = times.parse(str(value))
+    if not _EARLIEST_YEAR <= moment.year <= _LATEST_YEAR:
+        raise ValueError("a moment is of no year in which anybody used this")
+    return times.to_text(moment)
 
 
 def _to_document(agent: Agent) -> dict[str, Any]:
@@ -112,23 +126,28 @@ def read(context: Context, agent_id: str) -> Agent:
 def parse(data: bytes, agent_id: str) -> Agent:
     """An agent from the bytes of its file. Raises ConfigError."""
     try:
-        return _from_document(tomllib.loads(data.decode()), agent_id)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return _from_document(config.read_toml(data), agent_id)
+    except ValueError as error:
         raise ConfigError(f"agents/{agent_id}.toml: {error}") from None
 
 
 def _last_good(files: FileOperations, good: Path, agent_id: str, problem: ConfigError) -> Agent:
     try:
         return replace(parse(read_all(files, good), agent_id), problem=problem.message)
-    except OSError:
+    except (OSError, ConfigError):
         raise problem from None
 
 
 def everyone(context: Context) -> list[Agent]:
     """All agents, by name. Raises ConfigError."""
-    found = context.home.agents_folder.glob("*.toml")
-    agents = [read(context, path.stem) for path in found if ids.is_uuid(path.stem)]
+    agents = [read(context, agent_id) for agent_id in all_ids(context)]
     return sorted(agents, key=lambda agent: (agent.name.casefold(), agent.id))
+
+
+def all_ids(context: Context) -> set[str]:
+    """The ids of all agents that have a file. Raises OSError."""
+    found = context.home.agents_folder.glob("*.toml")
+    return {path.stem for path in found if ids.is_uuid(path.stem)}
 
 
 def find(context: Context, text: str) -> Agent:

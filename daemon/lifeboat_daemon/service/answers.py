@@ -21,7 +21,8 @@ Handler = Callable[[JsonObject], Awaitable[JsonObject]]
 
 
 class Answers:
-    """`about` tells of the daemon itself; `reload` reads the files again, `stop` ends the daemon."""
+    """`up` waits until all agents are in care, `about` tells of the daemon itself; `reload` reads the files again,
+    `stop` ends the daemon."""
 
     def __init__(
         self,
@@ -32,13 +33,14 @@ class Answers:
         upkeep: Upkeep,
         key_looks: KeyLooks,
         *,
+        up: Callable[[], Awaitable[None]],
         about: Callable[[], JsonObject],
         reload: Callable[[], None],
         stop: Callable[[str], None],
     ) -> None:
         self._parts, self._fleet, self._standings = parts, fleet, standings
         self._captures, self._upkeep, self._key_looks = captures, upkeep, key_looks
-        self._about, self._reload, self._stop = about, reload, stop
+        self._up, self._about, self._reload, self._stop = up, about, reload, stop
 
     def handlers(self) -> dict[str, Handler]:
         """Every method by its name."""
@@ -88,6 +90,7 @@ class Answers:
 
     async def sync(self, parameters: JsonObject) -> JsonObject:
         """Capture now: the agents that are named, or all that are not at rest."""
+        await self._up()
         now = self._parts.context.now()
         named = parameters.get("agents")
         chosen = [charge for charge in self._fleet if not charge.rests(now)] if named is None else self._named(named)
@@ -97,6 +100,7 @@ class Answers:
 
     async def verify(self, parameters: JsonObject) -> JsonObject:
         """Try out a restore of one agent."""
+        await self._up()
         charge = self._one(parameters)
         return await self._upkeep.verify(charge, {"whole": bool(parameters.get("whole", False))})
 
@@ -108,6 +112,7 @@ class Answers:
 
     async def reload(self, parameters: JsonObject) -> JsonObject:
         """Read settings and agents again, and look at the key; of an agent that is named, look up how it stands."""
+        await self._up()
         self._reload()
         self._key_looks.look()
         charge = self._fleet.get(str(parameters.get("agent", "")))

@@ -10,7 +10,7 @@ from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.capture.outcome import failure_document
-from lifeboat_daemon.errors import Busy
+from lifeboat_daemon.errors import Busy, Cancelled
 from lifeboat_daemon.schedule.cadence import REQUEST, SCHEDULED
 from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
@@ -49,6 +49,8 @@ class Captures:
 
     def arrange(self, charge: Charge) -> None:
         """Begin, or wait for the moment to begin. Called whenever anything has changed that could move it."""
+        if charge.is_gone:
+            return
         name = f"capture {charge.id}"
         self._arrange_resume(charge)
         if charge.rests(self._parts.context.now()):
@@ -115,31 +117,39 @@ class Captures:
         """A capture of which the pacer knows that it begins; however it ends, the pacer learns that too."""
         complete = False
         try:
-            future = self._parts.queue.put("capture", charge.id, {"reason": reason, "full": full}, long=charge.is_new)
-            self._standings.at_work(charge, "capture")
-            document = self._succeeded(charge, await asyncio.shield(future), reason)
-            complete = not document["unstable"]
-            return document
-        except LifeboatError as error:
-            return self._failed(charge, error)
+            with self._standings.at_work(charge, "capture"):
+                wanted = {"reason": reason, "full": full}
+                future = self._parts.queue.put("capture", charge.id, wanted, long=charge.is_new)
+                document = self._ended(charge, await asyncio.shield(future), reason)
+                complete = not document["unstable"]
+                return document
+        except Exception as error:
+            return self._failed(charge, self._parts.known(error))
         finally:
             charge.pacer.ended(self._parts.seconds(), complete=complete)
-            self._standings.at_work(charge, None)
             self.arrange(charge)
 
     def _failed(self, charge: Charge, error: LifeboatError) -> JsonObject:
-        """Another process at work on the agent is no failure: it is waited for, and said."""
+        """Another process at work on the agent is no failure: it is waited for, and said. Neither is the end of the
+        service, or of an agent's place in it."""
+        document = failure_document(charge.agent, charge.facts.sequence if charge.facts else None, error)
+        if charge.is_gone or error.code == Cancelled.code:
+            return document
         busy = error.code == Busy.code
         charge.blocked = error.message if busy else None
         charge.failures += not busy
         kind = "capture_waits" if busy else "capture_failed"
         self._parts.log.event(kind, level="info" if busy else "error", agent=charge.id, code=error.code)
         self._standings.failed(charge, None if busy else error)
-        return failure_document(charge.agent, charge.facts.sequence if charge.facts else None, error)
+        return document
 
-    def _succeeded(self, charge: Charge, answer: JsonObject, reason: str) -> JsonObject:
+    def _ended(self, charge: Charge, answer: JsonObject, reason: str) -> JsonObject:
+        """What a capture brought. It counts, and is told, once, however many had asked for it."""
         document: JsonObject = answer["capture"]
         charge.blocked = None
+        if charge.last is document:
+            return document
+        charge.last = document
         charge.captures += 1
         if document["changed"]:
             self._parts.log.event("captured", agent=charge.id, sequence=document["sequence"], reason=reason)

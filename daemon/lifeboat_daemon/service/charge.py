@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.health.standing import AgentStatus, Facts
@@ -13,7 +14,9 @@ from lifeboat_daemon.schedule.cadence import Pacer
 class Charge:
     """`facts` are what a worker last found, None before; `status` is what was made of them; `captures` and `failures`
     count since the daemon began. In words for people: `failure` is why the last work came to nothing, `blocked` for
-    whom captures wait. `at_work` is the operation that runs."""
+    whom captures wait. `works` are the operations that were asked for and have not ended, as often as they were asked
+    for; `last` is what the last capture brought. `is_gone`: it is in the daemon's care no more, and what still comes
+    back of its work changes nothing."""
 
     agent: Agent
     pacer: Pacer
@@ -21,13 +24,20 @@ class Charge:
     status: AgentStatus | None = None
     failure: str | None = None
     blocked: str | None = None
-    at_work: str | None = None
+    works: list[str] = field(default_factory=list)
+    last: dict[str, Any] | None = None
+    is_gone: bool = False
     captures: int = 0
     failures: int = 0
 
     @property
     def id(self) -> str:
         return self.agent.id
+
+    @property
+    def at_work(self) -> str | None:
+        """The operation that runs, or that is next."""
+        return self.works[0] if self.works else None
 
     @property
     def is_new(self) -> bool:

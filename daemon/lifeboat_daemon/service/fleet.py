@@ -9,6 +9,7 @@ from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.config import Config
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import UnknownAgent, of_system
 from lifeboat_daemon.schedule.cadence import Pacer, timing
 from lifeboat_daemon.service.charge import Charge
 
@@ -29,20 +30,34 @@ class Fleet:
         return self.charges.get(agent_id)
 
     def load(self) -> tuple[list[Charge], list[str]]:
-        """Read the files; those that are new, and the ids of those that went. Files that cannot be used change
+        """Read the files; those that are new, and the ids of those that went. A file that cannot be used changes
         nothing, and `problem` says so."""
         try:
-            config = self._context.config()
-            agents = agent_files.everyone(self._context)
+            self.config = self._context.config()
+            self.problem = self.config.problem
         except LifeboatError as error:
             self.problem = error.message
+        try:
+            ids_there = agent_files.all_ids(self._context)
+        except OSError as error:
+            self.problem = of_system(error).message
             return [], []
-        self.problem = config.problem
-        self.config = config
-        gone = sorted(self.charges.keys() - {agent.id for agent in agents})
+        gone = sorted(self.charges.keys() - ids_there)
         for agent_id in gone:
-            del self.charges[agent_id]
+            self.charges.pop(agent_id).is_gone = True
+        agents = sorted(filter(None, map(self._read, ids_there)), key=lambda agent: (agent.name.casefold(), agent.id))
         return [new for agent in agents if (new := self._take(agent)) is not None], gone
+
+    def _read(self, agent_id: str) -> Agent | None:
+        """An agent as its file says. One that cannot be read is no reason to leave the others, or what was known of
+        it; one that goes at this moment is missed the next time."""
+        try:
+            return agent_files.read(self._context, agent_id)
+        except UnknownAgent:
+            return None
+        except LifeboatError as error:
+            self.problem = error.message
+            return None
 
     def _take(self, agent: Agent) -> Charge | None:
         """Take an agent as it is written now; a Charge when it is one that was not known."""

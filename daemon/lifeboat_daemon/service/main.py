@@ -44,9 +44,15 @@ def run(context: Context, log: Log, *, wait: bool = False, worker_command: Seque
     """Serve a home until told to stop; why it ended. Raises AlreadyRunning, and what keeps it from beginning."""
     own = release()
 
+    said: set[int] = set()
+
     def waiting(other: Holder) -> None:
+        """Called again and again: the system is told each time that this process lives, people are told once."""
         notify.ready(f"waiting for process {other.pid}, which serves this home")
-        log.event("waiting", pid=other.pid)
+        notify.alive()
+        if other.pid not in said:
+            log.event("waiting", pid=other.pid)
+        said.add(other.pid)
 
     with service_lock(context, own, wait=wait, waiting=waiting) as single:
         reached(Step.DAEMON_LOCKED)

@@ -43,7 +43,8 @@ class News:
 
     def soon(self) -> None:
         """Something changed that may have to be told."""
-        if self._parts.timers.remaining("tell") is None:
+        wait = self._parts.timers.remaining("tell")
+        if wait is None or wait > SOON:
             self._parts.timers.at("tell", SOON, self.tell)
 
     def tell(self) -> None:

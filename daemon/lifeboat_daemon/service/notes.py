@@ -11,8 +11,11 @@ from typing import Any
 
 import msgspec
 
-from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_alf import times
+from lifeboat_alf.seams.files import write_atomic
+from lifeboat_daemon import state_cache
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.health.notices import Told
 
 JsonObject = dict[str, Any]
 
@@ -27,13 +30,23 @@ class Notes(msgspec.Struct):
     discovered: str | None = None
     pinged: str | None = None
 
+    def forget(self, agent_id: str) -> None:
+        """Know nothing of an agent any more."""
+        for kept in (self.scheduled, self.verify_failed, self.told):
+            kept.pop(agent_id, None)
+
 
 def read(context: Context) -> Notes:
     """The notes of the last daemon, empty ones when there are none that can be read."""
-    try:
-        return msgspec.json.decode(read_all(context.files, _path(context)), type=Notes)
-    except (OSError, msgspec.DecodeError):
-        return Notes()
+    return state_cache.read(context.files, _path(context), Notes, _is_sane) or Notes()
+
+
+def _is_sane(notes: Notes) -> bool:
+    """Whether every moment is one. Raises ValueError otherwise."""
+    moments = [*notes.scheduled.values(), *notes.verify_failed.values(), notes.discovered, notes.pinged]
+    for told in map(Told.from_json, notes.told.values()):
+        moments += [told.since, told.trouble_since, *told.said_at.values()]
+    return all(each is None or times.parse(each).year < 9000 for each in moments)
 
 
 def write(context: Context, notes: Notes) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import UnexpectedError
 from lifeboat_daemon.logs import Log
 from lifeboat_daemon.schedule.timers import Timers
 from lifeboat_daemon.service.notes import Notes
@@ -39,17 +42,36 @@ class Parts:
         """Now, on the clock that never goes back and counts sleep."""
         return self.context.clock.since_boot()
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Do something beside. What it raises by mistake is in the log, and ends nothing else."""
         task = asyncio.ensure_future(work)
         self.tasks.add(task)
         task.add_done_callback(self._ended)
+        return task
+
+    async def finish(self, timeout: float) -> None:
+        """Wait for all that is done beside, and for what that begins; what takes longer than `timeout` is cancelled."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while self.tasks:
+                    await asyncio.wait(set(self.tasks))
+        late = set(self.tasks)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self.tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None:
             self.log.exception("unexpected", error)
+
+    def known(self, error: Exception) -> LifeboatError:
+        """An error as one of ours. One that nobody foresaw is in the log."""
+        if isinstance(error, LifeboatError):
+            return error
+        self.log.exception("unexpected", error)
+        return UnexpectedError(type(error).__name__)
 
     def remember(self) -> None:
         """Keep the notes, which somebody has changed."""

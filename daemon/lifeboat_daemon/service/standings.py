@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -46,10 +46,13 @@ class Standings:
 
     def took(self, charge: Charge, answer: JsonObject) -> None:
         """A worker looked at an agent: its facts, and what is to be watched from now on."""
-        charge.failure = None
-        charge.facts = Facts.from_json(answer["facts"])
-        if "watch" in answer:
-            self._parts.watcher.follow(charge.id, msgspec.convert(answer["watch"], Plan))
+        facts = Facts.from_json(answer["facts"])
+        plan = msgspec.convert(answer["watch"], Plan) if "watch" in answer else None
+        if charge.is_gone:
+            return
+        charge.facts, charge.failure = facts, None
+        if plan is not None:
+            self._parts.watcher.follow(charge.id, plan)
         self.judge(charge)
 
     def took_key(self, document: JsonObject | None) -> None:
@@ -65,10 +68,17 @@ class Standings:
         charge.failure = None if error is None else f"{error.title}: {error.message}"
         self.judge(charge)
 
-    def at_work(self, charge: Charge, operation: str | None) -> None:
-        """Work on an agent begins, or ended."""
-        charge.at_work = operation
+    @contextlib.contextmanager
+    def at_work(self, charge: Charge, operation: str) -> Iterator[None]:
+        """Work on an agent was asked for, and has ended at the end. Several may be at once: a capture that waits for a
+        verification, two people who ask."""
+        charge.works.append(operation)
         self.judge(charge)
+        try:
+            yield
+        finally:
+            charge.works.remove(operation)
+            self.judge(charge)
 
     def judge_all(self) -> None:
         """Judge everybody anew: time passed, or something changed that concerns all."""
@@ -78,6 +88,8 @@ class Standings:
 
     def judge(self, charge: Charge) -> None:
         """Judge one agent, and say so where it stands otherwise than before."""
+        if charge.is_gone:
+            return
         self._note_what_is_known()
         before, after = charge.status, self.of(charge)
         if after != before:

@@ -38,6 +38,8 @@ class Upkeep:
     def tick(self) -> None:
         """Begin what is due."""
         for charge in self._fleet:
+            if charge.facts is None and not charge.works and charge.failure is not None:
+                self._parts.spawn(self.look_up(charge))  # of one that rests nobody else would find out
             self._verify_if_due(charge)
         if self._is_past(self._parts.notes.discovered, LOOK_AROUND):
             self.look_around()
@@ -80,18 +82,17 @@ class Upkeep:
             self._verifying.discard(charge.id)
 
     def _try_later(self, charge: Charge) -> None:
+        if charge.is_gone:
+            return
         self._parts.notes.verify_failed[charge.id] = self._parts.context.now()
         self._parts.remember()
 
     async def verify(self, charge: Charge, parameters: JsonObject) -> JsonObject:
         """Read an agent's copy back. Raises what the worker raises."""
         future = self._parts.queue.put("verify", charge.id, parameters, long=True)
-        self._standings.at_work(charge, "verify")
-        try:
+        with self._standings.at_work(charge, "verify"):
             answer = await asyncio.shield(future)
-        finally:
-            self._standings.at_work(charge, None)
-        self._standings.took(charge, answer)
+            self._standings.took(charge, answer)
         return answer
 
     # Looking around ---------------------------------------------------------------------------------------------
@@ -119,8 +120,6 @@ class Upkeep:
     async def look_up(self, charge: Charge) -> None:
         """Find out how an agent stands, and what is to be watched of it, without a capture."""
         try:
-            answer = await self._parts.queue.put("standing", charge.id, {}, long=False)
-        except LifeboatError as error:
-            self._standings.failed(charge, error)
-            return
-        self._standings.took(charge, answer)
+            self._standings.took(charge, await self._parts.queue.put("standing", charge.id, {}, long=False))
+        except Exception as error:
+            self._standings.failed(charge, self._parts.known(error))
