@@ -19,6 +19,9 @@ AGENTS = 5
 LOOKS = 5
 """A second: how often it is seen whether there are sockets. A request that is shorter is not seen."""
 
+LOOKED_AT = 2.0
+"""Seconds. Looking at files that it watches wakes a service, too."""
+
 
 @dataclass(frozen=True)
 class Idle:
@@ -85,8 +88,9 @@ def _rest(ours: Served, seconds: float) -> None:
 
 
 def _watched(pid: int, own: Path, seconds: float) -> Idle:
-    before, children, files = processes.effort(pid), set(processes.family(pid)), _files(own)
-    start = time.monotonic()
+    files = _files(own)
+    time.sleep(LOOKED_AT)
+    before, children, start = processes.effort(pid), set(processes.family(pid)), time.monotonic()
     sockets: set[str] | None = set()
     most, started = 0, set[int]()
     while time.monotonic() < start + seconds:

@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 NEAR = 1.5
 """A budget that is missed by less than this factor is a near miss: machines differ that much."""
@@ -26,6 +27,17 @@ def repeated(
         if before is not None:
             before(number)
         found.append(seconds(lambda number=number: work(number)))  # type: ignore[misc]
+    return found
+
+
+def in_turn(times: int, *works: Callable[[int], object] | None) -> list[list[float] | None]:
+    """The times of several things, one after the other and again: what else the machine does meets all of them. None
+    for what is not there."""
+    found: list[list[float] | None] = [None if work is None else [] for work in works]
+    for number in range(times):
+        for work, taken in zip(works, found, strict=True):
+            if work is not None and taken is not None:
+                taken.append(seconds(partial(work, number)))
     return found
 
 

@@ -29,6 +29,12 @@ def _run(*command: str, cwd: Path, **environment: str) -> None:
 
 def git_commit(tree: Path, store: Path, change: Change, times: int, *, synced: bool) -> list[float] | None:
     """`git add -A && git commit` after a change. `synced`: with core.fsync=all, else as git comes."""
+    commit = git_committer(tree, store, synced=synced)
+    return None if commit is None else measure.repeated(commit, times, before=change)
+
+
+def git_committer(tree: Path, store: Path, *, synced: bool) -> Change | None:
+    """`git add -A && git commit` of a tree that is committed already."""
     if shutil.which("git") is None:
         return None
     git = _git(tree, store, synced=synced)
@@ -39,18 +45,18 @@ def git_commit(tree: Path, store: Path, change: Change, times: int, *, synced: b
 
     _run(*git, "init", "-q", cwd=tree)
     commit(-1)
-    return measure.repeated(commit, times, before=change)
+    return commit
 
 
-def git_status(tree: Path, store: Path, times: int) -> list[float] | None:
-    """`git status` of a tree in which nothing changed."""
-    if git_commit(tree, store, lambda _: None, 0, synced=False) is None:
+def git_status(tree: Path, store: Path) -> Change | None:
+    """`git status` of a tree that is committed."""
+    git = _git(tree, store, synced=False)
+    if git_committer(tree, store, synced=False) is None:
         return None
-    git = _git(tree, store)
-    return measure.repeated(lambda _: _run(*git, "status", "--porcelain", cwd=tree), times)
+    return lambda _: _run(*git, "status", "--porcelain", cwd=tree)
 
 
-def _git(tree: Path, store: Path, *, synced: bool = False) -> tuple[str, ...]:
+def _git(tree: Path, store: Path, *, synced: bool) -> tuple[str, ...]:
     who = ("-c", "user.name=bench", "-c", "user.email=bench@example.com", "-c", "gc.auto=0")
     fsync = ("-c", "core.fsync=all") if synced else ()
     return ("git", f"--git-dir={store}", f"--work-tree={tree}", *who, *fsync)

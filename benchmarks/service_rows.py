@@ -33,13 +33,18 @@ def change_through_the_service(folder: Path, scale: Scale) -> Iterator[Row]:
             stream.write(f"\n- {prose.sentence(random)}\n")
         return note
 
+    git = [
+        rivals.git_committer(made.folder, folder / name, synced=synced)
+        for name, synced in (("git", False), ("git-synced", True))
+    ]
     with served.serving(context, noting=True) as ours:
         ours.settle()
-        warm = [_captured(ours, change, number) for number in range(scale.waiting_runs)]
+        warm: list[tuple[float, float]] = []
+        _, loose, synced = measure.in_turn(
+            scale.waiting_runs, lambda number: warm.append(_captured(ours, change, number)), *git
+        )
         cold = [_captured(ours, change, number, alone=True) for number in range(scale.waiting_runs // 2)]
         asked = [_asked(ours, agent, change, number) for number in range(scale.waiting_runs // 2)]
-    loose = rivals.git_commit(made.folder, folder / "git", change, scale.slow_runs * 2, synced=False)
-    synced = rivals.git_commit(made.folder, folder / "git-synced", change, scale.slow_runs * 2, synced=True)
     restic = rivals.restic_backup(made.folder, folder / "restic", change, scale.slow_runs)
     seen, indexed = _by_syncthing(folder / "syncthing", made.folder, change, scale)
     work = f"one of {made.files:,} files changed, service"
@@ -128,18 +133,18 @@ def scan_through_the_service(folder: Path, scale: Scale) -> Iterator[Row]:
     agent = served.take_up(context, made.folder)
     with served.serving(context) as ours, ours.client() as client:
         ours.settle()
-        scans = measure.repeated(lambda _: client.call("sync", agents=[agent.id]), scale.quick_runs)
-    walks = measure.repeated(lambda _: rivals.walk(made.folder), scale.quick_runs)
-    git = rivals.git_status(made.folder, folder / "git", scale.quick_runs)
+        scans, walks, git = measure.in_turn(
+            scale.quick_runs,
+            lambda _: client.call("sync", agents=[agent.id]),
+            lambda _: rivals.walk(made.folder),
+            rivals.git_status(made.folder, folder / "git"),
+        )
     restic = rivals.restic_backup(made.folder, folder / "restic", lambda _: None, scale.slow_runs)
     with syncthing.syncthing(folder / "syncthing", made.folder) as theirs:
         rescans = None if theirs is None else measure.repeated(lambda _: theirs.scan(), scale.quick_runs)
-    work, median, late = (
-        f"nothing changed: `sync` of {made.files:,} files, service",
-        measure.median(scans),
-        measure.p95(scans),
-    )
-    yield measure.beside(work, median, "scandir + stat", measure.median(walks))
+    assert scans is not None
+    work, median, late = f"nothing changed: `sync` of {made.files:,} files", measure.median(scans), measure.p95(scans)
+    yield measure.beside(work, median, "scandir + stat", measure.median_or_none(walks))
     yield measure.beside(work, median, "git status", measure.median_or_none(git))
     yield measure.beside(work, median, "restic backup", measure.median_or_none(restic))
     yield measure.beside(work, median, "syncthing, scan", measure.median_or_none(rescans))
