@@ -8,6 +8,7 @@ user confirms it (`confirm`).
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -15,7 +16,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lifeboat_alf import codec, times
-from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_alf.seams.files import write_atomic
+from lifeboat_daemon import state_cache
 from lifeboat_daemon.context import Context
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 TOLERANCE = timedelta(days=1)
 LONGEST_OFF = timedelta(days=45)
 _REFRESH = timedelta(hours=1)
+_LONGEST_UP = 1e10
+"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,8 @@ def note(context: Context, newest: SequenceRow | None = None) -> None:
     anchor = _read(context)
     clock = context.clock
     if anchor is None or anchor.boot != clock.boot_id() or clock.now() - anchor.wall >= _REFRESH:
-        _write(context)
+        with contextlib.suppress(OSError):  # what was captured is captured
+            _write(context)
 
 
 def confirm(context: Context) -> None:
@@ -77,8 +82,16 @@ def _write(context: Context) -> None:
 
 
 def _read(context: Context) -> Anchor | None:
-    try:
-        document = codec.decode(read_all(context.files, context.home.state_folder / "clock.json"))
-        return Anchor(times.parse(document["wall"]), float(document["since_boot"]), str(document["boot"]))
-    except (FileNotFoundError, msgspec.DecodeError, KeyError, ValueError, TypeError):
-        return None
+    found = state_cache.read(context.files, context.home.state_folder / "clock.json", _Anchor, _is_sane)
+    return None if found is None else Anchor(times.parse(found.wall), found.since_boot, found.boot)
+
+
+class _Anchor(msgspec.Struct):
+    wall: str
+    since_boot: float
+    boot: str
+
+
+def _is_sane(found: _Anchor) -> bool:
+    """Whether one can reckon with it. Raises ValueError, OverflowError."""
+    return 1000 < times.parse(found.wall).year < 9000 and 0 <= found.since_boot < _LONGEST_UP

@@ -22,6 +22,7 @@ DEFAULT = "default"
 FILE = "config.toml"
 PRIVATE_FILE = "private.toml"
 AGENT = "agent"
+_DEEPEST = 50
 _LAST_GOOD = {FILE: "state/config.good.toml", PRIVATE_FILE: "private.good.toml"}
 """Copies of files that could be used. That of private settings lies where they lie: `state` holds nothing secret."""
 
@@ -109,13 +110,30 @@ def _read(path: Any, files: FileOperations) -> bytes:
 def parse(data: bytes, name: str = FILE) -> dict[str, Any]:
     """Settings by dotted name from the text of a file. Raises ConfigError, which quotes nothing of `private.toml`."""
     try:
-        document = tomllib.loads(data.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        written = dict(flatten(read_toml(data)))
+    except ValueError as error:
         raise ConfigError(f"{name}: {error if name == FILE else 'this is no TOML'}") from None
-    written = dict(flatten(document))
     for each in written:
         _check_place(each, name)
     return check(written)
+
+
+def read_toml(data: bytes) -> dict[str, Any]:
+    """A TOML document, whatever the bytes are. Raises ValueError, also for what is nested too deep to be a setting."""
+    try:
+        document = tomllib.loads(data.decode())
+        _check_depth(document)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    return document
+
+
+def _check_depth(document: Any, left: int = _DEEPEST) -> None:
+    if not left:
+        raise ValueError("it is nested too deep")
+    parts = document.values() if isinstance(document, Mapping) else document if isinstance(document, list) else ()
+    for part in parts:
+        _check_depth(part, left - 1)
 
 
 def _check_place(written: str, name: str) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from lifeboat_alf.seams.files import read_all, write_atomic
-from lifeboat_daemon import config
+from lifeboat_daemon import config, state_cache
 from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import ConfigError
@@ -88,10 +88,14 @@ def pending(context: Context) -> list[Offer]:
 
 def last(context: Context) -> Found:
     """What the last look around found; nothing where there was none or its file cannot be read."""
-    try:
-        return msgspec.json.decode(read_all(context.files, _cache(context)), type=Found)
-    except (OSError, msgspec.MsgspecError):
-        return Found()
+    return state_cache.read(context.files, _cache(context), Found, _is_sane) or Found()
+
+
+def _is_sane(found: Found) -> bool:
+    """Whether its texts can be paths and names at all."""
+    return not any(
+        "\0" in text for text in (*found.told, *found.watch_names, *(each.workspace for each in found.offers))
+    )
 
 
 def remember(context: Context, offers: Sequence[Offer], watch_names: Sequence[str]) -> list[Offer]:

@@ -155,7 +155,7 @@ class Setting:
         """The value from what was written. Raises BadSetting."""
         try:
             return self.parse(written)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             told = self.name if self.private else f"{self.name} = {written!r}"
             raise BadSetting(f"{told}: this has to be {error}") from None
 

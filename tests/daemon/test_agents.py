@@ -9,9 +9,10 @@ from protected import Protected
 
 from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_alf import ids
+from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon import agents
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.errors import AlreadyProtected, AmbiguousAgent, UnknownAgent, WorkspaceRefused
+from lifeboat_daemon.errors import AlreadyProtected, AmbiguousAgent, ConfigError, UnknownAgent, WorkspaceRefused
 
 
 @pytest.fixture
@@ -299,3 +300,23 @@ def test_agents_of_the_machine_are_found(tmp_path: Path) -> None:
     folder = workspace(tmp_path / "user" / ".openclaw" / "workspace")
     (folder.parent / "openclaw.json").write_text("{}")
     assert folder in [found.workspace for found in agents.discover(ada.context)]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        'workspace = "/a\\u0000b"',
+        'workspace = "notes"',
+        'workspace = ""',
+        'workspace = "/a"\nadded_at = "some day"',
+        'workspace = "/a"\npaused = true\npaused_until = "0001-01-01T00:00:00+14:00"',
+        'workspace = "/a"\npaused = true\npaused_until = "8999-01-01T00:00:00Z"\npaused_at = "0001-01-01T00:00:00Z"',
+        'workspace = "/a"\nmore = ' + "[" * 5000 + "]" * 5000,
+        'workspace = "/a"\nmore = ' + "9" * 5000,
+    ],
+)
+def test_a_file_with_which_nobody_can_reckon_is_refused_as_a_mistake_of_the_user(broken: str) -> None:
+    with pytest.raises(ConfigError, match="agents/"):
+        agent_files.parse(
+            f'name = "Ada"\nruntime = "openclaw"\n{broken}\n'.encode(), "01935f3e-0000-7000-8000-000000000001"
+        )

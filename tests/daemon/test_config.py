@@ -169,3 +169,21 @@ def test_a_schedule_is_five_fields_of_cron(expression: str) -> None:
     assert SETTINGS["schedule"].read("30 7 * * 1-5") == "30 7 * * 1-5"
     with pytest.raises(BadSetting):
         SETTINGS["schedule"].read(expression)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "held.minimum = inf\n",
+        "artifacts.versions = -inf\n",
+        "held.minimum = " + "9" * 5000 + "\n",
+        "held = " + "[" * 5000 + "]" * 5000 + "\n",
+        "held = " + "{a=" * 3000 + "1" + "}" * 3000 + "\n",
+        ".".join("a" * 10_000) + " = 1\n",
+    ],
+)
+def test_numbers_and_depths_beyond_all_measure_are_refused_like_any_mistake(home: Home, text: str) -> None:
+    config.write(home, SystemFiles(), "cadence", "manual")
+    home.config_file.write_text(text)
+    found = config.load(home, SystemFiles())
+    assert found.problem is not None and found.get("cadence").value == "manual"

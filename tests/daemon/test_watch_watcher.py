@@ -479,3 +479,16 @@ def test_the_daemon_watches_without_what_only_a_worker_needs() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"PYTHONPATH": paths}
     )
     assert said.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("folder", ["/nowhere/\0", "/nowhere/\ud800", "/" + "x" * 5000])
+def test_a_folder_that_can_be_no_path_is_missing_and_disturbs_nobody_else(workspace: Path, folder: str) -> None:
+    async def story(made: Watching) -> None:
+        made.watcher.follow("odd", Plan((Watched(folder),)))
+        await made.follow(workspace)
+        (workspace / "MEMORY.md").write_text("# Memory\n")
+        await made.told_of(CHANGED)
+        assert made.coverage().mode == "events"
+        assert made.coverage("odd").reason == "the folder is not there"
+
+    watching(story)

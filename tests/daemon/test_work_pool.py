@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import work_program
 from offices import Office, seen
 
 from lifeboat_daemon.errors import Cancelled, WorkerFailed
-from lifeboat_daemon.work import limits, pool, process
+from lifeboat_daemon.release import release
+from lifeboat_daemon.work import limits, messages, pool, process
+from lifeboat_daemon.work.messages import Ready
 from lifeboat_daemon.work.process import WorkerProcess
 
 JsonObject = dict[str, Any]
@@ -312,3 +315,17 @@ def test_whoever_is_no_longer_waited_for_ends_by_itself(tmp_path: Path) -> None:
             await seen(lambda: not office.workers.pids)
 
         office.run(story())
+
+
+@pytest.mark.parametrize(
+    "line", ["'[' * 200_000", "'{\"a\":' * 100_000 + '1' + '}' * 100_000", '\'{"type": "no such"}\'']
+)
+def test_a_worker_that_says_what_nobody_understands_is_ended_and_its_work_fails(line: str) -> None:
+    """Also what is nested deeper than a program can read: nobody waits for ever for an answer that came."""
+    ready = messages.encode(Ready(1, release())).decode().strip()
+    program = (
+        f"import sys; print({ready!r}, flush=True); sys.stdin.readline(); print({line}, flush=True); sys.stdin.read()"
+    )
+    with offices.office(command=[sys.executable, "-c", program]) as office:
+        with pytest.raises(WorkerFailed, match="no message"):
+            office.do("standing", ADA)

@@ -11,14 +11,15 @@ A daemon that is stopped while the machine runs leaves no gap: nobody captures t
 from __future__ import annotations
 
 import contextlib
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_alf.seams.files import write_atomic
+from lifeboat_daemon import state_cache
 from lifeboat_daemon.context import Context
 
 KEPT = timedelta(days=8)
@@ -27,6 +28,9 @@ _SHORTEST = 5.0
 """Seconds."""
 _SHORT_STOP = timedelta(minutes=15)
 """Who is stopped and started within it was never away."""
+_EARLIEST, _LATEST = datetime(1000, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
+_LONGEST_UP = 1e10
+"""Seconds."""
 
 
 class _Gap(NamedTuple):
@@ -144,10 +148,18 @@ def _write(
 
 
 def _read(context: Context) -> _Ledger:
-    try:
-        return msgspec.json.decode(read_all(context.files, _path(context)), type=_Ledger)
-    except (OSError, msgspec.DecodeError):
-        return _Ledger()
+    return state_cache.read(context.files, _path(context), _Ledger, _is_sane) or _Ledger()
+
+
+def _is_sane(ledger: _Ledger) -> bool:
+    """Whether one can reckon with it: every moment with its offset, none at the end of time."""
+    mark = ledger.mark
+    moments = [moment for gap in ledger.gaps for moment in gap] + [each for each in (ledger.woke_at,) if each]
+    if mark is not None:
+        moments.append(mark.wall)
+        if not (0 <= mark.since_boot < _LONGEST_UP and 0 <= mark.awake < _LONGEST_UP):
+            return False
+    return all(_EARLIEST < moment < _LATEST for moment in moments)
 
 
 def _path(context: Context) -> Path:

@@ -25,7 +25,10 @@ class Mounts:
     def silent(self, folder: str) -> str | None:
         """The type of the file system of a folder when it is one of these; None for any other. A folder that is named
         by its real path is not touched: a server that does not answer would never let go."""
-        return self._silent(folder) or self._silent(os.path.realpath(folder))
+        try:
+            return self._silent(folder) or self._silent(os.path.realpath(folder))
+        except ValueError:  # no path at all
+            return None
 
     def _silent(self, path: str) -> str | None:
         kind = file_system_at(path, self._mounted)

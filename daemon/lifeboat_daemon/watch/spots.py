@@ -270,7 +270,7 @@ def _identity(folder: str) -> tuple[int, int] | None:
     """Device and inode, None for what is no folder: one that was replaced has others."""
     try:
         found = os.stat(folder)
-    except OSError:
+    except (OSError, ValueError):
         return None
     return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
 

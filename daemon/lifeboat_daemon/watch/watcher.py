@@ -263,7 +263,7 @@ class Watcher:
     def _places(self, one: _Followed, mounts: Mounts) -> list[tuple[Want, Listener]]:
         found: list[tuple[Want, Listener]] = []
         for watched in one.watched:
-            folder = watched.folder if mounts.silent(watched.folder) else os.path.realpath(watched.folder)
+            folder = _real(watched.folder, mounts)
             real = Watched(folder, watched.recursive, watched.only, watched.ignored, watched.noise)
             found.append((Want(folder, watched.recursive), _Heard(one.interest(real), self._teller(one))))
         return found
@@ -320,6 +320,14 @@ class Watcher:
             return
         if any(_is_other(before.get(want), standing) for want, standing in zip(wants, now, strict=True)):
             self._missed(one)
+
+
+def _real(folder: str, mounts: Mounts) -> str:
+    """The real path of a folder; as it is where asking could take for ever, and for what can be no path at all."""
+    try:
+        return folder if mounts.silent(folder) else os.path.realpath(folder)
+    except ValueError:
+        return folder
 
 
 def _is_other(before: Standing | None, now: Standing) -> bool:

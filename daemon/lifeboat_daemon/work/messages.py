@@ -94,6 +94,8 @@ def to_daemon(line: bytes) -> ToDaemon:
 def _decoded(decoder: msgspec.json.Decoder[Any], line: bytes, kind: Any) -> Any:
     try:
         return decoder.decode(line)
+    except RecursionError:
+        raise msgspec.DecodeError("it is too deep") from None
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError as error:

@@ -10,8 +10,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-import msgspec
-
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.errors import WorkerFailed
@@ -130,7 +128,7 @@ class WorkerProcess:
         try:
             while line := await stdout.readline():
                 self._hear(messages.to_daemon(line))
-        except (ValueError, msgspec.MsgspecError):  # too long, or no message at all
+        except Exception:  # too long, no message at all, or one that nobody knows what to do with
             self.kill(WorkerFailed("a worker said what is no message, and was ended"))
         await self._end()
         for future in (self._ready, self._answer):
