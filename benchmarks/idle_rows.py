@@ -64,7 +64,7 @@ def idle(folder: Path, scale: Scale) -> Iterator[Row]:
         if theirs is not None:
             time.sleep(scale.rest)
         other = None if theirs is None else _watched(theirs.pid, folder / "syncthing", scale.idle)
-    yield from _rows(f"idle, {AGENTS} agents, {files:,} files", mine, other)
+    yield from rows(f"idle, {AGENTS} agents, {files:,} files", mine, other)
 
 
 def _agents(tree: Path, scale: Scale) -> int:
@@ -122,7 +122,9 @@ def _stat(path: str) -> os.stat_result | None:
         return None
 
 
-def _rows(work: str, ours: Idle, theirs: Idle | None) -> Iterator[Row]:
+def rows(work: str, ours: Idle, theirs: Idle | None) -> Iterator[Row]:
+    """What was seen of the service, held against its budgets and beside another tool."""
+
     def row(what: str, shown: Callable[[Idle], str], value: Callable[[Idle], float], *budgets: Budget) -> Row:
         if theirs is None:
             return Row(f"{work}: {what}", shown(ours), "syncthing", "not installed", "", list(budgets))
