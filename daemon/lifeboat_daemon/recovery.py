@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lifeboat_daemon.context import Context
-from lifeboat_keys.documents import SETTLING
+from lifeboat_keys.names import SETTLING
 
 
 def finish_restores(context: Context) -> list[str]:

@@ -16,10 +16,10 @@ from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_keys import agent_pair, devices, documents, former, rotation
 from lifeboat_keys.agent_pair import AgentPair
-from lifeboat_keys.documents import AGENTS, USER_PUBLIC
 from lifeboat_keys.errors import KeyDamaged, KeysError, NoAgentKey, OtherKey, SwappedAgent, UnsealError, WrongUserKey
 from lifeboat_keys.former import FormerKey
 from lifeboat_keys.identity import Identity
+from lifeboat_keys.names import AGENTS, SETTLING, USER_PUBLIC
 from lifeboat_keys.rotation import RotatingFiles
 from lifeboat_keys.trusted import Trusted
 
@@ -128,7 +128,7 @@ class AgentKeys:
         a new pair, and the vaults have to settle."""
         stolen = former.turned(known, keys)
         if stolen:
-            self._store.replace(documents.SETTLING, rotation.to_settle(stolen))
+            self._store.replace(SETTLING, rotation.to_settle(stolen))
             for agent_id, pairs in self.all().items():
                 self._keep_new(agent_id, pairs)
         self._store.replace(USER_PUBLIC, rotation.user_document(self._identity.public, keys))

@@ -8,18 +8,11 @@ from typing import Any
 from lifeboat_keys.device_key import SIGNATURE_BYTES, DeviceKey
 from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.errors import KeyDamaged
+from lifeboat_keys.names import DEVICE_KEY, USER_KEY, USER_PUBLIC
 from lifeboat_keys.user_key import UserKey, UserPublic
 from lifeboat_keys.words import SECRET_BYTES
 
 JsonObject = dict[str, Any]
-
-USER_KEY = "user.key"
-USER_PUBLIC = "user.json"
-DEVICE_KEY = "device.key"
-FINGERPRINT_KEY = "fingerprint.key"
-AGENTS, JOURNAL, SETTLING = "agents", "rotation.json", "settling.json"
-IRREPLACEABLE = frozenset({AGENTS, JOURNAL, SETTLING})
-"""What the words of the key cannot make anew."""
 
 
 def of_user_key(key: UserKey) -> JsonObject:

@@ -30,9 +30,9 @@ from lifeboat_keys import documents, rotation, sealing
 from lifeboat_keys.agent_keys import AgentKeys
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.devices import host_name
-from lifeboat_keys.documents import DEVICE_KEY, FINGERPRINT_KEY, USER_PUBLIC
 from lifeboat_keys.errors import KeyExists, KeysError, NoAgentKey, NoKey, OtherKey
 from lifeboat_keys.identity import MAKE, Identity
+from lifeboat_keys.names import AGENTS, DEVICE_KEY, FINGERPRINT_KEY, JOURNAL, USER_PUBLIC
 from lifeboat_keys.rotation import Before, Reason, RotatingFiles
 from lifeboat_keys.stores.command import CommandStore
 from lifeboat_keys.stores.holder import Held
@@ -246,7 +246,7 @@ class HomeKeys(Identity):
             reached(Step.ROTATE_KEY_KEPT)
             self.keep(new)
             reached(Step.ROTATE_JOURNAL_WRITTEN)
-            self._store.write_once(documents.JOURNAL, journal)
+            self._store.write_once(JOURNAL, journal)
             self._store.roll_forward()
 
     def refuse_unsettled(self) -> None:
@@ -266,7 +266,7 @@ class HomeKeys(Identity):
 
     def _refuse_second_key(self) -> None:
         """Under another key nothing that was sealed before would open."""
-        if self._store.names(documents.AGENTS):
+        if self._store.names(AGENTS):
             raise NoKey("the files that say whose home this is are lost", fix="lifeboat keys recover")
 
     def _open(self) -> Opened:

@@ -14,9 +14,9 @@ from lifeboat_alf.errors import SignatureError
 from lifeboat_keys import device_key, documents, former, rotation
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.devices import Devices, host_name
-from lifeboat_keys.documents import DEVICE_KEY, USER_PUBLIC
 from lifeboat_keys.errors import KeyDamaged, NoKey
 from lifeboat_keys.former import FormerKey
+from lifeboat_keys.names import DEVICE_KEY, USER_PUBLIC
 from lifeboat_keys.rotation import RotatingFiles, Settling
 from lifeboat_keys.stores.file import FileStore
 from lifeboat_keys.trusted import Trusted

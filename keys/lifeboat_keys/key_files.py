@@ -15,8 +15,8 @@ import msgspec
 
 from lifeboat_alf import codec
 from lifeboat_alf.seams.files import TEMPORARY, FileOperations, NotRegular, write_atomic
-from lifeboat_keys import documents
 from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, KeyUnsafe
+from lifeboat_keys.names import IRREPLACEABLE
 
 JsonObject = dict[str, Any]
 
@@ -184,6 +184,6 @@ def _document(path: Path, data: bytes) -> JsonObject:
 
 def _repair(path: Path) -> str:
     """The words of the key make everything anew but what was made at random or is under way."""
-    if documents.IRREPLACEABLE & {path.name, path.parent.name}:
+    if IRREPLACEABLE & {path.name, path.parent.name}:
         return f"bring {path.name} back from a copy of {path.parent}"
     return f"mv {path} {path}.damaged, then: lifeboat keys recover"

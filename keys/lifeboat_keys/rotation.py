@@ -26,11 +26,11 @@ from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_keys import agent_pair, documents, former
 from lifeboat_keys.agent_pair import AgentPair
 from lifeboat_keys.device_key import SIGNATURE_BYTES, DeviceKey
-from lifeboat_keys.documents import AGENTS, DEVICE_KEY, JOURNAL, SETTLING, USER_PUBLIC
 from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.errors import KeyDamaged
 from lifeboat_keys.former import FormerKey
 from lifeboat_keys.key_files import KeyFiles
+from lifeboat_keys.names import AGENTS, DEVICE_KEY, JOURNAL, SETTLING, USER_PUBLIC
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserKey, UserPublic
 

@@ -15,10 +15,10 @@ from killing import killed_at, steps_of
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.steps import Step
 from lifeboat_keys import sealing
-from lifeboat_keys.documents import JOURNAL
 from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, NoAgentKey, OtherKey, SignedByCompromised
 from lifeboat_keys.home_keys import HomeKeys, KeyState
+from lifeboat_keys.names import JOURNAL
 from lifeboat_keys.rotation import Reason
 from lifeboat_keys.user_key import UserKey, UserPublic
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from lifeboat_alf import codec
@@ -77,6 +76,8 @@ class Output:
     @contextmanager
     def progress(self, description: str) -> Iterator[Callable[[int, int], None]]:
         """A bar on standard error while long work runs; the yielded function takes (done, total)."""
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         with Progress(*columns, console=self.notes, transient=True, disable=not self.notes.is_terminal) as bar:
             task = bar.add_task(description, total=None)

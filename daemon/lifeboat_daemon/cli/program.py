@@ -6,7 +6,6 @@ import io
 import os
 import sqlite3
 import sys
-from importlib.metadata import version
 
 import click
 
@@ -42,7 +41,7 @@ INTERRUPTED = 130
 
 
 @click.group(cls=LazyGroup, lazy=COMMANDS, invoke_without_command=True, context_settings={"max_content_width": 110})
-@click.version_option(version("agent-lifeboat"), prog_name="lifeboat")
+@click.version_option(package_name="agent-lifeboat", prog_name="lifeboat")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output; also after a command.")
 @click.pass_context
 def program(context: click.Context, as_json: bool) -> None:

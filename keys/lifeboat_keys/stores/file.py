@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Iterable
 
 from lifeboat_keys import documents
-from lifeboat_keys.documents import USER_KEY
 from lifeboat_keys.errors import KeyDamaged, KeysError, NoKey, OtherKey
 from lifeboat_keys.key_files import KeyFiles
+from lifeboat_keys.names import USER_KEY
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey
 
