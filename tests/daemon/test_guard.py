@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -104,6 +105,21 @@ def test_what_is_held_is_over_once_the_memories_are_back(ada: Protected) -> None
     assert ada.capture().held is None
     with ada.context.vault(ada.agent.id) as vault:
         assert vault.get("held") is None and vault.sequence(0).pins == []
+
+
+def test_files_that_come_back_with_another_time_end_a_hold_too(tmp_path: Path) -> None:
+    texts = {f"memory/2026-02-{day:02}.md": f"# Day {day}\n\n{note(day)}" for day in range(1, 9)}
+    ada = Protected(tmp_path)
+    for path, text in texts.items():
+        ada.write(path, text)
+    ada.add()
+    shutil.rmtree(ada.workspace / "memory")
+    assert ada.capture().held is not None
+    ada.clock.advance(hours=1)
+    for path, text in texts.items():
+        ada.write(path, text)
+    report = ada.capture()
+    assert report.records["created"] and report.held is None
 
 
 def test_what_is_held_stays_held_while_only_some_of_it_is_back(ada: Protected) -> None:

@@ -191,9 +191,9 @@ def _end_hold(session: Session, row: SequenceRow) -> None:
         return
     vault, previous = session.vault, int(held["previous"])
     limits = guard.Limits(session.setting("held.share"), session.setting("held.minimum"))
-    before, now = (
-        {each.record["id"] for each in visible_records(vault.state(number))} for number in (previous, row.number)
-    )
+    before = {each.record["id"] for each in visible_records(vault.state(previous))}
+    # What comes back with another time of its file is a new version of the memory, with an id of its own.
+    now = {one for each in visible_records(vault.state(row.number)) for one in each.chain_ids}
     if guard.is_over(before, now, limits):
         vault.unpin(previous, guard.PIN)
         vault.set(guard.DECISION, None, kind="restored")
