@@ -55,8 +55,8 @@ def judge(change: Change, rows: Iterable[SequenceRow], since: int, now: datetime
 
 
 def is_over(before: set[str], now: set[str], limits: Limits) -> bool:
-    """Whether what was held is back: of the memories before the loss (ids) fewer are missing than would count. `now` has
-    every id of each memory's chain."""
+    """Whether what was held is back: of the memories before the loss (ids) fewer are missing than would count. `now`
+    has every id of each memory's chain."""
     return len(before - now) < limits.minimum
 
 
