@@ -103,15 +103,12 @@ class Captures:
     def _begin(self, charge: Charge, reason: str) -> None:
         """Noted at once: until the capture really begins, nobody else must begin it."""
         charge.pacer.began(self._parts.seconds())
-        self._parts.spawn(self._unasked(charge, reason))
-
-    async def _unasked(self, charge: Charge, reason: str) -> None:
-        await self._capture(charge, reason, full=False)
+        self._parts.spawn(self._capture(charge, reason, full=False))
 
     async def asked_for(self, charge: Charge, *, full: bool = False) -> JsonObject:
         """Capture an agent now; what `sync --json` says of it. Never raises for what fails: the document says it."""
         charge.pacer.began(self._parts.seconds())
-        return await self._capture(charge, REQUEST, full=full)
+        return await asyncio.shield(self._parts.spawn(self._capture(charge, REQUEST, full=full)))
 
     async def _capture(self, charge: Charge, reason: str, *, full: bool) -> JsonObject:
         """A capture of which the pacer knows that it begins; however it ends, the pacer learns that too."""

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
@@ -21,6 +21,7 @@ from lifeboat_daemon.work.pool import Workers
 from lifeboat_daemon.work.queue import Queue
 
 JsonObject = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass
@@ -36,13 +37,13 @@ class Parts:
     queue: Queue
     notes: Notes
     publish: Callable[[JsonObject], None] = lambda _: None
-    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    tasks: set[asyncio.Task[Any]] = field(default_factory=set)
 
     def seconds(self) -> float:
         """Now, on the clock that never goes back and counts sleep."""
         return self.context.clock.since_boot()
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Do something beside. What it raises by mistake is in the log, and ends nothing else."""
         task = asyncio.ensure_future(work)
         self.tasks.add(task)
@@ -60,7 +61,7 @@ class Parts:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _ended(self, task: asyncio.Task[Any]) -> None:
         self.tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None:

@@ -57,6 +57,9 @@ class Service:
     """One daemon. `run` ends when somebody asks for it, and says why: `stopped`; `upgraded`: the program on disk is of
     another release, and a daemon of that one has to take over; `displaced`, when `is_alone` says no."""
 
+    make_workers: Callable[..., Workers] = Workers
+    make_watcher: Callable[..., Watcher] = Watcher
+
     def __init__(
         self, context: Context, log: Log, *, release: str, worker_command: Sequence[str] | None = None
     ) -> None:
@@ -104,14 +107,14 @@ class Service:
 
     def _assemble(self) -> None:
         loop = asyncio.get_running_loop()
-        workers = Workers(loop, command=self._worker_command)
+        workers = self.make_workers(loop, command=self._worker_command)
         workers.on_upgrade = self._upgraded
         workers.on_event = lambda kind, fields: self.log.event(kind, "debug", **fields)
         self.parts = Parts(
             context=self.context,
             log=self.log,
             timers=Timers(loop, clock=self.context.clock),
-            watcher=Watcher(loop, self._signalled),
+            watcher=self.make_watcher(loop, self._signalled),
             workers=workers,
             queue=Queue(workers),
             notes=notes.read(self.context),
@@ -122,7 +125,7 @@ class Service:
         self.upkeep = Upkeep(self.parts, self.fleet, self.standings, self.news)
         self.upkeep.on_names = self._watch_for_runtimes
         self.key_looks = KeyLooks(self.parts, self.standings)
-        answers = Answers(
+        self.answers = Answers(
             self.parts,
             self.fleet,
             self.standings,
@@ -134,7 +137,7 @@ class Service:
             reload=self.reload,
             stop=self.stop,
         )
-        self.server = Server(self.context, self.release, answers.handlers(), report=self.log)
+        self.server = Server(self.context, self.release, self.answers.handlers(), report=self.log)
         self.parts.publish = self.server.publish
         self.parts.queue.on_change = self._job_changed
 

@@ -37,20 +37,29 @@ class Places:
                 self._give(long)
             raise
 
+    def lend(self, *, long: bool) -> None:
+        """Let one more work than there are places, until `take_back`."""
+        self._give(long)
+
+    def take_back(self, *, long: bool) -> None:
+        """End a `lend`: whoever works goes on, and the next one waits until there is a place again."""
+        self._free -= 1
+        self._free_for_long -= long
+
     def _give(self, long: bool) -> None:
         self._free += 1
         self._free_for_long += long
         self._next()
 
     def _next(self) -> None:
-        while self._free and (turn := self._whose_turn()) is not None:
+        while self._free > 0 and (turn := self._whose_turn()) is not None:
             turn.set_result(None)
 
     def _whose_turn(self) -> asyncio.Future[None] | None:
         for waiting, long in ((self._short, False), (self._long, True)):
             while waiting and waiting[0].done():  # gave up waiting
                 waiting.popleft()
-            if waiting and (not long or self._free_for_long):
+            if waiting and (not long or self._free_for_long > 0):
                 self._free -= 1
                 self._free_for_long -= long
                 return waiting.popleft()

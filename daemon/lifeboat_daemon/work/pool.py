@@ -23,6 +23,8 @@ from lifeboat_daemon.work.process import WorkerProcess
 JsonObject = dict[str, Any]
 
 MOST = 2
+MOST_LENT = 2
+"""So many more may work while others seem to hang."""
 MOST_MEMORY = 110 * 1024 * 1024
 """Bytes. A worker that has all its modules and nothing else takes about half of it."""
 MOST_JOBS = 500
@@ -48,6 +50,7 @@ class Workers:
         self._linger = linger
         self._numbers = count(1)
         self._places = Places(MOST)
+        self._lent: dict[int, bool] = {}
         self._all: set[WorkerProcess] = set()
         self._idle: list[tuple[WorkerProcess, asyncio.TimerHandle]] = []
         self._warming: asyncio.Task[None] | None = None
@@ -96,7 +99,7 @@ class Workers:
                 worker = await self._worker()
                 self._refuse_when_stopping()
                 job = Job(next(self._numbers), job_operation, agent, parameters)
-                return _document(await self._have_done(worker, job, tell))
+                return _document(await self._have_done(worker, job, tell, long=long))
             finally:
                 self._running -= 1
 
@@ -133,7 +136,7 @@ class Workers:
             worker.terminate()
         if not await self._gone(_END_WITHIN):
             for worker in list(self._all):
-                worker.kill()
+                worker.kill(Cancelled("the service is stopping"))
             await self._gone(_END_WITHIN)  # one that hangs in a file system cannot be ended by anybody
 
     async def _gone(self, timeout: float) -> bool:
@@ -145,9 +148,11 @@ class Workers:
 
     # One job ----------------------------------------------------------------------------------------------------
 
-    async def _have_done(self, worker: WorkerProcess, job: Job, tell: Callable[[Progress], None]) -> Result | Failure:
+    async def _have_done(
+        self, worker: WorkerProcess, job: Job, tell: Callable[[Progress], None], *, long: bool
+    ) -> Result | Failure:
         limit = limits.limit(job.operation)
-        slow = self._loop.call_later(limits.SLOW, self._is_slow, job)
+        slow = self._loop.call_later(limits.SLOW, self._is_slow, job, limit is None, long)
         try:
             async with asyncio.timeout(limit):
                 answer = await worker.do(job, tell)
@@ -159,6 +164,7 @@ class Workers:
             raise
         finally:
             slow.cancel()
+            self._give_back(job)
         reached(Step.DAEMON_ANSWERED)
         self._failures = 0
         if worker.rss > MOST_MEMORY or worker.jobs >= MOST_JOBS:
@@ -166,8 +172,16 @@ class Workers:
         self._rest(worker)
         return answer
 
-    def _is_slow(self, job: Job) -> None:
+    def _is_slow(self, job: Job, for_ever: bool, long: bool) -> None:
+        """What may hang for ever, on a file system that does not answer, keeps no place from the others."""
+        if for_ever and len(self._lent) < MOST_LENT:
+            self._lent[job.number] = long
+            self._places.lend(long=long)
         self._event("worker.slow", operation=job.operation, agent=job.agent, seconds=int(limits.SLOW))
+
+    def _give_back(self, job: Job) -> None:
+        if job.number in self._lent:
+            self._places.take_back(long=self._lent.pop(job.number))
 
     def _cancel(self, worker: WorkerProcess) -> None:
         job = worker.job

@@ -1,0 +1,463 @@
+"""The whole service within a test: real timers, queue, pool and socket, on a clock that runs only when nothing else
+does; in place of worker processes and of file events there is a world that the test decides."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import tempfile
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Coroutine
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from lifeboat_alf import ids, times
+from lifeboat_alf.seams.files import StrPath, SystemFiles
+from lifeboat_daemon import agent as agent_files
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.control import failures
+from lifeboat_daemon.errors import Busy, DiskFull, WorkerFailed
+from lifeboat_daemon.logs import Log
+from lifeboat_daemon.service.service import STOPPED, Service
+from lifeboat_daemon.watch.plan import Plan
+from lifeboat_daemon.watch.watcher import CHANGED, Coverage, Signal, Watcher
+from lifeboat_daemon.work.messages import Failure, Job, Progress, Ready, Result
+from lifeboat_daemon.work.pool import Workers
+from lifeboat_daemon.work.process import WorkerProcess
+
+Json = dict[str, Any]
+T = TypeVar("T")
+RELEASE = "1.0.0"
+OK, BUSY, FAILED, UNSTABLE, CRASH, HANG, NONSENSE = "ok", "busy", "failed", "unstable", "crash", "hang", "nonsense"
+BASE = datetime(2026, 11, 20, 9, tzinfo=UTC)
+
+
+class StandsStill(AssertionError):
+    """Nothing will ever happen again."""
+
+
+class _Selector(selectors.DefaultSelector):
+    """Waits for nobody: where it would, the time passes."""
+
+    loop: VirtualLoop
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        if ready or timeout == 0:
+            return ready
+        if timeout is None:
+            raise StandsStill
+        self.loop.passed += timeout
+        return []
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """A loop whose time passes at once."""
+
+    def __init__(self) -> None:
+        self.passed = 0.0
+        selector = _Selector()
+        selector.loop = self
+        super().__init__(selector)
+
+    def time(self) -> float:
+        return self.passed
+
+
+@dataclass
+class VirtualClock:
+    """The loop's time, and what nobody told the loop: `slept` and `jumped`, in seconds."""
+
+    loop: VirtualLoop
+    slept: float = 0.0
+    jumped: float = 0.0
+
+    def now(self) -> datetime:
+        return BASE + timedelta(seconds=self.loop.passed + self.slept + self.jumped)
+
+    def since_boot(self) -> float:
+        return 1000.0 + self.loop.passed + self.slept
+
+    def monotonic(self) -> float:
+        return 1000.0 + self.loop.passed
+
+    def boot_id(self) -> str:
+        return "boot"
+
+
+class QuickFiles(SystemFiles):
+    """Nothing here has to outlive a power cut."""
+
+    def write_new(self, path: StrPath, data: bytes, *, mode: int = 0o666, sync: bool = True) -> None:
+        super().write_new(path, data, mode=mode, sync=False)
+
+    def sync_folder(self, path: StrPath) -> None:
+        return
+
+
+class Notebook:
+    """The log: what was said, and errors that nobody foresaw."""
+
+    def __init__(self) -> None:
+        self.kinds: list[tuple[str, Json]] = []
+        self.mistakes: list[BaseException] = []
+
+    def event(self, kind: str, /, level: str = "info", **fields: object) -> None:
+        self.kinds.append((kind, dict(fields)))
+
+    def exception(self, kind: str, error: BaseException, /, level: str = "error", **fields: object) -> None:
+        self.mistakes.append(error)
+
+    def count(self, kind: str) -> int:
+        return sum(each == kind for each, _ in self.kinds)
+
+
+@dataclass
+class Place:
+    """One workspace and its copy, by version. `outcomes` are those of the next captures, `ok` after them; `takes` is
+    how long each takes."""
+
+    version: int = 0
+    kept: int | None = None
+    verified_at: str | None = None
+    outcomes: list[str] = field(default_factory=list)
+    takes: float = 0.3
+    captures: int = 0
+
+
+class World:
+    """What workers find. `doing` is what is being done; `notices` is what people were told; while it is
+    `immortal`, no worker can be killed."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.clock = clock
+        self.places: dict[str, Place] = defaultdict(Place)
+        self.outcomes: dict[str, list[str]] = defaultdict(list)
+        self.takes: dict[str, float] = defaultdict(lambda: 0.1)
+        self.doing: list[Job] = []
+        self.done: list[Job] = []
+        self.notices: list[Json] = []
+        self.violations: list[str] = []
+        self.release = RELEASE
+        self.immortal = False
+        self.followed: dict[str, Plan] = {}
+        self.files: dict[str, Callable[[], None]] = {}
+        self.tell: Callable[[Signal], None] = lambda _: None
+        self.on_capture: Callable[[Job], None] = lambda _: None
+
+    def now(self) -> str:
+        return times.to_text(self.clock.now())
+
+    async def do(self, job: Job) -> Result | Failure:
+        """What a worker does with a job. Raises WorkerFailed for one that dies of it."""
+        if any(each.agent == job.agent and job.agent is not None for each in self.doing):
+            self.violations.append(f"{job.operation} of an agent at which somebody works")
+        self.doing.append(job)
+        try:
+            return await self._outcome(job)
+        finally:
+            self.doing.remove(job)
+            self.done.append(job)
+
+    async def _outcome(self, job: Job) -> Result | Failure:
+        place = self.places[job.agent] if job.agent is not None else Place()
+        outcomes = place.outcomes if job.operation == "capture" else self.outcomes[job.operation]
+        outcome = outcomes.pop(0) if outcomes else OK
+        seen = place.version
+        if job.operation == "capture":
+            self.on_capture(job)
+        if outcome == HANG:
+            await asyncio.get_running_loop().create_future()
+        await asyncio.sleep(place.takes if job.operation == "capture" else self.takes[job.operation])
+        if outcome == CRASH:
+            raise WorkerFailed("the worker was ended by SIGKILL")
+        if outcome == BUSY:
+            return Failure(job.number, failures.document(Busy("process 7 holds it (restore)")))
+        if outcome == FAILED:
+            return Failure(job.number, failures.document(DiskFull("no space left")))
+        if outcome == NONSENSE:
+            return Result(job.number, {"capture": {"changed": False, "unstable": False}, "facts": {"sequence": "x"}})
+        return Result(job.number, self._answer(job, place, seen, unstable=outcome == UNSTABLE))
+
+    def _answer(self, job: Job, place: Place, seen: int, *, unstable: bool) -> Json:
+        if job.operation == "capture":
+            changed = place.kept != seen and not unstable
+            if not unstable:
+                place.kept = seen
+            place.captures += 1
+            found = {"changed": changed, "sequence": place.kept, "unstable": unstable}
+            return {"capture": found, **self._standing(place)}
+        if job.operation == "verify":
+            place.verified_at = self.now()
+            return {"ok": True, "deferred": None, **self._standing(place)}
+        if job.operation == "notify":
+            self.notices += job.parameters["notices"]
+            return {"told": [{"desktop": None} for _ in job.parameters["notices"]]}
+        fixed: dict[str, Json] = {
+            "standing": self._standing(place),
+            "discover": {"offers": [], "new": [], "watch_names": []},
+            "key": {"key": {"state": "ok"}},
+        }
+        return fixed.get(job.operation, {})
+
+    def _standing(self, place: Place) -> Json:
+        facts = {
+            "sequence": place.kept,
+            "last_captured_at": None if place.kept is None else self.now(),
+            "last_verified_at": place.verified_at,
+            "last_whole_at": place.verified_at,
+        }
+        return {"facts": facts, "watch": {"folders": []}}
+
+
+class WorldsWorker:
+    """A worker process that is none."""
+
+    def __init__(self, world: World, pid: int) -> None:
+        self._world = world
+        self._work: asyncio.Task[Result | Failure] | None = None
+        self._killed: BaseException | None = None
+        self.pid = pid
+        self.job: Job | None = None
+        self.jobs = self.rss = self.lines = 0
+        self.dismissed = False
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @property
+    def is_free(self) -> bool:
+        return self.job is None and not self.dismissed and not self.gone.done()
+
+    async def do(self, job: Job, tell: Callable[[Progress], None]) -> Result | Failure:
+        if self.gone.done():
+            raise WorkerFailed("the worker ended")
+        self.job, self._work = job, asyncio.ensure_future(self._world.do(job))
+        try:
+            answer = await self._work
+            self.jobs += 1
+            return answer
+        except WorkerFailed:
+            self._end()
+            raise
+        except asyncio.CancelledError:
+            if self._killed is not None:
+                raise self._killed from None
+            raise
+        finally:
+            self.job = self._work = None
+            if self.dismissed:
+                self._end()
+
+    def cancel(self) -> None:
+        return  # it has no safe point near
+
+    def dismiss(self) -> None:
+        self.dismissed = True
+        if self.job is None:
+            self._end()
+
+    def terminate(self) -> None:
+        self.dismiss()
+
+    def kill(self, why: BaseException | None = None) -> None:
+        self.dismissed = True
+        if self._world.immortal:
+            return  # it hangs in a file system
+        self._killed = self._killed or why or WorkerFailed("the worker was ended by SIGKILL")
+        if self._work is not None:
+            self._work.cancel()
+        self._end()
+
+    async def put_away(self) -> None:
+        self.kill()
+
+    def how(self) -> str:
+        return "ended with status 0"
+
+    def _end(self) -> None:
+        if not self.gone.done():
+            self.gone.set_result(None)
+
+
+class WorldsWorkers(Workers):
+    """The real pool with workers that are none."""
+
+    world: World
+
+    async def _start(self) -> WorkerProcess:
+        await asyncio.sleep(0.2)
+        worker = cast(WorkerProcess, WorldsWorker(self.world, next(self._numbers)))
+        self._all.add(worker)
+        worker.gone.add_done_callback(lambda _: self._ended(worker))
+        self._upgraded(Ready(worker.pid, self.world.release))
+        if self._stopping:
+            worker.dismiss()
+        return worker
+
+
+class WorldsWatcher:
+    """Tells what the world wants told."""
+
+    def __init__(self, world: World, tell: Callable[[Signal], None]) -> None:
+        self._world = world
+        world.tell = tell
+
+    def follow(self, agent: str, plan: Plan) -> None:
+        self._world.followed[agent] = plan
+
+    def leave(self, agent: str) -> None:
+        self._world.followed.pop(agent, None)
+
+    def check(self) -> None:
+        return
+
+    def coverage(self, agent: str) -> Coverage:
+        return Coverage("events", 1, 1)
+
+    def watch_files(self, folder: Path, names: Collection[str], tell: Callable[[], None]) -> None:
+        self._world.files[str(folder)] = tell
+
+    def stop(self) -> None:
+        self._world.followed.clear()
+        self._world.files.clear()
+
+
+class Inside:
+    """A service, and what a test does with it. `run` lets something happen, `passes` lets time pass."""
+
+    def __init__(self, *, start: bool = True) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="lifeboat-inside-")
+        folder = Path(self._folder.name)
+        self.loop = VirtualLoop()
+        asyncio.set_event_loop(self.loop)
+        self.clock = VirtualClock(self.loop)
+        self.world = World(self.clock)
+        self.log = Notebook()
+        self.loop.set_exception_handler(self._went_wrong)
+        environment = {"HOME": str(folder / "user"), "LIFEBOAT_HOME": str(folder / "home"), "PATH": "/usr/bin:/bin"}
+        (folder / "user").mkdir()
+        self.context = Context.open(environment, QuickFiles(), self.clock)
+        self.events: list[Json] = []
+        self.ended: asyncio.Task[str] | None = None
+        if start:
+            self.start()
+
+    def _went_wrong(self, loop: asyncio.AbstractEventLoop, found: Json) -> None:
+        self.log.mistakes.append(found.get("exception") or AssertionError(found["message"]))
+
+    def start(self, seconds: float = 5.0) -> None:
+        """Begin to serve, and let it come up."""
+        self.run(self._begin())
+        self.passes(seconds)
+
+    async def _begin(self) -> None:
+        world = self.world
+
+        class InsideWorkers(WorldsWorkers):
+            pass
+
+        InsideWorkers.world = world
+        self.service = Service(self.context, cast(Log, self.log), release=RELEASE)
+        self.service.make_workers = InsideWorkers
+        self.service.make_watcher = lambda _, tell: cast(Watcher, WorldsWatcher(world, tell))
+        self.ended = asyncio.ensure_future(self.service.run())
+        await asyncio.sleep(0)
+        publish = self.service.parts.publish
+        self.service.parts.workers._release = RELEASE
+
+        def published(event: Json) -> None:
+            self.events.append(event)
+            publish(event)
+
+        self.service.parts.publish = published
+
+    # What happens -------------------------------------------------------------------------------------------------
+
+    def run(self, what: Coroutine[Any, Any, T] | Awaitable[T]) -> T:
+        return self.loop.run_until_complete(what)
+
+    def passes(self, seconds: float) -> None:
+        """Time passes, and everything that is due in it happens."""
+        self.run(asyncio.sleep(seconds))
+
+    def add(self, name: str = "Ada", *, tell: bool = True, **given: Any) -> Agent:
+        """An agent is added; the daemon sees its file when `tell`."""
+        agent_id = ids.new(self.context.now())
+        made = Agent(agent_id, name, "openclaw", Path("/nowhere") / name, added_at=self.context.now(), **given)
+        return self.save(made, tell=tell)
+
+    def save(self, agent: Agent, *, tell: bool = True) -> Agent:
+        saved = agent_files.save(self.context, agent)
+        if tell:
+            self.files_changed()
+        return saved
+
+    def remove(self, agent: Agent) -> None:
+        agent_files.forget(self.context, agent.id)
+        self.files_changed()
+
+    def files_changed(self) -> None:
+        for tell in list(self.world.files.values()):
+            self.loop.call_soon(tell)
+        self.passes(0)
+
+    def change(self, agent: Agent, kind: str = CHANGED) -> None:
+        """A file of a workspace changes, and is seen to."""
+        self.world.places[agent.id].version += 1
+        self.signal(agent.id, kind)
+
+    def signal(self, agent_id: str, kind: str) -> None:
+        if agent_id in self.world.followed:
+            self.loop.call_soon(self.world.tell, Signal(agent_id, kind))
+            self.passes(0)
+
+    def ask(self, method: str, **parameters: Any) -> asyncio.Task[Json]:
+        """Somebody asks; the answer may take."""
+        handler = self.service.answers.handlers()[method]
+        return self.loop.create_task(cast(Coroutine[Any, Any, Json], handler(parameters)))
+
+    def answer(self, method: str, **parameters: Any) -> Json:
+        return self.run(self.ask(method, **parameters))
+
+    def state(self, agent: Agent) -> str:
+        charge = self.service.fleet.get(agent.id)
+        assert charge is not None and charge.status is not None
+        return charge.status.state
+
+    def place(self, agent: Agent) -> Place:
+        return self.world.places[agent.id]
+
+    def stop(self, why: str = STOPPED) -> str:
+        """Stop it; why it says that it ended."""
+        assert self.ended is not None
+        self.service.stop(why)
+        return self.run(self.ended)
+
+    def close(self) -> None:
+        """End everything, and look whether anything is left that nobody ended."""
+        if self.ended is not None and not self.ended.done():
+            self.stop()
+        self.passes(0.1)
+        left = self.give_up()
+        self.loop.close()
+        asyncio.set_event_loop(None)
+        self._folder.cleanup()
+        assert not left, f"left running: {left}"
+        assert not self.world.violations, self.world.violations
+        assert not self.log.mistakes, self.log.mistakes
+
+    def give_up(self) -> list[asyncio.Task[Any]]:
+        """Cancel all that is left, as the end of a loop does; what that was."""
+        left = [task for task in asyncio.all_tasks(self.loop) if not task.done()]
+        for task in left:
+            task.cancel()
+        if left:
+            self.run(asyncio.wait(left))
+        return left
+
+    @property
+    def timers(self) -> set[str]:
+        """The names of the timers that are set."""
+        return set(self.service.parts.timers._timers)
