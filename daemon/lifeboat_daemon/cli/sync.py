@@ -42,7 +42,7 @@ def sync(session: Session, names: tuple[str, ...], unless_paused: bool) -> int:
     if not chosen:
         session.output.note("No agent is protected yet: lifeboat agents discover")
     due = [agent for agent in chosen if (names and not unless_paused) or not _rests(session, agent)]
-    documents = _captured_by_daemon(session, due) if due else []
+    documents = _captured_by_daemon(session, due)
     if documents is None:
         documents = [_capture(session, agent) for agent in due]
         registry.sweep_removed(session.context, trusted=clock_trust.is_trusted(session.context))
