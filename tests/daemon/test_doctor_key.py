@@ -9,10 +9,9 @@ import pytest
 from keyring_fakes import program
 from protected import Protected
 
-from lifeboat_daemon import context
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level, key
-from lifeboat_keys.stores import keyring, wrapping
+from lifeboat_keys.stores import keyring, surroundings, wrapping
 from lifeboat_keys.stores.kinds import StoreKind
 
 PHRASE = "a long walk by the sea"
@@ -43,7 +42,7 @@ def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ada:
 def lasting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Homes of this test count as homes that stay."""
     monkeypatch.setattr(key, "is_temporary", lambda folder: False)
-    monkeypatch.setattr(context, "is_temporary", lambda folder: False)
+    monkeypatch.setattr(surroundings, "is_temporary", lambda folder: False)
 
 
 def _findings(ada: Ada) -> list[Finding]:
