@@ -106,6 +106,7 @@ class Answers:
 
     async def cancel(self, parameters: JsonObject) -> JsonObject:
         """Stop what runs for one agent at its next safe point."""
+        await self._up()
         charge = self._one(parameters)
         self._parts.queue.cancel(charge.id)
         return {}
