@@ -9,9 +9,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from inside import BASE, BUSY, CRASH, FAILED, HANG, NONSENSE, OK, Inside
+from inside import BASE, BUSY, CRASH, FAILED, HANG, NONSENSE, OK, Inside, QuickFiles
 
 from lifeboat_alf import times
+from lifeboat_alf.seams.files import StrPath
 from lifeboat_daemon.errors import Cancelled
 from lifeboat_daemon.service.service import UPGRADED
 from lifeboat_daemon.watch.watcher import RESCAN
@@ -109,6 +110,26 @@ def test_one_capture_that_many_asked_for_counts_and_is_told_once(inside: Inside)
     assert first.done() and all(each.result()["agents"][0]["sequence"] == 1 for each in others)
     assert sum(event["event"] == "capture" for event in inside.events) == 1
     assert inside.answer("daemon")["agents"][0]["captures"] == before + 2
+
+
+def test_a_capture_that_somebody_waits_for_goes_before_a_long_verification_that_nobody_asked_for(
+    inside: Inside,
+) -> None:
+    ada = inside.add(added_at=times.to_text(BASE - timedelta(days=40)))
+    inside.passes(2)
+    inside.world.takes["verify"] = 6 * HOUR
+    inside.passes(DAY + 300)
+    assert [job.operation for job in inside.world.doing] == ["verify"]
+    synced = inside.ask("sync", agents=[ada.id])
+    inside.passes(30)
+    assert synced.result()["agents"][0]["state"] == "ok"
+    asked = inside.ask("verify", agent=ada.id, whole=True)
+    inside.passes(1)
+    synced = inside.ask("sync", agents=[ada.id])
+    inside.passes(30)
+    assert not synced.done() and not asked.done()
+    inside.passes(6 * HOUR)
+    assert synced.done() and asked.done()
 
 
 # What goes wrong ----------------------------------------------------------------------------------------------------
@@ -337,3 +358,23 @@ def test_somebody_who_goes_away_does_not_end_what_was_asked_for(inside: Inside) 
     inside.passes(60)
     assert (inside.state(ada), inside.place(ada).kept) == (OK, 1)
     assert asyncio.all_tasks(inside.loop) <= {inside.ended}
+
+
+# Many agents --------------------------------------------------------------------------------------------------------
+
+
+def test_a_look_at_the_clock_reads_no_file_for_each_agent(before: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(20):
+        before.add(f"Agent {number}", tell=False)
+    before.start()
+    before.passes(300)
+    opened: list[StrPath] = []
+    opening = QuickFiles.open_regular
+
+    def noted(files: QuickFiles, path: StrPath) -> int:
+        opened.append(path)
+        return opening(files, path)
+
+    monkeypatch.setattr(QuickFiles, "open_regular", noted)
+    before.service.tick()
+    assert len(opened) < 10

@@ -49,7 +49,9 @@ class _Mark(msgspec.Struct, frozen=True):
     stopped: bool
 
 
-class _Ledger(msgspec.Struct):
+class Ledger(msgspec.Struct):
+    """What is known of this machine's sleep. Whoever asks about many agents at once reads it once."""
+
     gaps: list[_Gap] = []
     mark: _Mark | None = None
     woke_at: datetime | None = None
@@ -57,19 +59,19 @@ class _Ledger(msgspec.Struct):
 
 def note_sleep(context: Context, begin: datetime, end: datetime) -> None:
     """The machine slept, and the daemon with it."""
-    ledger = _read(context)
+    ledger = read(context)
     _write(context, ledger, _Gap(begin, end), woke_at=end)
 
 
 def note_stop(context: Context) -> None:
     """The daemon ends."""
-    ledger = _read(context)
+    ledger = read(context)
     _write(context, ledger, _since_mark(ledger.mark, context.clock), woke_at=ledger.woke_at, stopped=True)
 
 
 def note_start(context: Context) -> None:
     """The daemon begins: what was between belongs to the ledger if the machine slept or was off."""
-    ledger = _read(context)
+    ledger = read(context)
     gap = _since_mark(ledger.mark, context.clock)
     is_rested = gap is not None or _was_away(ledger.mark, context.clock)
     _write(context, ledger, gap, woke_at=context.clock.now() if is_rested else ledger.woke_at)
@@ -82,20 +84,25 @@ def _was_away(mark: _Mark | None, clock: Clock) -> bool:
     return mark.stopped and abs(clock.now() - mark.wall) > _SHORT_STOP
 
 
-def awake_seconds(context: Context, since: datetime) -> float:
+def read(context: Context) -> Ledger:
+    """The ledger as it is now, an empty one where there is none."""
+    return state_cache.read(context.files, _path(context), Ledger, _is_sane) or Ledger()
+
+
+def awake_seconds(context: Context, since: datetime, ledger: Ledger | None = None) -> float:
     """How long the machine has been awake since a moment, as far as it is known: without a ledger, all the time."""
     now = context.clock.now()
-    ledger = _read(context)
+    ledger = ledger or read(context)
     last = _since_mark(ledger.mark, context.clock)
     gaps = [*ledger.gaps, last] if last else ledger.gaps
     off = sum((_length(gap) for gap in _without_overlaps(gaps, since, now)), timedelta())
     return max(0.0, (now - since - off).total_seconds())
 
 
-def woke_at(context: Context) -> datetime | None:
+def woke_at(context: Context, ledger: Ledger | None = None) -> datetime | None:
     """When the machine last woke up, or the daemon began after it had been away; None when it is not known."""
     now = context.clock.now()
-    ledger = _read(context)
+    ledger = ledger or read(context)
     if ledger.mark is not None and not ledger.mark.stopped and _since_mark(ledger.mark, context.clock):
         return now  # just now: the daemon has not even noticed
     return None if ledger.woke_at is None or ledger.woke_at > now else ledger.woke_at
@@ -132,13 +139,13 @@ def _length(gap: _Gap) -> timedelta:
 
 
 def _write(
-    context: Context, ledger: _Ledger, gap: _Gap | None, *, woke_at: datetime | None, stopped: bool = False
+    context: Context, ledger: Ledger, gap: _Gap | None, *, woke_at: datetime | None, stopped: bool = False
 ) -> None:
     """Keep what is young enough, with the clocks of now. On a full disk nothing is kept: nothing depends on it."""
     clock = context.clock
     now = clock.now()
     gaps = [*ledger.gaps, gap] if gap is not None else ledger.gaps
-    kept = _Ledger(
+    kept = Ledger(
         gaps=[each for each in gaps if now - KEPT < each.end <= now],
         mark=_Mark(now, clock.since_boot(), clock.monotonic(), clock.boot_id(), stopped),
         woke_at=woke_at,
@@ -147,11 +154,7 @@ def _write(
         write_atomic(context.files, _path(context), msgspec.json.encode(kept))
 
 
-def _read(context: Context) -> _Ledger:
-    return state_cache.read(context.files, _path(context), _Ledger, _is_sane) or _Ledger()
-
-
-def _is_sane(ledger: _Ledger) -> bool:
+def _is_sane(ledger: Ledger) -> bool:
     """Whether one can reckon with it: every moment with its offset, none at the end of time."""
     mark = ledger.mark
     moments = [moment for gap in ledger.gaps for moment in gap] + [each for each in (ledger.woke_at,) if each]

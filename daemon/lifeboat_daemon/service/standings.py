@@ -13,6 +13,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import clock_trust
 from lifeboat_daemon.health import standing, wakefulness
 from lifeboat_daemon.health.standing import AgentStatus, Facts, KeyFacts, Status
+from lifeboat_daemon.schedule import awake
 from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.parts import Parts
@@ -83,15 +84,18 @@ class Standings:
     def judge_all(self) -> None:
         """Judge everybody anew: time passed, or something changed that concerns all."""
         self._note_what_is_known()
+        ledger = awake.read(self._parts.context)
         for charge in self._fleet:
-            self.judge(charge)
+            self._judge(charge, ledger)
 
     def judge(self, charge: Charge) -> None:
         """Judge one agent, and say so where it stands otherwise than before."""
-        if charge.is_gone:
-            return
-        self._note_what_is_known()
-        before, after = charge.status, self.of(charge)
+        if not charge.is_gone:
+            self._note_what_is_known()
+            self._judge(charge, awake.read(self._parts.context))
+
+    def _judge(self, charge: Charge, ledger: awake.Ledger) -> None:
+        before, after = charge.status, self._of(charge, ledger)
         if after != before:
             charge.status = after
             self._parts.publish({"event": "agent", "agent": after.to_json()})
@@ -103,13 +107,13 @@ class Standings:
         else:
             self._known.clear()
 
-    def of(self, charge: Charge) -> AgentStatus:
+    def _of(self, charge: Charge, ledger: awake.Ledger) -> AgentStatus:
         """How an agent stands now."""
         facts = charge.facts or Facts()
         if charge.failure is not None:
             facts = msgspec.structs.replace(facts, failed=charge.failure)
         now = self._parts.context.clock.now()
-        slept = wakefulness.awake(self._parts.context, charge.agent, facts)
+        slept = wakefulness.awake(self._parts.context, charge.agent, facts, config=self._fleet.config, ledger=ledger)
         found = standing.judge(facts, charge.agent, self.key, now, slept)
         if charge.blocked is not None:
             found = standing.blocked(found, f"waiting: {charge.blocked}")
@@ -120,7 +124,9 @@ class Standings:
 
     def everything(self) -> Status:
         """The document of `status`."""
-        agents = sorted((self.of(charge) for charge in self._fleet), key=lambda one: (one.name.casefold(), one.id))
+        ledger = awake.read(self._parts.context)
+        found = (self._of(charge, ledger) for charge in self._fleet)
+        agents = sorted(found, key=lambda one: (one.name.casefold(), one.id))
         problems = [self._fleet.problem] if self._fleet.problem else []
         context = self._parts.context
         trusted = clock_trust.is_trusted(context)
