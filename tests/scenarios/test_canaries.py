@@ -15,8 +15,6 @@ from openclaw_workspaces import NEW, OLD
 
 from lifeboat_daemon.demo.tree import differences, read_tree
 
-pytestmark = pytest.mark.xdist_group("canaries")
-
 
 @pytest.fixture(scope="module", params=[OLD, NEW])
 def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:

@@ -11,7 +11,6 @@ from benchmarks import workspaces
 from cli_client import run
 
 RECORDS = 50_000
-pytestmark = pytest.mark.xdist_group("fifty thousand memories")
 
 
 @pytest.fixture(scope="module")
