@@ -151,9 +151,16 @@ def serving(context: Context, *options: str) -> Iterator[Daemon]:
         daemon.kill()
 
 
-def workers_of(pid: int) -> list[int]:
-    """The processes that a daemon has started."""
-    return _children(pid)
+@contextlib.contextmanager
+def settled(context: Context, **how: Any) -> Iterator[Daemon]:
+    """A daemon (see `Daemon` for `how`) whose first look has ended; it is ended afterwards, whatever happened."""
+    daemon = Daemon(context, **how)
+    try:
+        daemon.start()
+        until(daemon.is_settled, "the first look to end")
+        yield daemon
+    finally:
+        daemon.kill()
 
 
 def _children(pid: int) -> list[int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from harbour import Harbour, harbour
-from serving import Daemon, serving, until
+from serving import Daemon, serving, settled, until
 
 from lifeboat_daemon import agents
 from lifeboat_daemon.errors import AlreadyRunning
@@ -31,8 +31,7 @@ def ada(tmp_path: Path) -> Harbour:
 
 @pytest.fixture
 def daemon(ada: Harbour) -> Iterator[Daemon]:
-    with serving(ada.context) as running:
-        until(running.is_settled, "the first look to end")
+    with settled(ada.context) as running:
         yield running
 
 
@@ -152,10 +151,7 @@ def test_a_second_daemon_that_waits_takes_over(ada: Harbour, daemon: Daemon) -> 
     second = Daemon(ada.context).start("--wait", answering=False)
     try:
         daemon.stop()
-        until(
-            lambda: (found := holder(ada.context.home)) is not None and found.pid == second.pid,
-            "the second to take over",
-        )
+        until(lambda: serves(ada, second), "the second to take over")
         until(second.answers, "the second to answer")
     finally:
         second.kill()
@@ -171,12 +167,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(ada: Harbour, daemon: Da
 def test_a_daemon_loads_nothing_that_only_a_worker_or_the_dashboard_needs(ada: Harbour, tmp_path: Path) -> None:
     """Looked at in the daemon itself, once it has had a capture made."""
     listing = tmp_path / "modules"
-    daemon = Daemon(ada.context, lists_modules=listing)
-    try:
-        daemon.start()
-        until(daemon.is_settled, "the first look to end")
+    with settled(ada.context, lists_modules=listing):
         loaded = set(listing.read_text().split())
-    finally:
-        daemon.kill()
     assert "lifeboat_daemon.service.service" in loaded
     assert not [name for name in loaded if name.partition(".")[0] in NEVER_LOADED and name not in ALLOWED]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from harbour import Harbour, harbour
-from serving import Daemon, Skew, until
+from serving import Daemon, Skew, settled, until
 
 from lifeboat_daemon import agent as agent_files
 
@@ -27,13 +27,8 @@ def skew(tmp_path: Path) -> Skew:
 
 @pytest.fixture
 def daemon(ada: Harbour, skew: Skew) -> Iterator[Daemon]:
-    running = Daemon(ada.context, skew=skew)
-    try:
-        running.start()
-        until(running.is_settled, "the first look to end")
+    with settled(ada.context, skew=skew) as running:
         yield running
-    finally:
-        running.kill()
 
 
 def change(ada: Harbour, text: str) -> int:
@@ -84,14 +79,9 @@ def test_a_night_of_sleep_is_made_up_for_once(ada: Harbour, daemon: Daemon, skew
 def test_a_schedule_that_was_slept_through_is_kept_once_on_waking_up(ada: Harbour, skew: Skew) -> None:
     agent = agent_files.write_setting(ada.context, ada.agent, "cadence", "scheduled")
     agent_files.write_setting(ada.context, agent, "schedule", "0 * * * *")
-    daemon = Daemon(ada.context, skew=skew)
-    try:
-        daemon.start()
-        until(daemon.is_settled, "the first look to end")
+    with settled(ada.context, skew=skew) as daemon:
         (ada.workspace / "MEMORY.md").write_text("# Memory\n\n- Written before the night.\n")
         skew.set(slept=5 * HOUR)
         until(lambda: ada.head > 0, "the schedule to be made up for")
         until(daemon.is_settled)
         assert ada.head == 1
-    finally:
-        daemon.kill()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cli_client import run
 from openclaw_workspaces import StateFolder, make_state_dir
-from serving import serving, until
+from serving import settled
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.logs import open_log
@@ -127,8 +127,7 @@ def test_it_counts_what_the_service_logged_and_repeats_none_of_it(openclaw: Stat
 
 
 def test_it_tells_what_a_daemon_watches_by_number(openclaw: StateFolder, tmp_path: Path) -> None:
-    with serving(Context.open()) as daemon:
-        until(daemon.is_settled, "the first look to end")
+    with settled(Context.open()):
         found = bundle(tmp_path)
     service = found["service.json"]
     assert service["running"] and service["release"] == release() and service["problem"] is None

@@ -13,7 +13,7 @@ import pytest
 from commands import command
 from harbour import Harbour, harbour
 from invariants import always
-from serving import Daemon, serving, until
+from serving import Daemon, serving, settled, until
 
 from lifeboat_daemon.demo.tree import read_tree
 from lifeboat_daemon.locks import agent_lock
@@ -28,8 +28,7 @@ def ada(tmp_path: Path) -> Harbour:
 
 @pytest.fixture
 def daemon(ada: Harbour) -> Iterator[Daemon]:
-    with serving(ada.context) as running:
-        until(running.is_settled, "the first look to end")
+    with settled(ada.context) as running:
         yield running
 
 
