@@ -57,7 +57,7 @@ def idle(folder: Path, scale: Scale) -> Iterator[Row]:
     for workspace in sorted(tree.iterdir()):
         served.take_up(context, workspace)
     with served.serving(context) as ours:
-        ours.settle()
+        ours.settle(scale.settled)
         _rest(ours, scale.rest)
         mine = _watched(ours.pid, context.home.folder, scale.idle)
     with syncthing.syncthing(folder / "syncthing", tree) as theirs:
@@ -128,7 +128,7 @@ def rows(work: str, ours: Idle, theirs: Idle | None) -> Iterator[Row]:
     def row(what: str, shown: Callable[[Idle], str], value: Callable[[Idle], float], *budgets: Budget) -> Row:
         if theirs is None:
             return Row(f"{work}: {what}", shown(ours), "syncthing", "not installed", "", list(budgets))
-        ratio = f"{value(ours) / value(theirs):.2f} x" if value(theirs) else ""
+        ratio = measure.times_as(value(ours) / value(theirs), "less") if value(theirs) else ""
         return Row(f"{work}: {what}", shown(ours), "syncthing", shown(theirs), ratio, list(budgets))
 
     rss, sockets = ours.memory.rss, ours.sockets or 0
@@ -165,7 +165,7 @@ def many_captures(folder: Path, scale: Scale) -> Iterator[Row]:
     workers: dict[int, int] = {}
     daemon: dict[int, int] = {}
     with served.serving(context) as ours, ours.client() as client:
-        ours.settle()
+        ours.settle(scale.settled)
         start = time.monotonic()
         for number in range(1, scale.cycles + 1):
             note.write_text(f"# Today\n\nThe tide was {number}.\n")

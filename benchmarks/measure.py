@@ -98,8 +98,12 @@ def beside(work: str, ours: float, rival: str, theirs: float | None, *budgets: B
     if theirs is None:
         return Row(work, duration(ours), rival, "not installed", "", list(budgets))
     ratio = ours / theirs
-    shown = f"{ratio:.2f} x" if ratio >= 0.1 or ratio <= 0 else f"{1 / ratio:.0f} x faster"
-    return Row(work, duration(ours), rival, duration(theirs), shown, list(budgets))
+    return Row(work, duration(ours), rival, duration(theirs), times_as(ratio, "faster"), list(budgets))
+
+
+def times_as(ratio: float, word: str) -> str:
+    """A ratio; where it is small the other way round, with a word for it."""
+    return f"{ratio:.2f} x" if ratio >= 0.1 or ratio <= 0 else f"{1 / ratio:.0f} x {word}"
 
 
 def duration(value: float) -> str:

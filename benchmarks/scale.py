@@ -8,7 +8,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Scale:
     """Files and records made; runs of what is quick, of what is slow, and of what waits until a service begins;
-    seconds of rest, and those for which something idle is watched after them; captures one after the other."""
+    seconds until a service that did nothing counts as settled, those of rest, and those for which something idle is
+    watched after them; captures one after the other."""
 
     files: int
     size: int
@@ -16,6 +17,7 @@ class Scale:
     quick_runs: int
     slow_runs: int
     waiting_runs: int
+    settled: float
     rest: float
     idle: float
     cycles: int
@@ -28,10 +30,20 @@ FULL = Scale(
     quick_runs=40,
     slow_runs=5,
     waiting_runs=20,
+    settled=2.5,
     rest=60,
     idle=60,
     cycles=10_000,
 )
 QUICK = Scale(
-    files=400, size=4_000_000, records=5_000, quick_runs=12, slow_runs=2, waiting_runs=2, rest=0, idle=5, cycles=100
+    files=400,
+    size=4_000_000,
+    records=5_000,
+    quick_runs=12,
+    slow_runs=2,
+    waiting_runs=2,
+    settled=0.3,
+    rest=0,
+    idle=3,
+    cycles=100,
 )

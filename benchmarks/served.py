@@ -28,8 +28,6 @@ T = TypeVar("T")
 JsonObject = dict[str, Any]
 PATIENCE = 600.0
 """Seconds. Nothing takes as long; what never ends must not hold up the other rows for ever."""
-SETTLED = 3.0
-"""Seconds: longer than an agent is left alone after a small capture."""
 _ROOT = Path(__file__).parent.parent
 
 
@@ -114,13 +112,13 @@ class Served:
             return bool(self.ask("daemon"))
         return False
 
-    def settle(self, seconds: float = SETTLED) -> None:
+    def settle(self, seconds: float) -> None:
         """Wait until every agent is captured and watched, and nothing has run for some seconds: watching that has just
-        begun asks for one more look."""
+        begun asks for one more look, 2 s after the last one."""
         until(lambda: self._captures() is not None, "the service to capture")
         before, since = self._captures(), time.monotonic()
         while before is None or time.monotonic() < since + seconds:
-            time.sleep(0.2)
+            time.sleep(0.1)
             now = self._captures()
             if now != before:
                 before, since = now, time.monotonic()

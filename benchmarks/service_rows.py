@@ -19,6 +19,9 @@ from lifeboat_daemon.context import Context
 QUIET = 2.0
 """Seconds: `capture.quiet` as it comes."""
 
+SETTLED = 2.5
+"""Seconds: longer than an agent is left alone between two captures. Anything sooner could take a change along."""
+
 
 def change_through_the_service(folder: Path, scale: Scale) -> Iterator[Row]:
     """A line added to one of many files, seen, waited for and captured by a real service."""
@@ -38,7 +41,7 @@ def change_through_the_service(folder: Path, scale: Scale) -> Iterator[Row]:
         for name, synced in (("git", False), ("git-synced", True))
     ]
     with served.serving(context, noting=True) as ours:
-        ours.settle()
+        ours.settle(SETTLED)
         warm: list[tuple[float, float]] = []
         _, loose, synced = measure.in_turn(
             scale.waiting_runs, lambda number: warm.append(_captured(ours, change, number)), *git
@@ -87,6 +90,7 @@ def _by_syncthing(
     with syncthing.syncthing(folder, tree, delay=int(QUIET)) as theirs:
         if theirs is None:
             return None, None
+        theirs.listen()
         seen = []
         for number in range(scale.waiting_runs // 2):
             change(number)
@@ -132,7 +136,7 @@ def scan_through_the_service(folder: Path, scale: Scale) -> Iterator[Row]:
     context = served.home(folder)
     agent = served.take_up(context, made.folder)
     with served.serving(context) as ours, ours.client() as client:
-        ours.settle()
+        ours.settle(scale.settled)
         scans, walks, git = measure.in_turn(
             scale.quick_runs,
             lambda _: client.call("sync", agents=[agent.id]),
@@ -158,7 +162,7 @@ def scan_beside_long_work(folder: Path, scale: Scale) -> Iterator[Row]:
     context = served.home(folder)
     agent = served.take_up(context, small.folder)
     with served.serving(context) as ours, ours.client() as client:
-        ours.settle()
+        ours.settle(scale.settled)
 
         def scan() -> float:
             return measure.seconds(lambda: client.call("sync", agents=[agent.id]))

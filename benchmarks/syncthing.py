@@ -106,7 +106,6 @@ def syncthing(folder: Path, tree: Path, *, delay: int = 10) -> Iterator[Syncthin
     try:
         found = Syncthing(process, gui, key, delay)
         found.wait_until_idle()
-        found.listen()
         yield found
     finally:
         process.terminate()
