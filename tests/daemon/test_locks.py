@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -84,3 +87,24 @@ def test_a_note_that_cannot_be_read_names_nobody_and_is_waited_for_by_nobody(con
         (context.home.locks_folder / f"{ADA}.json").write_text("[]")
         with pytest.raises(Busy, match="another process"), agent_lock(patient, ADA, "undo"):
             pass
+
+
+def test_who_holds_a_lock_is_said_while_it_hangs_and_whoever_is_killed_holds_none(context: Context) -> None:
+    program = (
+        "import os, signal; from lifeboat_daemon.context import Context; from lifeboat_daemon.locks import agent_lock\n"
+        f"with agent_lock(Context.open(), {ADA!r}, 'capture'): os.kill(os.getpid(), signal.SIGSTOP)"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", program], env={**os.environ, **context.environment})
+    try:
+        _, status = os.waitpid(holder.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        patient = replace(context, patience=Patience(lambda _: None, seconds=0.5))
+        with pytest.raises(Busy, match=f"process {holder.pid} holds it .capture."), agent_lock(patient, ADA, "restore"):
+            pass
+        holder.kill()
+        holder.wait()
+        with agent_lock(context, ADA, "restore"):
+            pass
+    finally:
+        holder.kill()
+        holder.wait()

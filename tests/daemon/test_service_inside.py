@@ -7,14 +7,19 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from typing import cast
 
 import pytest
 from inside import BASE, BUSY, CRASH, FAILED, HANG, NONSENSE, OK, Inside, QuickFiles
 
 from lifeboat_alf import times
 from lifeboat_alf.seams.files import StrPath
+from lifeboat_daemon import config
 from lifeboat_daemon.errors import Cancelled
+from lifeboat_daemon.logs import Log
+from lifeboat_daemon.service import main, single
 from lifeboat_daemon.service.service import UPGRADED
+from lifeboat_daemon.units import notify
 from lifeboat_daemon.watch.watcher import RESCAN
 
 HOUR, DAY = 3600.0, 86400.0
@@ -115,20 +120,22 @@ def test_one_capture_that_many_asked_for_counts_and_is_told_once(inside: Inside)
 def test_a_capture_that_somebody_waits_for_goes_before_a_long_verification_that_nobody_asked_for(
     inside: Inside,
 ) -> None:
-    ada = inside.add(added_at=times.to_text(BASE - timedelta(days=40)))
-    inside.passes(2)
-    inside.world.takes["verify"] = 6 * HOUR
-    inside.passes(DAY + 300)
+    ada = inside.add()
+    inside.passes(300)
+    inside.world.takes["verify"] = 3 * HOUR
+    inside.place(ada).verified_at = times.to_text(BASE - timedelta(days=40))
+    inside.change(ada)
+    inside.passes(300)
     assert [job.operation for job in inside.world.doing] == ["verify"]
     synced = inside.ask("sync", agents=[ada.id])
     inside.passes(30)
-    assert synced.result()["agents"][0]["state"] == "ok"
+    assert synced.done()
     asked = inside.ask("verify", agent=ada.id, whole=True)
     inside.passes(1)
     synced = inside.ask("sync", agents=[ada.id])
     inside.passes(30)
     assert not synced.done() and not asked.done()
-    inside.passes(6 * HOUR)
+    inside.passes(3 * HOUR)
     assert synced.done() and asked.done()
 
 
@@ -358,6 +365,47 @@ def test_somebody_who_goes_away_does_not_end_what_was_asked_for(inside: Inside) 
     inside.passes(60)
     assert (inside.state(ada), inside.place(ada).kept) == (OK, 1)
     assert asyncio.all_tasks(inside.loop) <= {inside.ended}
+
+
+# What the world is told ---------------------------------------------------------------------------------------------
+
+
+def test_no_sign_of_life_is_given_before_it_is_known_how_the_agents_stand(before: Inside) -> None:
+    before.add(tell=False)
+    config.write(before.context.home, before.context.files, "ping.url", "https://example.com/ping")
+    before.world.takes["standing"] = 30.0
+    before.start(25.0)
+    assert "ping" not in [job.operation for job in before.world.done + before.world.doing]
+    before.passes(120.0)
+    assert [job.parameters for job in before.world.done if job.operation == "ping"] == [{"ok": True}]
+
+
+def test_a_service_that_waits_for_another_shows_that_it_lives(before: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Enough(Exception):
+        pass
+
+    told: list[str] = []
+
+    def alive() -> bool:
+        told.append("alive")
+        if len(told) == 3:
+            raise Enough
+        return True
+
+    monkeypatch.setattr(single, "_PATIENCE", 0.01)
+    monkeypatch.setattr(notify, "alive", alive)
+    with single.service_lock(before.context, "1.0.0"), pytest.raises(Enough):
+        main.run(before.context, cast(Log, before.log), wait=True)
+    assert before.log.count("waiting") == 1
+
+
+def test_a_release_that_cannot_be_started_ends_the_service_with_an_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(main, "run", lambda *_, **__: UPGRADED)
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    assert main.main([]) == 1
+    assert "cannot be started" in capsys.readouterr().err
 
 
 # Many agents --------------------------------------------------------------------------------------------------------

@@ -492,3 +492,14 @@ def test_a_folder_that_can_be_no_path_is_missing_and_disturbs_nobody_else(worksp
         assert made.coverage("odd").reason == "the folder is not there"
 
     watching(story)
+
+
+@linux
+def test_nothing_of_the_watching_stays_open_in_a_program_that_takes_the_place_of_this_one(workspace: Path) -> None:
+    async def story(seen: Watching) -> None:
+        await seen.follow(workspace)
+        links = {each: os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()}
+        found = [int(each.name) for each, target in links.items() if target == "anon_inode:inotify"]
+        assert found and not any(map(os.get_inheritable, found))
+
+    watching(story)

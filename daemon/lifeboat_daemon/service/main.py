@@ -36,8 +36,18 @@ def main(arguments: Sequence[str], *, worker_command: Sequence[str] | None = Non
         print(f"{error.title}. {error.message}", file=sys.stderr)  # noqa: T201
         return error.exit_status
     if why == UPGRADED:
-        os.execv(sys.executable, python("-m", "lifeboat_daemon.service", *arguments))
+        return _begin_anew(arguments)
     return 0
+
+
+def _begin_anew(arguments: Sequence[str]) -> int:
+    """Be the daemon of the release that is installed now. Where that cannot be started, whoever started this one tries
+    again."""
+    try:
+        os.execv(sys.executable, python("-m", "lifeboat_daemon.service", *arguments))
+    except OSError as error:
+        print(f"The release that was installed cannot be started. {error.strerror}", file=sys.stderr)  # noqa: T201
+        return 1
 
 
 def run(context: Context, log: Log, *, wait: bool = False, worker_command: Sequence[str] | None = None) -> str:

@@ -114,6 +114,8 @@ class News:
 
     def ping_if_due(self) -> None:
         """Call `ping.url` while the daemon lives: who listens there learns from silence."""
+        if not self._standings.is_known:
+            return  # a sign of life says how things stand
         every = float(self._fleet.config.get("ping.every").value)
         now = self._parts.context.clock.now()
         if self._fleet.config.get("ping.url").value and due.ping_is_due(self._parts.notes.pinged, every, now):

@@ -40,6 +40,11 @@ class Standings:
         self._key_is_known = asyncio.Event()
         self._known = asyncio.Event()
 
+    @property
+    def is_known(self) -> bool:
+        """Whether every agent has been looked at."""
+        return self._known.is_set()
+
     async def known(self) -> None:
         """Wait until every agent and the key have been looked at, some seconds at most: right after its start the
         daemon knows of none how it stands."""

@@ -56,6 +56,14 @@ class Descriptor(InotifyFD):
         self.tallies: dict[tuple[str, bool], Tally] = {}
         self.lost = lost
 
+    @classmethod
+    def _create_inotify_fd(cls) -> int:
+        """Raises OSError. Unlike every file that Python opens, this one would stay open in a program that takes the
+        place of this one, as after an upgrade."""
+        descriptor = super()._create_inotify_fd()
+        os.set_inheritable(descriptor, False)
+        return descriptor
+
     def expect(self, key: tuple[str, bool], skips: Callable[[str], bool]) -> None:
         """Begin to count what becomes of a folder that is watched next; `skips` says what to leave out below it."""
         self.tallies[key] = Tally(skips)
