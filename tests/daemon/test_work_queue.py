@@ -224,6 +224,19 @@ def test_what_waits_is_forgotten_when_it_is_cancelled_and_what_runs_is_asked_to_
     told(story)
 
 
+def test_one_operation_is_cancelled_and_what_else_waits_stays() -> None:
+    async def story(queue: Queue, hands: Hands) -> None:
+        queue.put("verify", "ada", long=True)
+        await settle()
+        waiting = queue.put("capture", "ada")
+        assert queue.cancel("ada", "verify") == 1
+        assert hands.cancelled == ["ada"] and not waiting.done()
+        await hands.done(0, Cancelled("somebody stopped it"))
+        assert hands.begun == [("verify", "ada"), ("capture", "ada")]
+
+    told(story)
+
+
 def test_work_that_waits_for_a_place_is_cancelled_without_getting_one() -> None:
     async def story(queue: Queue, hands: Hands) -> None:
         for agent in ("ada", "bob", "cleo"):

@@ -126,13 +126,14 @@ def test_archives_and_keys_beside_captures(ada: Harbour, tmp_path: Path) -> None
         until(lambda: ada.head > before, "captures to go on")
 
 
-def test_a_restore_waits_for_a_capture_and_says_so(ada: Harbour, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever captures here stands in for a service that takes its time: until somebody says that it is waited for."""
+@contextlib.contextmanager
+def another_holds(ada: Harbour, purpose: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Somebody has the agent's lock until a command says that it waits; what was said."""
     held, enough = threading.Event(), threading.Event()
     said: list[str] = []
 
-    def capture() -> None:
-        with agent_lock(ada.context, ada.agent.id, "capture"):
+    def hold() -> None:
+        with agent_lock(ada.context, ada.agent.id, purpose):
             held.set()
             enough.wait(20)
 
@@ -141,12 +142,29 @@ def test_a_restore_waits_for_a_capture_and_says_so(ada: Harbour, monkeypatch: py
         enough.set()
 
     monkeypatch.setattr(Output, "note", note)
-    thread = threading.Thread(target=capture)
+    thread = threading.Thread(target=hold)
     thread.start()
     try:
         assert held.wait(20)
-        run("restore", ada.agent.name, "--at", "0", "--path", "SOUL.md", "--yes")
-        assert len(said) == 1 and "(capture)" in said[0]
+        yield said
     finally:
         enough.set()
         thread.join()
+
+
+def test_a_restore_waits_for_a_capture_and_says_so(ada: Harbour, monkeypatch: pytest.MonkeyPatch) -> None:
+    with another_holds(ada, "capture", monkeypatch) as said:
+        run("restore", ada.agent.name, "--at", "0", "--path", "SOUL.md", "--yes")
+        assert len(said) == 1 and "(capture)" in said[0]
+
+
+def test_sync_waits_where_the_service_does_not(ada: Harbour, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A verification on the command line has the lock: the service comes back later, who asked for a capture waits."""
+    with serving(ada.context) as daemon:
+        until(daemon.is_settled, "the first look to end")
+        with another_holds(ada, "verify", monkeypatch) as said:
+            assert run("sync", ada.agent.name)["agents"][0]["state"] == "ok"
+            assert len(said) == 1 and "(verify)" in said[0]
+        with another_holds(ada, "restore", monkeypatch) as said:
+            (one,) = run("sync", ada.agent.name, expect=1)["agents"]
+            assert one["code"] == "busy" and "(restore)" in one["warnings"][0] and not said

@@ -20,4 +20,4 @@ def report_document(agent: Agent, report: CaptureReport) -> JsonObject:
 def failure_document(agent: Agent, sequence: int | None, error: LifeboatError) -> JsonObject:
     """A capture that came to nothing. `sequence` is the newest one, which stays; None where there is none."""
     report = CaptureReport(agent.id, sequence=sequence, warnings=[f"{error.title}: {error.message}"])
-    return {**report_document(agent, report), "state": "error", "fix": error.fix}
+    return {**report_document(agent, report), "state": "error", "code": error.code, "fix": error.fix}

@@ -16,7 +16,7 @@ from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.errors import ServiceError
+from lifeboat_daemon.errors import Busy, ServiceError
 from lifeboat_daemon.words import argument, change_groups, path_text
 
 _LISTS = {
@@ -70,10 +70,17 @@ def _captured_by_daemon(session: Session, chosen: list[Agent]) -> list[dict[str,
             return None
         with client, session.output.progress("Capturing"):
             documents: list[dict[str, Any]] = client.ask(methods.SYNC, agents=[agent.id for agent in chosen])["agents"]
-            return documents
     except ServiceError as error:
         session.output.warn(f"the service did not capture: {error.message}; it is done without it")
         return None
+    return [_with_patience(session, chosen, document) for document in documents]
+
+
+def _with_patience(session: Session, chosen: list[Agent], document: dict[str, Any]) -> dict[str, Any]:
+    """What the service says of one agent. It waits for nobody who has the agent's lock; this command does, where that
+    is worth it."""
+    agent = next((one for one in chosen if one.id == document["id"]), None)
+    return document if agent is None or document.get("code") != Busy.code else _capture(session, agent)
 
 
 def _capture(session: Session, agent: Agent) -> dict[str, Any]:

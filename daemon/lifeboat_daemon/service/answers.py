@@ -95,6 +95,8 @@ class Answers:
         named = parameters.get("agents")
         chosen = [charge for charge in self._fleet if not charge.rests(now)] if named is None else self._named(named)
         full = bool(parameters.get("full", False))
+        for charge in chosen:
+            self._upkeep.make_way(charge)
         asked = [self._captures.asked_for(charge, full=full) for charge in chosen]
         return {"agents": list(await asyncio.gather(*asked))}
 

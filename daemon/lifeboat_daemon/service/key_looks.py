@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import os
 
-from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.health.standing import OK
 from lifeboat_daemon.service.parts import Parts
 from lifeboat_daemon.service.standings import Standings
@@ -75,8 +74,8 @@ class KeyLooks:
         try:
             answer = await self._parts.queue.put("key", None, {}, long=True)
             self._standings.took_key(answer["key"])
-        except LifeboatError as error:
-            self._parts.log.event("key_look_failed", level="warning", code=error.code)
+        except Exception as error:
+            self._parts.log.event("key_look_failed", level="warning", code=self._parts.known(error).code)
             self._standings.took_key(None)
         finally:
             self._is_looking, self._looked = False, self._parts.seconds()

@@ -31,7 +31,8 @@ class Upkeep:
         self._fleet = fleet
         self._standings = standings
         self._news = news
-        self._verifying: set[str] = set()
+        self._verifying: dict[str, bool] = {}
+        """By agent what is verified unasked: whether it is every sequence."""
         self.on_names: Callable[[Collection[str]], None] = lambda _: None
         """Called with the names in the user's home whose coming is worth another look."""
 
@@ -69,7 +70,7 @@ class Upkeep:
         return float(self._fleet.config.get(name, charge.agent.settings).value)
 
     async def _verify(self, charge: Charge, *, whole: bool) -> None:
-        self._verifying.add(charge.id)
+        self._verifying[charge.id] = whole
         try:
             answer = await self.verify(charge, {"whole": whole, "sample": not whole, "unasked": True})
             if answer.get("deferred") or not answer.get("ok"):  # what does not hold is not the last verified copy
@@ -79,7 +80,13 @@ class Upkeep:
             self._try_later(charge)
             self._parts.log.event("verify_failed", level="warning", agent=charge.id, code=error.code)
         finally:
-            self._verifying.discard(charge.id)
+            del self._verifying[charge.id]
+
+    def make_way(self, charge: Charge) -> None:
+        """Somebody waits for a capture: what nobody asked for, and may take hours, is done later. A sample takes
+        seconds."""
+        if self._verifying.get(charge.id):
+            self._parts.queue.cancel(charge.id, "verify")
 
     def _try_later(self, charge: Charge) -> None:
         if charge.is_gone:

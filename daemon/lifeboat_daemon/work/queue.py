@@ -119,10 +119,10 @@ class Queue:
         self._next(entry.line)
         return future
 
-    def cancel(self, agent: str) -> int:
-        """Forget what waits for an agent, and ask for the end of what runs; how much that was. A capture that runs is
-        seen through."""
-        entries = [each for each in self._entries if each.agent == agent]
+    def cancel(self, agent: str, operation: str | None = None) -> int:
+        """Forget what waits for an agent, and ask for the end of what runs, or only of one operation; how much that
+        was. A capture that runs is seen through."""
+        entries = [each for each in self._entries if each.agent == agent and operation in (None, each.operation)]
         for entry in entries:
             if entry.state == "waiting":
                 self._end(entry, Cancelled("somebody stopped it"))
