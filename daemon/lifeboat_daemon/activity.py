@@ -22,7 +22,7 @@ JsonObject = dict[str, Any]
 _TOLD = {
     "create": "the vault was made",
     "held": "a removal that looks like an accident",
-    "accepted": "what was held counts",
+    "accepted": "the workspace is right as it stands",
     "forgotten": "which memories are forgotten",
     "damaged": "what the last verification found",
     "verified": "a copy was read back and found whole",
@@ -34,6 +34,7 @@ _TOLD = {
     "rotated": "credentials sealed to new keys",
 }
 """Changes of a vault that a person did or has to know about; others are its own book-keeping."""
+_ACCEPTED = "accepted"
 _COUNTED = {"create": "created", "update": "updated", "delete": "deleted"}
 
 
@@ -88,6 +89,8 @@ def _said(row: AuditRow, counts: Mapping[str, JsonObject]) -> tuple[str, str]:
         return row.kind, f"{count_text(_size(row.details.get('objects')), 'old version')} of large files let go"
     if row.kind == "countersign":
         return row.kind, f"{count_text(_size(row.details.get('sequences')), 'sequence')} signed anew"
+    if row.kind == _ACCEPTED and row.subject != _ACCEPTED:  # one word of the user, kept in several parts
+        return row.kind, ""
     return row.kind, _TOLD.get(row.kind, "")
 
 

@@ -87,6 +87,7 @@ def _problems(context: Context) -> list[str]:
     """What is wrong beside the agents, for people."""
     try:
         problem = context.config().problem
+        problem = problem and f"{problem}; the last good settings are in force"
     except LifeboatError as error:
         problem = error.message
     return [problem] if problem else []

@@ -70,6 +70,16 @@ def test_book_keeping_of_the_vault_is_not_told(ada: Protected) -> None:
     assert {"secrets", "links", "decision"}.isdisjoint(kinds(ada))
 
 
+def test_what_the_user_accepts_is_told_once(tmp_path: Path) -> None:
+    ada = Protected(tmp_path)
+    ada.write("MEMORY.md", "# Memory\n\n" + "".join(f"## Rope {number}\n\nNumber {number}.\n\n" for number in range(8)))
+    ada.add()
+    ada.write("MEMORY.md", "# Memory\n")
+    assert ada.capture().held is not None
+    agents.accept(ada.context, ada.agent)
+    assert kinds(ada).count("accepted") == 1
+
+
 def test_no_content_stands_in_the_log(ada: Protected) -> None:
     restored(ada)
     assert "Soup" not in json.dumps([each.to_json() for each in told(ada)])

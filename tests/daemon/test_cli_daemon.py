@@ -93,7 +93,7 @@ def test_a_daemon_is_started_once_asked_and_stopped_once(workspace: Path, capsys
     again = run("daemon", "start")
     assert (again["how"], again["pid"]) == ("already", started["pid"])
     status, text = people("daemon", "status", capsys=capsys)
-    assert status == 0 and f"process {started['pid']}" in text and "Juniper" in text
+    assert status == 0 and f"process {started['pid']}" in text and "Juniper" in text and "tick" not in text
     assert run("daemon", "stop") == {"stopped": True, "pid": started["pid"]}
     assert run("daemon", "stop") == {"stopped": False, "pid": None}
     assert run("daemon", "status", expect=1)["running"] is False

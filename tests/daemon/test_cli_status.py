@@ -232,6 +232,15 @@ def test_each_page_on_a_terminal_is_the_status_of_now_and_nothing_of_the_page_be
     assert all(page.count("on this disk only") == 1 for page in pages())
 
 
+def test_a_page_no_longer_says_that_there_is_no_daemon_once_there_is_one(ada: Protected) -> None:
+    daemon = Daemon(ada, lambda one: one)
+    with Watching(ada, terminal=True) as watching:
+        watching.wait(lambda: "looking every" in watching.out.getvalue())
+        with Served(ada.context, {"status": daemon.answer}):
+            watching.wait(lambda: "looking every" not in watching.out.getvalue().rpartition("\x1b[H")[2])
+            watching._over.set()
+
+
 def test_ctrl_c_ends_it_cleanly(ada: Protected) -> None:
     around = {**os.environ, "PYTHONUNBUFFERED": "1"}
     command = [*PROGRAM, "status", "--watch"]

@@ -14,6 +14,7 @@ from cli_client import run
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_daemon import agents, offers
+from lifeboat_daemon.cli import program
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import ConfigError
 from lifeboat_daemon.offers import Offer
@@ -123,6 +124,12 @@ def test_comments_in_the_users_file_stay(machine: Machine) -> None:
     assert offers.dismiss(machine.context(), [machine.user]) == []
     assert file.read_text().startswith("# not mine\n")
     assert offers.dismissed(machine.context()) == {"/srv/old", os.path.realpath(machine.user)}
+
+
+def test_to_dismiss_what_was_not_found_is_said(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = machine.user / ".openclaw-misspelled" / "workspace"
+    assert program.run(["agents", "discover", "--dismiss", str(folder)]) == 0
+    assert f"no agent was found in {os.path.realpath(folder)}" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("text", ["dismissed = 3\n", "dismissed = [1]\n", "dismissed = [\n"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from lifeboat_daemon.cli.naming import AGENT, DURATION, RUNTIME
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, confirm, session_command
 from lifeboat_daemon.cli.sync import print_remarks, sentence
+from lifeboat_daemon.errors import ServiceError
 from lifeboat_daemon.poke import poke
 from lifeboat_daemon.words import NO_BREAK, argument, count_text, path_text, size_text, time_text
 
@@ -65,6 +67,9 @@ def discover(session: Session, dismiss: tuple[Path, ...], everything: bool) -> N
     looked = looking.look_around(session.context)
     for problem in looked["problems"]:
         session.output.warn(problem)
+    unknown = {os.path.realpath(one) for one in dismiss} - {one["workspace"] for one in looked["found"]}
+    for folder in sorted(unknown):
+        session.output.warn(f"no agent was found in {folder}; one that comes there is not offered")
     dismissed = offers.dismissed(session.context)
     documents = [
         {**one, "protected_as": protected.get(one["workspace"]), "dismissed": one["workspace"] in dismissed}
@@ -159,8 +164,20 @@ def _missing(session: Session, first: bool) -> list[str]:
         *lines,
         f"{said[:1].upper()}{said[1:]}.",
         "The copy is on this disk only; one to take elsewhere: lifeboat alf export",
-        "Capture again at any time: lifeboat sync",
+        _captured_how(session),
     ]
+
+
+def _captured_how(session: Session) -> str:
+    """What captures the agent from now on: the daemon where one is, else whoever asks."""
+    from lifeboat_daemon.control.client import running
+
+    with contextlib.suppress(ServiceError):
+        client = running(session.context.home, session.context.files)
+        if client is None:
+            return "Capture again at any time: lifeboat sync; by itself: lifeboat service install"
+        client.close()
+    return "The service captures its changes from now on."
 
 
 @agents.command("list")

@@ -345,9 +345,9 @@ def export(
     document = report.to_json()
 
     def text() -> None:
-        made = "the agent" if since is None else f"what changed since sequence {since}, up to"
+        made = "the agent at" if since is None else f"what changed since sequence {since}, up to"
         counted = count_text(document["records"], "record")
-        session.output.line(f"{target}: {made} at sequence {document['sequence']}", style="bold")
+        session.output.line(f"{target}: {made} sequence {document['sequence']}", style="bold")
         session.output.line(f"{counted}, {size_text(document['bytes'])}")
         if document["encryption"] is not None:
             session.output.line(f"Sealed as a whole, memory too, {encryption.said(document['encryption'])}.")

@@ -13,7 +13,8 @@ import click
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import COUNT
 from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.words import age_text, count_text, size_text
+from lifeboat_daemon.release import release
+from lifeboat_daemon.words import age_text, size_text
 
 if TYPE_CHECKING:
     from lifeboat_daemon.lifecycle import Standing
@@ -51,7 +52,7 @@ def start(session: Session) -> None:
         first = "It runs already" if started.how == "already" else "It runs now"
         session.output.line(f"{first}: {_named(found)}.")
         if started.how == "process":
-            session.output.line("It ends with this computer. To have it at every login: lifeboat service install")
+            session.output.line(_how_long(session))
 
     session.output.document({"how": started.how, **found.to_json()}, text)
 
@@ -143,6 +144,15 @@ def _named(found: Standing) -> str:
     return f"process {found.pid or '(unknown)'}{since}"
 
 
+def _how_long(session: Session) -> str:
+    """Until when a daemon runs that was started by hand, and what has it run at every login, where anything does."""
+    from lifeboat_daemon import units
+
+    if units.unit_state(session.context).problem is not None:
+        return "It ends with this computer, on which no service manager answers: start it again after that."
+    return "It ends with this computer. To have it at every login: lifeboat service install"
+
+
 def _print(session: Session, found: Standing) -> None:
     output = session.output
     if not found.running:
@@ -156,6 +166,8 @@ def _print(session: Session, found: Standing) -> None:
         output.verbatim(found.problem.fix or "lifeboat daemon restart")
     if found.told is None:
         return
+    if found.release != release():
+        output.line(f"Release {release()} is installed and comes with the next change, or: lifeboat daemon restart")
     output.line(f"Socket: {found.told.address}")
     rows = [
         (each.name, each.cadence, _COVERAGE.get(each.mode, each.mode), each.folders, each.captures, each.failures)
@@ -164,8 +176,9 @@ def _print(session: Session, found: Standing) -> None:
     if rows:
         output.table(("agent", "cadence", "changes are", "folders", "captures", "failures"), rows)
     for each in found.told.agents:
-        if each.reason:
+        if each.reason and each.reason != _COVERAGE.get(each.mode):
             output.line(f"{each.name}: {each.reason}")
     for job in found.told.jobs:
         output.line(f"{job.state}: {job.operation}{f', {job.text}' if job.text else ''}, {age_text(job.seconds)}")
-    output.line(f"{count_text(found.told.ticks, 'tick')} of a minute, {count_text(len(found.told.jobs), 'job')} now.")
+    if not found.told.jobs:
+        output.line("Nothing is being done now.")

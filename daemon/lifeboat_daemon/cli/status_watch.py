@@ -64,9 +64,9 @@ class _News:
         self._has_said = False
 
     def wait(self) -> str | None:
-        """Return when it is time to look again; something to say about it, once."""
+        """Return when it is time to look again; something to say about it, once. "" takes back what was said."""
         if self._client is None:
-            return None if self._connect() else self._without_daemon()
+            return "" if self._connect() else self._without_daemon()
         self._has_said = False
         with contextlib.suppress(queue.Empty):
             happened = [self._events.get(timeout=AGES)]
@@ -151,7 +151,7 @@ class _Screen:
         output.console.print(Screen(page), end="")
 
     def say(self, remark: str | None) -> None:
-        self._remark = remark or self._remark
+        self._remark = self._remark if remark is None else remark
 
 
 class _Lines:

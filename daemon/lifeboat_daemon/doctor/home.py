@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lifeboat_daemon.config import FILE, PRIVATE_FILE
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
 
@@ -15,7 +16,14 @@ def check(context: Context) -> Iterator[Finding]:
     yield Finding(Level.OK, str(context.home.folder), "private, and of this release's layout")
     problem = context.config().problem
     if problem:
-        result = f"{problem}; the last good settings are in force"
-        yield Finding(Level.ERROR, "config.toml", result, f"edit {context.home.config_file}")
+        name, what = _file_of(problem)
+        result = f"{what}; the last good settings are in force"
+        yield Finding(Level.ERROR, name, result, f"edit {context.home.folder / name}")
     else:
         yield Finding(Level.OK, "config.toml", "understood")
+
+
+def _file_of(problem: str) -> tuple[str, str]:
+    """The file that a problem begins with, and the rest of it; of values alone the file is not named."""
+    name, _, what = problem.partition(": ")
+    return (name, what) if name in (FILE, PRIVATE_FILE) else (FILE, problem)
