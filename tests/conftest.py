@@ -40,6 +40,16 @@ def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     yield home
 
 
+@pytest.fixture
+def light_wrapping(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passphrases are stretched as little as is accepted. Where a command is tested in a terminal, it is as much
+    as for users."""
+    from lifeboat_keys.stores import wrapping
+
+    monkeypatch.setattr(wrapping, "OPERATIONS", wrapping.MIN_OPERATIONS)
+    monkeypatch.setattr(wrapping, "MEMORY", wrapping.MIN_MEMORY)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """`--dist loadgroup` by `TOGETHER`: of the mark `xdist_group` the scheduler learns nothing with this pytest."""

@@ -21,6 +21,7 @@ from lifeboat_keys.home_keys import HomeKeys, KeyState
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey
 
+pytestmark = pytest.mark.usefixtures("light_wrapping")
 CONFIG = '{ gateway: { auth: { mode: "token", token: "0123456789abcdef0123456789abcdef" } } }\n'
 needs_terminal = pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals on Windows")
 

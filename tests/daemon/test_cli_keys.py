@@ -23,6 +23,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_keys.stores import keyring
 from lifeboat_keys.user_key import UserKey
 
+pytestmark = pytest.mark.usefixtures("light_wrapping")
 OTHER = UserKey(bytes(range(32)))
 
 

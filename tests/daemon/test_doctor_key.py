@@ -11,7 +11,7 @@ from protected import Protected
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level, key
-from lifeboat_keys.stores import keyring, surroundings, wrapping
+from lifeboat_keys.stores import keyring, surroundings
 from lifeboat_keys.stores.kinds import StoreKind
 
 PHRASE = "a long walk by the sea"
@@ -31,9 +31,7 @@ class Ada(Protected):
 
 
 @pytest.fixture
-def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ada:
-    monkeypatch.setattr(wrapping, "OPERATIONS", wrapping.MIN_OPERATIONS)
-    monkeypatch.setattr(wrapping, "MEMORY", wrapping.MIN_MEMORY)
+def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, light_wrapping: None) -> Ada:
     monkeypatch.setattr(keyring, "PROGRAM", program("absent", tmp_path / "items"))
     return Ada(tmp_path / "ada")
 

@@ -46,13 +46,8 @@ from lifeboat_keys.stores.texts import key_from
 from lifeboat_keys.user_key import UserKey
 
 PHRASE = "a long walk by the sea"
+pytestmark = pytest.mark.usefixtures("light_wrapping")
 posix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has no mode bits")
-
-
-@pytest.fixture(autouse=True)
-def light_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wrapping, "OPERATIONS", wrapping.MIN_OPERATIONS)
-    monkeypatch.setattr(wrapping, "MEMORY", wrapping.MIN_MEMORY)
 
 
 @pytest.fixture

@@ -23,21 +23,18 @@ from commands import PROGRAM
 
 from lifeboat_keys.errors import CannotHold, KeyLocked, KeyPassphraseWrong, KeyUnsafe
 from lifeboat_keys.home_keys import HomeKeys, KeyState
-from lifeboat_keys.stores import holder, wrapping
+from lifeboat_keys.stores import holder
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no sockets that only their user can reach")
+pytestmark = [
+    pytest.mark.skipif(os.name == "nt", reason="Windows has no sockets that only their user can reach"),
+    pytest.mark.usefixtures("light_wrapping"),
+]
 
 PHRASE = "a long walk by the sea"
 _SECONDS = 60.0
-
-
-@pytest.fixture(autouse=True)
-def light_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wrapping, "OPERATIONS", wrapping.MIN_OPERATIONS)
-    monkeypatch.setattr(wrapping, "MEMORY", wrapping.MIN_MEMORY)
 
 
 @pytest.fixture
