@@ -17,7 +17,10 @@ HOUR, YEAR = 3600.0, 365.25 * 86400
 
 @pytest.fixture
 def ada(tmp_path: Path) -> Harbour:
-    return harbour(tmp_path)
+    """Captured at once: here no test is about the pause after a change."""
+    made = harbour(tmp_path)
+    made.agent = agent_files.write_setting(made.context, made.agent, "capture.quiet", "0s")
+    return made
 
 
 @pytest.fixture
