@@ -17,6 +17,7 @@ _UNITS_OF_SIZE = {"": 1, "B": 1} | {
 }
 _UNITS_OF_TIME = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST_SECONDS = 36500 * 86400
+SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 CADENCES = ("after_interaction", "after_session", "scheduled", "manual")
 HOURLY = "0 * * * *"
 
@@ -60,10 +61,9 @@ def parse_switch(value: Any) -> bool:
     """True or false, also as text. Raises ValueError."""
     if isinstance(value, bool):
         return value
-    words = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-    if str(value).lower() not in words:
+    if str(value).lower() not in SWITCHES:
         raise ValueError("true or false")
-    return words[str(value).lower()]
+    return SWITCHES[str(value).lower()]
 
 
 def parse_count(value: Any) -> int:
@@ -132,7 +132,7 @@ def one_of(*words: str) -> Callable[[Any], str]:
     """A parser that takes one of some words."""
 
     def parse(value: Any) -> str:
-        if value not in words:
+        if value not in SWITCHES:
             raise ValueError(f"one of {', '.join(words)}")
         return str(value)
 

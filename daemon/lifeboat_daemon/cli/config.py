@@ -16,7 +16,7 @@ from lifeboat_daemon.config import Value
 from lifeboat_daemon.errors import BadSetting
 from lifeboat_daemon.locks import home_lock
 from lifeboat_daemon.poke import poke
-from lifeboat_daemon.settings import setting
+from lifeboat_daemon.settings import SWITCHES, setting
 from lifeboat_daemon.words import argument
 
 _NOT_SHOWN = "(set, not shown)"
@@ -106,9 +106,6 @@ def set_setting(
     session.output.document(_document(now), lambda: session.output.line(said))
 
 
-_SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-
-
 def _from_stdin(session: Session, name: str) -> str:
     """One line. Raises BadSetting when there is none, or more than one."""
     if sys.stdin.isatty():
@@ -131,8 +128,8 @@ def _written(value: Value) -> object:
 
 def _natural(text: str) -> object:
     """Whole numbers and switches as TOML spells them, everything else as text."""
-    if text.lower() in _SWITCHES:
-        return _SWITCHES[text.lower()]
+    if text.lower() in SWITCHES:
+        return SWITCHES[text.lower()]
     try:
         return int(text)
     except ValueError:

@@ -76,7 +76,7 @@ class Workers:
 
     async def run(
         self,
-        job_operation: str,
+        operation: str,
         agent: str | None,
         parameters: JsonObject,
         *,
@@ -98,7 +98,7 @@ class Workers:
                     begun()
                 worker = await self._worker()
                 self._refuse_when_stopping()
-                job = Job(next(self._numbers), job_operation, agent, parameters)
+                job = Job(next(self._numbers), operation, agent, parameters)
                 return _document(await self._have_done(worker, job, tell, long=long))
             finally:
                 self._running -= 1
