@@ -132,7 +132,7 @@ def one_of(*words: str) -> Callable[[Any], str]:
     """A parser that takes one of some words."""
 
     def parse(value: Any) -> str:
-        if value not in SWITCHES:
+        if value not in words:
             raise ValueError(f"one of {', '.join(words)}")
         return str(value)
 
