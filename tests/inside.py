@@ -129,8 +129,8 @@ class Place:
 
 
 class World:
-    """What workers find. `doing` is what is being done; `notices` is what people were told; while it is
-    `immortal`, no worker can be killed."""
+    """What workers find. `doing` is what is being done; `notices` is what people were told; `key` is how the user's key
+    stands; while it is `immortal`, no worker can be killed."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self.clock = clock
@@ -143,6 +143,7 @@ class World:
         self.violations: list[str] = []
         self.release = RELEASE
         self.immortal = False
+        self.key = "ok"
         self.followed: dict[str, Plan] = {}
         self.files: dict[str, Callable[[], None]] = {}
         self.tell: Callable[[Signal], None] = lambda _: None
@@ -199,7 +200,7 @@ class World:
         fixed: dict[str, Json] = {
             "standing": self._standing(place),
             "discover": {"offers": [], "new": [], "watch_names": []},
-            "key": {"key": {"state": "ok"}},
+            "key": {"key": {"state": self.key, "note": "" if self.key == "ok" else "it is locked"}},
         }
         return fixed.get(job.operation, {})
 

@@ -139,6 +139,58 @@ def test_a_capture_that_somebody_waits_for_goes_before_a_long_verification_that_
     assert synced.done() and asked.done()
 
 
+# The key ------------------------------------------------------------------------------------------------------------
+
+
+def looks_at_the_key(inside: Inside) -> int:
+    return sum(job.operation == "key" for job in inside.world.done)
+
+
+def test_a_key_that_cannot_be_used_is_looked_at_less_and_less_often(inside: Inside) -> None:
+    ada = inside.add()
+    inside.passes(20)
+    inside.world.key = "needs_key"
+    inside.answer("reload")
+    inside.passes(20)
+    assert inside.state(ada) == "needs_key"
+    before = looks_at_the_key(inside)
+    inside.passes(HOUR)
+    assert 4 <= looks_at_the_key(inside) - before <= 7
+    before = looks_at_the_key(inside)
+    inside.passes(6 * HOUR)
+    assert 11 <= looks_at_the_key(inside) - before <= 13
+
+
+def test_whoever_asks_how_things_stand_has_a_key_that_could_not_be_used_looked_at(before: Inside) -> None:
+    before.world.key = "error"
+    before.start()
+    ada = before.add()
+    before.passes(HOUR)
+    before.world.key = "ok"
+    found = looks_at_the_key(before)
+    before.answer("status")
+    before.passes(5)
+    assert looks_at_the_key(before) == found + 1 and before.state(ada) == "ok"
+    before.answer("status")
+    before.passes(HOUR)
+    assert looks_at_the_key(before) == found + 1
+
+
+def test_a_key_that_is_never_told_of_holds_up_no_status_and_no_capture(before: Inside) -> None:
+    before.world.outcomes["key"] = [HANG]
+    before.start()
+    ada = before.add()
+    before.place(ada).kept = 0
+    before.passes(1)
+    asked = before.ask("status")
+    before.passes(4)
+    assert "not answered" in asked.result()["key"]["note"]
+    assert before.place(ada).captures == 1
+    before.passes(120)
+    assert before.log.count("key_look_failed") == 1
+    assert before.answer("status")["key"]["note"] == ""
+
+
 # What goes wrong ----------------------------------------------------------------------------------------------------
 
 

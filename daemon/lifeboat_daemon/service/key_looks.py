@@ -27,7 +27,7 @@ class KeyLooks:
     def __init__(self, parts: Parts, standings: Standings) -> None:
         self._parts = parts
         self._standings = standings
-        self._is_looking = False
+        self._is_looking = self._has_failed = False
         self._looked = 0.0
         self._pause = SOONEST
         self._seen: list[tuple[int, int, int]] = []
@@ -55,15 +55,19 @@ class KeyLooks:
 
     def tick(self) -> None:
         """Look again when it is time."""
-        usable = self._standings.key.state == OK
+        usable = self._is_usable()
         if self._is_over(EVERY if usable else self._pause):
             self._pause = SOONEST if usable else min(2 * self._pause, LATEST)
             self._parts.spawn(self._look())
 
     def asked(self) -> None:
         """Somebody wants to know how things stand: a key that could not be used is looked at again."""
-        if self._standings.key.state != OK and self._is_over(SOONEST):
+        if not self._is_usable() and self._is_over(SOONEST):
             self._parts.spawn(self._look())
+
+    def _is_usable(self) -> bool:
+        """As far as anybody knows."""
+        return self._standings.key.state == OK and not self._has_failed
 
     def _is_over(self, pause: float) -> bool:
         return not self._is_looking and self._parts.seconds() - self._looked >= pause
@@ -74,7 +78,9 @@ class KeyLooks:
         try:
             answer = await self._parts.queue.put("key", None, {}, long=True)
             self._standings.took_key(answer["key"])
+            self._has_failed = False
         except Exception as error:
+            self._has_failed = True
             self._parts.log.event("key_look_failed", level="warning", code=self._parts.known(error).code)
             self._standings.took_key(None)
         finally:

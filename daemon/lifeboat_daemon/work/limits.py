@@ -10,7 +10,7 @@ SECONDS: dict[str, float | None] = {
     "recover": None,
     "verify": 6 * 60 * MINUTE,
     "standing": MINUTE,
-    "key": MINUTE,
+    "key": 20.0,
     "discover": 2 * MINUTE,
     "notify": MINUTE,
     "ping": MINUTE,
