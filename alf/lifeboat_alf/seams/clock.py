@@ -29,7 +29,7 @@ class SystemClock:
         return datetime.now(UTC)
 
     def since_boot(self) -> float:
-        """Seconds, with those of sleep: CLOCK_BOOTTIME on Linux, CLOCK_MONOTONIC on macOS, the tick count on Windows."""
+        """Seconds, those of sleep too: CLOCK_BOOTTIME on Linux, CLOCK_MONOTONIC on macOS, the tick count on Windows."""
         if hasattr(time, "CLOCK_BOOTTIME"):
             return time.clock_gettime(time.CLOCK_BOOTTIME)
         if sys.platform == "darwin":
