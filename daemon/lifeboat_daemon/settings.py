@@ -116,7 +116,7 @@ def parse_positive_duration(value: Any) -> int:
 
 def parse_path(value: Any) -> str:
     """An absolute path, `~` allowed; "none" is read as "". Raises ValueError."""
-    if isinstance(value, str) and (value == "none" or value.startswith(("/", "~"))):
+    if isinstance(value, str) and (value == "none" or value.startswith(("/", "~"))) and "\0" not in value:
         return "" if value == "none" else value
     raise ValueError("an absolute path, or none")
 

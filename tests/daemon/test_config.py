@@ -74,6 +74,7 @@ def test_a_value_of_the_wrong_kind_is_refused_and_nothing_is_written(home: Home)
         ("scan.interval", 10**12),
         ("transcripts", "maybe"),
         ("held.minimum", 0),
+        ("metrics.file", "/run/\0"),
     ],
 )
 def test_values_out_of_range_are_refused(name: str, written: object) -> None:

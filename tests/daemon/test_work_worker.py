@@ -14,14 +14,17 @@ import pytest
 from offices import Office, seen
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.errors import BadRequest, Busy, Cancelled, DiskFull, UnexpectedError, WorkerFailed
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import BadRequest, Busy, Cancelled, DiskFull, HomeError, UnexpectedError, WorkerFailed
 
 
 @pytest.fixture(scope="module")
 def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     """One for all tests of this file: a worker takes a while to start."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LIFEBOAT_HOME", str(tmp_path_factory.mktemp("office") / "home"))
+        home = tmp_path_factory.mktemp("office") / "home"
+        patch.setenv("LIFEBOAT_HOME", str(home))
+        Context.open({"LIFEBOAT_HOME": str(home)})
         with offices.office() as made:
             yield made
 
@@ -128,3 +131,10 @@ def _agent(office: Office) -> str:
     folder = Path(office.do("echo")["home"]) / "agents"
     (folder / f"{agent}.toml").write_text('name = "ada"\nruntime = "openclaw"\nworkspace = "/nowhere"\n')
     return agent
+
+
+def test_a_worker_makes_no_home_where_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "gone"))
+    with offices.office() as office, pytest.raises(HomeError, match="gone"):
+        office.do("echo")
+    assert not (tmp_path / "gone").exists()

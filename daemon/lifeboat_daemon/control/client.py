@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 Tell = Callable[[JsonObject], None]
 _PIECE = 64 * 1024
+_TURN = 0.01
+"""Seconds."""
 
 
 class Client:
@@ -154,7 +156,10 @@ def open_socket(where: Address, timeout: float) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX if unix else socket.AF_INET, socket.SOCK_STREAM)
     try:
         connection.settimeout(timeout)
-        connection.connect(where.path if isinstance(where, UnixAddress) else ("127.0.0.1", where.port))
+        if isinstance(where, UnixAddress):
+            _connect_in_turn(connection, where.path, timeout)
+        else:
+            connection.connect(("127.0.0.1", where.port))
         if unix:
             _check_server(connection)
         else:
@@ -166,6 +171,20 @@ def open_socket(where: Address, timeout: float) -> socket.socket:
         connection.close()
         raise
     return connection
+
+
+def _connect_in_turn(connection: socket.socket, path: str, timeout: float) -> None:
+    """Where many connect at once, a Unix socket refuses instead of letting wait. Raises OSError, BlockingIOError when
+    it still does after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            connection.connect(path)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_TURN)
 
 
 def _check_server(connection: socket.socket) -> None:

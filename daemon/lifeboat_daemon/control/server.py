@@ -102,8 +102,8 @@ class Server:
     async def check(self) -> None:
         """Listen anew when somebody removed the files by which clients find it; those that are connected stay. For the
         daemon's tick. Raises what `start` raises, and tries again the next time."""
-        if self._desk.is_closing or self._can_be_found():
-            return
+        if self._desk.is_closing or self._can_be_found() or not self._context.home.exists():
+            return  # where the home is gone, clients find nothing, and no part of another one is made
         self._close_door()
         await self.start()
 

@@ -22,6 +22,7 @@ class Fleet:
         self.charges: dict[str, Charge] = {}
         self.config = Config()
         self.problem: str | None = None
+        self._home_id = ""
 
     def __iter__(self) -> Iterator[Charge]:
         return iter(list(self.charges.values()))
@@ -32,6 +33,9 @@ class Fleet:
     def load(self) -> tuple[list[Charge], list[str]]:
         """Read the files; those that are new, and the ids of those that went. A file that cannot be used changes
         nothing, and `problem` says so."""
+        self.problem = self._lost_home()
+        if self.problem is not None:
+            return [], []
         try:
             self.config = self._context.config()
             self.problem = self.config.problem
@@ -47,6 +51,19 @@ class Fleet:
             self.charges.pop(agent_id).is_gone = True
         agents = sorted(filter(None, map(self._read, ids_there)), key=lambda agent: (agent.name.casefold(), agent.id))
         return [new for agent in agents if (new := self._take(agent)) is not None], gone
+
+    def _lost_home(self) -> str | None:
+        """Why there is nothing to be read: the home of the agents in care was moved or removed, and another one may
+        have been made in its place. That no agent is protected any more is then not what anybody decided."""
+        home = self._context.home
+        try:
+            found = home.read_id(self._context.files)
+        except LifeboatError:
+            return f"{home.folder} is gone, with every copy in it; bring it back, or restart the service without it"
+        if self.charges and found != self._home_id:
+            return f"{home.folder} is another one than when the service began; bring back the former, or restart it"
+        self._home_id = found
+        return None
 
     def _read(self, agent_id: str) -> Agent | None:
         """An agent as its file says. One that cannot be read is no reason to leave the others, or what was known of

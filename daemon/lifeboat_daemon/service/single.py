@@ -61,7 +61,8 @@ class Single:
     def is_ours(self) -> bool:
         """Whether this is still the daemon of its home; for the tick. Somebody may have removed the file of the lock:
         then it is made and taken again, unless another daemon was there before. That one serves."""
-        if _file(self._context.home) == self._file:
+        home = self._context.home
+        if _file(home) == self._file or not home.exists():  # where the home is gone, nobody else can be its daemon
             return True
         lock = _lock(self._context.home)
         try:

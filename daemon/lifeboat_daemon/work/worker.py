@@ -27,7 +27,8 @@ from lifeboat_daemon import agent as agents
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control import failures
-from lifeboat_daemon.errors import BadRequest, Cancelled, UnexpectedError, of_system
+from lifeboat_daemon.errors import BadRequest, Cancelled, HomeError, UnexpectedError, of_system
+from lifeboat_daemon.home import Home
 from lifeboat_daemon.release import release
 from lifeboat_daemon.work import limits, messages, operations, priority
 from lifeboat_daemon.work.messages import Cancel, Failure, Job, Progress, Ready, Result
@@ -175,7 +176,7 @@ def _load() -> None:
     needed, and is said then."""
     with contextlib.suppress(Exception):
         _operation("capture")
-        context = Context.open()
+        context = _context()
         for runtime in {agent.runtime for agent in agents.everyone(context)}:
             context.adapter(runtime)
 
@@ -195,7 +196,7 @@ def _done(desk: Desk, job: Job) -> Result | Failure:
 
 def _run(desk: Desk, job: Job) -> JsonObject:
     run = _operation(job.operation).run
-    context = Context.open()
+    context = _context()
     agent = None if job.agent is None else agents.read(context, job.agent)
     work = Work(
         context,
@@ -207,6 +208,15 @@ def _run(desk: Desk, job: Job) -> JsonObject:
     work.check()
     document: JsonObject = run(work)
     return document
+
+
+def _context() -> Context:
+    """That of the home that is there. A worker never makes one: it would be taken for the one that is gone. Raises
+    HomeError."""
+    home = Home.locate(os.environ)
+    if not home.folder.is_dir():
+        raise HomeError(f"{home.folder} is gone")
+    return Context.open()
 
 
 def _operation(name: str) -> Any:

@@ -1,0 +1,79 @@
+"""What anybody may do to a running service and its files: nothing is lost, nothing silent, nothing made up."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harbour import Harbour, harbour
+from serving import Daemon, serving, until
+
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.control.address import UnixAddress
+from lifeboat_daemon.control.client import Client, open_socket
+from lifeboat_daemon.home import Home
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Harbour:
+    return harbour(tmp_path)
+
+
+@pytest.fixture
+def daemon(ada: Harbour) -> Iterator[Daemon]:
+    with serving(ada.context) as running:
+        until(running.is_settled, "the first look to end")
+        yield running
+
+
+def ask(home: Path, method: str, **parameters: object) -> dict[str, Any]:
+    """Ask the daemon by a socket that moved with its home."""
+    with Client.connect(Home(home), SystemFiles(), timeout=5.0) as client:
+        return client.call(method, **parameters)
+
+
+def test_a_home_that_is_moved_away_is_said_and_no_other_one_is_made(
+    ada: Harbour, daemon: Daemon, tmp_path: Path
+) -> None:
+    home, aside = ada.context.home.folder, tmp_path / "aside"
+    home.rename(aside)
+    assert "is gone" in ask(aside, "reload")["problem"]
+    (ada.workspace / "memory" / "homeless.md").write_text("# Written without a home\n")
+    failed = ask(aside, "sync")["agents"]
+    found = ask(aside, "status")
+    assert [one["id"] for one in found["agents"]] == [ada.agent.id] == [one["id"] for one in failed]
+    assert found["state"] == "error" and not home.exists()
+    aside.rename(home)
+    assert daemon.ask("reload")["problem"] is None
+    until(lambda: ada.head > 0 and daemon.agent()["state"] == "ok", "the home to be used again")
+
+
+def test_a_home_in_the_place_of_another_is_not_taken_for_it(ada: Harbour, daemon: Daemon, tmp_path: Path) -> None:
+    home, aside = ada.context.home.folder, tmp_path / "aside"
+    home.rename(aside)
+    Context.open(ada.context.environment)
+    assert "another one" in ask(aside, "reload")["problem"]
+    found = ask(aside, "status")
+    assert found["state"] == "error" and [one["id"] for one in found["agents"]] == [ada.agent.id]
+
+
+def test_who_comes_while_many_others_do_waits_for_a_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The queue of a Unix socket refuses at once when it is full, also where the daemon only needs a moment."""
+    path = str(tmp_path / "full.sock")
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+        listening.bind(path)
+        listening.listen(0)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                other = stack.enter_context(socket.socket(socket.AF_UNIX))
+                other.setblocking(False)
+                other.connect(path)
+        monkeypatch.setattr(time, "sleep", lambda _: stack.enter_context(listening.accept()[0]))
+        stack.enter_context(open_socket(UnixAddress(path), timeout=20.0)).sendall(b"here\n")
