@@ -126,6 +126,16 @@ def test_a_workspace_that_goes_is_an_error_and_no_deletion(ada: Harbour, daemon:
     assert ada.head == 0
 
 
+def test_of_an_agent_that_is_not_captured_unasked_the_loss_is_noticed_too(ada: Harbour, daemon: Daemon) -> None:
+    agents.pause(ada.context, ada.agent)
+    until(lambda: daemon.agent()["state"] == "paused", "the pause to be seen")
+    aside = ada.workspace.with_name("aside")
+    ada.workspace.rename(aside)
+    until(lambda: daemon.agent()["state"] == "error", "the loss to be noticed")
+    aside.rename(ada.workspace)
+    until(lambda: daemon.agent()["state"] == "paused", "its return to be noticed")
+
+
 def test_the_daemon_ends_when_it_is_told_to_and_leaves_no_socket(ada: Harbour, daemon: Daemon) -> None:
     assert daemon.stop() == 0
     assert holder(ada.context.home) is None

@@ -11,7 +11,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.capture.outcome import failure_document
 from lifeboat_daemon.errors import Busy, Cancelled
-from lifeboat_daemon.schedule.cadence import REQUEST, SCHEDULED
+from lifeboat_daemon.schedule.cadence import MANUAL, REQUEST, SCHEDULED
 from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.parts import Parts
@@ -41,6 +41,10 @@ class Captures:
         else:
             charge.pacer.wants_scan(now, signal.kind)
         self.arrange(charge)
+
+    def leaves_alone(self, charge: Charge) -> bool:
+        """Whether no capture will tell how an agent stands, because none begins unasked."""
+        return charge.pacer.timing.cadence == MANUAL or charge.rests(self._parts.context.now())
 
     def look_at(self, charge: Charge, reason: str) -> None:
         """Capture an agent as soon as its cadence lets it: at the start, after sleep, when a pause is over."""

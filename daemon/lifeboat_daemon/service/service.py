@@ -36,7 +36,7 @@ from lifeboat_daemon.service.parts import Parts
 from lifeboat_daemon.service.standings import Standings
 from lifeboat_daemon.service.upkeep import Upkeep
 from lifeboat_daemon.units import notify
-from lifeboat_daemon.watch.watcher import Signal, Watcher
+from lifeboat_daemon.watch.watcher import GONE, Signal, Watcher
 from lifeboat_daemon.work.pool import Workers
 from lifeboat_daemon.work.queue import Queue
 
@@ -143,6 +143,9 @@ class Service:
 
     def _signalled(self, signal: Signal) -> None:
         self.captures.signalled(signal)
+        charge = self.fleet.get(signal.agent)
+        if charge is not None and self.captures.leaves_alone(charge) and _comes_or_goes(charge, signal):
+            self.parts.spawn(self.upkeep.look_up(charge))
 
     def _job_changed(self, job: JsonObject) -> None:
         self.server.publish({"event": "job", **job})
@@ -300,3 +303,9 @@ class Service:
             "ticks": self.ticks,
             "python": sys.executable,
         }
+
+
+def _comes_or_goes(charge: Charge, signal: Signal) -> bool:
+    """Whether a workspace went that was there, or came back."""
+    was_gone = charge.facts is not None and charge.facts.is_gone
+    return was_gone != (signal.kind == GONE)
