@@ -303,10 +303,12 @@ class WorldsWatcher:
 
     def __init__(self, world: World, tell: Callable[[Signal], None]) -> None:
         self._world = world
+        self._is_stopped = False
         world.tell = tell
 
     def follow(self, agent: str, plan: Plan) -> None:
-        self._world.followed[agent] = plan
+        if not self._is_stopped:
+            self._world.followed[agent] = plan
 
     def leave(self, agent: str) -> None:
         self._world.followed.pop(agent, None)
@@ -321,6 +323,7 @@ class WorldsWatcher:
         self._world.files[str(folder)] = tell
 
     def stop(self) -> None:
+        self._is_stopped = True
         self._world.followed.clear()
         self._world.files.clear()
 

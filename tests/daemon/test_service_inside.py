@@ -217,6 +217,17 @@ def test_an_agent_that_rests_and_could_not_be_looked_up_is_looked_up_again(insid
     assert inside.state(ada) == "paused"
 
 
+def test_an_agent_whose_looking_up_failed_for_once_is_in_error_for_a_minute_at_most(inside: Inside) -> None:
+    ada = inside.add()
+    inside.passes(20)
+    inside.world.outcomes["standing"] = [CRASH]
+    inside.answer("reload", agent=ada.id)
+    inside.passes(5)
+    assert inside.state(ada) == "error"
+    inside.passes(70)
+    assert inside.state(ada) == "ok"
+
+
 def test_a_file_of_one_agent_that_cannot_be_read_leaves_the_others_in_care(before: Inside) -> None:
     inside = before
     ada, bea = inside.add("Ada", tell=False), inside.add("Bea", tell=False)

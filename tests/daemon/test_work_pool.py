@@ -296,7 +296,7 @@ def test_a_service_that_stops_waits_only_so_long(tmp_path: Path, monkeypatch: py
             held = Held(tmp_path / "1", office, ADA, stubborn=True)
             await held.has_begun()
             await office.workers.stop(0.1)
-            with pytest.raises(WorkerFailed):
+            with pytest.raises(Cancelled):
                 await held.task
 
         office.run(story())

@@ -16,7 +16,7 @@ class Charge:
     count since the daemon began. In words for people: `failure` is why the last work came to nothing, `blocked` for
     whom captures wait. `works` are the operations that were asked for and have not ended, as often as they were asked
     for; `last` is what the last capture brought. `is_gone`: it is in the daemon's care no more, and what still comes
-    back of its work changes nothing."""
+    back of its work changes nothing. `look_again`: how it stands could not be found out."""
 
     agent: Agent
     pacer: Pacer
@@ -27,6 +27,7 @@ class Charge:
     works: list[str] = field(default_factory=list)
     last: dict[str, Any] | None = None
     is_gone: bool = False
+    look_again: bool = False
     captures: int = 0
     failures: int = 0
 

@@ -56,7 +56,7 @@ class Standings:
         plan = msgspec.convert(answer["watch"], Plan) if "watch" in answer else None
         if charge.is_gone:
             return
-        charge.facts, charge.failure = facts, None
+        charge.facts, charge.failure, charge.look_again = facts, None, False
         if plan is not None:
             self._parts.watcher.follow(charge.id, plan)
         self.judge(charge)

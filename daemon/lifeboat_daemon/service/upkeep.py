@@ -39,8 +39,8 @@ class Upkeep:
     def tick(self) -> None:
         """Begin what is due."""
         for charge in self._fleet:
-            if charge.facts is None and not charge.works and charge.failure is not None:
-                self._parts.spawn(self.look_up(charge))  # of one that rests nobody else would find out
+            if charge.look_again:  # of one that rests, nobody else would find out
+                self._parts.spawn(self.look_up(charge))
             self._verify_if_due(charge)
         if self._is_past(self._parts.notes.discovered, LOOK_AROUND):
             self.look_around()
@@ -129,4 +129,5 @@ class Upkeep:
         try:
             self._standings.took(charge, await self._parts.queue.put("standing", charge.id, {}, long=False))
         except Exception as error:
+            charge.look_again = True
             self._standings.failed(charge, self._parts.known(error))
