@@ -17,6 +17,7 @@ import logging.handlers
 import os
 import re
 import sys
+import threading
 import traceback
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -80,11 +81,18 @@ class Log:
             handler.close()
 
     def __enter__(self) -> Log:
+        """Until the end, what a thread raises by mistake is noted here too, and not printed with its text."""
+        threading.excepthook = self._thread_failed
         return self
+
+    def _thread_failed(self, failed: threading.ExceptHookArgs) -> None:
+        if failed.exc_value is not None:
+            self.exception("unexpected", failed.exc_value)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        threading.excepthook = threading.__excepthook__
         self.close()
 
     def _write(self, kind: str, level: str, fields: Mapping[str, object], more: JsonObject | None = None) -> None:

@@ -362,3 +362,17 @@ def test_the_journal_gets_priorities(home: Home) -> None:
 def test_in_the_background_nothing_is_said(home: Home) -> None:
     assert said(home, "background") == ""
     assert len(lines(home)) == 2
+
+
+@pytest.mark.parametrize("canary", CANARIES)
+def test_what_a_thread_raises_by_mistake_is_in_the_log_without_its_text_and_nowhere_else(
+    home: Home, log: Log, canary: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise FileNotFoundError(errno.ENOENT, canary, canary)
+
+    thread = threading.Thread(target=fail)
+    thread.start()
+    thread.join()
+    assert [line["error"] for line in lines(home)] == ["FileNotFoundError:ENOENT"]
+    assert canary not in (home.logs_folder / logs.NAME).read_text() and capfd.readouterr().err == ""
