@@ -89,6 +89,18 @@ def test_pages_overwritten_are_damage_and_found(vault: Vault, tmp_path: Path) ->
         list(again.state().records())
 
 
+def test_damage_of_which_sqlite_cannot_even_speak_is_damage(vault: Vault, tmp_path: Path) -> None:
+    """It quotes what it found, and that is no text."""
+    vault.close()
+    path = tmp_path / "vault" / "vault.db"
+    data = path.read_bytes()
+    assert b"vaultvault" in data
+    path.write_bytes(data.replace(b"vaultvault", b"\xff" * 10))
+    with pytest.raises(VaultDamaged) as caught:
+        Vault.open(tmp_path / "vault").close()
+    assert caught.value.fix and "vault.db" in caught.value.message
+
+
 def test_a_copy_is_a_whole_vault(vault: Vault, tmp_path: Path) -> None:
     commit(vault, Draft({"raw/a": EntryPut({}, os.urandom(400_000))}, [create("Likes tea.")]))
     vault.copy_to(tmp_path / "copy")

@@ -214,3 +214,6 @@ class _Translated:
             if make is errors.VaultUnusable and _is_full(self._path.parent):
                 make = errors.VaultFull
             raise make(f"{self._path}: {error}", fix=_FIXES.get(make)) from error
+        if isinstance(error, UnicodeDecodeError):  # SQLite quotes what is damaged, and that may be no text
+            damaged = errors.VaultDamaged
+            raise damaged(f"{self._path}: it holds what is no text", fix=_FIXES.get(damaged)) from error
