@@ -100,7 +100,7 @@ def test_what_works_on_history_gets_its_turn_between_captures(ada: Harbour) -> N
     soul = ada.workspace / "SOUL.md"
     before = soul.read_bytes()
     with never_resting(ada) as daemon:
-        for _ in range(3):
+        for _ in range(2):
             soul.write_text("# Soul\n\nA change to be taken back.\n")
             assert run("sync", ada.agent.name)["agents"][0]["state"] == "ok"
             run("restore", ada.agent.name, "--at", "0", "--path", "SOUL.md", "--yes")

@@ -15,12 +15,15 @@ from harbour import Harbour, harbour
 from invariants import always
 from serving import Daemon, serving, until
 
+from lifeboat_daemon import agents
 from lifeboat_daemon.service.single import holder
 
 
 @pytest.fixture
 def ada(tmp_path: Path) -> Harbour:
-    return harbour(tmp_path)
+    made = harbour(tmp_path)
+    agents.write_setting(made.context, made.agent, "capture.quiet", "0s")
+    return made
 
 
 @contextlib.contextmanager
