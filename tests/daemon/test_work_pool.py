@@ -326,6 +326,6 @@ def test_a_worker_that_says_what_nobody_understands_is_ended_and_its_work_fails(
     program = (
         f"import sys; print({ready!r}, flush=True); sys.stdin.readline(); print({line}, flush=True); sys.stdin.read()"
     )
-    with offices.office(command=[sys.executable, "-c", program]) as office:
-        with pytest.raises(WorkerFailed, match="no message"):
-            office.do("standing", ADA)
+    command = [sys.executable, "-c", program]
+    with offices.office(command=command) as office, pytest.raises(WorkerFailed, match="no message"):
+        office.do("standing", ADA)
