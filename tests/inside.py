@@ -50,7 +50,7 @@ class _Selector(selectors.DefaultSelector):
             return ready
         if timeout is None:
             raise StandsStill
-        self.loop.passed += timeout
+        self.loop.passed += max(timeout, 1e-6)  # less would be lost in the sum, and never pass
         return []
 
 

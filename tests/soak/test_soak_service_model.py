@@ -9,6 +9,7 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
@@ -21,6 +22,8 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.schedule.cadence import AFTER_INTERACTION, MANUAL
 from lifeboat_daemon.watch.watcher import CHANGED, GONE, RESCAN
 from lifeboat_daemon.work.messages import Job
+
+pytestmark = pytest.mark.soak
 
 CALM = 400.0
 """Seconds in which everything that went wrong is made up for."""
@@ -197,16 +200,24 @@ class ServiceMachine(RuleBasedStateMachine):
     def _stands_as_it_should(self, agent: Agent) -> None:
         inside, place = self.inside, self.inside.place(agent)
         charge = inside.service.fleet.get(agent.id)
-        assert charge is not None and charge.works == [] and charge.blocked is None and charge.failure is None
+        assert charge is not None and charge.works == []
         now = inside.clock.now()
         if agent.is_paused(times.to_text(now)):
             self.rests.add(agent.id)
-            assert inside.state(agent) == "paused"
+            # What somebody asked for and failed is not made again unasked: it stays in sight.
+            assert inside.state(agent) in (
+                "paused",
+                "error" if charge.failure else "",
+                "waiting" if charge.blocked else "",
+            )
             return
         self.rests.discard(agent.id)
         if agent.is_paused(times.to_text(now - timedelta(seconds=CALM / 2))):
             return  # it has just ended
+        if charge.pacer.timing.cadence == MANUAL and (charge.failure or charge.blocked):
+            return
         assert inside.state(agent) in ("ok", "overdue")  # what was not verified in time, because it could not be
+        assert charge.blocked is None and charge.failure is None
         if charge.pacer.timing.cadence == AFTER_INTERACTION:
             assert place.kept == place.version
 
@@ -224,4 +235,4 @@ class ServiceMachine(RuleBasedStateMachine):
 
 
 TestService = ServiceMachine.TestCase
-TestService.settings = settings(max_examples=60, stateful_step_count=40)
+TestService.settings = settings(max_examples=40, stateful_step_count=30)
