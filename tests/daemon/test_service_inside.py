@@ -256,6 +256,20 @@ def test_a_good_state_after_an_old_trouble_is_told_at_once(inside: Inside) -> No
     assert [one["kind"] for one in inside.world.notices] == ["error", "ok"]
 
 
+def test_what_the_end_of_the_service_kept_from_being_told_the_next_one_tells(inside: Inside) -> None:
+    ada = inside.add()
+    inside.passes(20)
+    inside.place(ada).outcomes = [FAILED] * 12
+    inside.world.outcomes["notify"] = [HANG]
+    inside.change(ada)
+    inside.passes(100)
+    assert inside.log.count("notice") == 1 and not inside.world.notices
+    inside.stop()
+    inside.start(15)
+    assert [one["kind"] for one in inside.world.notices] == ["error"]
+    assert inside.service.parts.notes.untold == []
+
+
 # The clock ----------------------------------------------------------------------------------------------------------
 
 

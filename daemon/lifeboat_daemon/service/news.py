@@ -35,7 +35,7 @@ class News:
         self._fleet = fleet
         self._standings = standings
         self._about = about
-        self._untold: list[Notice] = []
+        self._on_the_way: list[Notice] = []
         standings.on_change = self._changed
 
     def _changed(self, charge: Charge, before: AgentStatus | None) -> None:
@@ -80,19 +80,29 @@ class News:
             self._parts.log.event("notice", what=notice.kind, agents=len(notice.subjects))
             self._parts.publish({"event": "notice", **notice.to_json()})
         if found:
+            self._parts.notes.untold = (self._parts.notes.untold + found)[-MOST_UNTOLD:]
+            self._parts.remember()
             self._parts.spawn(self._reach_somebody(found))
 
     async def _reach_somebody(self, found: list[Notice]) -> None:
-        """Notices that nobody could be told, while there is no network for example, are kept and tried again."""
+        """Notices that nobody could be told, while there is no network for example, or because the service ended, are
+        kept and tried again."""
+        self._on_the_way += found
         answer = await self._beside("notify", {"notices": [notice.to_json() for notice in found]})
-        ways = [{}] * len(found) if answer is None else answer["told"]
+        for notice in found:
+            self._on_the_way.remove(notice)
+        ways = [{"": "not done"}] * len(found) if answer is None else answer["told"]
         untold = [one for one, told in zip(found, ways, strict=True) if told and all(told.values())]
-        if untold or answer is None:
-            self._untold = (self._untold + (untold or found))[-MOST_UNTOLD:]
-            self._parts.timers.at("tell again", TELL_AGAIN, self._tell_again)
+        if untold:
+            self._parts.timers.at("tell again", TELL_AGAIN, self.tell_again)
+        waiting = self._parts.notes.untold
+        self._parts.notes.untold = [one for one in waiting if one not in found or one in untold]
+        if self._parts.notes.untold != waiting:
+            self._parts.remember()
 
-    def _tell_again(self) -> None:
-        found, self._untold = self._untold, []
+    def tell_again(self) -> None:
+        """Try again what nobody could be told, also before the service began."""
+        found = [one for one in self._parts.notes.untold if one not in self._on_the_way]
         if found:
             self._parts.spawn(self._reach_somebody(found))
 

@@ -15,18 +15,20 @@ from lifeboat_alf import times
 from lifeboat_alf.seams.files import write_atomic
 from lifeboat_daemon import state_cache
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.health.notices import Told
+from lifeboat_daemon.health.notices import Notice, Told
 
 JsonObject = dict[str, Any]
 
 
 class Notes(msgspec.Struct):
     """`scheduled`: when each agent was last captured by its schedule; `verify_failed`: when a verification last failed;
-    `told`: what people were told of each agent; `discovered`, `pinged`: when that was last done. All timestamps."""
+    `told`: what people were told of each agent; `discovered`, `pinged`: when that was last done. All timestamps.
+    `untold`: notices that nobody could be told yet."""
 
     scheduled: dict[str, str] = {}
     verify_failed: dict[str, str] = {}
     told: dict[str, JsonObject] = {}
+    untold: list[Notice] = []
     discovered: str | None = None
     pinged: str | None = None
 

@@ -178,6 +178,7 @@ class Service:
         self.key_looks.look()
         self.reload()
         self._watch_files()
+        self.news.tell_again()
         self.parts.timers.at("tick", min(TICK, FIRST_TICK), self.tick)
 
     async def _end(self) -> None:
