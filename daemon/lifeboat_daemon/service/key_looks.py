@@ -38,8 +38,9 @@ class KeyLooks:
         self._parts.spawn(self._look())
 
     def soon(self) -> None:
-        """Something was seen of the files of the keys: look at the key once they rest, where they are others."""
-        self._parts.timers.at("key", SETTLED, self._look_at_others)
+        """Something was seen of the files of the keys: look at the key a moment later, where they are others."""
+        if self._parts.timers.remaining("key soon") is None:
+            self._parts.timers.at("key soon", SETTLED, self._look_at_others)
 
     def _look_at_others(self) -> None:
         if self._files() != self._seen:

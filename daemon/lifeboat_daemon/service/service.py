@@ -245,8 +245,9 @@ class Service:
         self.parts.watcher.watch_files(self.context.user_home, set(names), self._look_around_soon)
 
     def _reload_soon(self) -> None:
-        """Files are written in several steps."""
-        self.parts.timers.at("reload", 0.3, self.reload)
+        """Files are written in several steps. One that is written without end does not put the reading off."""
+        if self.parts.timers.remaining("reload") is None:
+            self.parts.timers.at("reload", 0.3, self.reload)
 
     def _look_around_soon(self) -> None:
         """A runtime that is being installed is not complete at once. One that never rests does not put the look off."""
