@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 from lifeboat_alf import times
-from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.health import due
 from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
@@ -76,9 +75,9 @@ class Upkeep:
             if answer.get("deferred") or not answer.get("ok"):  # what does not hold is not the last verified copy
                 self._try_later(charge)
             self._parts.log.event("verified", agent=charge.id, whole=whole, deferred=bool(answer.get("deferred")))
-        except LifeboatError as error:
+        except Exception as error:
             self._try_later(charge)
-            self._parts.log.event("verify_failed", level="warning", agent=charge.id, code=error.code)
+            self._parts.log.event("verify_failed", "warning", agent=charge.id, code=self._parts.known(error).code)
         finally:
             del self._verifying[charge.id]
 
@@ -111,8 +110,8 @@ class Upkeep:
     async def _look_around(self) -> None:
         try:
             await self.discover()
-        except LifeboatError as error:
-            self._parts.log.event("discover_failed", level="warning", code=error.code)
+        except Exception as error:
+            self._parts.log.event("discover_failed", "warning", code=self._parts.known(error).code)
 
     async def discover(self) -> JsonObject:
         """Look for agents that nobody protects, and offer those that are new. Raises what the worker raises."""
