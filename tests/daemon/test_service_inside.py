@@ -457,6 +457,19 @@ def test_no_sign_of_life_is_given_before_it_is_known_how_the_agents_stand(before
     assert [job.parameters for job in before.world.done if job.operation == "ping"] == [{"ok": True}]
 
 
+def test_trouble_and_its_end_are_pinged_when_people_are_told(before: Inside) -> None:
+    ada = before.add()
+    config.write(before.context.home, before.context.files, "ping.url", "https://example.com/ping")
+    before.start(120.0)
+    before.place(ada).outcomes = [FAILED] * 20
+    before.change(ada)
+    before.passes(200.0)
+    before.place(ada).outcomes = []
+    before.passes(200.0)
+    pings = [job.parameters["ok"] for job in before.world.done if job.operation == "ping"]
+    assert pings == [True, False, True]
+
+
 def test_a_service_that_waits_for_another_shows_that_it_lives(before: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     class Enough(Exception):
         pass

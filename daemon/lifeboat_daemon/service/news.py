@@ -68,6 +68,8 @@ class News:
         if waits:
             self._parts.timers.at("tell", max(SOON, min(waits)), self.tell)
         self._notify(notices.merged(found))
+        if found:
+            self._ping_now()  # whoever watches from outside hears of trouble, and of its end, as soon as people do
         self.write_figures(self._about())
 
     def offered(self, new: list[JsonObject]) -> None:
@@ -124,11 +126,13 @@ class News:
 
     def ping_if_due(self) -> None:
         """Call `ping.url` while the daemon lives: who listens there learns from silence."""
-        if not self._standings.is_known:
-            return  # a sign of life says how things stand
         every = float(self._fleet.config.get("ping.every").value)
-        now = self._parts.context.clock.now()
-        if self._fleet.config.get("ping.url").value and due.ping_is_due(self._parts.notes.pinged, every, now):
+        if due.ping_is_due(self._parts.notes.pinged, every, self._parts.context.clock.now()):
+            self._ping_now()
+
+    def _ping_now(self) -> None:
+        """A sign of life says how things stand: there is none before that is known."""
+        if self._fleet.config.get("ping.url").value and self._standings.is_known:
             self._parts.notes.pinged = self._parts.context.now()
             self._parts.remember()
             state = self._standings.everything().state
