@@ -12,6 +12,8 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
 PYTEST := $(BIN)/python -m pytest -q -rs
 BENCH  ?=
+# Tests of the service wait for it more than they compute: three processes for two processors.
+PROCESSES ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 PACKAGE ?=
 FORMULA ?=
 
@@ -42,7 +44,7 @@ demo: $(VENV)/run.stamp ## the whole story on a throw-away workspace
 	$(BIN)/lifeboat demo
 
 test: $(VENV)/dev.stamp ## all tests but those that need a real OpenClaw
-	$(PYTEST) -n auto --dist loadgroup
+	$(PYTEST) -n $(PROCESSES) --dist loadgroup
 
 check: $(VENV)/dev.stamp ## lint, format, types, imports, documentation, map of the specification
 	$(BIN)/ruff check .
@@ -58,7 +60,7 @@ test-real: $(VENV)/dev.stamp ## against a real OpenClaw from npm, in a network n
 	$(PYTEST) -m real --timeout 900 tests/real
 
 test-soak: $(VENV)/dev.stamp ## what takes minutes: hundreds of kills, full disks, tens of thousands of files (root for some)
-	$(PYTEST) -n auto --dist loadgroup -m soak --timeout 1200 tests/soak
+	$(PYTEST) -n $(PROCESSES) --dist loadgroup -m soak --timeout 1200 tests/soak
 
 package: $(VENV)/dev.stamp ## wheel, source distribution, Debian package, units and checksums, in dist/ (PACKAGE=--release)
 	$(BIN)/python packaging/tools/make.py $(PACKAGE)

@@ -30,7 +30,7 @@ def _rows(heading: str) -> set[str]:
 def _methods() -> set[str]:
     nothing = cast(Any, None)
     parts = [nothing] * 6
-    answers = Answers(*parts, about=nothing, reload=nothing, stop=nothing)
+    answers = Answers(*parts, about=nothing, reload=nothing, stop=nothing, up=nothing)
     return {protocol.HELLO, protocol.SUBSCRIBE, *answers.handlers()}
 
 

@@ -493,6 +493,7 @@ def test_a_release_that_cannot_be_started_ends_the_service_with_an_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(main, "run", lambda *_, **__: UPGRADED)
+    monkeypatch.setattr(main, "no_core_dumps", lambda: True)  # which cannot be taken back in this process
     monkeypatch.setattr("sys.executable", "/nowhere/python")
     assert main.main([]) == 1
     assert "cannot be started" in capsys.readouterr().err

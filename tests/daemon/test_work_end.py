@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import work_program
 
+from lifeboat_daemon.context import Context
 from lifeboat_daemon.work import messages
 from lifeboat_daemon.work.messages import Cancel, Failure, Job, Ready, Result, ToDaemon, ToWorker
 
@@ -24,7 +25,8 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="the system has no su
 
 @contextmanager
 def worker(*options: str) -> Iterator[Process]:
-    """A worker without a daemon, ready."""
+    """A worker without a daemon, ready. The home is there, as any daemon has seen to."""
+    Context.open()
     command = work_program.command(*options)
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:

@@ -24,6 +24,10 @@ _PATIENCE = 30.0
 """Seconds between two looks at who holds the lock. The lock itself is waited for in the kernel, or nearly."""
 
 
+LOST = 3
+"""Looks in a row at which another process has the lock, until this daemon gives way."""
+
+
 class Holder(msgspec.Struct, frozen=True):
     """The daemon of a home. `started_at` is a timestamp."""
 
@@ -51,6 +55,7 @@ class Single:
     def __init__(self, context: Context, lock: FileLock, release: str) -> None:
         self._context = context
         self._locks = [lock]
+        self._lost = 0
         self._here = Holder(os.getpid(), context.now(), release)
         self._took()
 
@@ -60,7 +65,8 @@ class Single:
 
     def is_ours(self) -> bool:
         """Whether this is still the daemon of its home; for the tick. Somebody may have removed the file of the lock:
-        then it is made and taken again, unless another daemon was there before. That one serves."""
+        then it is made and taken again, unless another daemon was there before. That one serves, if it is still there
+        a few looks later: who only begins holds the lock until it finds that this one answers."""
         home = self._context.home
         if _file(home) == self._file or not home.exists():  # where the home is gone, nobody else can be its daemon
             return True
@@ -68,9 +74,11 @@ class Single:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            return False
+            self._lost += 1
+            return self._lost < LOST
         except OSError:
             return True  # a full disk, or no folder: then nobody else can take it either
+        self._lost = 0
         self._locks.append(lock)
         self._took()
         return True
