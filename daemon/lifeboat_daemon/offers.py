@@ -3,7 +3,7 @@
 What a look around found lies in `state/offers.json` (a cache: the next look makes it again). Which folders the user
 does not want to hear of is a decision and lies in `offers.toml` of the home:
 
-    dismissed = ["/home/ada/.openclaw/workspace-old"]
+    dismissed = ["/srv/ada/.openclaw/workspace-old"]
 """
 
 from __future__ import annotations

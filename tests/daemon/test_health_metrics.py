@@ -20,7 +20,7 @@ ADA = AgentStatus(
     "0197fd80-0000-7000-8000-000000000001",
     "ada",
     "openclaw",
-    "/home/ada/agent",
+    "/srv/ada/agent",
     state="overdue",
     sequence=7,
     last_captured_at="2026-11-20T12:00:00.500Z",
@@ -29,7 +29,7 @@ ADA = AgentStatus(
     vault_bytes=4096,
 )
 FIGURES = Figures([AgentFigures(ADA, captures=3, failures=1)], "2026-11-20T09:00:00.000Z", "0.1.0")
-BEA = AgentStatus("0197fd80-0000-7000-8000-000000000002", "bea", "openclaw", "/home/ada/bea")
+BEA = AgentStatus("0197fd80-0000-7000-8000-000000000002", "bea", "openclaw", "/srv/ada/bea")
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 _SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\[\\n"])*",?)*)\})? (-?[0-9.e+]+)')

@@ -19,15 +19,15 @@ from lifeboat_daemon.health.standing import NEEDS_THE_USER, WORST_FIRST, AgentSt
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = 86400.0
-SECRETS = ("/home/ada", "SOUL.md", "hunter2")
+SECRETS = ("/srv/ada", "SOUL.md", "hunter2")
 HELD = {"reason": "SOUL.md and 7 memories were removed", "previous": 4}
 
 
 def agent(state: str = "ok", **fields: Any) -> AgentStatus:
     """An agent whose facts and reasons are full of names that nobody may be told."""
-    found = AgentStatus("0197fd80-0000-7000-8000-000000000001", "ada", "openclaw", "/home/ada/agent", state=state)
-    reasons = ["/home/ada/agent is not there", "SOUL.md: hunter2"]
-    return replace(found, reasons=reasons, held=HELD, failed="/home/ada/x: hunter2", **fields)
+    found = AgentStatus("0197fd80-0000-7000-8000-000000000001", "ada", "openclaw", "/srv/ada/agent", state=state)
+    reasons = ["/srv/ada/agent is not there", "SOUL.md: hunter2"]
+    return replace(found, reasons=reasons, held=HELD, failed="/srv/ada/x: hunter2", **fields)
 
 
 class Person:
@@ -227,7 +227,7 @@ def test_what_is_so_of_several_agents_is_said_in_one_notice() -> None:
 
 
 def test_new_agents_are_offered_without_saying_where_they_are() -> None:
-    found = [{"runtime": "openclaw", "native_id": "main", "name": "Ada", "workspace": "/home/ada/secret"}]
+    found = [{"runtime": "openclaw", "native_id": "main", "name": "Ada", "workspace": "/srv/ada/secret"}]
     notice = notices.of_offers(found)
     assert notice is not None and notice.fix == "lifeboat agents discover" and "/home" not in str(notice.to_json())
     assert not notice.is_urgent
