@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from lifeboat_alf.state import (
     Leaf,
     Partition,
     Record,
+    RecordChange,
     Sequence,
     State,
     path_key,
@@ -57,6 +58,27 @@ class AppliedState:
     def sequence(self) -> Sequence:
         found = self._delta.sequence
         return found if found.digest else replace(found, epoch=self._base.sequence.epoch)
+
+    # What the delta changed ---------------------------------------------------------------------------------------
+
+    @property
+    def base(self) -> State:
+        return self._base
+
+    @property
+    def changed_entries(self) -> Mapping[str, Entry | None]:
+        """The entries that the delta puts, by path; None for those it removes."""
+        return self._entries
+
+    def changed_records(self) -> Iterator[RecordChange]:
+        """The records that the delta puts: `update` for what it replaces, `create` for what it appends, in order."""
+        yield from (RecordChange("update", record) for record in self._in_place.values())
+        yield from (RecordChange("create", record) for record in sorted(self._appended.values(), key=_place))
+
+    @property
+    def removed_records(self) -> Set[str]:
+        """Ids that the new state lacks."""
+        return self._removed
 
     # Entries ------------------------------------------------------------------------------------------------------
 

@@ -97,6 +97,11 @@ class Home:
         """There only once something was migrated."""
         return self.folder / "backups"
 
+    @property
+    def remotes_folder(self) -> Path:
+        """There only once a remote was added."""
+        return self.folder / "remotes"
+
     def agent_file(self, agent_id: str) -> Path:
         return self.agents_folder / f"{_checked(agent_id)}.toml"
 

@@ -1,4 +1,4 @@
-"""Errors of the vault and of the stores under it.
+"""Errors of the vault, of second copies and of endpoints.
 
 LifeboatError
 +-- VaultError
@@ -11,9 +11,30 @@ LifeboatError
     +-- VaultUnusable     the system refuses to read or write (rights, I/O)
     +-- UnknownSequence   the number was never given out, or was thinned
     +-- DraftInvalid      a change that does not fit the head
++-- RemoteError           on the way to a second copy, or there
+    +-- RemoteUnreachable   nobody answered; what was sent may have arrived
+    +-- RemoteBusy          asks to wait
+    |   +-- RemoteFull      no space left there
+    +-- RemoteTooLarge      more than it takes
+    +-- RemoteRefused       not what it says, or fits nothing there
+    +-- RemoteDenied        no token that counts
+    +-- UnknownThere        not there, or not ours
+    +-- StaleBase           the base is not the head
+    +-- EpochBehind         another machine took the agent over
+    |   +-- EpochMoved      somebody else began the new epoch
+    +-- RemoteDamaged       what came back is not what was kept
++-- EndpointError         an endpoint's own data
+    +-- NoEndpoint          no endpoint's data in the folder
+    +-- UnknownTenant       no tenant of this name or id
+    +-- TenantExists        the name is taken
+    +-- UnknownToken        no token of this id
+    +-- KeySourceRefused    the key's place cannot be used
+    +-- KeyRevoked          the key was taken away
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
 
@@ -86,3 +107,165 @@ class DraftInvalid(VaultError):
 
     code = "draft_invalid"
     title = "The change does not fit the newest state"
+
+
+# Second copies ------------------------------------------------------------------------------------------------------
+
+
+class RemoteError(LifeboatError):
+    """Anything wrong at a second copy, or on the way to it. An endpoint raises the same errors that its client sees:
+    `code` and `details` travel in the problem document."""
+
+    code = "remote"
+    title = "The second copy cannot do that"
+    fix = "lifeboat doctor --remote NAME"
+
+    def details(self) -> dict[str, Any]:
+        """What else travels, by name of the constructor's keyword."""
+        return {}
+
+
+class RemoteUnreachable(RemoteError):
+    """Nobody answered, or not to the end. What was sent may have arrived."""
+
+    code = "remote_unreachable"
+    title = "The second copy cannot be reached"
+    retryable = True
+
+
+class RemoteBusy(RemoteError):
+    code = "remote_busy"
+    title = "The second copy asks to wait"
+    retryable = True
+
+    def __init__(self, message: str, *, retry_after: float | None = None, fix: str | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.retry_after = retry_after
+        """Seconds."""
+
+    def details(self) -> dict[str, Any]:
+        return {} if self.retry_after is None else {"retry_after": self.retry_after}
+
+
+class RemoteFull(RemoteBusy):
+    code = "remote_full"
+    title = "There is no space left at the second copy"
+
+
+class RemoteTooLarge(RemoteError):
+    code = "remote_too_large"
+    title = "That is more than the second copy takes"
+
+
+class RemoteRefused(RemoteError):
+    """What was sent is not what it says, or fits nothing there."""
+
+    code = "remote_refused"
+    title = "The second copy did not take it"
+
+
+class RemoteDenied(RemoteError):
+    """No token, a wrong or expired one, or one without the scope."""
+
+    code = "remote_denied"
+    title = "The second copy does not let this machine in"
+    fix = "lifeboat remote add NAME URL --token-stdin"
+
+
+class UnknownThere(RemoteError):
+    """Not there, or not ours: nobody can tell which."""
+
+    code = "unknown_there"
+    title = "The second copy does not have that"
+
+
+class StaleBase(RemoteError):
+    """The base of a delta is not the head. `sequence` is the head's number, None for an agent without history."""
+
+    code = "stale_base"
+    title = "Something else was written there meanwhile"
+
+    def __init__(self, message: str, *, sequence: int | None = None, fix: str | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.sequence = sequence
+
+    def details(self) -> dict[str, Any]:
+        return {"sequence": self.sequence}
+
+
+class EpochBehind(RemoteError):
+    """Another machine took the agent over."""
+
+    code = "epoch_behind"
+    title = "The agent moved to another machine"
+    fix = "lifeboat agents adopt AGENT"
+    exit_status = 3
+
+    def __init__(self, message: str, *, epoch: int = 0, fix: str | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.epoch = epoch
+
+    def details(self) -> dict[str, Any]:
+        return {"epoch": self.epoch}
+
+
+class EpochMoved(EpochBehind):
+    """Somebody else began a new epoch first."""
+
+    code = "epoch_moved"
+
+
+class RemoteDamaged(RemoteError):
+    """What came back is not what was kept, or not what was signed."""
+
+    code = "remote_damaged"
+    title = "The second copy is damaged"
+
+
+# Endpoints ----------------------------------------------------------------------------------------------------------
+
+
+class EndpointError(LifeboatError):
+    """Anything wrong with an endpoint's own data, as whoever runs it sees it."""
+
+    code = "endpoint"
+    title = "The endpoint cannot do that"
+
+
+class NoEndpoint(EndpointError):
+    code = "no_endpoint"
+    title = "There is no endpoint in this folder"
+    fix = "lifeboat endpoint tenant add NAME --data DIR"
+
+
+class UnknownTenant(EndpointError):
+    code = "unknown_tenant"
+    title = "There is no such tenant"
+    fix = "lifeboat endpoint tenant list --data DIR"
+
+
+class TenantExists(EndpointError):
+    code = "tenant_exists"
+    title = "There is a tenant of this name"
+    exit_status = 3
+
+
+class UnknownToken(EndpointError):
+    code = "unknown_token"
+    title = "There is no such token"
+    fix = "lifeboat endpoint token list --data DIR"
+
+
+class KeySourceRefused(EndpointError):
+    """A source that does not exist, cannot be used, or lies in the folder of the data."""
+
+    code = "key_source"
+    title = "The key that protects the data cannot be used"
+    exit_status = 3
+
+
+class KeyRevoked(EndpointError):
+    """The source does not unwrap the data key: what the key protects cannot be read until it does."""
+
+    code = "key_revoked"
+    title = "The key of this data was taken away"

@@ -1,5 +1,5 @@
-"""Every step of capture, replicate, restore, purge, thinning, rotation, migration and the service by name, so that a
-test can end the process at each.
+"""Every step of capture, replicate, restore, purge, thinning, rotation, migration, the service and the endpoint by
+name, so that a test can end the process at each.
 
 A step is reached *before* what its name says is done. In production `reached` does nothing.
 """
@@ -60,6 +60,27 @@ class Step(StrEnum):
     WORKER_BEGUN = "worker.begun"
     WORKER_DONE = "worker.done"
     WORKER_TOLD = "worker.told"
+    REPLICATE_DECIDED = "replicate.decided"
+    REPLICATE_BUNDLED = "replicate.bundled"
+    REPLICATE_SENT = "replicate.sent"
+    REPLICATE_OBJECTS_SENT = "replicate.objects_sent"
+    REPLICATE_NOTED = "replicate.noted"
+    ADOPT_PULLED = "adopt.pulled"
+    ADOPT_SET_ASIDE = "adopt.set_aside"
+    ADOPT_EPOCH_RAISED = "adopt.epoch_raised"
+    ADOPT_SETTLED = "adopt.settled"
+    SEALED_FILE_WRITTEN = "sealed.file_written"
+    SEALED_HEAD_REPLACED = "sealed.head_replaced"
+    SEALED_SWEPT = "sealed.swept"
+    ENDPOINT_RECEIVED = "endpoint.received"
+    ENDPOINT_CHECKED = "endpoint.checked"
+    ENDPOINT_ACCEPTED = "endpoint.accepted"
+    ENDPOINT_COUNTED = "endpoint.counted"
+    ENDPOINT_ANSWERED = "endpoint.answered"
+    REENCRYPT_KEY_MADE = "reencrypt.key_made"
+    REENCRYPT_BODIES_WRITTEN = "reencrypt.bodies_written"
+    REENCRYPT_COMMITTED = "reencrypt.committed"
+    REENCRYPT_KEY_DESTROYED = "reencrypt.key_destroyed"
 
 
 hook: Callable[[Step], None] | None = None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from sqlite_utils import Database
@@ -37,11 +37,13 @@ _ALWAYS = (
 class SqliteStore:
     """A `MetadataStore` in the file `path`. Belongs to the thread that made it."""
 
-    def __init__(self, path: Path, *, create: bool = False) -> None:
-        """Open the file; with `create` it may be missing or empty. Raises VaultMissing, VaultDamaged."""
+    def __init__(self, path: Path, *, create: bool = False, tables: Sequence[str] = schema.TABLES) -> None:
+        """Open the file; with `create` it may be missing or empty. `tables` are what `prepare` makes, those of a vault
+        unless given. Raises VaultMissing, VaultDamaged."""
         if not create and not path.exists():
             raise errors.VaultMissing(f"{path} does not exist")
         self._path = path
+        self._tables = tables
         with _Translated(path):
             self._connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
             self.database = Database(self._connection, execute_plugins=False, recursive_triggers=False)
@@ -49,10 +51,12 @@ class SqliteStore:
                 self._connection.execute(pragma).fetchall()
 
     def prepare(self) -> None:
-        if self.database.table("vault").exists():
+        if self.database.table_names():
             return
         with self.transaction():
-            for statement in schema.TABLES:
+            if self.database.table_names():
+                return  # another process was first
+            for statement in self._tables:
                 self.execute(statement)
 
     @contextlib.contextmanager

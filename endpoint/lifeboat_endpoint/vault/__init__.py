@@ -1,6 +1,6 @@
 """The vault: states, not a chain (see `vault.Vault`)."""
 
-from lifeboat_endpoint.vault.draft import Draft, EntryPut, RecordPut, take_over
+from lifeboat_endpoint.vault.draft import Draft, EntryPut, RecordPut, take_delta, take_over
 from lifeboat_endpoint.vault.retention import Retention
 from lifeboat_endpoint.vault.rows import AuditRow, Pin, SequenceRow
 from lifeboat_endpoint.vault.state import VaultState
@@ -22,5 +22,6 @@ __all__ = [
     "Vault",
     "VaultState",
     "Verification",
+    "take_delta",
     "take_over",
 ]

@@ -23,7 +23,7 @@ from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.draft import Body, Draft, EntryPut, RecordPut
 from lifeboat_endpoint.vault.objects import Objects, ObjectWriter
 
-Sign = Callable[[Sequence], JsonObject]
+Sign = Callable[[Sequence], JsonObject | None]
 
 _CHUNK = 500
 

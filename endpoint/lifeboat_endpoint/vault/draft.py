@@ -8,7 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from lifeboat_alf.state import JsonObject, Leaf, Operation, State
+from lifeboat_alf.apply import AppliedState
+from lifeboat_alf.state import Entry, JsonObject, Leaf, Operation, State
+from lifeboat_endpoint.errors import DraftInvalid
 
 Body = bytes | Path | Callable[[], bytes]
 
@@ -64,3 +66,22 @@ def take_over(state: State) -> Draft:
     }
     records = (RecordPut("create", item.id, item.partition, item.line, item.leaf) for item in state.records())
     return Draft(entries, records)
+
+
+def take_delta(state: AppliedState) -> Draft:
+    """The draft that leads a vault from the delta's base, which is its head, to `state`, leaf by leaf. Bodies are read
+    from the delta, which stays open, while the draft is committed. Raises DraftInvalid for a delta that removes
+    records, which no two sequences of one agent have between them."""
+    if state.removed_records:
+        raise DraftInvalid(f"{len(state.removed_records)} records are to vanish from the history")
+    entries = {path: None if entry is None else _put(state, entry) for path, entry in state.changed_entries.items()}
+    changed = ((change.operation, change.record) for change in state.changed_records())
+    records = (RecordPut(operation, item.id, item.partition, item.line, item.leaf) for operation, item in changed)
+    return Draft(entries, records)
+
+
+def _put(state: AppliedState, entry: Entry) -> EntryPut:
+    before = state.base.entry(entry.path)
+    unchanged = before is not None and before.leaf == entry.leaf
+    body = None if unchanged else partial(state.body, entry.path)
+    return EntryPut(entry.meta, body, entry.leaf, entry.size, entry.sha256)

@@ -10,6 +10,7 @@ from __future__ import annotations
 ADD_VAULT = "insert into vault(id, agent_id, seed, epoch, schema, created_at) values (?, ?, ?, ?, ?, ?)"
 VAULT = "select id, agent_id, seed, epoch from vault"
 RAISE_EPOCH = "update vault set epoch = epoch + 1"
+SET_EPOCH = "update vault set epoch = ?"
 
 # Sequences
 _SEQUENCE = "select n, base, epoch, time, raw_time, kind, writer, digest, signature, label, counts, bytes from sequence"

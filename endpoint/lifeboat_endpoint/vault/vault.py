@@ -13,10 +13,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from lifeboat_alf import codec, ids, times
+from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_alf.state import Changes, JsonObject
+from lifeboat_alf.state import Changes, JsonObject, Sequence
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.store import schema
 from lifeboat_endpoint.store.disk import DiskBlobs, translated
@@ -212,6 +213,37 @@ class Vault:
                 writing.discard()
                 raise
         return self.sequence(origin.number) if changed else None
+
+    def accept(self, sequence: Sequence, draft: Draft, *, kind: str, writer: str, raw_time: Moment) -> SequenceRow:
+        """Put a state of another vault on top of the head: its number, base, epoch, time, digest and signature stay as
+        they were signed. `raw_time` says when it came here. A higher epoch is in force from now on.
+
+        Raises DraftInvalid, and SignatureError when the draft does not lead to the digest; then nothing happened.
+        """
+
+        def signed(made: Sequence) -> JsonObject | None:
+            if sequence.digest != made.digest:
+                raise SignatureError(f"what was sent is not the state {sequence.number} that its digest names")
+            return sequence.signature
+
+        with self._metadata.transaction():
+            head = self.head()
+            if head is not None and sequence.number <= head.number:
+                raise errors.DraftInvalid(f"the head is {head.number}, so the next sequence is not {sequence.number}")
+            place = (sequence.number, sequence.base, sequence.epoch, sequence.time, _text(raw_time))
+            origin = Origin(self.agent_id, *place, kind, writer)
+            writing = objects.ObjectWriter(self._metadata, self._blobs)
+            commit = Commit(self._metadata, self._objects, writing, self._files, self.seed)
+            try:
+                if not commit.run(draft, origin, self._clock.now(), signed, None):
+                    raise errors.DraftInvalid("the state is the one that the head is already")
+                if sequence.epoch > self.epoch:
+                    self._metadata.execute(sql.SET_EPOCH, (sequence.epoch,))
+            except BaseException:
+                writing.discard()
+                raise
+        self.epoch = max(self.epoch, sequence.epoch)
+        return self.sequence(sequence.number)
 
     def _origin(
         self, head: SequenceRow | None, kind: str, writer: str, time: str, raw_time: str, number: int | None

@@ -1,0 +1,63 @@
+"""What each remote was last seen to hold of an agent: a decision in the agent's vault, by the remote's id.
+
+Nothing rests on it but warnings, waiting and thinning: before a push the remote is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from lifeboat_endpoint.vault import Vault
+
+JsonObject = dict[str, Any]
+
+DECISION = "remotes"
+
+
+class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One remote and one agent. Times are timestamps, None when it never happened.
+
+    `number` and `digest` (hex) are the newest state that it acknowledged, `epoch` the one in force there, `at` when
+    that was. `verified_number`, `verified_at`: what was last read back from it and held. `state`: how the last try
+    ended (a word of `health.standing`), `message` why, for people, `code` of the error, `tries` how many failed in a
+    row, `tried_at` the last one. `fenced`: {reason, machine, since, epoch}, who writes the agent there now.
+    """
+
+    name: str = ""
+    number: int | None = None
+    digest: str = ""
+    epoch: int = 0
+    at: str | None = None
+    verified_number: int | None = None
+    verified_at: str | None = None
+    state: str = "waiting"
+    message: str = ""
+    code: str = ""
+    tries: int = 0
+    tried_at: str | None = None
+    fenced: JsonObject | None = None
+
+
+def read(vault: Vault) -> dict[str, Acknowledged]:
+    """By the remote's id."""
+    return {remote: msgspec.convert(found, Acknowledged) for remote, found in (vault.get(DECISION) or {}).items()}
+
+
+def note(vault: Vault, remote: str, **changes: Any) -> Acknowledged:
+    """Change what is known of one remote; writes nothing when that is known already."""
+    known = read(vault)
+    made = msgspec.structs.replace(known.get(remote, Acknowledged()), **changes)
+    _write(vault, {**known, remote: made})
+    return made
+
+
+def forget(vault: Vault, remote: str) -> None:
+    """The remote is none any more."""
+    _write(vault, {key: found for key, found in read(vault).items() if key != remote})
+
+
+def _write(vault: Vault, known: Mapping[str, Acknowledged]) -> None:
+    vault.set(DECISION, {key: msgspec.to_builtins(found) for key, found in known.items()} or None, kind="remotes")

@@ -1,0 +1,47 @@
+"""A second copy as this machine knows it, and what a kind of them has to answer. A kind is one entry point of the group
+`lifeboat.remotes`, named by the scheme of its addresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.context import Context
+    from lifeboat_endpoint.remote.contract import Remote
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteConfig:
+    """One remote: `remotes/<name>.toml`, what the user decided.
+
+    `id` is the remote's own, by which it is known again whatever its name and address. `pin` is the SHA-256 (hex) of
+    the public key of its own certificate authority, "" where the system's authorities count. `optional`: its absence
+    worries nobody (a stick). `sealed`: everything is encrypted on this machine; a folder is, unless it was added with
+    `--plain`. `problem` says why the file on disk cannot be used.
+    """
+
+    name: str
+    url: str
+    id: str = ""
+    pin: str = ""
+    optional: bool = False
+    sealed: bool = False
+    added_at: str = ""
+    problem: str | None = None
+
+
+class RemoteKind(Protocol):
+    """One kind of remotes. Light to import: whatever speaks to a network is imported when one is opened."""
+
+    def check_url(self, url: str) -> str:
+        """The address in its normal form. Raises BadSetting for one that it cannot be."""
+        ...
+
+    def open(self, context: Context, config: RemoteConfig, token: str | None) -> Remote:
+        """Raises RemoteError. Says nothing to the other side before it is asked something."""
+        ...
+
+    def readable_by(self, config: RemoteConfig) -> str:
+        """One sentence for people: what the other side can read."""
+        ...

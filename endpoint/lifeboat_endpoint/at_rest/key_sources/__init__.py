@@ -1,0 +1,1 @@
+"""Where the key lies that wraps data keys; never in the folder of the data. One file per kind."""

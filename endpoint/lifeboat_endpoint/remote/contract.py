@@ -1,0 +1,183 @@
+"""What a second copy of agents is to whoever replicates to it: an endpoint over HTTP, a folder, a vault in this
+process.
+
+A bundle is an `.alf` snapshot or an `.alf-delta` (see `lifeboat_alf`), in clear: remotes that may read nothing encrypt
+on this side. Numbers are the writer's and mean the same state everywhere. All methods raise RemoteError (see
+`lifeboat_endpoint.errors`), and what is retryable says so. A remote belongs to one thread.
+
+`conformance` holds what every remote must do.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Literal, Protocol
+
+from lifeboat_alf.state import State
+
+JsonObject = dict[str, Any]
+BundleKind = Literal["snapshot", "delta"]
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """A remote itself. `id` was made with it and stays, whatever name or address it is known by. `sealed`: all it gets
+    is encrypted on this side. `time` is its clock (timestamp), None where it has none of its own. `limits` in bytes:
+    `direct_bytes` the largest body of one request."""
+
+    id: str
+    kind: str
+    release: str
+    sealed: bool
+    time: str | None = None
+    limits: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteHead:
+    """The newest state of an agent there. `digest` is the state's, b"" where nobody computed one. `writer` is the id
+    of the device, `machine` what its user calls it; `written_at` by the remote's clock."""
+
+    number: int
+    digest: bytes
+    epoch: int
+    time: str
+    writer: str = ""
+    machine: str = ""
+    written_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteAgent:
+    """An agent there. `epoch` is the one in force, also when nothing was written in it yet. `held`: the remote found
+    that the newest state looks like an accident ({reason, previous}). `bytes` it takes."""
+
+    id: str
+    name: str
+    runtime: str
+    epoch: int
+    head: RemoteHead | None = None
+    bytes: int = 0
+    created_at: str = ""
+    held: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSequence:
+    """One state that can be had from there. `size` in bytes, 0 where it is not known before it is made."""
+
+    number: int
+    base: int | None
+    digest: bytes
+    epoch: int
+    time: str
+    kind: str
+    writer: str = ""
+    size: int = 0
+    signature: JsonObject | None = None
+
+
+@dataclass(slots=True)
+class Bundle:
+    """A bundle on its way. `base` is the number of the state it goes on top of, None for a snapshot. `file` is seekable
+    and at its beginning; whoever got the bundle closes it."""
+
+    kind: BundleKind
+    number: int
+    base: int | None
+    file: BinaryIO
+    size: int
+
+
+@dataclass(slots=True)
+class RemoteVerification:
+    """What was read back. `findings` are sentences; empty when all of it held."""
+
+    number: int | None
+    items: int = 0
+    bytes: int = 0
+    findings: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+
+class Remote(Protocol):
+    def about(self) -> About: ...
+
+    def agents(self) -> list[RemoteAgent]: ...
+
+    def agent(self, agent_id: str) -> RemoteAgent:
+        """Raises UnknownThere."""
+        ...
+
+    def register(self, agent_id: str, name: str, runtime: str) -> RemoteAgent:
+        """Make it known; one that is known already is given back as it is there."""
+        ...
+
+    # Sending ----------------------------------------------------------------------------------------------------
+
+    def push(self, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
+        """Append. A delta's `base` must be the head, a snapshot is for an agent without one; its number must be larger,
+        its epoch (signed in the bundle) not lower than the one in force there. Pushing the state that already is the
+        head changes nothing and gives the head. What was acknowledged is durable, or it raises and nothing happened.
+
+        Raises UnknownThere, StaleBase, EpochBehind, RemoteRefused (it is not what it says), RemoteTooLarge, RemoteFull,
+        RemoteBusy, RemoteUnreachable (whether it arrived is not known).
+        """
+        ...
+
+    def missing(self, agent_id: str, digests: Sequence[str]) -> list[str]:
+        """Of large artifacts (SHA-256, hex) that kept states there name, those whose bytes it has not; others that it
+        was asked for are left out."""
+        ...
+
+    def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
+        """The bytes of a large artifact that a state there names; again is no error. Raises UnknownThere,
+        RemoteRefused (the digest is another)."""
+        ...
+
+    def put_keys(self, agent_id: str, document: JsonObject) -> None:
+        """The agent's wrapped keys (`lifeboat/keys.json`), which travel outside of history."""
+        ...
+
+    def put_signatures(self, agent_id: str, signatures: Iterable[tuple[int, JsonObject]]) -> int:
+        """New signatures of states whose key counts no more, by number; how many were taken. Numbers that are not there
+        are passed over. Raises RemoteRefused for one that does not hold."""
+        ...
+
+    def raise_epoch(self, agent_id: str, expected: int, *, machine: str = "") -> int:
+        """Begin a new epoch if the one in force is `expected`: whoever writes in an older one is refused from now on.
+        Raises EpochMoved."""
+        ...
+
+    # Fetching ---------------------------------------------------------------------------------------------------
+
+    def keys(self, agent_id: str) -> JsonObject | None: ...
+
+    def sequences(self, agent_id: str) -> Iterator[RemoteSequence]:
+        """Every state that can be had, oldest first."""
+        ...
+
+    def snapshot(self, agent_id: str, number: int | None = None) -> Bundle:
+        """One state, the head unless named. Raises UnknownThere."""
+        ...
+
+    def deltas(self, agent_id: str, since: int) -> Iterator[Bundle]:
+        """From a state that can be had to the next one, and so on to the head. Close each before the next."""
+        ...
+
+    def object(self, agent_id: str, sha256: str) -> bytes:
+        """The bytes of a large artifact. Raises UnknownThere, RemoteDamaged."""
+        ...
+
+    def verify(self, agent_id: str, state: State, *, bodies: int, chance: random.Random) -> RemoteVerification:
+        """Hold the head there against the same state here: its digest and signature, and bytes of up to `bodies` of its
+        items, chosen by `chance`, read back from there. What is wrong is in the result. Raises what keeps it from being
+        found out."""
+        ...
+
+    def close(self) -> None: ...

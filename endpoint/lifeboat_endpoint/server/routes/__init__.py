@@ -1,0 +1,1 @@
+"""One file per resource: its routes, and nothing else."""

@@ -1,0 +1,1 @@
+"""What an endpoint does for one tenant, whatever transport asks for it."""

@@ -1,0 +1,1 @@
+"""Who may do what: tenants, tokens, and the audit of it (`control.db`)."""
