@@ -30,6 +30,9 @@ LifeboatError
     +-- UnknownToken        no token of this id
     +-- KeySourceRefused    the key's place cannot be used
     +-- KeyRevoked          the key was taken away
+    +-- ServerMissing       the libraries of the server are not installed
+    +-- CannotServe         it cannot be served like that
+        +-- PortTaken       another program listens there
 """
 
 from __future__ import annotations
@@ -222,6 +225,14 @@ class RemoteDamaged(RemoteError):
     title = "The second copy is damaged"
 
 
+class JoinInvalid(RemoteError):
+    """A line that is no join line, or was cut off. The message never repeats it: it holds a token."""
+
+    code = "join_invalid"
+    title = "This is not a join line"
+    fix = "lifeboat endpoint serve --join TENANT --data DIR"
+
+
 # Endpoints ----------------------------------------------------------------------------------------------------------
 
 
@@ -269,3 +280,26 @@ class KeyRevoked(EndpointError):
 
     code = "key_revoked"
     title = "The key of this data was taken away"
+
+
+class ServerMissing(EndpointError):
+    """The libraries of the server come with an extra of the package."""
+
+    code = "server_missing"
+    title = "The server is not installed"
+    fix = "pipx inject agent-lifeboat 'agent-lifeboat[server]'"
+
+
+class CannotServe(EndpointError):
+    """An address, a certificate or a combination of options that does not serve."""
+
+    code = "cannot_serve"
+    title = "The endpoint cannot be served like that"
+    fix = "lifeboat endpoint serve --help"
+    exit_status = 3
+
+
+class PortTaken(CannotServe):
+    code = "port_taken"
+    title = "Another program listens there"
+    exit_status = 1
