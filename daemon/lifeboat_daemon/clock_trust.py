@@ -9,13 +9,13 @@ user confirms it (`confirm`).
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from lifeboat_alf import codec, times
+from lifeboat_alf.seams.clock import Anchor, believes
 from lifeboat_alf.seams.files import write_atomic
 from lifeboat_daemon import state_cache
 from lifeboat_daemon.context import Context
@@ -23,31 +23,9 @@ from lifeboat_daemon.context import Context
 if TYPE_CHECKING:
     from lifeboat_endpoint.vault import SequenceRow
 
-TOLERANCE = timedelta(days=1)
-LONGEST_OFF = timedelta(days=45)
 _REFRESH = timedelta(hours=1)
 _LONGEST_UP = 1e10
 """Seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """A moment that was trusted. `since_boot` in seconds, `boot` says which boot ("" where the system cannot tell)."""
-
-    wall: datetime
-    since_boot: float
-    boot: str
-
-
-def believes(anchor: Anchor | None, wall: datetime, since_boot: float, boot: str) -> bool:
-    """Whether a wall clock fits an anchor."""
-    if anchor is None:
-        return True
-    same_boot = bool(boot) and boot == anchor.boot and since_boot >= anchor.since_boot
-    if same_boot:
-        expected = anchor.wall + timedelta(seconds=since_boot - anchor.since_boot)
-        return abs(wall - expected) <= TOLERANCE
-    return -TOLERANCE <= wall - anchor.wall <= LONGEST_OFF
 
 
 def is_trusted(context: Context, newest: SequenceRow | None = None) -> bool:

@@ -174,6 +174,14 @@ class RemoteDenied(RemoteError):
     title = "The second copy does not let this machine in"
     fix = "lifeboat remote add NAME URL --token-stdin"
 
+    def __init__(self, message: str, *, scope: str | None = None, fix: str | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.scope = scope
+        """The scope that a known token lacks; None where there is no token that counts."""
+
+    def details(self) -> dict[str, Any]:
+        return {} if self.scope is None else {"scope": self.scope}
+
 
 class UnknownThere(RemoteError):
     """Not there, or not ours: nobody can tell which."""

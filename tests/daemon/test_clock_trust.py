@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from protected import START, Protected
 
+from lifeboat_alf.seams.clock import Anchor, believes
 from lifeboat_daemon import clock_trust, retention
-from lifeboat_daemon.clock_trust import Anchor, believes
 
 ANCHOR = Anchor(START, 1000.0, "first")
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
+
+TOLERANCE = timedelta(days=1)
+LONGEST_OFF = timedelta(days=45)
 
 
 class Clock(Protocol):
@@ -51,3 +55,24 @@ class SystemClock:
             return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         except OSError:
             return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A moment that was trusted. `since_boot` in seconds, `boot` says which boot ("" where the system cannot tell)."""
+
+    wall: datetime
+    since_boot: float
+    boot: str
+
+
+def believes(anchor: Anchor | None, wall: datetime, since_boot: float, boot: str) -> bool:
+    """Whether a wall clock fits an anchor: in the same boot it agrees with the time since, within a day; after a reboot
+    nothing says how long the machine was off, and up to 45 days forward are believed."""
+    if anchor is None:
+        return True
+    same_boot = bool(boot) and boot == anchor.boot and since_boot >= anchor.since_boot
+    if same_boot:
+        expected = anchor.wall + timedelta(seconds=since_boot - anchor.since_boot)
+        return abs(wall - expected) <= TOLERANCE
+    return -TOLERANCE <= wall - anchor.wall <= LONGEST_OFF

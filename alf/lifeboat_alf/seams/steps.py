@@ -81,6 +81,10 @@ class Step(StrEnum):
     REENCRYPT_BODIES_WRITTEN = "reencrypt.bodies_written"
     REENCRYPT_COMMITTED = "reencrypt.committed"
     REENCRYPT_KEY_DESTROYED = "reencrypt.key_destroyed"
+    TENANT_MARKED = "tenant.marked"
+    TENANT_KEYS_DESTROYED = "tenant.keys_destroyed"
+    TENANT_FILES_REMOVED = "tenant.files_removed"
+    TENANT_ROWS_REMOVED = "tenant.rows_removed"
 
 
 hook: Callable[[Step], None] | None = None

@@ -1,4 +1,7 @@
-"""Forward migrations of a vault's tables. A copy of the file is kept; a newer file is refused by name."""
+"""Forward migrations of tables. A copy of the file is kept; a newer file is refused by name.
+
+The version stands in the column `schema` of a table with one row: `vault` in a vault's file.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +21,22 @@ STEPS: Steps = {}
 """From schema version k to k + 1: the statements."""
 
 
-def migrate(metadata: MetadataStore, file: Path, steps: Steps = STEPS, target: int = schema.VERSION) -> Path | None:
+def migrate(
+    metadata: MetadataStore, file: Path, steps: Steps = STEPS, target: int = schema.VERSION, *, table: str = "vault"
+) -> Path | None:
     """Bring the tables to `target` in one transaction; the path of the kept copy, None when nothing was to be done.
 
     The transaction is begun before the copy is made: nobody commits in between, and of two processes that open an older
-    vault at once the second finds it done. Raises VaultNewer, VaultDamaged (no tables of a vault there), VaultFull.
+    file at once the second finds it done. `table` holds the version. Raises VaultNewer, VaultDamaged (no row there),
+    VaultFull.
     """
-    found = _version(metadata, file)
+    found = _version(metadata, file, table)
     if found > target:
         raise errors.VaultNewer(f"{file} has schema {found}, this program knows {target}")
     if found == target:
         return None
     with metadata.transaction():
-        found = _version(metadata, file)
+        found = _version(metadata, file, table)
         if found == target:
             return None
         copy = _keep(metadata, file, found)
@@ -38,7 +44,7 @@ def migrate(metadata: MetadataStore, file: Path, steps: Steps = STEPS, target: i
         for version in range(found, target):
             for statement in steps[version]:
                 metadata.execute(statement)
-        metadata.execute("update vault set schema = ?", (target,))
+        metadata.execute(f"update {table} set schema = ?", (target,))
         reached(Step.MIGRATE_DONE)
     reached(Step.MIGRATE_NOTED)
     return copy
@@ -57,8 +63,8 @@ def _keep(metadata: MetadataStore, file: Path, version: int) -> Path:
     return copy
 
 
-def _version(metadata: MetadataStore, file: Path) -> int:
-    row = metadata.row("select schema from vault")
+def _version(metadata: MetadataStore, file: Path, table: str) -> int:
+    row = metadata.row(f"select schema from {table}")
     if row is None:
-        raise errors.VaultDamaged(f"{file} holds no vault")
+        raise errors.VaultDamaged(f"{file} holds no {table}")
     return int(row[0])
