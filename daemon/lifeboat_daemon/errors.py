@@ -30,6 +30,12 @@ LifeboatError
     +-- NetworkError            a request over the network came to nothing
     |   +-- Unreachable         nobody answered in time, or not so that it could be believed
     |   +-- AnsweredWithError   the other side answered that it did not do it
+    |   +-- NotPrivate          a secret would travel where others can read it
+    |   +-- NotTheOne           whoever answers cannot prove to be the one that was meant
+    +-- SecondCopyError         a second copy as this home knows it
+    |   +-- UnknownRemote       none has this name
+    |   +-- RemoteExists        the name is taken, or it is there under another one
+    |   +-- RemoteNameRefused   it cannot be called that
     +-- SystemRefused           the system does not let a file be read or written
     |   +-- DiskFull            no space, or a quota
     +-- RestoreError
@@ -47,6 +53,10 @@ LifeboatError
     |   +-- FileExists          the file to be written is there already
     |   +-- MisleadingName      the name says that the file is encrypted, or that it is not
     |   +-- NothingToExport     nothing changed since the sequence that a delta would start from
+    +-- ReplicationError        a second copy is not what this machine left there
+    |   +-- OtherVault          another vault answers under a remote's address
+    |   +-- RemoteForgot        a remote lost what it had acknowledged
+    |   +-- MovedElsewhere      another machine writes the agent, and nobody said that it may be taken over
     +-- RecordError
     |   +-- UnknownRecord       no record has this id
     +-- WordsError
@@ -246,6 +256,42 @@ class AnsweredWithError(NetworkError):
         self.status = status
 
 
+class NotPrivate(NetworkError):
+    code = "not_private"
+    title = "Others could read on the way what is sent"
+    fix = "lifeboat remote add NAME https://HOST"
+    exit_status = 3
+
+
+class NotTheOne(NetworkError):
+    """Its certificate is not from the authority that was pinned. Nothing was sent."""
+
+    code = "not_the_one"
+    title = "Whoever answers there is not the one that was meant"
+
+
+class SecondCopyError(DaemonError):
+    code = "second_copy"
+    fix = "lifeboat remote list"
+
+
+class UnknownRemote(SecondCopyError):
+    code = "unknown_remote"
+    title = "There is no such second copy"
+
+
+class RemoteExists(SecondCopyError):
+    code = "remote_exists"
+    title = "This second copy is there already"
+    exit_status = 3
+
+
+class RemoteNameRefused(SecondCopyError):
+    code = "remote_name_refused"
+    title = "The second copy cannot be called that"
+    exit_status = 3
+
+
 class SystemRefused(DaemonError):
     code = "system_refused"
     title = "The system does not let a file be read or written"
@@ -281,6 +327,35 @@ def system_errors() -> Iterator[None]:
         yield
     except (OSError, sqlite3.Error) as error:
         raise of_system(error) from error
+
+
+class ReplicationError(DaemonError):
+    """Nothing was sent, and nothing was believed."""
+
+    code = "replication"
+    title = "The second copy is not what this machine left there"
+    fix = "lifeboat doctor --remote NAME"
+    exit_status = 3
+
+
+class OtherVault(ReplicationError):
+    code = "other_vault"
+    title = "Another vault answers under this address"
+    fix = "lifeboat remote list"
+
+
+class RemoteForgot(ReplicationError):
+    """It has less than it acknowledged: its data was lost, set back or replaced."""
+
+    code = "remote_forgot"
+    title = "The second copy lost what it had"
+    fix = "lifeboat remote remove NAME"
+
+
+class MovedElsewhere(ReplicationError):
+    code = "moved_elsewhere"
+    title = "The agent lives on another machine"
+    fix = "lifeboat agents adopt AGENT"
 
 
 class RecordError(DaemonError):

@@ -23,7 +23,9 @@ class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
     `number` and `digest` (hex) are the newest state that it acknowledged, `epoch` the one in force there, `at` when
     that was. `verified_number`, `verified_at`: what was last read back from it and held. `state`: how the last try
     ended (a word of `health.standing`), `message` why, for people, `code` of the error, `tries` how many failed in a
-    row, `tried_at` the last one. `fenced`: {reason, machine, since, epoch}, who writes the agent there now.
+    row, `tried_at` the last one. `fenced`: {reason, machine, since, epoch}, who writes the agent there now. `objects`:
+    the newest state whose large artifacts are all there; `keys`: the digest of the wrapped keys that are there;
+    `signed_for`: the user's key under which the history there is signed.
     """
 
     name: str = ""
@@ -39,6 +41,9 @@ class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
     tries: int = 0
     tried_at: str | None = None
     fenced: JsonObject | None = None
+    objects: int | None = None
+    keys: str = ""
+    signed_for: str = ""
 
 
 def read(vault: Vault) -> dict[str, Acknowledged]:

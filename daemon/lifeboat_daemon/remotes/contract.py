@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lifeboat_daemon.context import Context
-    from lifeboat_endpoint.remote.contract import Remote
+    from lifeboat_endpoint.remote.contract import Bundle, Remote
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,4 +46,16 @@ class RemoteKind(Protocol):
 
     def readable_by(self, config: RemoteConfig) -> str:
         """One sentence for people: what the other side can read."""
+        ...
+
+
+@runtime_checkable
+class Compactable(Protocol):
+    """A remote that cannot read what it has: this side keeps it small."""
+
+    def needs_compaction(self, agent_id: str) -> bool: ...
+
+    def compact(self, agent_id: str, bundle: Bundle, keep: Sequence[int]) -> None:
+        """Take a snapshot of the state that is the head there, and let go what is no longer needed for the numbers in
+        `keep`, each of which still restores exactly afterwards if it did before."""
         ...

@@ -131,9 +131,13 @@ class Vault:
             pins.setdefault(row[0], []).append(Pin(*row))
         return [sequence_row(row, pins.get(row[0], [])) for row in self._metadata.rows(sql.SEQUENCES)]
 
+    def find(self, number: int) -> SequenceRow | None:
+        """A kept sequence, None for one that never was or was thinned."""
+        return self._one(sql.SEQUENCE, number)
+
     def sequence(self, number: int) -> SequenceRow:
         """Raises UnknownSequence."""
-        found = self._one(sql.SEQUENCE, number)
+        found = self.find(number)
         if found is None:
             raise errors.UnknownSequence(f"sequence {number} was never made, or was thinned")
         return found
@@ -290,6 +294,15 @@ class Vault:
             self.epoch = int(row[3])
             self._audit("epoch", str(self.epoch), {})
         return self.epoch
+
+    def enter_epoch(self, epoch: int) -> None:
+        """Write in this epoch from now on, unless the one in force is higher already."""
+        with self._metadata.transaction():
+            if epoch <= self.epoch:
+                return
+            self._metadata.execute(sql.SET_EPOCH, (epoch,))
+            self._audit("epoch", str(epoch), {})
+        self.epoch = epoch
 
     def countersign(self, sign: Sign, *, before: Trusted, after: Trusted) -> Countersigned:
         """Sign anew what counts for `before` and would not count for `after`; number, time and digest stay.

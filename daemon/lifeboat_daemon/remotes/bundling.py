@@ -1,0 +1,70 @@
+"""Bundles for remotes: made from the local vault into files without a name in the home, gone with the process."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, cast
+
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.delta import write_delta
+from lifeboat_alf.snapshot import write_snapshot
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import system_errors
+from lifeboat_endpoint.remote.contract import Bundle
+from lifeboat_endpoint.vault import Vault
+
+Tell = Callable[[str, int, int | None], None]
+"""(what is being done, done, total in bytes)"""
+
+
+@contextmanager
+def snapshot(context: Context, vault: Vault, number: int, keys: JsonObject | None) -> Iterator[Bundle]:
+    """One state as a whole, the agent's wrapped keys with it."""
+    with _file(context) as file:
+        write_snapshot(vault.state(number), file, keys=keys)
+        yield _bundle(Bundle("snapshot", number, None, file, 0))
+
+
+@contextmanager
+def delta(context: Context, vault: Vault, base: int, number: int) -> Iterator[Bundle]:
+    """What leads from one kept sequence to another."""
+    with _file(context) as file:
+        write_delta(vault.changes(base, number), file)
+        yield _bundle(Bundle("delta", number, base, file, 0))
+
+
+def watched(bundle: Bundle, tell: Tell) -> Bundle:
+    """The same, telling how much of it was read."""
+    file = cast(BinaryIO, _Watched(bundle.file, bundle.size, tell))
+    return Bundle(bundle.kind, bundle.number, bundle.base, file, bundle.size)
+
+
+@contextmanager
+def _file(context: Context) -> Iterator[BinaryIO]:
+    with system_errors(), tempfile.TemporaryFile(dir=context.home.run_folder) as file:
+        yield cast(BinaryIO, file)
+
+
+def _bundle(bundle: Bundle) -> Bundle:
+    bundle.size = bundle.file.tell()
+    bundle.file.seek(0)
+    return bundle
+
+
+class _Watched:
+    """A file that tells how far it was read."""
+
+    def __init__(self, file: BinaryIO, size: int, tell: Tell) -> None:
+        self._file = file
+        self._size = size
+        self._tell = tell
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self._tell("sending", self._file.tell(), self._size)
+        return data
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._file, name)

@@ -1,0 +1,82 @@
+"""What is to be sent to a remote: decided from what it says now and what this machine's own log says. Pure.
+
+Nothing is believed from a cursor kept here. The remote's head is looked up in the local log: found, one delta leads from
+it to the local head; equal, nothing is to be done; not found, somebody else wrote there, and this machine is fenced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lifeboat_daemon.remotes.acknowledged import Acknowledged
+from lifeboat_endpoint.remote.contract import RemoteAgent, RemoteHead
+
+
+class Do(StrEnum):
+    NOTHING = "nothing"
+    SNAPSHOT = "snapshot"
+    DELTA = "delta"
+    FENCED = "fenced"
+    FORGOT = "forgot"
+
+
+class Why(StrEnum):
+    """Why this machine may not write."""
+
+    MOVED = "moved"
+    """Another machine took the agent over: the epoch in force there is higher."""
+    FOREIGN = "foreign"
+    """The head there is a state that this machine never had."""
+    CLONED = "cloned"
+    """So it is, but this machine's own key signed it: there is a copy of this machine, or this one was set back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """This machine. `number` and `digest` are of the state to be sent; `digest_of` gives the digest of a kept sequence,
+    None for others; `devices` are the ids this machine signed with."""
+
+    number: int
+    digest: bytes
+    epoch: int
+    digest_of: Callable[[int], bytes | None]
+    devices: Collection[str]
+    known: Acknowledged
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`base` is the number of the head there, for a delta; `why` and `head` for a fence."""
+
+    do: Do
+    base: int | None = None
+    why: Why | None = None
+    head: RemoteHead | None = None
+    epoch: int = 0
+
+
+def decide(here: Here, there: RemoteAgent | None) -> Decision:
+    """See the module. `there` is None for an agent that the remote does not know."""
+    if there is not None and there.epoch > here.epoch:
+        return Decision(Do.FENCED, why=Why.MOVED, head=there.head, epoch=there.epoch)
+    head = None if there is None else there.head
+    if head is None:
+        return Decision(Do.SNAPSHOT if here.known.number is None else Do.FORGOT)
+    if not _is_ours(here, head):
+        why = Why.CLONED if head.writer in here.devices else Why.FOREIGN
+        return Decision(Do.FENCED, why=why, head=head, epoch=head.epoch)
+    if here.known.number is not None and head.number < here.known.number:
+        return Decision(Do.FORGOT, base=head.number, head=head)
+    if head.number >= here.number:
+        return Decision(Do.NOTHING, base=head.number, head=head)
+    return Decision(Do.DELTA, base=head.number, head=head)
+
+
+def _is_ours(here: Here, head: RemoteHead) -> bool:
+    """Whether this machine has the state, or had it: what the remote acknowledged may have been thinned since."""
+    found = here.digest_of(head.number)
+    if found is None:
+        return head.number == here.known.number and head.digest.hex() == here.known.digest
+    return found == head.digest

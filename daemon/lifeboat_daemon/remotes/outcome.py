@@ -1,0 +1,53 @@
+"""How a try to bring a remote up to date ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.health.standing import ERROR, FENCED, OK, WAITING
+from lifeboat_daemon.remotes.contract import RemoteConfig
+
+JsonObject = dict[str, Any]
+
+HELD_BACK = "held_back"
+"""The code of what waits because the agent's newest change looks like an accident."""
+DEFERRED = "deferred"
+"""The code of what waits for a network that does not cost, or for the mains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`sequence` is what the remote holds now, None when nothing. `state`: `ok`, `waiting` (it is tried again), `held`,
+    `fenced`, `error` (a person has to do something); `message` says why, for people, `code` for programs. `bytes` were
+    sent; `retry_after` in seconds, as the remote asked for it; `fix` the command that helps."""
+
+    name: str
+    id: str
+    sequence: int | None
+    state: str
+    message: str = ""
+    code: str = ""
+    bytes: int = 0
+    retry_after: float | None = None
+    fix: str | None = None
+
+    def to_json(self) -> JsonObject:
+        """One remote of `sync --json`."""
+        document: JsonObject = {"name": self.name, "sequence": self.sequence, "state": self.state, "bytes": self.bytes}
+        if self.message:
+            document |= {"message": self.message, "code": self.code, "fix": self.fix}
+        return document
+
+
+def failed(config: RemoteConfig, sequence: int | None, error: LifeboatError) -> Outcome:
+    """A try that an error ended: what may work later waits, the rest needs a person."""
+    state = WAITING if error.retryable else ERROR
+    state = FENCED if error.code == "epoch_behind" else state
+    wait = getattr(error, "retry_after", None)
+    return Outcome(config.name, config.id, sequence, state, error.message, error.code, 0, wait, error.fix)
+
+
+def up_to_date(config: RemoteConfig, sequence: int, sent: int) -> Outcome:
+    return Outcome(config.name, config.id, sequence, OK, bytes=sent)

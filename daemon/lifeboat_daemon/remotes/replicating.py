@@ -1,0 +1,306 @@
+"""One agent brought up to date at one remote: asked what it has, given what it lacks, the answer noted."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterator
+
+from lifeboat_alf import attachments, codec, layout
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_alf.state import BodyAbsent, Entry
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture import guard
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import OtherVault, RemoteForgot
+from lifeboat_daemon.health.standing import FENCED, HELD, WAITING
+from lifeboat_daemon.remotes import acknowledged, bundling, deciding, verifying
+from lifeboat_daemon.remotes.acknowledged import Acknowledged
+from lifeboat_daemon.remotes.bundling import Tell
+from lifeboat_daemon.remotes.contract import Compactable, RemoteConfig
+from lifeboat_daemon.remotes.deciding import Decision, Do, Here, Why
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_daemon.remotes.outcome import DEFERRED, HELD_BACK, Outcome, failed, up_to_date
+from lifeboat_daemon.words import size_text
+from lifeboat_endpoint.errors import EpochBehind, RemoteDamaged, StaleBase, UnknownThere
+from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteAgent, RemoteHead
+from lifeboat_endpoint.vault import SequenceRow, Vault
+from lifeboat_keys.errors import NoAgentKey
+
+MaySend = Callable[[int], str | None]
+"""Why so many bytes are not to be sent now; None when they may."""
+
+TRIES = 3
+"""How often the head may move between the look at it and the push."""
+
+
+def quietly(text: str, done: int, total: int | None) -> None:
+    """Tell nobody."""
+
+
+def always(size: int) -> str | None:
+    """Send whatever there is."""
+    return None
+
+
+def replicate(
+    context: Context, agent: Agent, config: RemoteConfig, *, tell: Tell = quietly, may_send: MaySend = always
+) -> Outcome:
+    """Bring a remote up to date. What is wrong there, or on the way, is in the outcome and in the notes of the vault
+    (`acknowledged`). Takes no lock: captures go on. Raises what is wrong on this machine."""
+    with context.vault(agent.id) as vault:
+        try:
+            with contextlib.closing(open_remote(context, config)) as remote:
+                outcome = _Replication(context, agent, config, vault, remote, tell, may_send).run()
+        except LifeboatError as error:
+            outcome = failed(config, _known(vault, config).number, error)
+        _note(context, vault, config, outcome)
+        return outcome
+
+
+def _known(vault: Vault, config: RemoteConfig) -> Acknowledged:
+    return acknowledged.read(vault).get(config.id, Acknowledged())
+
+
+def _note(context: Context, vault: Vault, config: RemoteConfig, outcome: Outcome) -> None:
+    """How it ended. What was acknowledged was noted when it was."""
+    known, waits = _known(vault, config), outcome.state == WAITING and outcome.code != DEFERRED
+    acknowledged.note(
+        vault,
+        config.id,
+        name=config.name,
+        state=outcome.state,
+        message=outcome.message,
+        code=outcome.code,
+        tries=known.tries + 1 if waits else 0,
+        tried_at=context.now() if outcome.message else known.tried_at,
+        fenced=known.fenced if outcome.state == FENCED else None,
+    )
+    reached(Step.REPLICATE_NOTED)
+
+
+class _Replication:
+    """One try. Everything is asked anew: another process may have been first."""
+
+    def __init__(
+        self,
+        context: Context,
+        agent: Agent,
+        config: RemoteConfig,
+        vault: Vault,
+        remote: Remote,
+        tell: Tell,
+        may_send: MaySend,
+    ) -> None:
+        self._context = context
+        self._agent = agent
+        self._config = config
+        self._vault = vault
+        self._remote = remote
+        self._tell = tell
+        self._may_send = may_send
+        self._machine = context.keys().own_name
+        self._sent = 0
+
+    def run(self) -> Outcome:
+        """Raises RemoteError, OtherVault, RemoteForgot."""
+        self._check_identity()
+        target, held = self._target()
+        if target is None:
+            return self._waiting("nothing was captured yet", "empty")
+        for _ in range(TRIES):
+            there = self._there()
+            decision = deciding.decide(self._here(target), there)
+            reached(Step.REPLICATE_DECIDED)
+            if decision.do is Do.FENCED:
+                return self._fenced(decision)
+            if decision.do is Do.FORGOT:
+                raise self._forgot(decision)
+            if decision.do is Do.NOTHING:
+                return self._completed(target, decision.head, held)
+            try:
+                pushed = self._push(target, decision, there)
+            except StaleBase:
+                continue
+            except EpochBehind as error:
+                # The number alone says that somebody took it over; the next look says who.
+                return self._fenced(Decision(Do.FENCED, why=Why.MOVED, epoch=error.epoch))
+            if isinstance(pushed, Outcome):
+                return pushed
+            return self._completed(target, pushed, held)
+        return self._waiting("others write there all the time", StaleBase.code)
+
+    def _check_identity(self) -> None:
+        about = self._remote.about()
+        if self._config.id and about.id != self._config.id:
+            name = self._config.name
+            raise OtherVault(f"{name} is the vault {self._config.id}, and {about.id} answers: nothing was sent")
+
+    def _target(self) -> tuple[SequenceRow | None, JsonObject | None]:
+        """What the remote is to have: the head, or, while a removal is held, the sequence before it."""
+        held: JsonObject | None = self._vault.get(guard.DECISION)
+        if held is None:
+            return self._vault.head(), None
+        return self._vault.sequence(int(held["previous"])), held
+
+    def _there(self) -> RemoteAgent | None:
+        try:
+            return self._remote.agent(self._agent.id)
+        except UnknownThere:
+            return None
+
+    def _here(self, target: SequenceRow) -> Here:
+        devices = {self._context.keys().device.id}
+        known = _known(self._vault, self._config)
+        return Here(target.number, target.digest, self._vault.epoch, self._digest_of, devices, known)
+
+    def _digest_of(self, number: int) -> bytes | None:
+        row = self._vault.find(number)
+        return None if row is None else row.digest
+
+    # Sending ----------------------------------------------------------------------------------------------------
+
+    def _push(self, target: SequenceRow, decision: Decision, there: RemoteAgent | None) -> RemoteHead | Outcome:
+        """The head there afterwards, or why nothing was sent."""
+        with self._bundle(target, decision) as bundle:
+            reached(Step.REPLICATE_BUNDLED)
+            why = self._may_send(bundle.size)
+            if why is not None:
+                return self._waiting(f"{size_text(bundle.size)} wait: {why}", DEFERRED)
+            if there is None:
+                self._remote.register(self._agent.id, self._agent.name, self._agent.runtime)
+            head = self._remote.push(self._agent.id, bundling.watched(bundle, self._tell), machine=self._machine)
+            self._sent += bundle.size
+        reached(Step.REPLICATE_SENT)
+        self._acknowledge(head)
+        return head
+
+    def _bundle(self, target: SequenceRow, decision: Decision) -> contextlib.AbstractContextManager[Bundle]:
+        if decision.base is None:
+            return bundling.snapshot(self._context, self._vault, target.number, self._keys())
+        return bundling.delta(self._context, self._vault, decision.base, target.number)
+
+    def _acknowledge(self, head: RemoteHead) -> None:
+        place = {"number": head.number, "digest": head.digest.hex(), "epoch": head.epoch}
+        acknowledged.note(self._vault, self._config.id, name=self._config.name, at=self._context.now(), **place)
+
+    # What belongs to a state and travels apart --------------------------------------------------------------------
+
+    def _completed(self, target: SequenceRow, head: RemoteHead | None, held: JsonObject | None) -> Outcome:
+        """The state is there: its large artifacts, the keys and, after a key was replaced, the signatures follow."""
+        known = _known(self._vault, self._config)
+        if head is not None and known.number != head.number:
+            self._acknowledge(head)
+        self._send_keys(known)
+        self._send_signatures(known)
+        why = self._send_objects(target, known)
+        if why is not None:
+            return self._waiting(why, DEFERRED)
+        reached(Step.REPLICATE_OBJECTS_SENT)
+        self._compact(target)
+        if known.verified_at is None:
+            found = verifying.look(self._context, self._vault, self._remote, self._agent, self._config)
+            if not found.ok:
+                raise RemoteDamaged(f"its copy does not hold: {found.findings[0]}")
+        if held is not None:
+            reason = f"{held['reason']}: what was removed stays there until you accept it"
+            return Outcome(self._config.name, self._config.id, target.number, HELD, reason, HELD_BACK, self._sent)
+        return up_to_date(self._config, target.number, self._sent)
+
+    def _send_keys(self, known: Acknowledged) -> None:
+        document = self._keys()
+        digest = "" if document is None else hashlib.sha256(codec.canonical(document)).hexdigest()
+        if document is not None and digest != known.keys:
+            self._remote.put_keys(self._agent.id, document)
+            acknowledged.note(self._vault, self._config.id, keys=digest)
+
+    def _keys(self) -> JsonObject | None:
+        """What lets the owner of the user's key open the agent's credentials elsewhere; None when it has none."""
+        try:
+            return self._context.keys().export_agent(self._agent.id)
+        except NoAgentKey:
+            return None
+
+    def _send_signatures(self, known: Acknowledged) -> None:
+        """After the user's key was replaced history was signed anew here, and what is there would count no more."""
+        user = self._context.keys().public.key_id
+        if known.signed_for == user:
+            return
+        if known.signed_for:
+            rows = ((row.number, row.signature) for row in self._vault.sequences() if row.signature is not None)
+            self._remote.put_signatures(self._agent.id, rows)
+        acknowledged.note(self._vault, self._config.id, signed_for=user)
+
+    def _send_objects(self, target: SequenceRow, known: Acknowledged) -> str | None:
+        """Large artifacts that the remote lacks. Why some of them wait; None when all are there."""
+        large = {entry.sha256: entry for entry in self._large(target, known.objects) if entry.sha256 is not None}
+        lacks = self._remote.missing(self._agent.id, list(large)) if large else []
+        state = self._vault.state(target.number)
+        for sha256 in lacks:
+            entry = large[sha256]
+            why = self._may_send(entry.size)
+            if why is not None:
+                return f"a large file of {size_text(entry.size)} waits: {why}"
+            with contextlib.suppress(BodyAbsent):  # only described here as well
+                self._tell("sending large files", self._sent, None)
+                self._remote.put_object(self._agent.id, sha256, state.body(entry.path))
+                self._sent += entry.size
+        if known.objects != target.number:
+            acknowledged.note(self._vault, self._config.id, objects=target.number)
+        return None
+
+    def _large(self, target: SequenceRow, since: int | None) -> Iterator[Entry]:
+        """Large artifacts of the state, or those that changed since a state that the remote has wholly."""
+        if since is None or self._vault.find(since) is None:
+            found: Iterator[Entry] = self._vault.state(target.number).entries(layout.ARTIFACTS)
+        elif since == target.number:
+            found = iter(())
+        else:
+            changes = self._vault.changes(since, target.number).entries
+            found = (change.entry for change in changes if change.entry is not None)
+        return (entry for entry in found if attachments.is_referenced(entry.meta))
+
+    def _compact(self, target: SequenceRow) -> None:
+        """Remotes that cannot read what they have are kept small from here."""
+        if isinstance(self._remote, Compactable) and self._remote.needs_compaction(self._agent.id):
+            kept = [row.number for row in self._vault.sequences() if row.number <= target.number]
+            with bundling.snapshot(self._context, self._vault, target.number, self._keys()) as bundle:
+                self._remote.compact(self._agent.id, bundle, kept)
+
+    # What is said -------------------------------------------------------------------------------------------------
+
+    def _waiting(self, message: str, code: str) -> Outcome:
+        number = _known(self._vault, self._config).number
+        return Outcome(self._config.name, self._config.id, number, WAITING, message, code, self._sent)
+
+    def _fenced(self, decision: Decision) -> Outcome:
+        head, why = decision.head, str(decision.why)
+        machine = "" if head is None else head.machine or head.writer
+        since = "" if head is None else head.written_at
+        fenced = {"reason": why, "machine": machine, "since": since, "epoch": decision.epoch}
+        acknowledged.note(self._vault, self._config.id, fenced=fenced)
+        known = _known(self._vault, self._config)
+        fix = f"lifeboat agents adopt {self._agent.name}"
+        message = fence_words(decision.why, machine)
+        return Outcome(self._config.name, self._config.id, known.number, FENCED, message, why, 0, None, fix)
+
+    def _forgot(self, decision: Decision) -> RemoteForgot:
+        known = _known(self._vault, self._config)
+        has = "nothing of it" if decision.base is None else f"only sequence {decision.base}"
+        name = self._config.name
+        return RemoteForgot(
+            f"{name} had sequence {known.number} of {self._agent.name} and has {has} now; removing the remote and "
+            "adding it again sends everything anew",
+            fix=f"lifeboat remote remove {name}",
+        )
+
+
+def fence_words(why: Why | None, machine: str) -> str:
+    """Why this machine may not write, for people."""
+    if why is Why.MOVED:
+        return f"the agent moved to {machine or 'another machine'}"
+    if why is Why.CLONED:
+        return "a copy of this machine writes there, or this machine was set back"
+    return f"{machine or 'somebody else'} wrote there what this machine never had"

@@ -1,0 +1,56 @@
+"""A remote's copy read back: what makes it count as verified."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from typing import Any
+
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.health.standing import ERROR
+from lifeboat_daemon.remotes import acknowledged
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_endpoint.errors import RemoteDamaged
+from lifeboat_endpoint.remote.contract import Remote, RemoteVerification
+from lifeboat_endpoint.vault import Vault
+
+JsonObject = dict[str, Any]
+
+BODIES = 64
+"""Items of the newest state that are read back; by chance, so that in time all of them are."""
+
+
+def verify(context: Context, agent: Agent, config: RemoteConfig, *, bodies: int = BODIES) -> JsonObject:
+    """Read back from a remote what it has of an agent: {name, id, sequence, items, bytes, findings, ok}. `sequence` is
+    None when there is nothing to compare. Raises LifeboatError when it cannot be found out."""
+    with context.vault(agent.id) as vault, contextlib.closing(open_remote(context, config)) as remote:
+        found = look(context, vault, remote, agent, config, bodies=bodies)
+    return {
+        "name": config.name,
+        "id": config.id,
+        "sequence": found.number,
+        "items": found.items,
+        "bytes": found.bytes,
+        "findings": found.findings,
+        "ok": found.ok,
+    }
+
+
+def look(
+    context: Context, vault: Vault, remote: Remote, agent: Agent, config: RemoteConfig, *, bodies: int = BODIES
+) -> RemoteVerification:
+    """Hold what the remote has against the same state here, and note how it went. A head that this machine never had
+    is for `replicating` to judge."""
+    head = remote.agent(agent.id).head
+    row = None if head is None else vault.find(head.number)
+    if head is None or row is None or row.digest != head.digest:
+        return RemoteVerification(None)
+    found = remote.verify(agent.id, vault.state(row.number), bodies=bodies, chance=random.Random())
+    if found.ok:
+        acknowledged.note(vault, config.id, verified_number=row.number, verified_at=context.now())
+        return found
+    message = f"its copy does not hold: {found.findings[0]}"
+    acknowledged.note(vault, config.id, state=ERROR, message=message, code=RemoteDamaged.code)
+    return found
