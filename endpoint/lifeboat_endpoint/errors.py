@@ -6,6 +6,7 @@ LifeboatError
     +-- VaultExists       a vault would be written over
     +-- VaultNewer        made by a newer version of the program
     +-- VaultDamaged      the file or a body is not readable as what it was
+    |   +-- OtherDataKey  it is sealed under another key
     +-- VaultFull         no space left; nothing of the change was kept
     +-- VaultBusy         another process is writing; try again
     +-- VaultUnusable     the system refuses to read or write (rights, I/O)
@@ -20,6 +21,7 @@ LifeboatError
     +-- RemoteDenied        no token that counts
     +-- UnknownThere        not there, or not ours
     +-- StaleBase           the base is not the head
+    |   +-- HeadMoved       the head of a sealed log was replaced meanwhile
     +-- EpochBehind         another machine took the agent over
     |   +-- EpochMoved      somebody else began the new epoch
     +-- RemoteDamaged       what came back is not what was kept
@@ -75,6 +77,18 @@ class VaultDamaged(VaultError):
     code = "vault_damaged"
     title = "The vault is damaged"
     fix = "lifeboat verify AGENT --whole"
+
+
+class OtherDataKey(VaultDamaged):
+    """What was to be opened is sealed under another data key; `key_id` names it."""
+
+    code = "other_data_key"
+    title = "The data is sealed under another key"
+    fix = "lifeboat endpoint compact --data DIR"
+
+    def __init__(self, message: str, *, key_id: str = "", fix: str | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.key_id = key_id
 
 
 class VaultFull(VaultError):
@@ -202,6 +216,12 @@ class StaleBase(RemoteError):
 
     def details(self) -> dict[str, Any]:
         return {"sequence": self.sequence}
+
+
+class HeadMoved(StaleBase):
+    """The head document of a sealed log is not the one that was to be replaced."""
+
+    code = "head_moved"
 
 
 class EpochBehind(RemoteError):
