@@ -1,7 +1,9 @@
 """Requests to addresses that the user named. The only module that imports httpx, and only when a request is made.
 
-Certificates are checked against the system's store. No redirect leads to another scheme. A request has an end in time,
-whatever the other side does. Addresses may be all that protects a topic: they are in no error and in no log.
+`request` asks once: certificates are checked against the system's store, no redirect leads to another scheme, and it
+has an end in time, whatever the other side does. `Connections` are what `http_session` stands on.
+
+Addresses may be all that protects a topic: they are in no error and in no log.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ import random
 import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
@@ -29,6 +32,7 @@ LARGEST_ANSWER = 64 * 1024
 """Bytes that are read of an answer; the rest is left."""
 MOST_REDIRECTS = 3
 TRIES = 3
+_GIVEN_UP = "the request was given up"
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEEPING_THE_BODY = frozenset({307, 308})
 _WORTH_ANOTHER_TRY = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -78,6 +82,56 @@ def patiently(call: Callable[[], Answer], *, tries: int = TRIES, wait: Callable[
     raise AssertionError("unreachable")
 
 
+class Answering(NamedTuple):
+    """An answer whose body is on its way: names of headers are small, `pieces` are the bytes as they come. `framed`:
+    whether it says where its body ends, so that one that was cut off is told from a whole one."""
+
+    status: int
+    headers: Mapping[str, str]
+    pieces: Iterator[bytes]
+    framed: bool
+
+
+class Connections:
+    """Connections to one other side, kept between requests. No redirect is followed, nothing is sent compressed.
+
+    `around`: whether proxies that the environment names are used. What goes wrong is Unreachable; `tls` decides whom to
+    believe. May be closed from another thread: that ends what is under way.
+    """
+
+    def __init__(self, tls: ssl.SSLContext, limits: Limits, *, around: bool) -> None:
+        import httpx
+
+        _keep_quiet()
+        self._client = httpx.Client(
+            verify=tls,
+            trust_env=around,
+            timeout=httpx.Timeout(limits.piece, connect=limits.connect),
+            follow_redirects=False,
+            headers={"User-Agent": _program(), "Accept-Encoding": "identity"},
+        )
+
+    @contextmanager
+    def answering(
+        self, method: str, address: str, headers: Mapping[str, str], content: bytes | Iterable[bytes] | None
+    ) -> Iterator[Answering]:
+        """Ask. Pieces are to be taken inside of the block. Raises Unreachable; a cause of the system that is about
+        certificates is its `__cause__`."""
+        import httpx
+
+        try:
+            with self._client.stream(method, address, headers=dict(headers), content=content) as answer:
+                framed = not {"content-length", "transfer-encoding"}.isdisjoint(answer.headers)
+                yield Answering(answer.status_code, dict(answer.headers), answer.iter_raw(), framed)
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ssl.SSLError) as error:
+            raise Unreachable(_cause(error)) from error
+        except RuntimeError as error:  # closed meanwhile
+            raise Unreachable(_GIVEN_UP) from error
+
+    def close(self) -> None:
+        self._client.close()
+
+
 # One request ----------------------------------------------------------------------------------------------------
 
 
@@ -110,7 +164,7 @@ def _run(
     except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError) as error:
         done.put(Unreachable(_cause(error)))
     except RuntimeError:  # the client was closed, because nobody waits any more
-        done.put(Unreachable("the request was given up"))
+        done.put(Unreachable(_GIVEN_UP))
 
 
 def _cause(error: Exception) -> str:
@@ -121,6 +175,8 @@ def _cause(error: Exception) -> str:
         return "there was no answer in time"
     if _is_about_a_certificate(error):
         return "its certificate is not one that this system trusts"
+    if isinstance(error, httpx.ProxyError):
+        return "the proxy on the way there did not let it through"
     if isinstance(error, httpx.ConnectError):
         return "no connection could be made"
     if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol | ValueError):
@@ -139,17 +195,26 @@ def _is_about_a_certificate(error: BaseException | None) -> bool:
 def _client(limits: Limits) -> httpx.Client:
     import httpx
 
-    for name in ("httpx", "httpcore"):  # they would log addresses
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    _keep_quiet()
     return httpx.Client(
-        verify=_system_certificates(),
+        verify=system_certificates(),
         timeout=httpx.Timeout(limits.piece, connect=limits.connect),
         follow_redirects=False,
-        headers={"User-Agent": f"agent-lifeboat/{release()}"},
+        headers={"User-Agent": _program()},
     )
 
 
-def _system_certificates() -> ssl.SSLContext:
+def _keep_quiet() -> None:
+    """The libraries would log addresses."""
+    for name in ("httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def _program() -> str:
+    return f"agent-lifeboat/{release()}"
+
+
+def system_certificates() -> ssl.SSLContext:
     """The system's store; where Python was built without the way to one, that of `certifi`."""
     context = ssl.create_default_context()
     paths = ssl.get_default_verify_paths()

@@ -12,7 +12,7 @@ from lifeboat_endpoint.errors import VaultError, VaultMissing
 
 OLD_SECONDS = 3600
 """Whoever is still at work with a temporary file is done with it by then."""
-_FOLDERS = ("", "agents", "state", "keys", "restore", "restore/undo", "restore/receipts", "restore/origins")
+_FOLDERS = ("", "agents", "remotes", "state", "keys", "restore", "restore/undo", "restore/receipts", "restore/origins")
 
 
 def remove_temporary_files(context: Context) -> list[Path]:

@@ -1,0 +1,63 @@
+"""Addresses of other sides: what they may be, and whether others could read on the way there."""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from lifeboat_daemon.errors import BadSetting
+
+_PORTS = {"https": 443, "http": 80}
+_KEPT = "/%:@!$&'()*+,;=~"
+
+
+def normal(url: str) -> str:
+    """An HTTP address in its normal form: small scheme and host, no usual port, no slash at its end.
+
+    Raises BadSetting, which does not repeat the address: it may hold a token.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+        host = (
+            (parts.hostname or "").rstrip(".").encode("idna").decode() if not _is_ip(parts.hostname) else parts.hostname
+        )
+    except (ValueError, UnicodeError):
+        raise BadSetting("this is no address: https://HOST or https://HOST:PORT") from None
+    if parts.scheme not in _PORTS or not host:
+        raise BadSetting("an address begins with https://HOST")
+    if parts.username is not None or parts.password is not None:
+        raise BadSetting("an address holds no token; give it with --token-stdin, or the whole join line")
+    if parts.query or parts.fragment:
+        raise BadSetting("an address has no ? and no #")
+    if parts.scheme == "http" and not is_loopback(host):
+        raise BadSetting("plain HTTP is for this machine only: others could read the token on the way; use https://")
+    shown = f"[{host}]" if ":" in host else host
+    where = shown if port in (None, _PORTS[parts.scheme]) else f"{shown}:{port}"
+    return urlunsplit((parts.scheme, where, quote(parts.path.rstrip("/"), safe=_KEPT), "", ""))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, by its name alone."""
+    if host.casefold() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def host_of(url: str) -> str:
+    return urlsplit(url).hostname or ""
+
+
+def is_plain(url: str) -> bool:
+    return urlsplit(url).scheme != "https"
+
+
+def _is_ip(host: str | None) -> bool:
+    try:
+        ipaddress.ip_address(host or "")
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,100 @@
+"""Whom to believe: the system's authorities, or the one authority whose public key was pinned.
+
+A pin is the SHA-256 (hex) of the SubjectPublicKeyInfo of an authority. Its certificate is no secret: it is fetched over
+a connection that nobody vouches for and that carries no secret, and counts when its key is the pinned one. From then
+on this authority alone is believed, with the usual check of the host's name. TLS 1.3 is the least.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ssl
+from typing import TYPE_CHECKING
+
+from lifeboat_daemon import http
+from lifeboat_daemon.errors import NotTheOne
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+PLACE = "/ca.pem"
+"""Where an endpoint tells the certificate of its authority."""
+_EXPIRED, _NOT_YET, _OTHER_HOST, _OTHER_ADDRESS = 10, 9, 62, 64
+_TIMES = "its certificate does not hold at this time: is a clock wrong, or was it not renewed?"
+_HOST = "its certificate is for a host of another name"
+_WHY = {_EXPIRED: _TIMES, _NOT_YET: _TIMES, _OTHER_HOST: _HOST, _OTHER_ADDRESS: _HOST}
+"""What OpenSSL says of a certificate, by its number."""
+_OLD_TLS = ("PROTOCOL_VERSION", "PROTOCOL VERSION", "UNSUPPORTED_PROTOCOL", "UNSUPPORTED PROTOCOL")
+
+
+def everybodys() -> ssl.SSLContext:
+    """What the system trusts."""
+    return _at_least_1_3(http.system_certificates())
+
+
+def only(authority: str) -> ssl.SSLContext:
+    """What one authority (PEM) vouches for, and nothing else. Raises NotTheOne for what is no certificate."""
+    context = _at_least_1_3(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    try:
+        context.load_verify_locations(cadata=authority)
+    except (ssl.SSLError, ValueError):
+        raise NotTheOne("what it gives as the certificate of its authority is none") from None
+    return context
+
+
+def anybody() -> ssl.SSLContext:
+    """Whoever answers, for what is no secret and checked by itself."""
+    context = _at_least_1_3(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def nobody() -> ssl.SSLContext:
+    """No TLS at all: for plain HTTP on this machine."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _at_least_1_3(context: ssl.SSLContext) -> ssl.SSLContext:
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    return context
+
+
+def chosen(pem: bytes, pin: str) -> str:
+    """Of the certificates in `pem` the one whose key is pinned, as PEM. Raises NotTheOne."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    try:
+        found = x509.load_pem_x509_certificates(pem)
+    except ValueError:
+        raise NotTheOne("what it gives as the certificate of its authority is none") from None
+    for certificate in found:
+        if _pin_of(certificate) == pin:
+            return certificate.public_bytes(Encoding.PEM).decode()
+    raise NotTheOne("its authority has another key than the one that was pinned")
+
+
+def pin_of(pem: bytes) -> str:
+    """The pin of the first certificate in `pem`. Raises ValueError for what is none."""
+    from cryptography import x509
+
+    return _pin_of(x509.load_pem_x509_certificate(pem))
+
+
+def _pin_of(certificate: Certificate) -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    key = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(key).hexdigest()
+
+
+def reason(error: BaseException | None) -> str | None:
+    """What is wrong with a certificate, or with the TLS of the other side; None for another trouble."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return _WHY.get(error.verify_code, "")
+        if isinstance(error, ssl.SSLError) and any(words in str(error).upper() for words in _OLD_TLS):
+            return "it does not speak TLS 1.3"
+        error = error.__cause__ or error.__context__
+    return None

@@ -1,0 +1,237 @@
+"""The second copies of this home: `remotes/<name>.toml`, what the user decided, and beside it what only its owner may
+read: `<name>.token` (a bearer token) and `<name>.ca.pem` (the authority that its pin names).
+
+Light: the daemon reads this, and nothing here speaks to anybody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_daemon import config
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import ConfigError, RemoteExists, RemoteNameRefused, UnknownRemote
+from lifeboat_daemon.remotes.contract import RemoteConfig
+
+LONGEST_TOKEN = 4096
+"""Characters."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_PIN = re.compile(r"[0-9a-f]{64}")
+_TOML, _TOKEN, _AUTHORITY = ".toml", ".token", ".ca.pem"
+
+
+# Names ----------------------------------------------------------------------------------------------------------
+
+
+def check_name(name: str) -> str:
+    """A name is the name of files here, on any system. Raises RemoteNameRefused."""
+    if not _NAME.fullmatch(name) or name.endswith((".", _TOKEN, _AUTHORITY)) or _RESERVED.fullmatch(name):
+        raise RemoteNameRefused(f"{name!r}: a name is made of letters, figures, dots, dashes and underscores")
+    return name
+
+
+def refuse_taken(context: Context, name: str) -> None:
+    """Raises RemoteNameRefused, RemoteExists (also for a name that differs in capitals alone)."""
+    check_name(name)
+    for known in all_names(context):
+        if known.casefold() == name.casefold():
+            raise RemoteExists(
+                f"there is a second copy called {known!r} already", fix=f"lifeboat remote remove {known}"
+            )
+
+
+def all_names(context: Context) -> list[str]:
+    """The names of all remotes that have a file, sorted. Raises OSError."""
+    found = (path.name.removesuffix(_TOML) for path in context.home.remotes_folder.glob(f"*{_TOML}"))
+    return sorted((name for name in found if _NAME.fullmatch(name)), key=lambda name: (name.casefold(), name))
+
+
+# Reading --------------------------------------------------------------------------------------------------------
+
+
+def everyone(context: Context) -> list[RemoteConfig]:
+    """All remotes, by name; one whose file cannot be used has a `problem`. Raises OSError."""
+    return [_read(context, name) for name in all_names(context)]
+
+
+def usable(context: Context) -> list[RemoteConfig]:
+    """Those whose file can be used."""
+    return [remote for remote in everyone(context) if remote.problem is None]
+
+
+def find(context: Context, name: str) -> RemoteConfig:
+    """A remote by its name or its id. Raises UnknownRemote, ConfigError (its file cannot be used)."""
+    remotes = everyone(context)
+    for known in remotes:
+        if name.casefold() == known.name.casefold() or (known.id and name == known.id):
+            if known.problem is not None:
+                raise ConfigError(known.problem, fix="lifeboat doctor")
+            return known
+    raise UnknownRemote(f"no second copy has the name {name!r}")
+
+
+def of_id(context: Context, remote_id: str) -> RemoteConfig | None:
+    """The remote with this id, whatever its name."""
+    return next((remote for remote in everyone(context) if remote.id == remote_id), None)
+
+
+def token(context: Context, name: str) -> str | None:
+    """The bearer token of a remote, None where it has none. Raises OSError."""
+    found = _text(context, token_file(context, name))
+    return found.strip() or None if found is not None else None
+
+
+def authority(context: Context, name: str) -> str | None:
+    """The certificate (PEM) that was fetched for the pin of a remote; whoever uses it checks it again."""
+    return _text(context, _path(context, name, _AUTHORITY))
+
+
+def file(context: Context, name: str) -> Path:
+    return _path(context, name, _TOML)
+
+
+def token_file(context: Context, name: str) -> Path:
+    return _path(context, name, _TOKEN)
+
+
+def parse(data: bytes, name: str) -> RemoteConfig:
+    """A remote from the bytes of its file. Raises ConfigError, which quotes no value."""
+    try:
+        return _from_document(config.read_toml(data), name)
+    except (ValueError, TypeError, KeyError) as error:
+        raise ConfigError(f"remotes/{name}{_TOML}: {_why(error)}", fix="lifeboat doctor") from None
+
+
+def _why(error: Exception) -> str:
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def _read(context: Context, name: str) -> RemoteConfig:
+    try:
+        return parse(read_all(context.files, file(context, name)), name)
+    except ConfigError as error:
+        return RemoteConfig(name, "", problem=error.message)
+    except OSError as error:
+        return RemoteConfig(name, "", problem=f"remotes/{name}{_TOML}: {error.strerror}")
+
+
+def _from_document(document: Mapping[str, Any], name: str) -> RemoteConfig:
+    return RemoteConfig(
+        name=name,
+        url=_address(_word(document, "url")),
+        id=_word(document, "id", ""),
+        pin=_pin(_word(document, "pin", "")),
+        optional=_switch(document, "optional"),
+        sealed=_switch(document, "sealed"),
+        added_at=_word(document, "added_at", ""),
+    )
+
+
+def _address(url: str) -> str:
+    parts = urlsplit(url)
+    if not parts.scheme:
+        raise ValueError("url is no address")
+    if parts.username is not None or parts.password is not None or parts.query:
+        raise ValueError("url holds more than an address: a token has a file of its own")
+    return url
+
+
+def _pin(value: str) -> str:
+    if value and not _PIN.fullmatch(value):
+        raise ValueError("pin is no SHA-256")
+    return value
+
+
+def _word(document: Mapping[str, Any], key: str, otherwise: str | None = None) -> str:
+    value = document[key] if otherwise is None else document.get(key, otherwise)
+    if not isinstance(value, str):
+        raise TypeError(f"{key} is no text")
+    return value
+
+
+def _switch(document: Mapping[str, Any], key: str) -> bool:
+    value = document.get(key, False)
+    if not isinstance(value, bool):
+        raise TypeError(f"{key} is neither true nor false")
+    return value
+
+
+# Writing --------------------------------------------------------------------------------------------------------
+
+
+def save(context: Context, remote: RemoteConfig) -> RemoteConfig:
+    """Write a remote's file; comments and unknown fields of an earlier one stay. Raises RemoteNameRefused."""
+    import tomlkit
+    import tomlkit.exceptions
+
+    check_name(remote.name)
+    try:
+        document = tomlkit.parse(_text(context, file(context, remote.name)) or "")
+    except tomlkit.exceptions.TOMLKitError:
+        document = tomlkit.document()
+    for key, value in _to_document(remote).items():
+        config.put(document, key, value)
+    _write(context, file(context, remote.name), tomlkit.dumps(document))
+    return _read(context, remote.name)
+
+
+def save_token(context: Context, name: str, secret: str | None) -> None:
+    """Keep a token, for its owner alone; None removes it. Raises OSError."""
+    _write_or_remove(context, token_file(context, check_name(name)), secret and f"{secret}\n")
+
+
+def save_authority(context: Context, name: str, pem: str | None) -> None:
+    """Keep the certificate that a pin names; None removes it. Raises OSError."""
+    _write_or_remove(context, _path(context, check_name(name), _AUTHORITY), pem)
+
+
+def remove(context: Context, name: str) -> None:
+    """Forget a remote: its token first, so that none is left without its remote."""
+    save_token(context, name, None)
+    save_authority(context, name, None)
+    _write_or_remove(context, file(context, name), None)
+
+
+def _to_document(remote: RemoteConfig) -> dict[str, Any]:
+    return {
+        "url": remote.url,
+        "id": remote.id or None,
+        "pin": remote.pin or None,
+        "optional": remote.optional or None,
+        "sealed": remote.sealed or None,
+        "added_at": remote.added_at or None,
+    }
+
+
+def _write_or_remove(context: Context, path: Path, text: str | None) -> None:
+    if text is not None:
+        _write(context, path, text)
+        return
+    try:
+        context.files.remove(path)
+    except FileNotFoundError:
+        return
+    context.files.sync_folder(path.parent)
+
+
+def _write(context: Context, path: Path, text: str) -> None:
+    context.files.make_folders(path.parent, 0o700)
+    write_atomic(context.files, path, text.encode())
+
+
+def _text(context: Context, path: Path) -> str | None:
+    """The text of a file, None where there is none. Raises OSError."""
+    try:
+        return read_all(context.files, path).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return None
+
+
+def _path(context: Context, name: str, suffix: str) -> Path:
+    return context.home.remotes_folder / f"{check_name(name)}{suffix}"
