@@ -1,1 +1,1 @@
-"""Who may do what: tenants, tokens, and the audit of it (`control.db`)."""
+"""Who may do what at an endpoint: tenants, tokens, and the audit of what they did (see `control.Control`)."""

@@ -1,10 +1,16 @@
-"""The audit: one hash-chained row for every change of the vault, in the change's own transaction."""
+"""The audit: one hash-chained row for every change, in the change's own transaction. The same chain serves a vault and
+an endpoint; its tables have the same columns.
+
+Where old rows are let go (an endpoint's), a row of the chain itself says up to which number, and the hash that the
+first kept row follows from: the chain stays whole without them.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import NamedTuple
 
 from lifeboat_alf import codec, times
 from lifeboat_alf.state import JsonObject
@@ -13,15 +19,34 @@ from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.rows import AuditRow, json_of
 
 _START = b"lifeboat audit 1"
+TRIMMED = "audit.trimmed"
+"""The kind of the row that says which older ones were let go."""
+
+
+class Entry(NamedTuple):
+    """A row that is to be added. `details` holds numbers, hashes and reasons, never content."""
+
+    time: str
+    kind: str
+    subject: str
+    details: JsonObject
 
 
 def append(metadata: MetadataStore, now: datetime, kind: str, subject: str, details: JsonObject | None = None) -> None:
     """Add a row; the caller's transaction is open. `details` holds numbers, hashes and reasons, never content."""
+    append_all(metadata, [Entry(times.to_text(now), kind, subject, details or {})])
+
+
+def append_all(metadata: MetadataStore, entries: Iterable[Entry]) -> None:
+    """Add rows; the caller's transaction is open."""
     last = metadata.row(sql.LAST_AUDIT)
-    number, previous = (1, _START) if last is None else (last[0] + 1, last[1])
-    row = AuditRow(number, times.to_text(now), kind, subject, details or {}, b"")
-    text = codec.encode(row.details).decode()
-    metadata.execute(sql.ADD_AUDIT, (number, row.time, kind, subject, text, _hash(previous, row)))
+    number, previous = (0, _START) if last is None else (last[0], last[1])
+    for entry in entries:
+        number += 1
+        row = AuditRow(number, *entry, b"")
+        previous = _hash(previous, row)
+        text = codec.encode(row.details).decode()
+        metadata.execute(sql.ADD_AUDIT, (number, row.time, row.kind, row.subject, text, previous))
 
 
 def rows(metadata: MetadataStore) -> Iterator[AuditRow]:
@@ -33,12 +58,38 @@ def rows(metadata: MetadataStore) -> Iterator[AuditRow]:
 def broken(metadata: MetadataStore) -> list[int]:
     """Numbers of rows that do not follow from the row before them: changed, removed or put in."""
     wrong = []
-    previous, expected = _START, 1
+    expected, previous = _beginning(metadata)
     for row in rows(metadata):
         if row.number != expected or row.hash != _hash(previous, row):
             wrong.append(row.number)
         previous, expected = row.hash, row.number + 1
     return wrong
+
+
+def trim(metadata: MetadataStore, now: datetime, before: str, most: int) -> int:
+    """Let go of rows from before a timestamp, and of the oldest beyond `most`; how many. The newest stays. The
+    caller's transaction is open."""
+    last = metadata.row(sql.LAST_AUDIT)
+    if last is None:
+        return 0
+    first_young = metadata.row(sql.FIRST_AUDIT_SINCE, (before,))
+    through_time = last[0] - 1 if first_young is None or first_young[0] is None else first_young[0] - 1
+    through = min(last[0] - 1, max(through_time, last[0] - most))
+    anchor = metadata.row(sql.AUDIT_HASH, (through,))
+    if anchor is None:
+        return 0
+    gone = metadata.execute(sql.DROP_AUDIT_THROUGH, (through,))
+    append(metadata, now, TRIMMED, str(through), {"through": through, "hash": bytes(anchor[0]).hex(), "rows": gone})
+    return gone
+
+
+def _beginning(metadata: MetadataStore) -> tuple[int, bytes]:
+    """The number of the first row there should be, and what it follows from."""
+    row = metadata.row(sql.LAST_AUDIT_OF, (TRIMMED,))
+    if row is None:
+        return 1, _START
+    said = json_of(row[0])
+    return int(said["through"]) + 1, bytes.fromhex(said["hash"])
 
 
 def _hash(previous: bytes, row: AuditRow) -> bytes:

@@ -1,0 +1,279 @@
+"""control.db: the tenants of an endpoint, their tokens, and the audit."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import threading
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from lifeboat_alf import codec, ids, times
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.state import JsonObject
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.store.migrations import migrate
+from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_endpoint.store.sqlite import SqliteStore
+from lifeboat_endpoint.tenancy import names, schema, token_secrets
+from lifeboat_endpoint.tenancy import statements as sql
+from lifeboat_endpoint.tenancy.callers import SCOPES, Caller
+from lifeboat_endpoint.tenancy.notes import Batch, Notes
+from lifeboat_endpoint.tenancy.rows import Tenant, Token
+from lifeboat_endpoint.vault import audit
+from lifeboat_endpoint.vault.rows import AuditRow, json_of
+
+AT_ONCE = ("tenant.", "token.", "key.", "agent.", "epoch", "purge")
+"""Beginnings of the kinds of notes that are written before `note` returns; others are gathered."""
+_LOST = "audit.lost"
+_NOBODY = b"\0" * 32
+
+
+class Control:
+    """For many threads: each has a connection of its own. Every method raises VaultError for trouble with the file."""
+
+    def __init__(self, path: Path, *, clock: Clock) -> None:
+        """control.db that is there. Raises VaultMissing, VaultNewer, VaultDamaged."""
+        self._path = path
+        self._clock = clock
+        self._own = threading.local()
+        self._notes = Notes(self._write_batch)
+        migrate(self._store, path, schema.STEPS, schema.VERSION, table="control")
+
+    @classmethod
+    def create(cls, path: Path, *, clock: Clock) -> Control:
+        """Make the tables, in a file that may be there without them."""
+        with contextlib.closing(SqliteStore(path, create=True, tables=schema.TABLES)) as store:
+            store.prepare()
+            with store.transaction():
+                if store.row(sql.CONTROL) is None:
+                    store.execute(sql.ADD_CONTROL, (schema.VERSION, times.to_text(clock.now())))
+                    audit.append(store, clock.now(), "endpoint.create", "")
+        path.chmod(0o600)
+        return cls(path, clock=clock)
+
+    @property
+    def _store(self) -> MetadataStore:
+        store: SqliteStore | None = getattr(self._own, "store", None)
+        if store is None:
+            store = self._own.store = SqliteStore(self._path, tables=schema.TABLES)
+        return store
+
+    def close_thread(self) -> None:
+        """Close the connection of this thread."""
+        store: SqliteStore | None = self._own.__dict__.pop("store", None)
+        if store is not None:
+            store.close()
+
+    def close(self) -> None:
+        """Write what was gathered, and close the connection of this thread."""
+        try:
+            self._notes.close()
+        finally:
+            self.close_thread()
+
+    def _now(self) -> str:
+        return times.to_text(self._clock.now())
+
+    # Tenants ----------------------------------------------------------------------------------------------------
+
+    def add_tenant(
+        self, name: str, *, key_source: str | None = None, quota: int | None = None, tenant_id: str | None = None
+    ) -> Tenant:
+        """Raises TenantExists, EndpointError for what is no name."""
+        key = names.comparable(names.checked(name))
+        now = self._now()
+        tenant = Tenant(tenant_id or ids.new(now), name, key_source, quota, now)
+        with self._store.transaction():
+            if self._store.row(sql.TENANT_NAMED, (key, key)) is not None:
+                raise errors.TenantExists(f"{name!r} is the name of a tenant already")
+            self._store.execute(sql.ADD_TENANT, (tenant.id, name, key, key_source, quota, now))
+            self._append(None, "tenant.add", tenant.id, {"quota": quota, "own_key": key_source is not None})
+        return tenant
+
+    def tenants(self) -> list[Tenant]:
+        """By name; also those whose removal is not finished."""
+        return [Tenant(*row) for row in self._store.rows(sql.TENANTS)]
+
+    def tenant(self, name_or_id: str) -> Tenant:
+        """Raises UnknownTenant."""
+        row = self._store.row(sql.TENANT_NAMED, (names.comparable(name_or_id), name_or_id))
+        if row is None:
+            raise errors.UnknownTenant(f"{name_or_id!r} is neither the name nor the id of a tenant")
+        return Tenant(*row)
+
+    def set_key_source(self, tenant_id: str, key_source: str | None) -> None:
+        """Note which source protects a tenant's keys from now on."""
+        with self._store.transaction():
+            self._store.execute(sql.SET_KEY_SOURCE, (key_source, tenant_id))
+            self._append(None, "key.moved", tenant_id, {"own_key": key_source is not None})
+
+    def begin_removal(self, tenant_id: str) -> None:
+        """From now on no token of the tenant counts, and nothing of it is served. Again is no error."""
+        with self._store.transaction():
+            if self._store.execute(sql.SET_TENANT_STATE, ("removing", tenant_id)) == 0:
+                raise errors.UnknownTenant(f"{tenant_id!r} is not the id of a tenant")
+            revoked = self._store.execute(sql.REVOKE_TOKENS_OF, (self._now(), tenant_id))
+            self._append(None, "tenant.removing", tenant_id, {"tokens": revoked})
+
+    def remove_tenant(self, tenant_id: str) -> None:
+        """Forget a tenant and its tokens, whose files are gone already (see `maintenance.removal`). The audit stays."""
+        with self._store.transaction():
+            tokens = self._store.execute(sql.DROP_TOKENS_OF, (tenant_id,))
+            if self._store.execute(sql.DROP_TENANT, (tenant_id,)):
+                self._append(None, "tenant.removed", tenant_id, {"tokens": tokens})
+
+    # Tokens -----------------------------------------------------------------------------------------------------
+
+    def add_token(
+        self,
+        tenant_id: str,
+        name: str,
+        scopes: Iterable[str],
+        expires_at: datetime | str | None = None,
+        *,
+        by: Caller | None = None,
+    ) -> tuple[Token, str]:
+        """A new token and its secret, which nobody can be told again. Raises UnknownTenant, EndpointError for scopes
+        that there are not."""
+        wanted = frozenset(scopes)
+        if not wanted or not wanted <= set(SCOPES):
+            raise errors.EndpointError(f"the scopes of a token are some of {', '.join(SCOPES)}")
+        tenant = self.tenant(tenant_id)
+        token_id = token_secrets.new_id()
+        secret = token_secrets.new_secret(token_id)
+        ends = _text(expires_at)
+        token = Token(token_id, tenant.id, names.checked(name), wanted, self._now(), ends)
+        with self._store.transaction():
+            row = (token.id, tenant.id, name, token_secrets.digest(secret), _scopes_text(wanted))
+            self._store.execute(sql.ADD_TOKEN, (*row, token.created_at, ends))
+            details = {"tenant": tenant.id, "scopes": _scopes_text(wanted), "expires_at": ends}
+            self._append(by, "token.add", token.id, details)
+        return token, secret
+
+    def tokens(self, tenant_id: str | None = None) -> list[Token]:
+        """Of one tenant or of all, oldest first; also those that count no more."""
+        rows = self._store.rows(sql.TOKENS) if tenant_id is None else self._store.rows(sql.TOKENS_OF, (tenant_id,))
+        return [_token(row) for row in rows]
+
+    def token(self, token_id: str) -> Token:
+        """Raises UnknownToken."""
+        row = self._store.row(sql.TOKEN, (token_id,))
+        if row is None:
+            raise errors.UnknownToken(f"{token_id!r} is not the id of a token")
+        return _token(row)
+
+    def revoke_token(self, token_id: str, *, by: Caller | None = None) -> Token:
+        """The token counts no more, from this moment, for every process. Again is no error. Raises UnknownToken."""
+        token = self.token(token_id)
+        with self._store.transaction():
+            if self._store.execute(sql.REVOKE_TOKEN, (self._now(), token_id)):
+                self._append(by, "token.revoke", token_id, {"tenant": token.tenant_id})
+        return self.token(token_id)
+
+    def authenticate(self, secret: str) -> Caller:
+        """Whose token this is. One row is read; nothing is written. Raises RemoteDenied."""
+        token_id = token_secrets.id_of(secret)
+        row = None if token_id is None else self._store.row(sql.AUTHENTICATE, (token_id,))
+        kept = _NOBODY if row is None else bytes(row[0])
+        if not hmac.compare_digest(kept, token_secrets.digest(secret)) or row is None or token_id is None:
+            raise errors.RemoteDenied("this is no token of this endpoint")
+        _, tenant_id, name, scopes, expires_at, revoked_at, state = row
+        now = self._now()
+        if revoked_at is not None or state != "active":
+            raise errors.RemoteDenied(f"the token {token_id} was revoked")
+        if expires_at is not None and expires_at <= now:
+            raise errors.RemoteDenied(f"the token {token_id} ended on {expires_at}")
+        self._notes.used(token_id, now)
+        return Caller(tenant_id, token_id, name, frozenset(scopes.split()))
+
+    # Audit ------------------------------------------------------------------------------------------------------
+
+    def note(self, caller: Caller | None, kind: str, subject: str = "", details: JsonObject | None = None) -> None:
+        """Something was done: `kind` in dotted words (snapshot.read, delta.push), `subject` an id, `details` ids and
+        counts, never content. What often happens is gathered for some seconds; kinds of `AT_ONCE` are written now."""
+        if kind.startswith(AT_ONCE):
+            with self._store.transaction():
+                self._append(caller, kind, subject, details or {})
+            return
+        self._notes.add(kind, subject, _of(caller, details or {}), self._now())
+
+    def flush(self) -> None:
+        """Write what was gathered."""
+        self._notes.flush()
+
+    def audit_rows(self) -> Iterator[AuditRow]:
+        """Everything that was done, oldest first, as far as it is kept; what this process gathered is written first."""
+        self.flush()
+        return audit.rows(self._store)
+
+    def check_audit(self) -> list[int]:
+        """Numbers of rows that do not follow from the one before; empty when the chain is whole."""
+        with self._store.snapshot():
+            return audit.broken(self._store)
+
+    def trim_audit(self, before: datetime, most: int) -> int:
+        """Let go of rows from before a time, and of the oldest beyond `most`; how many. The chain stays whole."""
+        with self._store.transaction():
+            return audit.trim(self._store, self._clock.now(), times.to_text(before), most)
+
+    def _append(self, caller: Caller | None, kind: str, subject: str, details: JsonObject) -> None:
+        audit.append(self._store, self._clock.now(), kind, subject, _of(caller, details))
+
+    def _write_batch(self, batch: Batch) -> None:
+        """Also from a thread that has nothing else to do here: it leaves no connection behind."""
+        is_own = "store" in self._own.__dict__
+        try:
+            with self._store.transaction():
+                entries = [
+                    audit.Entry(row.first, row.kind, row.subject, row.row_details()) for row in batch.rows.values()
+                ]
+                if batch.lost:
+                    entries.append(audit.Entry(self._now(), _LOST, "", {"rows": batch.lost}))
+                audit.append_all(self._store, entries)
+                self._store.execute_many(sql.USE_TOKEN, [(time, token_id) for token_id, time in batch.uses.items()])
+        finally:
+            if not is_own:
+                self.close_thread()
+
+    # Small things kept ------------------------------------------------------------------------------------------
+
+    def get(self, name: str) -> Any:
+        """A small JSON value kept earlier, or None."""
+        row = self._store.row(sql.NOTE, (name,))
+        return None if row is None else json_of(row[0])
+
+    def set(self, name: str, value: Any) -> None:
+        """Keep a small JSON value."""
+        with self._store.transaction():
+            self._store.execute(sql.DROP_NOTE, (name,))
+            self._store.execute(sql.ADD_NOTE, (name, codec.encode(value).decode()))
+
+    def problems(self) -> list[str]:
+        """What the database itself finds wrong with its file."""
+        return self._store.problems()
+
+    def compact(self) -> None:
+        """Give back the space of what was dropped."""
+        self._store.compact()
+
+
+def _of(caller: Caller | None, details: JsonObject) -> JsonObject:
+    if caller is None:
+        return details
+    return {"tenant": caller.tenant_id, "token": caller.token_id, **details}
+
+
+def _scopes_text(scopes: frozenset[str]) -> str:
+    return " ".join(scope for scope in SCOPES if scope in scopes)
+
+
+def _text(moment: datetime | str | None) -> str | None:
+    return None if moment is None else times.to_text(times.parse(moment) if isinstance(moment, str) else moment)
+
+
+def _token(row: tuple[Any, ...]) -> Token:
+    token_id, tenant_id, name, scopes, *rest = row
+    return Token(token_id, tenant_id, name, frozenset(scopes.split()), *rest)
