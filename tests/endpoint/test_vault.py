@@ -36,8 +36,9 @@ def test_a_vault_has_an_id_a_seed_and_an_epoch_of_its_own(vault: Vault, tmp_path
     other = Vault.create(tmp_path / "other", AGENT_ID)
     assert ids.is_version_7(vault.id) and vault.id != other.id and vault.seed != other.seed
     assert (vault.agent_id, vault.epoch, len(vault.seed)) == (AGENT_ID, 1, ids.SEED_BYTES)
+    known = (vault.id, vault.seed, vault.epoch)
     again = reopened(vault, tmp_path)
-    assert (again.id, again.seed, again.epoch) == (vault.id, vault.seed, vault.epoch)
+    assert (again.id, again.seed, again.epoch) == known
 
 
 def test_only_the_user_may_read_the_files(vault: Vault, tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ class Commit:
         body = self._body_of(put)
         if body is None:
             return self._object_without_body(path, put, live)
-        if put.leaf is not None and put.leaf.salt and not merkle.leaf_holds(put.leaf, body):
+        if put.leaf is not None and not merkle.leaf_holds(put.leaf, body):
             raise DraftInvalid(f"{path}: the bytes are not what the leaf commits to")
         sha256 = hashlib.sha256(body).digest()
         held = None if live is None else int(live[0])
@@ -177,6 +177,8 @@ class Commit:
         self, put: RecordPut, live: _LiveRecord | None, number: int, ends: dict[str, int]
     ) -> _RecordRow | None:
         """Where a line goes: over the live one, or to the end of its partition. None when it stands there already."""
+        if put.leaf is not None and not merkle.leaf_holds(put.leaf, put.line):
+            raise DraftInvalid(f"the record {put.id}: the line is not what the leaf commits to")
         if live is None:
             if put.operation == "update":
                 raise DraftInvalid(f"the record {put.id} cannot be updated: it is not in the newest state")

@@ -63,7 +63,7 @@ class Vault:
         row = metadata.row(sql.VAULT)
         if row is None:
             raise errors.VaultDamaged("the tables hold no vault")
-        self.id, self.agent_id, self.seed, self.epoch = str(row[0]), str(row[1]), bytes(row[2]), int(row[3])
+        self.id, self.agent_id, self.seed = str(row[0]), str(row[1]), bytes(row[2])
 
     # Opening ----------------------------------------------------------------------------------------------------
 
@@ -218,11 +218,22 @@ class Vault:
                 raise
         return self.sequence(origin.number) if changed else None
 
-    def accept(self, sequence: Sequence, draft: Draft, *, kind: str, writer: str, raw_time: Moment) -> SequenceRow:
+    def accept(
+        self,
+        sequence: Sequence,
+        draft: Draft,
+        *,
+        kind: str,
+        writer: str,
+        raw_time: Moment,
+        fits: Callable[[SequenceRow | None, int], None] | None = None,
+    ) -> SequenceRow:
         """Put a state of another vault on top of the head: its number, base, epoch, time, digest and signature stay as
         they were signed. `raw_time` says when it came here. A higher epoch is in force from now on.
 
-        Raises DraftInvalid, and SignatureError when the draft does not lead to the digest; then nothing happened.
+        `fits` gets the head and the epoch in force inside the transaction, whatever other processes did since the draft
+        was made; what it raises is raised, and nothing happened. Raises DraftInvalid, and SignatureError when the draft
+        does not lead to the digest; then nothing happened.
         """
 
         def signed(made: Sequence) -> JsonObject | None:
@@ -231,7 +242,9 @@ class Vault:
             return sequence.signature
 
         with self._metadata.transaction():
-            head = self.head()
+            head, epoch = self.head(), self.epoch
+            if fits is not None:
+                fits(head, epoch)
             if head is not None and sequence.number <= head.number:
                 raise errors.DraftInvalid(f"the head is {head.number}, so the next sequence is not {sequence.number}")
             place = (sequence.number, sequence.base, sequence.epoch, sequence.time, _text(raw_time))
@@ -241,13 +254,21 @@ class Vault:
             try:
                 if not commit.run(draft, origin, self._clock.now(), signed, None):
                     raise errors.DraftInvalid("the state is the one that the head is already")
-                if sequence.epoch > self.epoch:
+                if sequence.epoch > epoch:
                     self._metadata.execute(sql.SET_EPOCH, (sequence.epoch,))
+                made = self.sequence(sequence.number)
             except BaseException:
                 writing.discard()
                 raise
-        self.epoch = max(self.epoch, sequence.epoch)
-        return self.sequence(sequence.number)
+        return made
+
+    @property
+    def epoch(self) -> int:
+        """The epoch in force, also when another process raised it since the vault was opened."""
+        row = self._metadata.row(sql.VAULT)
+        if row is None:
+            raise errors.VaultDamaged("the tables hold no vault")
+        return int(row[3])
 
     def _origin(
         self, head: SequenceRow | None, kind: str, writer: str, time: str, raw_time: str, number: int | None
@@ -285,24 +306,16 @@ class Vault:
 
     # Authority --------------------------------------------------------------------------------------------------
 
-    def raise_epoch(self) -> int:
-        """Begin a new epoch: every later sequence carries it, and whoever still writes in an older one is fenced."""
+    def raise_epoch(self, expected: int | None = None) -> int | None:
+        """Begin a new epoch: every later sequence carries it, and whoever still writes in an older one is fenced. With
+        `expected` only if that is the epoch in force; else None, and nothing happened."""
         with self._metadata.transaction():
+            if expected is not None and self.epoch != expected:
+                return None
             self._metadata.execute(sql.RAISE_EPOCH)
-            row = self._metadata.row(sql.VAULT)
-            assert row is not None
-            self.epoch = int(row[3])
-            self._audit("epoch", str(self.epoch), {})
-        return self.epoch
-
-    def enter_epoch(self, epoch: int) -> None:
-        """Write in this epoch from now on, unless the one in force is higher already."""
-        with self._metadata.transaction():
-            if epoch <= self.epoch:
-                return
-            self._metadata.execute(sql.SET_EPOCH, (epoch,))
-            self._audit("epoch", str(epoch), {})
-        self.epoch = epoch
+            made = self.epoch
+            self._audit("epoch", str(made), {})
+        return made
 
     def countersign(self, sign: Sign, *, before: Trusted, after: Trusted) -> Countersigned:
         """Sign anew what counts for `before` and would not count for `after`; number, time and digest stay.
