@@ -1,0 +1,78 @@
+"""A key source of 32 bytes that this machine can read: what the kinds file, keyring and env have in common."""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+import os
+from base64 import b64decode
+from collections.abc import Callable
+
+from nacl.bindings import (
+    crypto_aead_xchacha20poly1305_ietf_decrypt as _decrypt,
+)
+from nacl.bindings import (
+    crypto_aead_xchacha20poly1305_ietf_encrypt as _encrypt,
+)
+from nacl.exceptions import CryptoError
+
+from lifeboat_endpoint.errors import KeyRevoked, VaultDamaged
+
+KEY_BYTES = 32
+_NONCE = 24
+_MARK = 8
+
+
+class LocalKey:
+    """A `KeySource` whose key `read` gives anew each time, or None when it is not there any more."""
+
+    def __init__(self, spec: str, read: Callable[[], bytes | None]) -> None:
+        self._spec = spec
+        self._read = read
+
+    @property
+    def spec(self) -> str:
+        return self._spec
+
+    def wrap(self, secret: bytes) -> bytes:
+        key, nonce = self._key(), os.urandom(_NONCE)
+        return _mark(key) + nonce + _encrypt(secret, _mark(key), nonce, key)
+
+    def unwrap(self, wrapped: bytes) -> bytes:
+        key = self._key()
+        if not wrapped.startswith(_mark(key)):
+            raise KeyRevoked(f"{self._spec} holds another key than the one that protects the data")
+        nonce, sealed = wrapped[_MARK : _MARK + _NONCE], wrapped[_MARK + _NONCE :]
+        try:
+            return _decrypt(sealed, _mark(key), nonce, key)
+        except (CryptoError, ValueError, TypeError):
+            raise VaultDamaged(f"a data key that {self._spec} protects was changed") from None
+
+    def _key(self) -> bytes:
+        key = self._read()
+        if key is None:
+            raise KeyRevoked(f"{self._spec} gives no key")
+        return key
+
+
+def _mark(key: bytes) -> bytes:
+    """Tells keys apart, and says nothing about them."""
+    return hashlib.blake2b(b"", key=key, digest_size=_MARK, person=b"lifeboat mark").digest()
+
+
+def key_of(text: str) -> bytes | None:
+    """32 bytes written as hexadecimal or base64 (also base64url, with or without padding); None for anything else."""
+    text = text.strip()
+    for decode in (bytes.fromhex, _base64):
+        try:
+            key = decode(text)
+        except (binascii.Error, ValueError):
+            continue
+        if len(key) == KEY_BYTES:
+            return key
+    return None
+
+
+def _base64(text: str) -> bytes:
+    padded = text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4)
+    return b64decode(padded.replace("-", "+").replace("_", "/"), validate=True)

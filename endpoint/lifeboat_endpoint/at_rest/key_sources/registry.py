@@ -1,0 +1,39 @@
+"""The kinds of key sources that are installed, by the entry point group `lifeboat.key_sources`."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from lifeboat_endpoint.at_rest.key_sources.contract import KeySource, KeySourceKind
+from lifeboat_endpoint.errors import KeySourceRefused
+
+GROUP = "lifeboat.key_sources"
+
+
+def kinds() -> list[str]:
+    """Names of the kinds, sorted."""
+    return sorted(point.name for point in entry_points(group=GROUP))
+
+
+def key_source(spec: str, *, outside: Path) -> KeySource:
+    """The source that `spec` names (`file:/path`, `keyring:NAME`, `env:VARIABLE`, or of a plug-in). No key is read yet,
+    and none is made. `outside` is the folder of the data. Raises KeySourceRefused."""
+    kind, where = _found(spec)
+    return kind.open(where, outside=outside)
+
+
+def make_key(spec: str, *, outside: Path) -> None:
+    """Make the key of a source where there is none: once, when an endpoint is made or a tenant is given a source of
+    its own. A key that is there stays. Raises KeySourceRefused."""
+    kind, where = _found(spec)
+    kind.make(where, outside=outside)
+
+
+def _found(spec: str) -> tuple[KeySourceKind, str]:
+    name, _, where = spec.partition(":")
+    points = [point for point in entry_points(group=GROUP) if point.name == name]
+    if not points or not where:
+        raise KeySourceRefused(f"{spec!r} is not one of: {', '.join(f'{each}:...' for each in kinds())}")
+    kind: KeySourceKind = points[0].load()
+    return kind, where

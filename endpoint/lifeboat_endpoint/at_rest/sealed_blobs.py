@@ -1,0 +1,44 @@
+"""A `BlobStore` whose bodies are sealed: each under its name, so that no two can be exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from lifeboat_endpoint.at_rest.sealer import Sealer
+from lifeboat_endpoint.store.protocols import BlobStore
+
+
+class SealedBlobs:
+    """Bodies in `blobs`, opened and sealed on their way. `size` counts bytes as kept."""
+
+    def __init__(self, blobs: BlobStore, sealer: Sealer) -> None:
+        self._blobs = blobs
+        self._sealer = sealer
+
+    def put(self, name: str, data: bytes) -> None:
+        self._blobs.put(name, self._sealer.seal(_kind(name), data))
+
+    def flush(self) -> None:
+        self._blobs.flush()
+
+    def read(self, name: str) -> bytes:
+        """Raises VaultDamaged when it is not there, was changed or belongs under another name."""
+        return self._sealer.open(_kind(name), self._blobs.read(name))
+
+    def names(self) -> Iterator[str]:
+        return self._blobs.names()
+
+    def remove(self, name: str) -> None:
+        self._blobs.remove(name)
+
+    def size(self) -> int:
+        return self._blobs.size()
+
+    def copy_to(self, folder: Path) -> None:
+        """The copies stay sealed."""
+        self._blobs.copy_to(folder)
+
+
+def _kind(name: str) -> str:
+    return f"blob {name}"
