@@ -36,6 +36,7 @@ from lifeboat_daemon.health.standing import (
     verdict,
 )
 from lifeboat_daemon.health.wakefulness import awake
+from lifeboat_daemon.remotes import facts as remote_facts
 from lifeboat_daemon.state_db import StateDb
 from lifeboat_endpoint.vault import LAST_VERIFIED, Vault
 from lifeboat_keys.home_keys import KeyStatus
@@ -137,6 +138,7 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> Fa
         no_room=space.shortage() or captured.get("no_room"),
         lookalikes=sum(len(places) for places in alike.values()),
         vault_bytes=space.used,
+        remotes=remote_facts.of_vault(context, vault, head),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lifeboat_alf import layout, times
 
@@ -23,6 +23,11 @@ def size_text(count: int) -> str:
 def count_text(count: int, one: str, many: str = "") -> str:
     """`1 memory`, `2 memories`, `3 files`."""
     return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def age_text(seconds: float) -> str:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from lifeboat_alf import times
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.health import standing
+from lifeboat_daemon.health.second_copies import RemoteFacts
 from lifeboat_daemon.health.standing import WORST_FIRST, AgentStatus, Awake, Facts, KeyFacts, Status
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -28,6 +29,8 @@ def ago(**parts: float) -> str:
 
 
 WELL = Facts(sequence=3, last_captured_at=ago(hours=2), last_verified_at=ago(hours=1), verified_in="local")
+
+MOVED = RemoteFacts("stick", "id", optional=True, state="fenced", fenced={"reason": "moved", "machine": "laptop-2"})
 
 
 def judged(facts: Facts = WELL, *, agent: Agent = ADA, key: KeyFacts | None = None, **awake: Any) -> AgentStatus:
@@ -69,7 +72,7 @@ def test_what_is_captured_and_verified_is_ok() -> None:
         ({"damaged": {"sequence": 3, "whole": False, "first": "SOUL.md: has other bytes"}}, "error"),
         ({"failed": "no space left"}, "error"),
         ({"held": {"reason": "7 memories were removed", "previous": 2}}, "held"),
-        ({"fenced": "laptop-2"}, "fenced"),
+        ({"remotes": (MOVED,)}, "fenced"),
         ({"last_verified_at": ago(hours=25)}, "overdue"),
         ({"pending": 1}, "waiting"),
         ({"no_room": "the vault takes 11.0 GB"}, "waiting"),
@@ -109,7 +112,7 @@ def test_what_was_only_imported_is_never_overdue() -> None:
 
 
 def test_people_read_that_an_agent_moved() -> None:
-    found = judged(changed(fenced="laptop-2"))
+    found = judged(changed(remotes=(MOVED,)))
     assert found.reasons[0].startswith("moved to laptop-2")
     assert standing.verdict(found.state, [found], NOW).endswith("moved")
 
@@ -164,7 +167,7 @@ TROUBLES: dict[str, dict[str, Any]] = {
     "failed": {"failed": "no space left"},
     "damaged": {"damaged": {"sequence": 3, "whole": True, "first": "a body"}},
     "held": {"held": {"reason": "removed", "previous": 1}},
-    "fenced": {"fenced": "laptop-2"},
+    "fenced": {"remotes": (MOVED,)},
     "overdue": {"last_verified_at": ago(days=9)},
     "pending": {"pending": 3},
     "no_room": {"no_room": "full"},

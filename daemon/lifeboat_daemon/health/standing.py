@@ -6,7 +6,6 @@ them here, again and again, as time passes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,25 +14,24 @@ import msgspec
 
 from lifeboat_alf import times
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.words import age_text, argument, count_text, time_text
+from lifeboat_daemon.health import second_copies
+from lifeboat_daemon.health.second_copies import RemoteFacts
+from lifeboat_daemon.health.states import ERROR as ERROR
+from lifeboat_daemon.health.states import FENCED as FENCED
+from lifeboat_daemon.health.states import FOR_PEOPLE as FOR_PEOPLE
+from lifeboat_daemon.health.states import HELD as HELD
+from lifeboat_daemon.health.states import NEEDS_KEY as NEEDS_KEY
+from lifeboat_daemon.health.states import NEEDS_THE_USER as NEEDS_THE_USER
+from lifeboat_daemon.health.states import OK as OK
+from lifeboat_daemon.health.states import OVERDUE as OVERDUE
+from lifeboat_daemon.health.states import PAUSED as PAUSED
+from lifeboat_daemon.health.states import SYNCING as SYNCING
+from lifeboat_daemon.health.states import WAITING as WAITING
+from lifeboat_daemon.health.states import WORST_FIRST as WORST_FIRST
+from lifeboat_daemon.health.states import worst as worst
+from lifeboat_daemon.words import age_text, argument, count_text, listed, time_text
 
 JsonObject = dict[str, Any]
-
-OK, SYNCING, WAITING, PAUSED, OVERDUE, NEEDS_KEY, FENCED, HELD, ERROR = (
-    "ok",
-    "syncing",
-    "waiting",
-    "paused",
-    "overdue",
-    "needs_key",
-    "fenced",
-    "held",
-    "error",
-)
-WORST_FIRST = (ERROR, HELD, FENCED, NEEDS_KEY, OVERDUE, WAITING, SYNCING, PAUSED, OK)
-NEEDS_THE_USER = frozenset({ERROR, HELD, FENCED, NEEDS_KEY, OVERDUE})
-FOR_PEOPLE = {FENCED: "moved", NEEDS_KEY: "needs key"}
-"""Words that read better than those of JSON."""
 
 UNVERIFIED_FOR = timedelta(hours=24)
 LONGEST_UNVERIFIED = timedelta(days=7)
@@ -66,11 +64,12 @@ class KeyFacts(msgspec.Struct, frozen=True):
 class Facts(msgspec.Struct, frozen=True):
     """What of an agent is found in its vault, its caches and its workspace.
 
-    Times are timestamps, None when it never happened. `verified_in` names the vault. `pending` counts files whose
-    present version is not kept, `reasons` says why, for people. `held` is the decision of the guard; `missing`: the
-    workspace was not what was captured; `is_gone`: its folder is not there; `no_room`: why large files are not taken;
-    `failed`: why the last capture came to nothing; `damaged`: what a verification found (see `status.DAMAGED`);
-    `fenced`: who writes this agent now; `unreadable`: why there are no more facts. `vault_bytes` is the vault's size.
+    Times are timestamps, None when it never happened. `last_verified_at` and `last_whole_at` are about the vault of
+    this machine, which `verified_in` names. `pending` counts files whose present version is not kept, `reasons` says
+    why, for people. `held` is the decision of the guard; `missing`: the workspace was not what was captured; `is_gone`:
+    its folder is not there; `no_room`: why large files are not taken; `failed`: why the last capture came to nothing;
+    `damaged`: what a verification found (see `status.DAMAGED`); `remotes`: its second copies; `unreadable`: why there
+    are no more facts. `vault_bytes` is the vault's size.
     """
 
     sequence: int | None = None
@@ -87,7 +86,7 @@ class Facts(msgspec.Struct, frozen=True):
     failed: str | None = None
     damaged: JsonObject | None = None
     lookalikes: int = 0
-    fenced: str | None = None
+    remotes: tuple[RemoteFacts, ...] = ()
     unreadable: str | None = None
     vault_bytes: int = 0
 
@@ -113,8 +112,9 @@ class Awake(msgspec.Struct, frozen=True):
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
     """One agent. `state` is a word, `reasons` says, for people, why it is not `ok`, and what else to know; most other
-    fields are those of `Facts`, `missing` also while the folder is not there. `lookalikes` counts the places that look
-    like a secret and are kept in clear.
+    fields are those of `Facts`, `missing` also while the folder is not there. `last_verified_at` is of the second copy
+    that was read back last, which `verified_in` names; of this machine's vault while there is none that anybody relies
+    on, or none was ever read back. `lookalikes` counts the places that look like a secret and are kept in clear.
 
     Only the daemon knows of `at_work` (a job of this agent runs), `waits_for` (whom captures wait for) and `unwatched`
     (why not every change is noticed at once).
@@ -139,12 +139,14 @@ class AgentStatus:
     damaged: JsonObject | None = None
     lookalikes: int = 0
     vault_bytes: int = 0
+    remotes: tuple[RemoteFacts, ...] = ()
     at_work: bool = False
     waits_for: str | None = None
     unwatched: str | None = None
 
     def to_json(self) -> JsonObject:
-        return {name: getattr(self, name) for name in self.__slots__}
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {**fields, "remotes": msgspec.to_builtins(self.remotes)}
 
     @classmethod
     def from_json(cls, document: JsonObject) -> AgentStatus:
@@ -158,12 +160,22 @@ class AgentStatus:
         if self.state == ERROR:
             if self.damaged is not None:
                 return f"lifeboat verify {name} --whole"
-            return f"lifeboat restore {name} --dry-run" if self.missing else "lifeboat doctor"
+            if self.missing:
+                return f"lifeboat restore {name} --dry-run"
+            return "lifeboat doctor" if self.refusing is None else f"lifeboat doctor --remote {self.refusing}"
         if self.state == HELD:
             before = (self.held or {}).get("previous")
             return f"lifeboat restore {name} --at {before} takes it back, lifeboat agents accept {name} lets it go"
-        known = {OVERDUE: "verify", WAITING: "sync", PAUSED: "agents resume"}
+        overdue = "sync" if second_copies.required(self.remotes) else "verify"
+        known = {FENCED: "agents adopt", OVERDUE: overdue, WAITING: "sync", PAUSED: "agents resume"}
         return f"lifeboat {known[self.state]} {name}" if self.state in known else None
+
+    @property
+    def refusing(self) -> str | None:
+        """The second copy that is the reason of the state `error`, None where anything else is."""
+        if self.state != ERROR or self.damaged is not None or self.missing or self.failed is not None:
+            return None
+        return next((one.name for one in second_copies.required(self.remotes) if one.state == ERROR), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +219,6 @@ class Status:
         )
 
 
-def worst(states: Iterable[str]) -> str:
-    """The worst of some words, `ok` for none."""
-    return min(states, key=WORST_FIRST.index, default=OK)
-
-
 # One agent ------------------------------------------------------------------------------------------------------
 
 
@@ -224,6 +231,8 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
         found = sorted(found, key=lambda each: each[0] == WAITING)
     said = [reason for _, reason in found]
     rest = [reason for reason in seen.reasons if not any(reason in each for each in said)]
+    rest += second_copies.remarks(seen.remotes)
+    verified_at, verified_in = _verified(seen)
     if seen.lookalikes:
         rest.append(f"{count_text(seen.lookalikes, 'place')} in clear may be a secret; lifeboat doctor names each")
     return AgentStatus(
@@ -234,9 +243,9 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
         state=found[0][0] if found else OK,
         sequence=seen.sequence,
         last_captured_at=seen.last_captured_at,
-        last_verified_at=seen.last_verified_at,
+        last_verified_at=verified_at,
         last_whole_at=seen.last_whole_at,
-        verified_in=seen.verified_in,
+        verified_in=verified_in,
         pending=seen.pending,
         reasons=[*said, *rest],
         held=seen.held,
@@ -246,7 +255,14 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
         damaged=seen.damaged,
         lookalikes=seen.lookalikes,
         vault_bytes=seen.vault_bytes,
+        remotes=seen.remotes,
     )
+
+
+def _verified(seen: Facts) -> tuple[str | None, str | None]:
+    """When the copy that counts was last read back, and which one that is."""
+    best = second_copies.best(seen.remotes)
+    return (seen.last_verified_at, seen.verified_in) if best is None else (best.verified_at, best.name)
 
 
 def _credible(facts: Facts, now: datetime) -> Facts:
@@ -255,6 +271,9 @@ def _credible(facts: Facts, now: datetime) -> Facts:
         facts = msgspec.structs.replace(facts, last_whole_at=None)
     if facts.last_verified_at is not None and _is_ahead(facts.last_verified_at, now):
         facts = msgspec.structs.replace(facts, last_verified_at=None, verified_in=None)
+    if facts.remotes:
+        remotes = tuple(second_copies.credible(one, now + UNVERIFIED_FOR) for one in facts.remotes)
+        facts = msgspec.structs.replace(facts, remotes=remotes)
     return facts
 
 
@@ -275,7 +294,6 @@ def _findings(seen: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Aw
         (seen.failed is not None, ERROR, f"the last capture failed: {seen.failed}"),
         (key.state == ERROR, ERROR, key.note),
         (seen.held is not None, HELD, str((seen.held or {}).get("reason"))),
-        (seen.fenced is not None, FENCED, f"moved to {seen.fenced}: this machine keeps its own copy and sends nothing"),
         (key.state == NEEDS_KEY, NEEDS_KEY, key.note),
         (_is_overdue(seen, agent, now, awake), OVERDUE, _overdue_words(seen, agent, now)),
         (seen.pending > 0, WAITING, f"{count_text(seen.pending, 'file')} not kept in the present version"),
@@ -283,7 +301,11 @@ def _findings(seen: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Aw
         (agent.is_paused(times.to_text(now)), PAUSED, _paused_words(agent)),
         (not agent.watched, PAUSED, "it was imported and is not captured yet"),
     )
-    return [(state, reason) for applies, state, reason in checks if applies]
+    found = [(state, reason) for applies, state, reason in checks if applies]
+    elsewhere = list(second_copies.findings(seen.remotes, now))
+    if not agent.watched:  # nothing of it is sent unasked
+        elsewhere = [each for each in elsewhere if each[0] != WAITING]
+    return found + elsewhere
 
 
 def _paused_words(agent: Agent) -> str:
@@ -294,9 +316,11 @@ def _paused_words(agent: Agent) -> str:
 
 
 def unverified_since(facts: Facts, agent: Agent, now: datetime) -> datetime | None:
-    """Since when there is no newer verified copy. An agent that was never verified has its time from when it was
-    captured or added; None when it was neither."""
+    """Since when there is no newer verified copy: away from this disk, where somebody relies on second copies. An agent
+    that was never verified has its time from when it was captured or added; None when it was neither."""
     seen = _credible(facts, now)
+    if second_copies.required(seen.remotes):
+        return second_copies.unverified_since(seen.remotes, agent.added_at)
     if seen.last_verified_at is not None:
         return times.parse(seen.last_verified_at)
     moments = [times.parse(each) for each in (seen.last_captured_at, agent.added_at) if each]
@@ -322,7 +346,8 @@ def _just_woke(now: datetime, awake: Awake) -> bool:
 
 def _overdue_words(seen: Facts, agent: Agent, now: datetime) -> str:
     since = unverified_since(seen, agent, now)
-    return "" if since is None else f"no verified copy for {age_text((now - since).total_seconds())}"
+    where = " away from this disk" if second_copies.required(seen.remotes) else ""
+    return "" if since is None else f"no verified copy{where} for {age_text((now - since).total_seconds())}"
 
 
 # What the daemon knows besides the facts ------------------------------------------------------------------------
@@ -376,4 +401,16 @@ def verdict(state: str, agents: list[AgentStatus], now: datetime) -> str:
     else:
         oldest = min(times.parse(str(moment)) for moment in moments)
         first = f"last verified {age_text((now - oldest).total_seconds())} ago"
-    return f"{first}, on this disk only: {FOR_PEOPLE.get(state, state)}"
+    return f"{first}{_whereabouts(agents)}: {FOR_PEOPLE.get(state, state)}"
+
+
+def _whereabouts(agents: list[AgentStatus]) -> str:
+    """Which copies were verified, in words that go on from `last verified 2 hours ago`."""
+    places = sorted({str(one.verified_in) for one in agents if one.verified_in not in (None, LOCAL)})
+    at = f" at {listed(places)}" if places else ""
+    here = [one for one in agents if one.verified_in in (None, LOCAL)]
+    if not here:
+        return at
+    others = sorted({name for one in here for name in second_copies.holding(one.remotes)})
+    where = f"on this disk; not verified at {listed(others)}" if others else "on this disk only"
+    return f"{at}, {count_text(len(here), 'agent')} {where}" if places else f", {where}"

@@ -17,6 +17,7 @@ _SEQUENCE = "select n, base, epoch, time, raw_time, kind, writer, digest, signat
 HEAD = f"{_SEQUENCE} order by n desc limit 1"
 SEQUENCES = f"{_SEQUENCE} order by n"
 SEQUENCE = f"{_SEQUENCE} where n = ?"
+SEQUENCES_BETWEEN = "select count(*), min(time) from sequence where n > ? and n <= ?"
 SEQUENCE_AT = f"{_SEQUENCE} where time <= ? order by n desc limit 1"
 ADD_SEQUENCE = """insert into sequence(
     n, base, epoch, time, raw_time, kind, writer, digest, signature, label, counts, bytes)

@@ -146,6 +146,11 @@ class Vault:
         """The last sequence at or before a time; None when the history begins later."""
         return self._one(sql.SEQUENCE_AT, _text(time))
 
+    def between(self, after: int, last: int) -> tuple[int, str | None]:
+        """How many kept sequences are newer than one and not newer than another, and the earliest of their times."""
+        count, since = self._metadata.row(sql.SEQUENCES_BETWEEN, (after, last)) or (0, None)
+        return count, since
+
     def _one(self, statement: str, *parameters: Any) -> SequenceRow | None:
         row = self._metadata.row(statement, parameters)
         if row is None:

@@ -1,0 +1,145 @@
+"""Second copies of an agent: what is known of each, which counts, and what is wrong with them. Pure and light."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from lifeboat_alf import times
+from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING
+from lifeboat_daemon.words import count_text
+
+JsonObject = dict[str, Any]
+
+GRACE = timedelta(minutes=15)
+"""So long something may be on its way before it is said that it waits."""
+FAILED_AGAIN = 2
+"""So many tries in a row may fail before it is said: once may be chance."""
+DEFERRED = "deferred"
+"""The code of what waits for a network that does not cost, or for the mains."""
+
+
+class RemoteFacts(msgspec.Struct, frozen=True):
+    """One second copy of one agent. Times are timestamps, None when it never happened.
+
+    `state`: `ok` (it has what it is to have), `waiting`, `held`, `fenced` or `error`; `message` says why, for people,
+    `code` for programs. `sequence` is the newest that it acknowledged, at `acknowledged_at`; `pending` counts the kept
+    ones that it is to have and has not, of which the oldest is of `pending_since`. `verified_at` is when it was last
+    read back and held, `verified_sequence` what that was. `tries` failed in a row, the last at `tried_at`. `fenced`:
+    {reason, machine, since, epoch}, who writes the agent there now.
+    """
+
+    name: str
+    id: str = ""
+    optional: bool = False
+    state: str = WAITING
+    sequence: int | None = None
+    pending: int = 0
+    pending_since: str | None = None
+    acknowledged_at: str | None = None
+    verified_at: str | None = None
+    verified_sequence: int | None = None
+    added_at: str | None = None
+    message: str = ""
+    code: str = ""
+    tries: int = 0
+    tried_at: str | None = None
+    fenced: JsonObject | None = None
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is something to be sent, as far as this machine knows."""
+        return self.pending > 0 or self.state == WAITING
+
+
+def required(remotes: Iterable[RemoteFacts]) -> list[RemoteFacts]:
+    """Those on which somebody relies."""
+    return [one for one in remotes if not one.optional]
+
+
+def best(remotes: Iterable[RemoteFacts]) -> RemoteFacts | None:
+    """Of those on which somebody relies, the one that was read back last; None when none ever was."""
+    read = [one for one in required(remotes) if one.verified_at is not None]
+    return max(read, key=lambda one: times.parse(str(one.verified_at)), default=None)
+
+
+def holding(remotes: Iterable[RemoteFacts]) -> list[str]:
+    """The names of those that have any state."""
+    return [one.name for one in remotes if one.sequence is not None]
+
+
+def credible(remote: RemoteFacts, latest: datetime) -> RemoteFacts:
+    """A copy that was verified later than `latest`, which is in the future, was verified under a wrong clock."""
+    if remote.verified_at is None or times.parse(remote.verified_at) <= latest:
+        return remote
+    return msgspec.structs.replace(remote, verified_at=None, verified_sequence=None)
+
+
+def unverified_since(remotes: Iterable[RemoteFacts], agent_added_at: str) -> datetime | None:
+    """Since when no second copy on which somebody relies is known to hold what there is: the best of them counts. None
+    without any, or when nobody knows since when there is one."""
+    moments = [_since(one, agent_added_at) for one in required(remotes)]
+    return max((each for each in moments if each is not None), default=None)
+
+
+def _since(remote: RemoteFacts, agent_added_at: str) -> datetime | None:
+    """One that was read back yesterday and got nothing for a week is a week old."""
+    begun = max((times.parse(each) for each in (remote.added_at, agent_added_at) if each), default=None)
+    verified = begun if remote.verified_at is None else times.parse(remote.verified_at)
+    behind = _behind_since(remote)
+    return min((each for each in (verified, behind) if each is not None), default=None)
+
+
+def _behind_since(remote: RemoteFacts) -> datetime | None:
+    """History that was there before the remote is not late for it."""
+    if not remote.pending or remote.pending_since is None:
+        return None
+    moments = [times.parse(each) for each in (remote.pending_since, remote.added_at) if each]
+    return max(moments)
+
+
+def findings(remotes: Iterable[RemoteFacts], now: datetime) -> Iterator[tuple[str, str]]:
+    """What is wrong, each with its word. What is optional worries nobody, but to write there is another machine's or
+    nobody's right."""
+    for one in remotes:
+        if one.state == FENCED:
+            yield FENCED, fence_words(one)
+        elif not one.optional:
+            yield from _of_required(one, now)
+
+
+def _of_required(remote: RemoteFacts, now: datetime) -> Iterator[tuple[str, str]]:
+    if remote.state == ERROR:
+        yield ERROR, f"{remote.name}: {remote.message}"
+    elif remote.state == WAITING and _is_late(remote, now):
+        yield WAITING, _waiting_words(remote)
+    elif remote.verified_at is None and remote.state in (OK, WAITING, HELD):
+        yield WAITING, f"no verified copy at {remote.name} yet"
+
+
+def remarks(remotes: Iterable[RemoteFacts]) -> list[str]:
+    """What else there is to know, and is no state of its own."""
+    return [f"{one.name} (optional): {one.message}" for one in remotes if one.optional and one.state == ERROR]
+
+
+def _is_late(remote: RemoteFacts, now: datetime) -> bool:
+    behind = _behind_since(remote)
+    too_long = behind is not None and now - behind >= GRACE
+    return remote.tries >= FAILED_AGAIN or remote.code == DEFERRED or too_long
+
+
+def _waiting_words(remote: RemoteFacts) -> str:
+    what = count_text(remote.pending, "sequence") if remote.pending else "something"
+    verb = "are" if remote.pending > 1 else "is"
+    return f"{what} {verb} not at {remote.name} yet{f': {remote.message}' if remote.message else ''}"
+
+
+def fence_words(remote: RemoteFacts) -> str:
+    """Who writes the agent there, for people."""
+    machine = (remote.fenced or {}).get("machine")
+    if (remote.fenced or {}).get("reason") == "moved" or not remote.message:
+        return f"moved to {machine or 'another machine'}: this machine keeps its own copy and sends nothing"
+    return f"{remote.name}: {remote.message}; this machine keeps its own copy and sends nothing"

@@ -1,0 +1,26 @@
+"""The words for how an agent, or a second copy of it, stands. They are the same in people's text, JSON and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+OK, SYNCING, WAITING, PAUSED, OVERDUE, NEEDS_KEY, FENCED, HELD, ERROR = (
+    "ok",
+    "syncing",
+    "waiting",
+    "paused",
+    "overdue",
+    "needs_key",
+    "fenced",
+    "held",
+    "error",
+)
+WORST_FIRST = (ERROR, HELD, FENCED, NEEDS_KEY, OVERDUE, WAITING, SYNCING, PAUSED, OK)
+NEEDS_THE_USER = frozenset({ERROR, HELD, FENCED, NEEDS_KEY, OVERDUE})
+FOR_PEOPLE = {FENCED: "moved", NEEDS_KEY: "needs key"}
+"""Words that read better than those of JSON."""
+
+
+def worst(states: Iterable[str]) -> str:
+    """The worst of some words, `ok` for none."""
+    return min(states, key=WORST_FIRST.index, default=OK)

@@ -1,0 +1,65 @@
+"""How every second copy of an agent stands, as far as this machine knows without asking any of them."""
+
+from __future__ import annotations
+
+from lifeboat_daemon.capture import guard
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.health.second_copies import RemoteFacts
+from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING
+from lifeboat_daemon.remotes import acknowledged, registry
+from lifeboat_daemon.remotes.acknowledged import Acknowledged
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_endpoint.vault import SequenceRow, Vault
+
+NOTHING = -1
+"""Before every sequence."""
+
+
+def of_vault(context: Context, vault: Vault, head: SequenceRow | None) -> tuple[RemoteFacts, ...]:
+    """One for each remote of this home, by name. Raises OSError, VaultError."""
+    known = acknowledged.read(vault)
+    held = vault.get(guard.DECISION)
+    target = None if head is None else head.number if held is None else int(held["previous"])
+    return tuple(
+        _facts(vault, config, known.get(config.id, Acknowledged()), target, is_held=held is not None)
+        for config in registry.everyone(context)
+    )
+
+
+def _facts(
+    vault: Vault, config: RemoteConfig, known: Acknowledged, target: int | None, *, is_held: bool
+) -> RemoteFacts:
+    last = NOTHING if known.number is None else known.number
+    count, since = (0, None) if target is None else vault.between(last, target)
+    state, message, code = _state(config, known, target, count, is_held=is_held)
+    return RemoteFacts(
+        name=config.name,
+        id=config.id,
+        optional=config.optional,
+        state=state,
+        sequence=known.number,
+        pending=count,
+        pending_since=since,
+        acknowledged_at=known.at,
+        verified_at=known.verified_at,
+        verified_sequence=known.verified_number,
+        added_at=config.added_at or None,
+        message=message,
+        code=code,
+        tries=known.tries,
+        tried_at=known.tried_at,
+        fenced=known.fenced if state == FENCED else None,
+    )
+
+
+def _state(
+    config: RemoteConfig, known: Acknowledged, target: int | None, count: int, *, is_held: bool
+) -> tuple[str, str, str]:
+    """Its word, why, and the code of that. What the last try said counts until the next one."""
+    if config.problem is not None:
+        return ERROR, config.problem, "config"
+    if known.state in (ERROR, FENCED):
+        return known.state, known.message, known.code
+    if target is None or count or known.number is None or (known.state == WAITING and known.message):
+        return WAITING, known.message if known.state == WAITING else "", known.code if known.state == WAITING else ""
+    return (HELD, "what was removed stays there until you accept it", "held_back") if is_held else (OK, "", "")
