@@ -20,6 +20,7 @@ from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyProtected, ConfigError, NameRefused, WorkspaceRefused
 from lifeboat_daemon.locks import agent_lock, home_lock
+from lifeboat_daemon.remotes import aside
 from lifeboat_daemon.state_db import StateDb, throw_away
 from lifeboat_endpoint.errors import VaultError
 from lifeboat_endpoint.vault import Vault
@@ -253,13 +254,15 @@ def set_aside_vault(context: Context, agent_id: str) -> None:
 
 
 def sweep_removed(context: Context, *, trusted: bool) -> list[Path]:
-    """Delete vaults that were removed more than 30 days ago; only on a time that is trusted."""
+    """Delete vaults that were removed more than 30 days ago, and those that gave way to another machine's more than 90
+    days ago; only on a time that is trusted."""
     import shutil
 
     gone = []
     in_use = {agent.id for agent in everyone(context)}
     for folder in sorted(context.home.vaults_folder.iterdir()) if trusted else ():
-        if folder.name not in in_use and context.clock.now() - _removed_at(folder) > KEPT_FOR:
+        kept_for = aside.KEPT_FOR if folder.name.startswith(aside.PREFIX) else KEPT_FOR
+        if folder.name not in in_use and context.clock.now() - _removed_at(folder) > kept_for:
             shutil.rmtree(folder)
             gone.append(folder)
     return gone

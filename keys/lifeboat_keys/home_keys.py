@@ -254,6 +254,13 @@ class HomeKeys(Identity):
         if self.settling() is not None:
             raise KeysError("the last rotation of your key has not come to its end", fix="lifeboat status")
 
+    def renew_device(self) -> None:
+        """A new device key for this machine, because a copy of it uses the old one. Raises what `user_key` raises."""
+        with self._store.locked():
+            key = self.user_key()
+            self._store.replace(DEVICE_KEY, documents.of_device_key(DeviceKey.generate(key)))
+            self._complete(key)
+
     def note_signed(self) -> None:
         """The vaults' history is signed anew: the compromised key counts no more."""
         with self._store.locked():

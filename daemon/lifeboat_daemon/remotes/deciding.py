@@ -1,7 +1,8 @@
 """What is to be sent to a remote: decided from what it says now and what this machine's own log says. Pure.
 
-Nothing is believed from a cursor kept here. The remote's head is looked up in the local log: found, one delta leads from
-it to the local head; equal, nothing is to be done; not found, somebody else wrote there, and this machine is fenced.
+Nothing is believed from a cursor kept here. The remote's head is looked up in the local log: found, one delta leads
+from it to the local head; equal, nothing is to be done; not found, somebody else wrote there, and this machine is
+fenced.
 """
 
 from __future__ import annotations

@@ -322,6 +322,13 @@ class Vault:
             self._audit("epoch", str(made), {})
         return made
 
+    def enter_epoch(self, epoch: int) -> None:
+        """Write in this epoch from now on, unless the one in force is as high already."""
+        with self._metadata.transaction():
+            if epoch > self.epoch:
+                self._metadata.execute(sql.SET_EPOCH, (epoch,))
+                self._audit("epoch", str(epoch), {})
+
     def countersign(self, sign: Sign, *, before: Trusted, after: Trusted) -> Countersigned:
         """Sign anew what counts for `before` and would not count for `after`; number, time and digest stay.
 
@@ -370,13 +377,16 @@ class Vault:
         """Numbers of audit rows that do not follow from the one before; empty when the chain is whole."""
         return audit.broken(self._metadata)
 
-    def thin(self, retention: Retention, now: datetime) -> ThinReport:
+    def thin(
+        self, retention: Retention, now: datetime, *, keep: Callable[[int], bool] = lambda _: False
+    ) -> ThinReport:
         """Let go of old sequences, at most a tenth of them; every one that stays still restores to its digest.
 
-        `now` is a time the caller trusts. The head, pinned and labelled sequences and the last verified one stay.
+        `now` is a time the caller trusts. The head, pinned and labelled sequences and the last verified one stay, and
+        those of which `keep` says so by number.
         """
         return self._letting_go(
-            lambda writer: thin(self._metadata, writer, self.sequences(), retention, now, self.last_verified())
+            lambda writer: thin(self._metadata, writer, self.sequences(), retention, now, self.last_verified(), keep)
         )
 
     def drop_old_versions(self, keep: int, now: datetime | None) -> ThinReport:

@@ -1,0 +1,206 @@
+"""`lifeboat agents adopt`: this machine writes the agent from now on.
+
+What the remotes have is the history, the workspace here goes on top of it as one sequence. Nothing is merged by guess:
+what the workspace does not hold is gone in that sequence, which is why it is shown first, and why the guard applies to
+it. The history of this machine that gives way is kept (`aside`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_daemon import differences
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture import installed
+from lifeboat_daemon.capture.outcome import report_document
+from lifeboat_daemon.capture.report import ROOT_MISSING
+from lifeboat_daemon.capture.run import capture, capture_into
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import NothingToRestore, UnknownAgent
+from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.remotes import acknowledged, aside, epochs, pulling, registry
+from lifeboat_daemon.remotes.bundling import Tell
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_daemon.restore.scratch import scratch_folder
+from lifeboat_daemon.state_db import StateDb, throw_away
+from lifeboat_endpoint.errors import UnknownThere, VaultMissing
+from lifeboat_endpoint.remote.contract import RemoteAgent, RemoteHead
+from lifeboat_endpoint.vault import Vault
+
+KIND = "adopt"
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """What an adoption would do. `remote` is the one whose history it goes on with, `head` the newest state there;
+    `own_history` says that this machine has all of it already. `changes` is what the workspace changes on top (see
+    `differences.describe`), with the counts of memories and what the guard says of them (`held`)."""
+
+    agent: Agent
+    remote: RemoteConfig
+    head: RemoteHead
+    own_history: bool
+    staged: Path | None
+    changes: JsonObject
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """`missed` are remotes that do not know of the new epoch yet, with why."""
+
+    adoption: Adoption
+    epoch: int
+    capture: JsonObject
+    missed: dict[str, str]
+    aside: Path | None
+
+    def to_json(self) -> JsonObject:
+        return {
+            "id": self.adoption.agent.id,
+            "name": self.adoption.agent.name,
+            "remote": self.adoption.remote.name,
+            "base": self.adoption.head.number,
+            "epoch": self.epoch,
+            "capture": self.capture,
+            "missed": self.missed,
+            "aside": None if self.aside is None else str(self.aside),
+            "warnings": self.adoption.warnings,
+        }
+
+
+@contextmanager
+def prepared(
+    context: Context, agent: Agent, remote: str | None, *, accept_unsigned: bool, tell: Tell
+) -> Iterator[Adoption]:
+    """Fetch what the remotes have, check it, and see what the workspace would change. Writes nothing that stays.
+
+    Raises NothingToRestore (no remote has the agent), RemoteError, SignatureError, UnsignedState.
+    """
+    config, there = _chosen(context, agent, remote)
+    assert there.head is not None
+    with scratch_folder(context, KIND) as scratch:
+        if _has(context, agent, there.head):
+            with context.vault(agent.id) as vault:
+                changes = _changes(context, agent, vault, there.head.number, scratch)
+            yield Adoption(agent, config, there.head, True, None, changes)
+            return
+        staged = scratch / "vault"
+        with contextlib.closing(open_remote(context, config)) as opened:
+            warnings = pulling.take_keys(context, opened, agent.id)
+            pulling.history(context, opened, agent.id, staged, accept_unsigned=accept_unsigned, tell=tell)
+        reached(Step.ADOPT_PULLED)
+        with Vault.open(staged, files=context.files, clock=context.clock) as vault:
+            changes = _changes(context, agent, vault, there.head.number, scratch)
+        yield Adoption(agent, config, there.head, False, staged, changes, warnings)
+
+
+def adopt(context: Context, adoption: Adoption, *, take_over: str | None) -> Adopted:
+    """Carry it out. `take_over` names the machine that writes the agent now, where it wrote lately.
+
+    Raises MovedElsewhere, EpochMoved, Busy, and what a capture raises. Cut off anywhere, the same command goes on.
+    """
+    agent, kept = adoption.agent, None
+    epochs.check_consent(context, agent.name, adoption.head, take_over)
+    with agent_lock(context, agent.id, KIND):
+        _renew_device_of_copy(context, adoption)
+        if adoption.staged is not None:
+            kept = _exchange(context, agent, adoption.staged)
+        reached(Step.ADOPT_SET_ASIDE)
+        with context.vault(agent.id) as vault:
+            _note(context, vault, adoption)
+            raised = epochs.raise_everywhere(context, vault, context.keys().own_name)
+        reached(Step.ADOPT_EPOCH_RAISED)
+    report = capture(context, agent, kind=KIND)
+    reached(Step.ADOPT_SETTLED)
+    return Adopted(adoption, raised.epoch, report_document(agent, report), raised.missed, kept)
+
+
+def _chosen(context: Context, agent: Agent, name: str | None) -> tuple[RemoteConfig, RemoteAgent]:
+    """The remote to go on from: the one that was named, else the one that is farthest."""
+    configs = registry.everyone(context) if name is None else [registry.find(context, name)]
+    found: list[tuple[RemoteConfig, RemoteAgent]] = []
+    failed: list[LifeboatError] = []
+    for config in configs:
+        try:
+            with contextlib.closing(open_remote(context, config)) as remote:
+                there = remote.agent(agent.id)
+        except UnknownThere:
+            continue
+        except LifeboatError as error:
+            failed.append(error)
+            continue
+        if there.head is not None:
+            found.append((config, there))
+    if not found and failed:
+        raise failed[0]
+    if not found:
+        raise NothingToRestore(f"no remote has {agent.name}", fix="lifeboat remote list")
+    return max(found, key=lambda each: (each[1].epoch, _number(each[1])))
+
+
+def _number(there: RemoteAgent) -> int:
+    return -1 if there.head is None else there.head.number
+
+
+def _has(context: Context, agent: Agent, head: RemoteHead) -> bool:
+    """Whether this machine's history goes through that state."""
+    try:
+        with context.vault(agent.id) as vault:
+            row = vault.find(head.number)
+    except VaultMissing:  # an adoption was cut off between two renames
+        return False
+    return row is not None and row.digest == head.digest
+
+
+def _changes(context: Context, agent: Agent, vault: Vault, base: int, scratch: Path) -> JsonObject:
+    """What the workspace changes on top of a state, seen in a copy of the vault."""
+    folder = scratch / "preview"
+    vault.copy_to(folder)
+    with (
+        agent_lock(context, agent.id, "compare"),
+        Vault.open(folder, files=context.files, clock=context.clock) as copy,
+        StateDb.open(scratch / "preview.db", copy.id) as db,
+    ):
+        report = capture_into(context, agent, copy, db)
+        if report.outcome == ROOT_MISSING:
+            raise UnknownAgent(
+                f"{agent.workspace} is not there, or is empty", fix=f"lifeboat agents move {agent.name} DIR"
+            )
+        new = copy.state().sequence.number
+        nothing: JsonObject = {"files": [], "records": [], "documents": []}
+        found = nothing if new == base else differences.describe(copy.changes(base, new), copy.state(base))
+        return {**found, "counts": dict(report.records), "held": report.held}
+
+
+def _renew_device_of_copy(context: Context, adoption: Adoption) -> None:
+    """Where this machine's own key signed what it never had, there are two machines with one key: this one gets
+    another, so that they can be told apart."""
+    if not adoption.own_history and adoption.head.writer == context.keys().device.id:
+        context.keys().renew_device()
+
+
+def _exchange(context: Context, agent: Agent, staged: Path) -> Path | None:
+    """The fetched history in the place of this machine's own, which is kept."""
+    folder = context.home.vault_folder(agent.id)
+    kept = aside.set_aside(context, agent.id) if folder.exists() else None
+    context.files.replace(staged, folder)
+    throw_away(context.home.state_file(agent.id))
+    with context.vault(agent.id) as vault:
+        installed.forget(vault)
+    return kept
+
+
+def _note(context: Context, vault: Vault, adoption: Adoption) -> None:
+    """From here on that head is one of ours."""
+    head, config = adoption.head, adoption.remote
+    place = {"number": head.number, "digest": head.digest.hex(), "epoch": head.epoch}
+    acknowledged.note(vault, config.id, name=config.name, at=context.now(), fenced=None, **place)

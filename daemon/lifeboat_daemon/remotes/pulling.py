@@ -1,0 +1,159 @@
+"""From a remote to this machine: one state, or a whole history as a vault. Nothing that comes is believed before it was
+held against its digest and its signature."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from lifeboat_alf import attachments, merkle
+from lifeboat_alf.apply import AppliedState
+from lifeboat_alf.delta import DeltaReader
+from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.snapshot import SnapshotReader
+from lifeboat_alf.state import BodyAbsent, Entry, Leaf, Record, Sequence, State
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import NothingToRestore, UnsignedState
+from lifeboat_daemon.remotes.bundling import Tell
+from lifeboat_daemon.restore.plan import trusted
+from lifeboat_endpoint.errors import RemoteDamaged, UnknownThere
+from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteSequence
+from lifeboat_endpoint.vault import Draft, EntryPut, Vault, take_delta, take_over
+from lifeboat_keys.errors import OtherKey, SignedByAnother
+
+
+class RemoteState:
+    """A state of a remote whose large artifacts are fetched when they are read."""
+
+    def __init__(self, state: State, remote: Remote) -> None:
+        self._state = state
+        self._remote = remote
+
+    @property
+    def sequence(self) -> Sequence:
+        return self._state.sequence
+
+    def entries(self, prefix: str = "") -> Iterator[Entry]:
+        return self._state.entries(prefix)
+
+    def entry(self, path: str) -> Entry | None:
+        return self._state.entry(path)
+
+    def body(self, path: str) -> bytes:
+        """Raises KeyError, BodyAbsent, RemoteError, SignatureError."""
+        try:
+            return self._state.body(path)
+        except BodyAbsent:
+            entry = self._state.entry(path)
+            if entry is None or entry.sha256 is None or not attachments.is_referenced(entry.meta):
+                raise
+            return fetched(self._remote, self.sequence.agent_id, path, entry.sha256, entry.leaf)
+
+    def records(self, partition: str | None = None) -> Iterator[Record]:
+        return self._state.records(partition)
+
+    def record(self, record_id: str) -> Record | None:
+        return self._state.record(record_id)
+
+
+def fetched(remote: Remote, agent_id: str, path: str, sha256: str, leaf: Leaf | None) -> bytes:
+    """The bytes of a large artifact, held against its leaf. Raises BodyAbsent where the remote has none of them."""
+    try:
+        body = remote.object(agent_id, sha256)
+    except UnknownThere:
+        raise BodyAbsent(path) from None
+    if leaf is not None and leaf.salt and not merkle.leaf_holds(leaf, body):
+        raise SignatureError(f"{path} came back changed")
+    return body
+
+
+@contextmanager
+def state(remote: Remote, agent_id: str, number: int | None) -> Iterator[RemoteState]:
+    """One state, the head unless named; open inside the `with`. Raises UnknownThere, ArchiveError."""
+    with _opened(remote.snapshot(agent_id, number)) as bundle, SnapshotReader(bundle.file) as reader:
+        if reader.sequence.agent_id != agent_id or number not in (None, reader.sequence.number):
+            raise RemoteDamaged(f"another state came than sequence {number} of {agent_id}")
+        yield RemoteState(reader, remote)
+
+
+def take_keys(context: Context, remote: Remote, agent_id: str) -> list[str]:
+    """Keep the agent's wrapped keys; what of them is of no use here, in words."""
+    context.keys().ensure()
+    document = remote.keys(agent_id)
+    if document is None:
+        return []
+    try:
+        context.keys().import_agent(document)
+    except (OtherKey, SignedByAnother) as error:
+        return [f"its credentials cannot be opened here and have to be given to the runtime again: {error.message}"]
+    return []
+
+
+# A whole history --------------------------------------------------------------------------------------------------
+
+
+def history(
+    context: Context, remote: Remote, agent_id: str, folder: Path, *, accept_unsigned: bool, tell: Tell
+) -> None:
+    """Make a vault in `folder` of everything that the remote has, each state under its number and signature.
+
+    Raises NothingToRestore, SignatureError, UnsignedState, RemoteError; then the folder is of no use.
+    """
+    rows = {row.number: row for row in remote.sequences(agent_id)}
+    if not rows:
+        raise NothingToRestore("the remote knows the agent, and has no state of it")
+    first = min(rows)
+    Vault.create(folder, agent_id, files=context.files, clock=context.clock).close()
+    with Vault.open(folder, files=context.files, clock=context.clock) as vault:
+        with _opened(remote.snapshot(agent_id, first)) as bundle, SnapshotReader(bundle.file) as reader:
+            _accept(context, vault, remote, reader.sequence, take_over(reader), rows)
+        for bundle in remote.deltas(agent_id, first):
+            with _opened(bundle), DeltaReader(bundle.file) as delta:
+                applied = AppliedState(vault.state(), delta)
+                _accept(context, vault, remote, applied.sequence, take_delta(applied), rows)
+            tell("fetching", applied.sequence.number - first, max(rows) - first)
+        _check(context, vault, max(rows), accept_unsigned=accept_unsigned)
+
+
+def _accept(
+    context: Context,
+    vault: Vault,
+    remote: Remote,
+    sequence: Sequence,
+    draft: Draft,
+    rows: Mapping[int, RemoteSequence],
+) -> None:
+    row = rows.get(sequence.number)
+    kind, writer = ("snapshot", "") if row is None else (row.kind, row.writer)
+    whole = Draft(
+        {path: _whole(remote, vault.agent_id, path, put) for path, put in draft.entries.items()}, draft.records
+    )
+    vault.accept(sequence, whole, kind=kind, writer=writer, raw_time=context.now())
+
+
+def _whole(remote: Remote, agent_id: str, path: str, put: EntryPut | None) -> EntryPut | None:
+    """A large artifact brings its bytes along, where the remote has them."""
+    if put is None or put.sha256 is None or put.body is None or not attachments.is_referenced(put.meta):
+        return put
+    return put._replace(body=partial(fetched, remote, agent_id, path, put.sha256, put.leaf))
+
+
+def _check(context: Context, vault: Vault, head: int, *, accept_unsigned: bool) -> None:
+    """Every state against its bytes, its digest and its signature."""
+    found = vault.verify(trusted=trusted(context), whole=True)
+    if found.findings:
+        raise SignatureError(f"what came is not what was signed: {found.findings[0].message}")
+    if found.number != head:
+        raise RemoteDamaged(f"sequence {head} was promised, and the history that came ends at {found.number}")
+    foreign = [*found.unsigned, *found.unknown_signer]
+    if foreign and not accept_unsigned:
+        raise UnsignedState(f"{len(foreign)} states, sequence {foreign[0]} first, were signed by nobody known here")
+
+
+@contextmanager
+def _opened(bundle: Bundle) -> Iterator[Bundle]:
+    with contextlib.closing(bundle.file):
+        yield bundle

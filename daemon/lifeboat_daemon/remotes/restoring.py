@@ -1,0 +1,211 @@
+"""`lifeboat restore --from`: an agent from a remote, or from a history that was set aside, into a folder. On a machine
+that never had it too. It changes nobody's role, unless the agent is to live here from now on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from lifeboat_alf import times
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.state import State
+from lifeboat_daemon import agent as agent_files
+from lifeboat_daemon import agents as registered_agents
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import AlreadyProtected, AmbiguousAgent, NothingToRestore, UnknownAgent
+from lifeboat_daemon.locks import home_lock
+from lifeboat_daemon.remotes import acknowledged, aside, epochs, pulling, registry
+from lifeboat_daemon.remotes.bundling import Tell
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.epochs import Raised
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, run
+from lifeboat_daemon.restore.capturing import capture_now
+from lifeboat_daemon.restore.finish import write_receipt
+from lifeboat_daemon.restore.opening import number_at
+from lifeboat_daemon.restore.plan import Plan
+from lifeboat_daemon.restore.scratch import scratch_folder
+from lifeboat_daemon.restore.surroundings import locate
+from lifeboat_daemon.words import argument
+from lifeboat_endpoint.remote.contract import Remote, RemoteAgent
+from lifeboat_endpoint.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an agent comes from: what the remote says of it."""
+
+    config: RemoteConfig
+    agent: RemoteAgent
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """An agent that lives here from now on."""
+
+    report: RestoreReport
+    raised: Raised
+
+
+def find(context: Context, remote: Remote, config: RemoteConfig, text: str) -> Source:
+    """The agent that a person means, by its name here or there, its id, or the beginning of one.
+
+    Raises UnknownAgent, AmbiguousAgent.
+    """
+    known = [one.id for one in agent_files.everyone(context) if text.casefold() in (one.name.casefold(), one.id)]
+    there = remote.agents()
+    for fits in (
+        lambda one: one.id in known,
+        lambda one: one.id == text.lower(),
+        lambda one: one.name.casefold() == text.casefold(),
+        lambda one: len(text) >= 8 and one.id.startswith(text.lower()),
+    ):
+        found = [one for one in there if fits(one)]
+        if len(found) > 1:
+            raise AmbiguousAgent(f"{text!r} is {' and '.join(one.id for one in found)} at {config.name}; name the id")
+        if found:
+            return Source(config, found[0])
+    raise UnknownAgent(f"{config.name} has no agent {text!r}", fix=f"lifeboat agents list --remote {config.name}")
+
+
+@contextmanager
+def opened_plan(context: Context, name: str, text: str, target: Path | None, options: RestoreOptions) -> Iterator[Plan]:
+    """The plan to restore what a remote has, into a folder or in place. Valid inside the `with` only."""
+    if name == aside.NAME:
+        agent = agent_files.find(context, text)
+        with aside.newest(context, agent.id) as kept:
+            if kept is None:
+                raise NothingToRestore(f"no history of {agent.name} was set aside")
+            with _newest(context, agent) as newest:
+                yield plan(context, kept.state(number_at(kept, options.at)), target, options, newest)
+        return
+    config = registry.find(context, name)
+    with contextlib.closing(open_remote(context, config)) as remote:
+        source = find(context, remote, config, text)
+        warnings = pulling.take_keys(context, remote, source.agent.id)
+        number = _number(remote, source, options.at)
+        known = _known(context, source.agent.id)
+        with pulling.state(remote, source.agent.id, number) as state, _newest(context, known) as newest:
+            made = plan(context, state, target, options, newest)
+            yield replace(made, warnings=[*warnings, *made.warnings])
+
+
+@contextmanager
+def _newest(context: Context, agent: Agent | None) -> Iterator[State | None]:
+    """What this machine captured last of an agent that it knows."""
+    if agent is None:
+        yield None
+        return
+    with context.vault(agent.id) as vault:
+        yield vault.state() if vault.head() is not None else None
+
+
+def _known(context: Context, agent_id: str) -> Agent | None:
+    return next((one for one in agent_files.everyone(context) if one.id == agent_id), None)
+
+
+def _number(remote: Remote, source: Source, at: int | str | None) -> int | None:
+    """The sequence of a number or a time. Raises NothingToRestore."""
+    name = source.agent.name or source.agent.id
+    if source.agent.head is None:
+        raise NothingToRestore(f"{source.config.name} has no state of {name} yet")
+    if at is None:
+        return None
+    rows = [(row.number, row.time) for row in remote.sequences(source.agent.id)]
+    if isinstance(at, int) or at.isdigit():
+        if int(at) not in [number for number, _ in rows]:
+            raise NothingToRestore(f"{source.config.name} does not keep sequence {at} of {name}; {_kept(rows)}")
+        return int(at)
+    moment = _moment(at)
+    before = [number for number, time in rows if times.parse(time) <= moment]
+    if not before:
+        raise NothingToRestore(f"what {source.config.name} keeps of {name} begins after {at}")
+    return before[-1]
+
+
+def _kept(rows: Sequence[tuple[int, str]]) -> str:
+    return f"it keeps {len(rows)}, from {rows[0][0]} to {rows[-1][0]}" if rows else "it keeps none"
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        raise NothingToRestore(f"{text!r} is neither a sequence nor a time like 2026-11-20T18:00") from None
+
+
+# An agent that lives here from now on -----------------------------------------------------------------------------
+
+
+@contextmanager
+def arriving(
+    context: Context, name: str, text: str, target: Path, options: RestoreOptions, tell: Tell
+) -> Iterator[tuple[Plan, Source, Path]]:
+    """The plan to bring an agent back that this machine does not have, its whole history fetched and proven first.
+
+    Raises AlreadyProtected for one that it has: that is adopted, or moved.
+    """
+    config = registry.find(context, name)
+    with contextlib.closing(open_remote(context, config)) as remote, scratch_folder(context, "arrive") as scratch:
+        source = find(context, remote, config, text)
+        known = _known(context, source.agent.id)
+        if known is not None:
+            fix = f"lifeboat agents adopt {argument(known.name)}"
+            raise AlreadyProtected(f"{known.name} is an agent of this machine already", fix=fix)
+        warnings = pulling.take_keys(context, remote, source.agent.id)
+        staged = scratch / "vault"
+        unsigned = options.accept_unsigned
+        pulling.history(context, remote, source.agent.id, staged, accept_unsigned=unsigned, tell=tell)
+        with Vault.open(staged, files=context.files, clock=context.clock) as vault:
+            state = vault.state(number_at(vault, options.at))
+            made = plan(context, state, target, replace(options, adopt=False))
+            yield replace(made, warnings=[*warnings, *made.warnings]), source, staged
+
+
+def arrive(context: Context, made: Plan, source: Source, staged: Path, *, take_over: str | None) -> Arrived:
+    """Write the workspace, put the history in its place, register the agent, and write it from here from now on.
+
+    Raises what `run` raises, MovedElsewhere, EpochMoved. Cut off anywhere, the same command goes on, or `agents adopt`.
+    """
+    name = source.agent.name or made.agent_name
+    epochs.check_consent(context, name, source.agent.head, take_over)
+    report = run(context, made)
+    with home_lock(context, "restore"):
+        agent = _register(context, made, source, staged)
+    with context.vault(agent.id) as vault:
+        raised = epochs.raise_everywhere(context, vault, context.keys().own_name)
+    try:
+        report = replace(report, captured=capture_now(context, agent, "restore"))
+    except LifeboatError as error:
+        report = replace(report, warnings=[*report.warnings, f"not captured after the restore: {error.message}"])
+    report = replace(report, name=agent.name, adopted=True)
+    write_receipt(context, report)
+    return Arrived(report, raised)
+
+
+def _register(context: Context, made: Plan, source: Source, staged: Path) -> Agent:
+    """The vault first: an agent without one would be a fault, a vault without an agent is nobody's yet."""
+    context.files.make_folders(context.home.vaults_folder, 0o700)
+    registered_agents.set_aside_vault(context, made.agent_id)
+    context.files.replace(staged, context.home.vault_folder(made.agent_id))
+    head = source.agent.head
+    with context.vault(made.agent_id) as vault:
+        if head is not None:
+            place = {"number": head.number, "digest": head.digest.hex(), "epoch": head.epoch}
+            acknowledged.note(vault, source.config.id, name=source.config.name, at=context.now(), **place)
+    installation = locate(context, context.adapter(made.runtime), made.target)
+    wanted = source.agent.name or made.agent_name
+    agent = Agent(
+        id=made.agent_id,
+        name=registered_agents.free_name(context, wanted),
+        runtime=made.runtime,
+        workspace=made.target,
+        native_id="" if installation is None else installation.native_id,
+        added_at=context.now(),
+    )
+    return registered_agents.save(context, agent)
