@@ -131,8 +131,9 @@ class DeltaReader:
                 raise self._bad("memory.places", "no run of places")
             yield from ((run[0], run[1] + step) for step in range(run[2]))
 
-    def records(self) -> Iterator[RecordLine]:
-        """The record lines in order. Raises BadJson, BadDocument and UnknownOperation naming the line."""
+    def records(self, *, skip_unknown: bool = False) -> Iterator[RecordLine]:
+        """The record lines in order. Raises BadJson, BadDocument and UnknownOperation naming the line; lines of an
+        unknown operation are passed over with `skip_unknown`, as the reference does."""
         name = self.memory.get("file")
         if name is None:
             return
@@ -140,7 +141,13 @@ class DeltaReader:
         for number, line in self._archive.lines(self._text(self.memory, "file")):
             if line.strip():
                 count += 1
-                yield _record_line(line, str(name), number)
+                try:
+                    found = _record_line(line, str(name), number)
+                except UnknownOperation:
+                    if skip_unknown:
+                        continue
+                    raise
+                yield found
         if count != self.memory.get("record_count", count):
             raise BadDocument(f"{count} records, the manifest says {self.memory['record_count']}", entry=str(name))
 

@@ -1,0 +1,233 @@
+"""What a client sends that signs nothing: taken as it means it, as the next states of the agent's vault.
+
+Until a Lifeboat device adopts the agent, that is: over a signed state such a client writes nothing. What it sends is
+numbered here (its own deltas carry no number), unsigned, and dated with this endpoint's clock. Two things it may not
+bring: settings that it redacts line by line, whose secrets stand in clear wherever that fails, and credentials that
+are not encrypted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+from lifeboat_alf import attachments, codec, layout, metas, partitions, records
+from lifeboat_alf.delta_reader import DeltaReader, RecordLine
+from lifeboat_alf.effective import Chains, chains_of, effective_records, partitions_of
+from lifeboat_alf.errors import WrongAgent
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.snapshot import SnapshotReader
+from lifeboat_alf.state import Entry, JsonObject, Partition, State
+from lifeboat_endpoint.errors import RemoteRefused, StaleBase
+from lifeboat_endpoint.legacy.memory import Memory
+from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault, VaultState
+
+WRITER = "older client"
+"""Who wrote such a state, as `SequenceRow.writer` says it: those clients have no name of their own."""
+
+REDACTED = frozenset({"raw/zeroclaw/config.toml"})
+"""Never kept: a settings file that was redacted line by line. Written back it would break the live one."""
+
+_NOT_EXPORTED = ("", "<not-exported>")
+_IN_CLEAR = "none"
+
+
+class Loss(NamedTuple):
+    """How many memories the head has, and how many of them a snapshot no longer has."""
+
+    memories: int
+    gone: int
+
+
+def is_adopted(vault: Vault) -> bool:
+    """Whether a Lifeboat device writes this agent: its head is signed."""
+    head = vault.head()
+    return head is not None and head.signature is not None
+
+
+def loss(vault: Vault, reader: SnapshotReader) -> Loss:
+    """What a snapshot would take away from the head's memory; for the guard, before `snapshot`."""
+    if vault.head() is None:
+        return Loss(0, 0)
+    state = vault.state()
+    sent = {record.id for record in reader.records()}
+    alive = list(_alive(state, chains_of(state)))
+    return Loss(len(alive), sum(sent.isdisjoint(chain) for chain in alive))
+
+
+def snapshot(vault: Vault, reader: SnapshotReader, *, clock: Clock, writer: str = WRITER) -> SequenceRow:
+    """Everything that client has, as the next sequence; 0 for an agent without history. It replaces no earlier one.
+    Equal to the head, it changes nothing and the head is given back.
+
+    Raises WrongAgent, StaleBase (a Lifeboat device writes the agent), RemoteRefused (a credential in clear), and the
+    ArchiveError family.
+    """
+    _check_agent(vault, reader.sequence.agent_id)
+    _check_not_adopted(vault)
+    _check_credentials(reader)
+    head = vault.head()
+    draft = _whole(reader) if head is None else _next_snapshot(vault, reader, clock)
+    made = vault.commit(draft, kind="snapshot", writer=writer, time=clock.now())
+    found = made or head
+    assert found is not None, "a snapshot has a head document at least"
+    return found
+
+
+def delta(vault: Vault, reader: DeltaReader, base: int, *, clock: Clock, writer: str = WRITER) -> SequenceRow | None:
+    """What that client changed since `base`, as the sequence after it; None when that is nothing.
+
+    As the client means it: a `create` of what it has and changes to what it has not are ignored, so are operations
+    that nobody knows and further lines about a record that the same delta creates; a deleted record is gone.
+
+    Raises WrongAgent, StaleBase (`base` is not the head, or a Lifeboat device writes the agent), RemoteRefused, and
+    the ArchiveError family.
+    """
+    _check_agent(vault, reader.agent_id)
+    _check_not_adopted(vault)
+    _check_base(vault, base)
+    state = vault.state()
+    memory = Memory(vault, state, clock.now())
+    for line in reader.records(skip_unknown=True):
+        records.check_shape(records.parse(line.line), entry=layout.DELTA_RECORDS, line=line.number)
+        _apply(memory, line)
+    entries = {**dict(_changed_documents(reader)), **_head_with(state, memory.partitions)}
+    return vault.commit(Draft(entries, memory.puts), kind="delta", writer=writer, time=clock.now())
+
+
+# What is refused ----------------------------------------------------------------------------------------------------
+
+
+def _check_agent(vault: Vault, agent_id: str) -> None:
+    if agent_id.lower() != vault.agent_id.lower():
+        raise WrongAgent(f"the bundle is of the agent {agent_id}, not of {vault.agent_id}")
+
+
+def _check_not_adopted(vault: Vault) -> None:
+    head = vault.head()
+    if head is not None and head.signature is not None:
+        raise StaleBase(
+            "a Lifeboat device writes this agent: clients that sign nothing can restore it, and change it no more",
+            sequence=head.number,
+        )
+
+
+def _check_base(vault: Vault, base: int) -> None:
+    head = vault.head()
+    if head is None:
+        raise StaleBase("the agent has no snapshot yet, so there is nothing to change")
+    if head.number != base:
+        raise StaleBase(f"the newest state is {head.number}, the delta is for {base}", sequence=head.number)
+
+
+def _check_credentials(reader: SnapshotReader) -> None:
+    if reader.entry(layout.CREDENTIALS) is not None:
+        _check_payloads(reader.body(layout.CREDENTIALS))
+
+
+def _check_payloads(body: bytes) -> None:
+    document = codec.decode_object(body, entry=layout.CREDENTIALS)
+    for item in document.get("credentials") or []:
+        encryption = item.get("encryption") if isinstance(item, dict) else None
+        algorithm = encryption.get("algorithm") if isinstance(encryption, dict) else None
+        if algorithm in (None, _IN_CLEAR) and item.get("encrypted_payload") not in (None, *_NOT_EXPORTED):
+            raise RemoteRefused(f"the credential {item.get('id')} is not encrypted: nothing of this was kept")
+
+
+# Snapshots ----------------------------------------------------------------------------------------------------------
+
+
+def _whole(reader: SnapshotReader) -> Draft:
+    entries = {entry.path: _taken(reader, entry) for entry in _kept(reader)}
+    appended = (RecordPut("create", item.id, item.partition, item.line) for item in reader.records())
+    return Draft(entries, appended)
+
+
+def _next_snapshot(vault: Vault, reader: SnapshotReader, clock: Clock) -> Draft:
+    state = vault.state()
+    memory = Memory(vault, state, clock.now())
+    sent = set()
+    for record in reader.records():
+        memory.put(record.line)
+        sent.add(record.id)
+    for chain in _alive(state, memory.chains):
+        if sent.isdisjoint(chain):
+            memory.remove(chain[0])
+    return Draft(_next_entries(state, reader, memory.partitions), memory.puts)
+
+
+def _alive(state: State, chains: Chains) -> Iterator[tuple[str, ...]]:
+    """The chains of all memories that such a client has."""
+    for item in effective_records(state, chains):
+        if not records.is_deleted(item.record):
+            yield item.chain_ids
+
+
+def _kept(reader: SnapshotReader) -> Iterator[Entry]:
+    return (entry for entry in reader.entries() if entry.path not in REDACTED)
+
+
+def _taken(reader: SnapshotReader, entry: Entry) -> EntryPut:
+    if attachments.is_referenced(entry.meta):
+        return EntryPut(entry.meta, None, entry.leaf, entry.size, entry.sha256)
+    return EntryPut(entry.meta, partial(reader.body, entry.path))
+
+
+def _next_entries(state: VaultState, reader: SnapshotReader, known: list[Partition]) -> dict[str, EntryPut | None]:
+    """Changed entries and, as None, those that the snapshot has no more."""
+    sent = {entry.path: entry for entry in _kept(reader)}
+    gone = (entry.path for entry in state.entries() if entry.path not in sent)
+    changed = {path: _taken(reader, entry) for path, entry in sent.items() if not _is_there(state, entry)}
+    listed = {"partitions": _listed(state, known)}
+    body = codec.encode_pretty({**reader.head, **listed})
+    return {**dict.fromkeys(gone), **changed, layout.MANIFEST: EntryPut({}, body)}
+
+
+def _is_there(state: VaultState, entry: Entry) -> bool:
+    before = state.entry(entry.path)
+    return before is not None and (before.meta, before.size, before.sha256) == (entry.meta, entry.size, entry.sha256)
+
+
+# Deltas -------------------------------------------------------------------------------------------------------------
+
+
+def _apply(memory: Memory, line: RecordLine) -> None:
+    if memory.holds(line.id) == (line.operation == "create"):
+        return
+    if line.operation == "delete":
+        memory.remove(line.id)
+    else:
+        memory.put(line.line)
+
+
+def _changed_documents(reader: DeltaReader) -> Iterator[tuple[str, EntryPut | None]]:
+    """Documents that travel beside the memory. That client sends whole ones; a patch would need our proof."""
+    for item in reader.items:
+        if item.path in REDACTED or item.path == layout.MANIFEST:
+            continue
+        if item.operation == "remove":
+            yield item.path, None
+        elif item.operation == "put" and item.entry is not None:
+            body = reader.read(item.entry)
+            if item.path == layout.CREDENTIALS:
+                _check_payloads(body)
+            yield item.path, EntryPut(metas.check(item.path, item.meta), body)
+        else:
+            raise RemoteRefused(f"{item.path}: a delta without proof carries whole files only")
+
+
+def _head_with(state: VaultState, known: list[Partition]) -> dict[str, EntryPut | None]:
+    """The head document, if partitions were opened."""
+    head: JsonObject = codec.decode(state.body(layout.MANIFEST))
+    listed = _listed(state, known)
+    if listed == head.get("partitions"):
+        return {}
+    return {layout.MANIFEST: EntryPut({}, codec.encode_pretty({**head, "partitions": listed}))}
+
+
+def _listed(state: VaultState, known: list[Partition]) -> list[JsonObject]:
+    """The list of partitions for a head: as it stands there, unless it changed."""
+    if known == partitions_of(state):
+        head: JsonObject = codec.decode(state.body(layout.MANIFEST))
+        return list(head.get("partitions", []))
+    return [partitions.to_item(partition) for partition in known]

@@ -1,0 +1,186 @@
+"""The memory of an agent as a client changes it that knows nothing but whole records by id.
+
+For that client a record is there or it is not, and every partition is open. In the vault a record keeps its place and
+its history: what changes in an open partition changes in place, what changes in a sealed one is appended as a
+successor or a tombstone (ALF §3.1.8, §4.1.1). Any id of a chain names the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from lifeboat_alf import ids, lifecycle, partitions, records, times
+from lifeboat_alf.effective import Chains, chains_of, partitions_of
+from lifeboat_alf.errors import BadDocument
+from lifeboat_alf.lifecycle import Scribe, Step
+from lifeboat_alf.partitions import Ledger
+from lifeboat_alf.state import JsonObject, Partition, Record, State
+from lifeboat_endpoint.vault import RecordPut, Vault
+
+FOLDER = "memory/"
+"""Where that client looks for partitions that no manifest names yet."""
+
+
+class Memory:
+    """What is to change on top of `state`, the head of `vault`, at the time `now`."""
+
+    def __init__(self, vault: Vault, state: State, now: datetime) -> None:
+        known = partitions_of(state)
+        self._state = state
+        self._ledger = Ledger(known, now)
+        self._scribe = Scribe(vault.agent_id, self._ledger, _minting(vault))
+        self._chains = chains_of(state) if any(partition.sealed for partition in known) else Chains()
+        self._puts: dict[str, RecordPut] = {}
+        self._appended: set[str] = set()
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """All partitions by time, with those that were opened here."""
+        return self._ledger.partitions
+
+    @property
+    def chains(self) -> Chains:
+        return self._chains
+
+    @property
+    def puts(self) -> list[RecordPut]:
+        return list(self._puts.values())
+
+    def holds(self, record_id: str) -> bool:
+        """Whether the memory is there for that client. What was appended here does not count yet."""
+        held = self._held(record_id)
+        return held is not None and not records.is_deleted(records.parse(held.line))
+
+    def put(self, line: bytes) -> None:
+        """A record as that client has it now: new, changed, back again, or as it was. Raises BadDocument."""
+        record = records.parse(line)
+        record_id = str(record["id"])
+        if record_id in self._appended:
+            return
+        held = self._held(record_id)
+        if held is None:
+            self._append(record, line)
+        elif self._ledger.is_sealed(held.partition):
+            self._succeed(held, record)
+        else:
+            self._replace(held, record, line)
+
+    def remove(self, record_id: str) -> None:
+        """That client has it no more. What it does not have, or got only now, stays as it is."""
+        held = self._held(record_id)
+        if record_id in self._appended or held is None or not self.holds(record_id):
+            return
+        self._take(record_id, lifecycle.delete(self._scribe, records.parse(held.line), held.partition), held)
+
+    # How ----------------------------------------------------------------------------------------------------------
+
+    def _held(self, record_id: str) -> Record | None:
+        """The record that counts in the chain of an id, with what was changed here."""
+        found = self._state.record(self._chains.winner(record_id))
+        changed = None if found is None else self._puts.get(found.id)
+        return found if found is None or changed is None else found._replace(line=changed.line)
+
+    def _replace(self, held: Record, record: JsonObject, line: bytes) -> None:
+        old = records.parse(held.line)
+        if held.id != record["id"] or not self._stays(held, old, record):
+            line = records.line_of(_in_place_of(old, record))
+        if line != held.line:
+            self._puts[held.id] = RecordPut("update", held.id, held.partition, line)
+
+    def _stays(self, held: Record, old: JsonObject, record: JsonObject) -> bool:
+        """Whether a changed record still belongs where it stands: that client dates notes by their file's time, and
+        a partition holds no record outside of its days."""
+        day = _created(record)
+        if day == _created(old):
+            return True
+        found = partitions.locate(day, self._ledger.partitions)
+        return found is not None and found.file == held.partition
+
+    def _succeed(self, held: Record, record: JsonObject) -> None:
+        old = records.parse(held.line)
+        if _same(old, record):
+            return
+        fields: JsonObject = {name: None for name in old if name not in record}
+        fields |= {name: value for name, value in record.items() if name not in ("id", "content", "temporal")}
+        fields |= {"supersedes": None, "temporal": _without_created(record)}
+        step = lifecycle.edit(self._scribe, old, held.partition, str(record.get("content", "")), fields)
+        self._take(str(record["id"]), step, held)
+
+    def _take(self, record_id: str, step: Step, held: Record) -> None:
+        if step.id != held.id:
+            self._appended.add(record_id)
+        self._puts[step.id] = RecordPut(step.operation, step.id, step.partition, step.line)
+
+    def _append(self, record: JsonObject, line: bytes) -> None:
+        moment = _moment(record)
+        found = partitions.locate(moment, self._ledger.partitions) or self._opened(moment)
+        if found.sealed:
+            placed = self._ledger.place()
+            temporal = {**record["temporal"], "created_at": placed.created_at, "observed_at": moment}
+            found, line = placed.partition, records.line_of({**record, "temporal": temporal})
+        record_id = str(record["id"])
+        self._appended.add(record_id)
+        self._puts[record_id] = RecordPut("create", record_id, found.file, line)
+
+    def _opened(self, moment: str) -> Partition:
+        known = self._ledger.partitions
+        planned = partitions.plan_partition(moment, times.parse(moment), known, first_capture=True).partition
+        made = replace(planned, file=FOLDER + planned.file.rsplit("/", 1)[-1])
+        self._ledger.partitions = partitions.replaced(known, [made])
+        return made
+
+
+def _in_place_of(old: JsonObject, record: JsonObject) -> JsonObject:
+    """A record in the place of another one of its chain, or of itself: when it was made never changes."""
+    temporal = {**record["temporal"], "created_at": _created(old)}
+    return {**record, "id": old["id"], "supersedes": old.get("supersedes"), "temporal": temporal}
+
+
+def _same(old: JsonObject, record: JsonObject) -> bool:
+    """Whether two records of a chain say the same; a successor has its own id and times."""
+    return not records.is_deleted(old) and _said(old) == _said(record)
+
+
+def _said(record: JsonObject) -> JsonObject:
+    own = ("id", "supersedes", "temporal", "source")
+    said = {name: value for name, value in records.arranged(record).items() if name not in own}
+    source = {name: value for name, value in record.get("source", {}).items() if name != "identity_version"}
+    return {**said, "source": source}
+
+
+def _without_created(record: JsonObject) -> JsonObject:
+    temporal = {name: value for name, value in record["temporal"].items() if name != "created_at"}
+    return {"observed_at": _moment(record), **temporal}
+
+
+def _created(record: JsonObject) -> str:
+    return _text(record, "created_at")
+
+
+def _moment(record: JsonObject) -> str:
+    """The day that client files a record under."""
+    return _text(record, "observed_at", "created_at")
+
+
+def _text(record: JsonObject, *names: str) -> str:
+    temporal = record.get("temporal") or {}
+    moment = next((temporal[name] for name in names if temporal.get(name)), None)
+    try:
+        times.parse(moment)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise BadDocument(f"the record {record.get('id')} has no time", entry=FOLDER) from None
+    return str(moment)
+
+
+def _minting(vault: Vault) -> Callable[..., str]:
+    """Ids that the history has never held."""
+
+    def mint(created_at: str, *parts: str) -> str:
+        ordinal = 0
+        while vault.has_record(made := ids.mint(vault.seed, created_at, *parts, ordinal=ordinal)):
+            ordinal += 1
+        return made
+
+    return mint
