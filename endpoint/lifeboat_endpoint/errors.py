@@ -27,6 +27,9 @@ LifeboatError
     +-- RemoteDamaged       what came back is not what was kept
 +-- EndpointError         an endpoint's own data
     +-- NoEndpoint          no endpoint's data in the folder
+    +-- EndpointUnsafe      others can change the folder, or it holds something else
+    +-- EndpointNewer       made by a newer version of the program
+    +-- EndpointSettings    its endpoint.json cannot be used
     +-- UnknownTenant       no tenant of this name or id
     +-- TenantExists        the name is taken
     +-- UnknownToken        no token of this id
@@ -275,6 +278,26 @@ class NoEndpoint(EndpointError):
     code = "no_endpoint"
     title = "There is no endpoint in this folder"
     fix = "lifeboat endpoint tenant add NAME --data DIR"
+
+
+class EndpointUnsafe(EndpointError):
+    """Others can write to it, it is another user's, or it holds files that are no endpoint's."""
+
+    code = "endpoint_unsafe"
+    title = "The folder of the endpoint's data is not safe"
+    exit_status = 3
+
+
+class EndpointNewer(EndpointError):
+    code = "endpoint_newer"
+    title = "The endpoint was made by a newer version of Agent Lifeboat"
+    fix = "pipx upgrade agent-lifeboat"
+    exit_status = 3
+
+
+class EndpointSettings(EndpointError):
+    code = "endpoint_settings"
+    title = "The settings of the endpoint cannot be used"
 
 
 class UnknownTenant(EndpointError):

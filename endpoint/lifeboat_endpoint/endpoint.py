@@ -1,0 +1,272 @@
+"""An endpoint's data folder: made, opened, checked.
+
+    endpoint.json     what it is and what was decided (`settings`)
+    control.db        tenants, tokens, audit (`tenancy`)
+    tenants/<id>/     keys.json, and what the tenant's agents sent (`at_rest`, `service`)
+    tls/              the certificates of the server
+
+The key that protects the data keys lies elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import filelock
+import msgspec
+
+from lifeboat_alf import ids, times
+from lifeboat_alf.seams.clock import Clock, SystemClock
+from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all, write_atomic
+from lifeboat_endpoint import errors, settings
+from lifeboat_endpoint.at_rest.data_keys import DataKeys
+from lifeboat_endpoint.at_rest.key_sources import registry
+from lifeboat_endpoint.at_rest.key_sources.file import SCHEME, default_file
+from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.settings import FILE, Settings
+from lifeboat_endpoint.tenancy.control import Control
+from lifeboat_endpoint.tenancy.rows import Tenant
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.service.space import TenantSpace
+
+CONTROL = "control.db"
+TENANTS = "tenants"
+LOCK = "endpoint.lock"
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_MOST_SPACES = 64
+"""How many tenants a thread keeps open."""
+_BEGUN = (CONTROL, f".{FILE}.")
+"""How the names of files begin that an attempt left that did not come to its end."""
+_OF_A_DISK = "lost+found"
+_WAIT = 10.0
+"""Seconds."""
+
+
+class Endpoint:
+    """An open endpoint, for many threads. Close it: what was gathered for the audit is written then."""
+
+    def __init__(self, folder: Path, found: Settings, *, files: FileOperations, clock: Clock) -> None:
+        self.folder = folder
+        self.settings = found
+        self.files = files
+        self.clock = clock
+        self.control = Control(folder / CONTROL, clock=clock)
+        self._limits = limits_of(found)
+        self._keys: dict[str, DataKeys] = {}
+        self._guard = threading.Lock()
+        self._own = threading.local()
+
+    # Making and opening -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls,
+        folder: Path,
+        *,
+        key_source: str | None = None,
+        key_scope: str = "tenant",
+        files: FileOperations | None = None,
+        clock: Clock | None = None,
+    ) -> Self:
+        """Make an endpoint in a new or empty folder, and its key where the source has none yet: a file in the user's
+        configuration folder unless `key_source` names another place. It appears whole or not at all.
+
+        Raises EndpointUnsafe, KeySourceRefused, VaultExists where there is one.
+        """
+        files, clock = files or SystemFiles(), clock or SystemClock()
+        folder = Path(os.path.realpath(folder))
+        with _system(folder):
+            files.make_folders(folder, 0o700)
+            _check_safe(folder, files)
+            with _making(folder):
+                _check_empty(folder, files)
+                _make(folder, _fresh(key_source, key_scope, clock), files, clock)
+        return cls.open(folder, files=files, clock=clock)
+
+    @classmethod
+    def open(cls, folder: Path, *, files: FileOperations | None = None, clock: Clock | None = None) -> Self:
+        """Raises NoEndpoint, EndpointUnsafe, EndpointNewer, EndpointSettings."""
+        files, clock = files or SystemFiles(), clock or SystemClock()
+        folder = Path(os.path.realpath(folder))
+        with _system(folder):
+            try:
+                data = read_all(files, folder / FILE)
+            except (FileNotFoundError, NotADirectoryError):
+                raise errors.NoEndpoint(f"{folder} holds no {FILE}") from None
+            _check_safe(folder, files)
+        return cls(folder, settings.decoded(data), files=files, clock=clock)
+
+    @property
+    def id(self) -> str:
+        """Made with the endpoint; stays, whatever name or address it is known by."""
+        return self.settings.id
+
+    def close_thread(self) -> None:
+        """Close what this thread opened."""
+        for space in self._spaces().values():
+            space.close()
+        self._spaces().clear()
+        self.control.close_thread()
+
+    def close(self) -> None:
+        """Close what this thread opened, and write what was gathered for the audit."""
+        for space in self._spaces().values():
+            space.close()
+        self._spaces().clear()
+        self.control.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Tenants ----------------------------------------------------------------------------------------------------
+
+    def add_tenant(self, name: str, *, key_source: str | None = None, quota: int | None = None) -> Tenant:
+        """A tenant with a data key of its own. Its folder comes first: one without a row is nobody's, and is swept.
+
+        Raises TenantExists, KeySourceRefused, KeyRevoked.
+        """
+        with contextlib.suppress(errors.UnknownTenant):
+            self.control.tenant(name)
+            raise errors.TenantExists(f"{name!r} is the name of a tenant already")
+        if key_source is not None:
+            registry.make_key(key_source, outside=self.folder)
+        tenant_id = ids.new(times.to_text(self.clock.now()))
+        source = key_source or self.settings.key_source
+        folder = self.tenant_folder(tenant_id)
+        scope = self.settings.key_scope
+        DataKeys.create(folder, tenant_id, source=source, scope=scope, files=self.files, clock=self.clock)
+        return self.control.add_tenant(name, key_source=key_source, quota=quota, tenant_id=tenant_id)
+
+    def tenant_folder(self, tenant_id: str) -> Path:
+        """Raises UnknownTenant for what is no id: it names a folder."""
+        if not ids.is_uuid(tenant_id):
+            raise errors.UnknownTenant(f"{tenant_id!r} is not the id of a tenant")
+        return self.folder / TENANTS / tenant_id
+
+    def keys(self, tenant_id: str) -> DataKeys:
+        """The data keys of a tenant, shared by all threads."""
+        with self._guard:
+            found = self._keys.get(tenant_id)
+            if found is None:
+                folder = self.tenant_folder(tenant_id)
+                found = DataKeys.open(folder, tenant_id, files=self.files, clock=self.clock)
+                self._keys[tenant_id] = found
+            return found
+
+    def space(self, tenant_id: str) -> TenantSpace:
+        """What the endpoint does for a tenant, for the calling thread, which keeps it. Raises UnknownTenant, KeyRevoked,
+        KeySourceRefused."""
+        spaces = self._spaces()
+        found = spaces.get(tenant_id)
+        if found is None:
+            found = spaces[tenant_id] = self._opened(self.control.tenant(tenant_id))
+            if len(spaces) > _MOST_SPACES:
+                spaces.popitem(last=False)[1].close()
+        spaces.move_to_end(tenant_id)
+        return found
+
+    def forget(self, tenant_id: str) -> None:
+        """Close what this thread has open of a tenant; keys are read anew."""
+        space = self._spaces().pop(tenant_id, None)
+        if space is not None:
+            space.close()
+        with self._guard:
+            self._keys.pop(tenant_id, None)
+
+    def limits(self, tenant: Tenant) -> Limits:
+        """What a tenant may send and keep."""
+        return self._limits if tenant.quota is None else replace(self._limits, tenant_bytes=tenant.quota)
+
+    def _opened(self, tenant: Tenant) -> TenantSpace:
+        from lifeboat_endpoint.service.space import TenantSpace
+
+        if tenant.state != "active":
+            raise errors.UnknownTenant(f"{tenant.id!r} is being removed")
+        folder, keys = self.tenant_folder(tenant.id), self.keys(tenant.id)
+        return TenantSpace(folder, tenant.id, keys, limits=self.limits(tenant), files=self.files, clock=self.clock)
+
+    def _spaces(self) -> OrderedDict[str, TenantSpace]:
+        spaces: OrderedDict[str, TenantSpace] | None = getattr(self._own, "spaces", None)
+        if spaces is None:
+            spaces = self._own.spaces = OrderedDict()
+        return spaces
+
+
+def limits_of(found: Settings) -> Limits:
+    """Raises EndpointSettings for a limit that there is not, or that cannot be so."""
+    unknown = found.limits.keys() - {field.name for field in fields(Limits)}
+    if unknown:
+        raise errors.EndpointSettings(f"{FILE}: there is no limit {', '.join(sorted(unknown))}")
+    try:
+        return msgspec.convert(found.limits, Limits)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise errors.EndpointSettings(f"{FILE}: limits: {error}") from None
+
+
+def _fresh(key_source: str | None, key_scope: str, clock: Clock) -> Settings:
+    now = times.to_text(clock.now())
+    endpoint_id = ids.new(now)
+    source = key_source or f"{SCHEME}:{default_file(endpoint_id)}"
+    return Settings(settings.KIND, settings.VERSION, endpoint_id, now, source, key_scope)
+
+
+def _make(folder: Path, found: Settings, files: FileOperations, clock: Clock) -> None:
+    """endpoint.json comes last: without it there is no endpoint."""
+    registry.key_source(found.key_source, outside=folder)
+    files.make_folders(folder / TENANTS, 0o700)
+    Control.create(folder / CONTROL, clock=clock).close()
+    registry.make_key(found.key_source, outside=folder)
+    write_atomic(files, folder / FILE, settings.encoded(found))
+
+
+def _check_empty(folder: Path, files: FileOperations) -> None:
+    names = {entry.name for entry in files.scan(folder)}
+    if FILE in names:
+        raise errors.VaultExists(f"{folder} holds an endpoint", fix=f"lifeboat endpoint tenant list --data {folder}")
+    foreign = sorted(name for name in names if not name.startswith(_BEGUN) and name not in (TENANTS, LOCK, _OF_A_DISK))
+    if foreign:
+        raise errors.EndpointUnsafe(f"{folder} holds {foreign[0]}, which is no endpoint's: name an empty or new folder")
+    files.set_mode(folder, 0o700)
+
+
+def _check_safe(folder: Path, files: FileOperations) -> None:
+    """Raises EndpointUnsafe where others could change what is kept."""
+    found = files.lstat(folder)
+    if not stat.S_ISDIR(found.st_mode):
+        raise errors.EndpointUnsafe(f"{folder} is not a folder")
+    if os.name != "posix":
+        return
+    if found.st_uid != os.geteuid():
+        raise errors.EndpointUnsafe(f"{folder} belongs to another user: give the command as that user")
+    if found.st_mode & _WRITABLE_BY_OTHERS:
+        raise errors.EndpointUnsafe(f"others can write to {folder}", fix=f"chmod 700 {folder}")
+
+
+@contextlib.contextmanager
+def _making(folder: Path) -> Iterator[None]:
+    try:
+        with filelock.FileLock(folder / LOCK, mode=0o600, timeout=_WAIT):
+            yield
+    except filelock.Timeout:
+        raise errors.EndpointError(f"{folder}: another process is making an endpoint there") from None
+
+
+@contextlib.contextmanager
+def _system(folder: Path) -> Iterator[None]:
+    """What the system refuses, as an EndpointError."""
+    try:
+        yield
+    except OSError as error:
+        raise errors.EndpointError(f"{folder}: {error.strerror or error}") from error

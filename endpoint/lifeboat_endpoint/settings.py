@@ -1,0 +1,102 @@
+"""endpoint.json: what an endpoint is, and what whoever runs it decided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from lifeboat_alf import codec, times
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.vault.retention import Retention
+
+FILE = "endpoint.json"
+KIND = "lifeboat endpoint"
+VERSION = 1
+_DAY = 24
+
+
+class SizeCap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much history may take, in bytes; None: as much as there is room. Above it old bytes of large files go first,
+    then history thins sooner."""
+
+    agent: int | None = None
+    tenant: int | None = None
+
+    def __post_init__(self) -> None:
+        if any(cap is not None and cap <= 0 for cap in (self.agent, self.tenant)):
+            raise ValueError("a cap is larger than 0")
+
+
+class AuditKept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How long rows of the audit stay, and how many at most."""
+
+    days: int = 400
+    rows: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        if self.days < 1 or self.rows < 1:
+            raise ValueError("at least one day and one row of the audit stay")
+
+
+class KeptHistory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All sequences of `all_hours`, then one each hour for `hourly_days`, one each day for `daily_days`, one each week
+    for ever."""
+
+    all_hours: int = 24
+    hourly_days: int = 7
+    daily_days: int = 90
+
+    def __post_init__(self) -> None:
+        if not 0 < self.all_hours <= self.hourly_days * _DAY <= self.daily_days * _DAY:
+            raise ValueError("all_hours, hourly_days and daily_days do not follow each other")
+
+    def retention(self) -> Retention:
+        return Retention(self.all_hours, self.hourly_days, self.daily_days)
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """`key_source` protects the data keys of tenants without one of their own; `key_scope` "tenant" or "agent" says
+    who gets a data key. `limits` are those of `service.limits.Limits` that differ from the default. Of a large file the
+    newest `large_file_versions` keep their bytes."""
+
+    kind: str
+    version: int
+    id: str
+    created_at: str
+    key_source: str
+    key_scope: str = "tenant"
+    limits: dict[str, Any] = msgspec.field(default_factory=dict)
+    retention: KeptHistory = KeptHistory()
+    size_cap: SizeCap = SizeCap()
+    large_file_versions: int = 3
+    audit: AuditKept = AuditKept()
+
+    def __post_init__(self) -> None:
+        times.parse(self.created_at)
+        if self.key_scope not in ("tenant", "agent"):
+            raise ValueError("key_scope is tenant or agent")
+        if self.large_file_versions < 1:
+            raise ValueError("at least one version of a large file stays")
+
+
+def decoded(data: bytes) -> Settings:
+    """Raises NoEndpoint, EndpointNewer, EndpointSettings."""
+    try:
+        found = codec.decode_object(data, entry=FILE)
+    except errors.LifeboatError as error:
+        raise errors.EndpointSettings(error.message) from None
+    if found.get("kind") != KIND:
+        raise errors.NoEndpoint(f"{FILE} is not that of an endpoint")
+    version = found.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise errors.EndpointNewer(f"{FILE} has version {version}, this program knows {VERSION}")
+    try:
+        return msgspec.convert(found, Settings)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise errors.EndpointSettings(f"{FILE}: {error}") from None
+
+
+def encoded(settings: Settings) -> bytes:
+    """As a person can read and edit it."""
+    return codec.encode_pretty(settings) + b"\n"
