@@ -1,0 +1,146 @@
+"""Problem documents (RFC 9457): every answer that is not what was asked for.
+
+What is raised for a client to know is a RemoteError; its status stands in one table, its `code` and `details` let the
+client raise it again. Everything else is an accident of this side: the client learns a request id and nothing more, the
+log learns where it happened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from lifeboat_alf.errors import AlfError, LifeboatError
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.errors import RemoteError
+
+MEDIA_TYPE = "application/problem+json"
+_TYPE = "urn:lifeboat:problem:"
+
+
+class RateLimited(errors.RemoteBusy):
+    """Too many requests of one token, or too many failed ones of one address."""
+
+
+class SlowBody(errors.RemoteUnreachable):
+    """A body that did not arrive in time."""
+
+
+class Mismatch(errors.RemoteRefused):
+    """A request that is not of the form that the route takes."""
+
+
+class Precondition(errors.StaleBase):
+    """What `If-Match` or `If-None-Match` asks for does not hold."""
+
+
+class NoRoute(errors.UnknownThere):
+    """There is no such route."""
+
+
+STATUS: tuple[tuple[type[LifeboatError], int], ...] = (
+    (RateLimited, 429),
+    (SlowBody, 408),
+    (Mismatch, 400),
+    (Precondition, 412),
+    (errors.StaleBase, 409),
+    (errors.EpochBehind, 409),
+    (errors.RemoteFull, 507),
+    (errors.RemoteBusy, 503),
+    (errors.RemoteTooLarge, 413),
+    (errors.UnknownThere, 404),
+    (errors.RemoteRefused, 422),
+    (errors.RemoteUnreachable, 503),
+    (errors.KeyRevoked, 403),
+)
+"""The first class that fits counts. RemoteDenied is 401 or 403, all others are 500."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A status, the document, and headers that belong to it."""
+
+    status: int
+    document: dict[str, Any]
+    headers: dict[str, str]
+
+
+def problem(error: Exception, request_id: str) -> Problem:
+    """What a client is told of an error."""
+    told = for_client(error, request_id)
+    status = _status(told)
+    details = told.details() if isinstance(told, RemoteError) else {}
+    document = {
+        "type": _TYPE + told.code,
+        "title": told.title,
+        "status": status,
+        "detail": told.message,
+        "code": told.code,
+        "fix": told.fix,
+        "retryable": told.retryable,
+        "request_id": request_id,
+        **details,
+    }
+    return Problem(status, document, _headers(told, status))
+
+
+def of_status(status: int, request_id: str, headers: dict[str, str] | None = None) -> Problem:
+    """For what fits no error of ours, such as a method that a route does not have."""
+    phrase = HTTPStatus(status).phrase
+    document = {
+        "type": "about:blank",
+        "title": phrase,
+        "status": status,
+        "detail": phrase,
+        "code": "http",
+        "fix": None,
+        "retryable": False,
+        "request_id": request_id,
+    }
+    return Problem(status, document, headers or {})
+
+
+def for_client(error: Exception, request_id: str) -> LifeboatError:
+    """The error as a client may know it: nothing of this side's paths, tables or programs."""
+    if isinstance(error, RemoteError | errors.KeyRevoked):
+        return error
+    if isinstance(error, AlfError):
+        return errors.RemoteRefused(error.message)
+    if isinstance(error, errors.VaultFull):
+        return errors.RemoteFull("the endpoint has no space left", retry_after=300)
+    if isinstance(error, errors.VaultBusy):
+        return errors.RemoteBusy("the endpoint is busy with this agent", retry_after=1)
+    if isinstance(error, errors.UnknownSequence):
+        return errors.UnknownThere("there is no such sequence")
+    if isinstance(error, errors.KeySourceRefused):
+        return errors.RemoteBusy("the endpoint cannot reach the key of its data", retry_after=60)
+    if isinstance(error, errors.VaultError):
+        return errors.RemoteDamaged(f"the endpoint could not read or write its data; its log says more of {request_id}")
+    return _Accident(f"the endpoint failed; its log says more of {request_id}")
+
+
+class _Accident(RemoteError):
+    """Something that must not happen."""
+
+    code = "accident"
+    title = "The endpoint failed"
+    retryable = True
+
+
+def _status(error: LifeboatError) -> int:
+    if isinstance(error, errors.RemoteDenied):
+        return 401 if error.scope is None else 403
+    return next((status for kind, status in STATUS if isinstance(error, kind)), 500)
+
+
+def _headers(error: LifeboatError, status: int) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    if status in (429, 503, 507):
+        after = error.retry_after if isinstance(error, errors.RemoteBusy) else None
+        headers["Retry-After"] = str(max(1, round(after or 1)))
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, errors.StaleBase) and not isinstance(error, Precondition):
+        headers["X-Latest-Sequence"] = str(error.sequence or 0)
+    return headers

@@ -1,0 +1,52 @@
+"""What a running server was told, as plain data that travels to its worker processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+SMALLEST_DIRECT = 6_000_000
+"""Bytes: older clients send bodies up to here in one request, and know no other way below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How much of what is taken. Bytes and seconds."""
+
+    direct_bytes: int = 16_000_000
+    """The largest body of one request."""
+    waiting_bytes: int = 512_000_000
+    """All bodies that are being received at once."""
+    pause_seconds: float = 30.0
+    """The longest silence in the middle of a body."""
+    body_seconds: float = 110.0
+    """A direct body, from its first byte to its last."""
+    transfer_seconds: float = 3600.0
+    """A body over a signed address: those are large."""
+    token_rate: float = 1000.0
+    """Requests a second that one token may make on average,"""
+    token_burst: float = 2000.0
+    """and at once."""
+    failure_rate: float = 0.2
+    """Failed authentications a second that one address may make on average,"""
+    failure_burst: float = 20.0
+    """and at once."""
+    permission_seconds: int = 900
+    """How long a signed address is good for."""
+    lanes: int = 4
+    """Threads that work for agents; one agent always has the same."""
+    lane_queue: int = 256
+    """How many requests may wait for one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """`public_url` is how clients reach the server, without a slash at its end: addresses that are handed out begin
+    with it, whatever a request says its host is. `ca_pem` and `pin` belong to the endpoint's own authority, empty where
+    there is none."""
+
+    public_url: str
+    ca_pem: bytes = b""
+    pin: str = ""
+    pace: Pace = field(default_factory=Pace)
+    maintenance: bool = True
+    """Whether one of the processes looks after the data, too."""
