@@ -1,0 +1,42 @@
+"""What an endpoint takes. All sizes in bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from lifeboat_alf import container
+from lifeboat_alf.state import JsonObject
+
+MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`direct_bytes` the largest body of one request, `part_bytes` the largest part of an upload, `bundle_bytes` the
+    largest snapshot or delta however it comes, `object_bytes` the largest artifact that travels by itself. A bundle
+    unpacks to at most `unpacked_bytes`, one file of it to `entry_bytes`: both stand in memory, never on the disk.
+    `tenant_bytes` is the quota of one tenant, None for none. Unfinished uploads stay for `upload_life`."""
+
+    direct_bytes: int = 16 * MEGABYTE
+    part_bytes: int = 8 * MEGABYTE
+    bundle_bytes: int = 256 * MEGABYTE
+    object_bytes: int = 64 * MEGABYTE
+    entry_bytes: int = 256 * MEGABYTE
+    unpacked_bytes: int = 2048 * MEGABYTE
+    tenant_bytes: int | None = None
+    upload_life: timedelta = field(default=timedelta(hours=24))
+
+    def of_container(self) -> container.Limits:
+        """What a bundle may be, packed and unpacked."""
+        return container.Limits(entry_size=self.entry_bytes, total_size=self.unpacked_bytes)
+
+    def to_json(self) -> JsonObject:
+        """What clients are told."""
+        return {
+            "direct_bytes": self.direct_bytes,
+            "part_bytes": self.part_bytes,
+            "bundle_bytes": self.bundle_bytes,
+            "object_bytes": self.object_bytes,
+            "tenant_bytes": self.tenant_bytes,
+        }

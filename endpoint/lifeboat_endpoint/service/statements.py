@@ -1,0 +1,50 @@
+"""Every SQL statement over `tenant.db` (but those of sealed files), in portable SQL with `?` parameters."""
+
+from __future__ import annotations
+
+ADD_TENANT = "insert into tenant(id, schema, created_at) values (?, ?, ?)"
+TENANT = "select id from tenant"
+
+# Agents
+_AGENT = "select id, vault, adopted, created_at, bytes, facts, keys from agent"
+AGENT = f"{_AGENT} where id = ?"
+AGENTS = f"{_AGENT} where id > ? order by id limit ?"
+AGENT_IDS = "select id from agent order by id"
+ADD_AGENT = "insert into agent(id, vault, adopted, created_at, bytes, facts) values (?, ?, 0, ?, 0, ?)"
+DROP_AGENT = "delete from agent where id = ?"
+SET_FACTS = "update agent set facts = ? where id = ?"
+SET_KEYS = "update agent set keys = ? where id = ?"
+SET_ADOPTED = "update agent set adopted = 1 where id = ?"
+SET_BYTES = "update agent set bytes = ? where id = ?"
+BYTES = """select (select coalesce(sum(bytes), 0) from agent), (select coalesce(sum(size), 0) from sealed_file),
+    (select coalesce(sum(size), 0) from part where body is not null)"""
+BYTES_OF_SEALED = "select coalesce(sum(size), 0) from sealed_file where agent_id = ?"
+
+# Uploads
+_UPLOAD = "select id, agent_id, kind, base, machine, created_at, expires_at, done from upload"
+UPLOAD = f"{_UPLOAD} where id = ?"
+ADD_UPLOAD = """insert into upload(id, agent_id, kind, base, machine, created_at, expires_at)
+    values (?, ?, ?, ?, ?, ?, ?)"""
+FINISH_UPLOAD = "update upload set done = ? where id = ?"
+DROP_UPLOAD = "delete from upload where id = ?"
+OLD_UPLOADS = "select id from upload where expires_at <= ?"
+UPLOADS_OF = "select id from upload where agent_id = ?"
+UPLOADS = "select id from upload"
+PARTS = "select position, token, size, body from part where upload_id = ? order by position"
+ADD_PART = "insert into part(upload_id, position, token, size, body) values (?, ?, ?, ?, ?)"
+FILL_PARTS = "update part set body = ? where upload_id = ? and token = ? and body is null"
+DROP_PARTS = "delete from part where upload_id = ?"
+KNOWN_PART = """select p.body from part p join upload u on u.id = p.upload_id
+    where p.token = ? and p.size = ? and p.body is not null and u.agent_id = ? order by p.body limit 1"""
+BODY_USED = "select 1 from part where body = ? limit 1"
+
+# Bodies
+BODIES_IN_USE = "select body from part where body is not null union select body from sealed_file"
+ORPHANS = "select body, since from orphan"
+ADD_ORPHAN = "insert into orphan(body, since) values (?, ?)"
+DROP_ORPHAN = "delete from orphan where body = ?"
+
+# What is used once
+USED = "select 1 from used where id = ?"
+ADD_USED = "insert into used(id, expires_at) values (?, ?)"
+DROP_USED = "delete from used where expires_at <= ?"

@@ -1,0 +1,67 @@
+"""`tenant.db` opened, and what is sealed in it read and written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from lifeboat_alf import times
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.at_rest.sealer import Sealer
+from lifeboat_endpoint.service import schema
+from lifeboat_endpoint.service import statements as sql
+from lifeboat_endpoint.store.disk import translated
+from lifeboat_endpoint.store.migrations import migrate
+from lifeboat_endpoint.store.sqlite import SqliteStore
+
+FILE = "tenant.db"
+
+
+class Keys(Protocol):
+    """What this package needs of a tenant's data keys (`at_rest.data_keys.DataKeys`)."""
+
+    def sealer(self, agent_id: str | None = None) -> Sealer:
+        """The current key of an agent, or of what belongs to the tenant as a whole. Raises KeyRevoked."""
+        ...
+
+    def sealer_of(self, key_id: str, agent_id: str | None = None) -> Sealer:
+        """The key that something is sealed under. Raises KeyRevoked."""
+        ...
+
+
+def open_tables(folder: Path, tenant_id: str, files: FileOperations, clock: Clock) -> SqliteStore:
+    """The tables of a tenant in its folder, both made when missing. Raises VaultDamaged for those of another tenant,
+    VaultNewer."""
+    with translated():
+        files.make_folders(folder, 0o700)
+    metadata = SqliteStore(folder / FILE, create=True, tables=schema.TABLES)
+    try:
+        _prepare(metadata, tenant_id, times.to_text(clock.now()))
+        migrate(metadata, folder / FILE, schema.STEPS, schema.VERSION, table="tenant")
+    except BaseException:
+        metadata.close()
+        raise
+    return metadata
+
+
+def _prepare(metadata: SqliteStore, tenant_id: str, now: str) -> None:
+    metadata.prepare()
+    found = metadata.row(sql.TENANT)
+    if found is None:
+        with metadata.transaction():
+            found = metadata.row(sql.TENANT)
+            if found is None:
+                metadata.execute(sql.ADD_TENANT, (tenant_id, schema.VERSION, now))
+                return
+    if found[0] != tenant_id:
+        raise errors.VaultDamaged(f"{FILE} belongs to another tenant")
+
+
+def opened(keys: Keys, agent_id: str | None, kind: str, sealed: bytes) -> bytes:
+    """What was sealed under the current key, or under an older one that is still there."""
+    try:
+        return keys.sealer(agent_id).open(kind, sealed)
+    except errors.OtherDataKey as error:
+        return keys.sealer_of(error.key_id, agent_id).open(kind, sealed)
