@@ -15,10 +15,11 @@ from lifeboat_daemon import offers
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.outcome import report_document
 from lifeboat_daemon.capture.report import CaptureReport
+from lifeboat_daemon.cli.agents_adopt import adopt, print_remote
 from lifeboat_daemon.cli.agents_hook import hook
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.key_texts import NEVER_PROVEN
-from lifeboat_daemon.cli.naming import AGENT, DURATION, RUNTIME
+from lifeboat_daemon.cli.naming import AGENT, DURATION, REMOTE, RUNTIME
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, confirm, session_command
 from lifeboat_daemon.cli.sync import print_remarks, sentence
@@ -38,6 +39,7 @@ def agents() -> None:
 
 
 agents.add_command(hook)
+agents.add_command(adopt)
 
 
 def _document(agent: Agent) -> dict[str, Any]:
@@ -180,10 +182,14 @@ def _captured_how(session: Session) -> str:
     return "The service captures its changes from now on."
 
 
-@agents.command("list")
+@agents.command("list", epilog=examples("lifeboat agents list", "lifeboat agents list --remote home-server"))
+@click.option("--remote", type=REMOTE, help="Those that a second copy has.")
 @session_command
-def list_agents(session: Session) -> None:
-    """The agents of this home."""
+def list_agents(session: Session, remote: str | None) -> None:
+    """The agents of this home, or those that a second copy has."""
+    if remote is not None:
+        print_remote(session, remote)
+        return
     now = session.context.now()
     found = registry.everyone(session.context)
     documents = [

@@ -80,8 +80,16 @@ def _settings(ctx: click.Context) -> Iterable[str]:
     return SETTINGS
 
 
+def _remotes(ctx: click.Context) -> Iterable[str]:
+    from lifeboat_daemon.context import Context
+    from lifeboat_daemon.remotes import registry
+
+    return [one.name for one in registry.everyone(Context.open())]
+
+
 AGENT = Named("agent", _agents)
 MOMENT = Named("moment", _moments)
+REMOTE = Named("remote", _remotes)
 RUNTIME = Named("runtime", _runtimes)
 SETTING = Named("setting", _settings)
 DURATION = Duration()

@@ -5,18 +5,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lifeboat_daemon import agent as agents
-from lifeboat_daemon.cli import passphrases, receipts
+from lifeboat_daemon.cli import passphrases, receipts, restore_from
 from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import AGENT, MOMENT, RUNTIME
+from lifeboat_daemon.cli.naming import AGENT, MOMENT, REMOTE, RUNTIME
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, may_ask, session_command
 from lifeboat_daemon.poke import poke
 from lifeboat_daemon.words import argument, count_text
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.restore import Plan, RestoreReport
 
 
 def row_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -35,17 +38,20 @@ def row_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "lifeboat restore Juniper --with-credentials",
         "lifeboat restore Juniper --to ~/.openclaw/workspace --state-dir ~/.openclaw --with-credentials",
         "lifeboat restore Juniper --runtime zeroclaw --to ~/.zeroclaw/agents/juniper/workspace --adopt",
+        "lifeboat restore Juniper --from home-server --to ~/.openclaw/workspace --with-credentials --adopt",
     ),
 )
 @click.argument("agent", type=AGENT)
 @click.option("--to", "target", type=click.Path(file_okay=False, path_type=Path), help="Another folder; else in place.")
 @click.option("--at", type=MOMENT, metavar="SEQ|TIME", help="A sequence, or a time (the last sequence until then).")
+@click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="Not from this machine, but from a second copy.")
 @click.option("--runtime", type=RUNTIME, help="Write for this runtime instead of the agent's own.")
 @click.option("--path", "paths", metavar="GLOB", multiple=True, help="Only these files; may be given often.")
 @click.option("--with-credentials", is_flag=True, help="Put secrets back where they were cut out.")
 @click.option("--state-dir", type=click.Path(file_okay=False, path_type=Path), help="The runtime's own folder.")
 @row_options
 @click.option("--adopt", is_flag=True, help="With --to: the agent lives there from now on.")
+@click.option("--take-over", metavar="MACHINE", help="With --from and --adopt: from this machine, which wrote lately.")
 @click.option("--finish", is_flag=True, help="Run the runtime's own further steps too.")
 @click.option("--no-reindex", is_flag=True, help="Leave the runtime's search index alone.")
 @click.option("--accept-unsigned", is_flag=True, help="Restore a state that nobody signed.")
@@ -53,29 +59,47 @@ def row_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--yes", is_flag=True, help="Write into a folder that is not empty without asking.")
 @session_command
 def restore(session: Session, /, agent: str, target: Path | None, at: str | None, **flags: Any) -> None:
-    """Bring an agent back: as it is now or as it was, in place or into another folder."""
+    """Bring an agent back: as it is now or as it was, in place or into another folder.
+
+    With --from it comes from a second copy, also on a machine that never had it; nobody else's role changes, unless
+    --adopt says that the agent lives here from now on. `--from aside` is a history that gave way on this machine.
+    """
     from lifeboat_adapters.memory_stores import RowChoice
-    from lifeboat_daemon.restore import RestoreOptions, opened_plan, receipt, run
+    from lifeboat_daemon.restore import RestoreOptions, opened_plan, run
 
     if flags["adopt"] and target is None:
         raise click.UsageError("--adopt needs --to: the folder in which the agent lives from now on")
+    remote, take_over = flags.pop("remote"), flags.pop("take_over")
+    if take_over is not None and not (remote and flags["adopt"]):
+        raise click.UsageError("--take-over goes with --from and --adopt")
     if flags["with_credentials"]:
         session = passphrases.unlocked(session)
-    found = agents.find(session.context, agent)
-    reindex = not flags.pop("no_reindex")
+    globs, reindex = tuple(flags.pop("paths")), not flags.pop("no_reindex")
     rows = RowChoice(flags.pop("with_cron"), flags.pop("with_sessions"))
-    options = RestoreOptions(at=at, path_globs=tuple(flags.pop("paths")), reindex=reindex, rows=rows, **flags)
+    options = RestoreOptions(at=at, path_globs=globs, reindex=reindex, rows=rows, **flags)
+    if remote is not None:
+        restore_from.restore_from(session, remote, agent, target, options, take_over)
+        return
+    found = agents.find(session.context, agent)
     with opened_plan(session.context, found, target, options) as plan:
-        if options.dry_run:
-            document = plan.to_json() | receipt.of(plan, plan.fates).to_json()
-            session.output.document(document, lambda: _print_plan(session, plan))
-            return
-        if not plan.is_fresh and not options.yes and may_ask(session):
-            _print_plan(session, plan)
-            click.confirm("Write this?", abort=True, err=True)
-            plan = dataclasses.replace(plan, options=dataclasses.replace(options, yes=True))
-        with session.output.progress(f"Restoring {found.name}"):
-            report = run(session.context, plan).to_json()
+        carry_out(session, plan, lambda wanted: run(session.context, wanted))
+
+
+def carry_out(session: Session, plan: Plan, run: Callable[[Plan], RestoreReport]) -> None:
+    """Show a plan, or ask about it where something is in the way, and run it."""
+    from lifeboat_daemon.restore import receipt
+
+    options = plan.options
+    if options.dry_run:
+        document = plan.to_json() | receipt.of(plan, plan.fates).to_json()
+        session.output.document(document, lambda: _print_plan(session, plan))
+        return
+    if not plan.is_fresh and not options.yes and may_ask(session):
+        _print_plan(session, plan)
+        click.confirm("Write this?", abort=True, err=True)
+        plan = dataclasses.replace(plan, options=dataclasses.replace(options, yes=True))
+    with session.output.progress(f"Restoring {plan.agent_name}"):
+        report = run(plan).to_json()
     session.output.document(report, lambda: print_report(session.output, report, options.path_globs))
 
 

@@ -1,0 +1,139 @@
+"""`lifeboat agents adopt`, and what a second copy has of agents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_daemon.agent import find
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.naming import AGENT, REMOTE
+from lifeboat_daemon.cli.session import Session, confirm, session_command
+from lifeboat_daemon.poke import poke
+from lifeboat_daemon.words import NO_BREAK, count_text, size_text, time_text
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.remotes.adopting import Adopted, Adoption
+    from lifeboat_endpoint.remote.contract import RemoteAgent
+
+
+@click.command(
+    short_help="This machine writes the agent from now on.",
+    epilog=examples("lifeboat agents adopt Juniper", "lifeboat agents adopt Juniper --take-over laptop-2 --yes"),
+)
+@click.argument("agent", type=AGENT)
+@click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="Go on from what this second copy has.")
+@click.option("--take-over", metavar="MACHINE", help="From this machine, which wrote lately.")
+@click.option("--accept-unsigned", is_flag=True, help="Also a history that nobody signed.")
+@click.option("--yes", is_flag=True, help="Without asking.")
+@session_command
+def adopt(
+    session: Session, agent: str, remote: str | None, take_over: str | None, accept_unsigned: bool, yes: bool
+) -> None:
+    """This machine writes the agent from now on: its workspace goes on top of what the second copies have.
+
+    What the workspace does not hold is gone in the newest state, and stays in the history. To have what another
+    machine wrote, restore it first: lifeboat restore AGENT --from REMOTE.
+    """
+    from lifeboat_daemon.remotes import adopting, epochs
+
+    found = find(session.context, agent)
+    with session.output.progress(f"Looking at {found.name}") as tell:
+        looking = adopting.prepared(
+            session.context,
+            found,
+            remote,
+            accept_unsigned=accept_unsigned,
+            tell=lambda text, done, total: tell(done, total or 0),
+        )
+        with looking as adoption:
+            epochs.check_consent(session.context, found.name, adoption.head, take_over)
+            if not session.output.as_json:
+                _show(session, adoption)
+            if not yes:
+                confirm(session, f"Write {found.name} from here?", otherwise=f"{found.name} would be written from here")
+            done = adopting.adopt(session.context, adoption, take_over=take_over)
+    poke(session.context)
+    session.output.document(done.to_json(), lambda: _print(session, done))
+
+
+def _show(session: Session, adoption: Adoption) -> None:
+    """What this machine's workspace changes on top of what is there."""
+    from lifeboat_daemon import differences
+
+    head = adoption.head
+    by = f", written by {head.machine or head.writer}" if head.machine or head.writer else ""
+    session.output.line(f"{adoption.remote.name} has sequence {head.number} of {time_text(head.time)}{by}.")
+    if adoption.own_history:
+        session.output.line("This machine has all of it; its own history goes on.")
+    for line in differences.lines(adoption.changes):
+        session.output.verbatim(line)
+    held = adoption.changes.get("held")
+    if held:
+        session.output.warn(f"{held['reason']}: it will be held until you accept it")
+
+
+def _print(session: Session, done: Adopted) -> None:
+    output, adoption = session.output, done.adoption
+    output.line(f"{adoption.agent.name} is written from this machine from now on.", style="bold")
+    if done.aside is not None:
+        output.line("What this machine had kept until now stays for 90 days:")
+        output.verbatim(f"  lifeboat restore {adoption.agent.name} --from aside --dry-run")
+    for warning in adoption.warnings:
+        output.warn(warning)
+    for name, why in done.missed.items():
+        output.warn(f"{name} does not know of it yet: {why}")
+    output.line("Send it to the second copies: lifeboat sync")
+
+
+def print_remote(session: Session, name: str) -> None:
+    """The agents that a second copy has."""
+    import contextlib
+
+    from lifeboat_daemon.agent import everyone
+    from lifeboat_daemon.remotes import registry
+    from lifeboat_daemon.remotes.opening import open_remote
+
+    config = registry.find(session.context, name)
+    with contextlib.closing(open_remote(session.context, config)) as remote:
+        there = remote.agents()
+    here = {one.id: one.name for one in everyone(session.context)}
+    documents = [_document(one, here.get(one.id)) for one in there]
+    rows = [_row(document) for document in documents]
+
+    def text() -> None:
+        if not rows:
+            session.output.line(f"{config.name} has no agent yet.")
+            return
+        columns = ("agent", "runtime", "sequence", "of", "written by", "size", "here", "id")
+        session.output.table(columns, rows)
+        session.output.note(f"{count_text(len(rows), 'agent')} at {config.name}")
+
+    session.output.document({"remote": config.name, "agents": documents}, text)
+
+
+def _document(agent: RemoteAgent, here: str | None) -> dict[str, Any]:
+    """`here` is what the agent is called on this machine, None where it is none of its."""
+    head = agent.head
+    return {
+        "id": agent.id,
+        "name": agent.name,
+        "runtime": agent.runtime,
+        "epoch": agent.epoch,
+        "sequence": None if head is None else head.number,
+        "time": None if head is None else head.time,
+        "machine": "" if head is None else head.machine or head.writer,
+        "written_at": None if head is None else head.written_at,
+        "bytes": agent.bytes,
+        "held": agent.held,
+        "here": here,
+    }
+
+
+def _row(document: dict[str, Any]) -> tuple[object, ...]:
+    when = "" if document["time"] is None else time_text(document["time"]).replace(" ", NO_BREAK)
+    number = "" if document["sequence"] is None else document["sequence"]
+    size = size_text(document["bytes"]).replace(" ", NO_BREAK) if document["bytes"] else ""
+    named = (document["name"], document["runtime"], number, when, document["machine"], size)
+    return (*named, document["here"] or "no", document["id"][:13])

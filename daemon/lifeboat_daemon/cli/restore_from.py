@@ -1,0 +1,52 @@
+"""`lifeboat restore --from`: from a second copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lifeboat_daemon.cli.session import Session
+from lifeboat_daemon.poke import poke
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.restore import Plan, RestoreOptions, RestoreReport
+
+
+def restore_from(
+    session: Session, remote: str, agent: str, target: Path | None, options: RestoreOptions, take_over: str | None
+) -> None:
+    """Restore what a remote has of an agent; with `adopt` it lives here from now on."""
+    from lifeboat_daemon.cli.restore import carry_out
+    from lifeboat_daemon.remotes import restoring
+    from lifeboat_daemon.restore import run
+
+    if options.adopt and target is not None:
+        _arrive(session, remote, agent, target, options, take_over)
+        return
+    with (
+        session.output.progress(f"Fetching {agent} from {remote}"),
+        restoring.opened_plan(session.context, remote, agent, target, options) as plan,
+    ):
+        carry_out(session, plan, lambda wanted: run(session.context, wanted))
+
+
+def _arrive(
+    session: Session, remote: str, agent: str, target: Path, options: RestoreOptions, take_over: str | None
+) -> None:
+    from lifeboat_daemon.cli.restore import carry_out
+    from lifeboat_daemon.remotes import restoring
+
+    with session.output.progress(f"Fetching {agent} from {remote}") as tell:
+        fetching = restoring.arriving(
+            session.context, remote, agent, target, options, lambda text, done, total: tell(done, total or 0)
+        )
+        with fetching as (plan, source, staged):
+
+            def run(wanted: Plan) -> RestoreReport:
+                arrived = restoring.arrive(session.context, wanted, source, staged, take_over=take_over)
+                for name, why in arrived.raised.missed.items():
+                    session.output.warn(f"{name} does not know yet that the agent lives here: {why}")
+                return arrived.report
+
+            carry_out(session, plan, run)
+    poke(session.context)
