@@ -5,8 +5,10 @@ from __future__ import annotations
 from lifeboat_daemon import clock_trust, leftovers, room
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock
-from lifeboat_endpoint.vault import Retention, ThinReport
+from lifeboat_daemon.remotes import keeping
+from lifeboat_endpoint.vault import Retention, ThinReport, Vault
 from lifeboat_endpoint.vault.retention import to_drop
 
 HOUR, DAY = 3600, 86400
@@ -33,8 +35,11 @@ def shorter(policy: Retention) -> Retention:
     )
 
 
-def thin(context: Context, agent: Agent, policy: Retention | None = None) -> ThinReport | None:
-    """Let go what the settings (or a policy) let go; None, and nothing done, while the clock is not trusted.
+def thin(
+    context: Context, agent: Agent, policy: Retention | None = None, *, whatever_remotes_need: bool = False
+) -> ThinReport | None:
+    """Let go what the settings (or a policy) let go, but what second copies need; None, and nothing done, while the
+    clock is not trusted.
 
     Raises Busy.
     """
@@ -42,15 +47,25 @@ def thin(context: Context, agent: Agent, policy: Retention | None = None) -> Thi
     with agent_lock(context, agent.id, "thin"), context.vault(agent.id) as vault:
         if not clock_trust.is_trusted(context, vault.head()):
             return None
-        return vault.thin(chosen, context.clock.now())
+        return vault.thin(chosen, context.clock.now(), keep=_keep(context, vault, whatever_remotes_need))
 
 
-def thin_if_due(context: Context, agent: Agent, policy: Retention | None = None) -> ThinReport | None:
+def thin_if_due(
+    context: Context, agent: Agent, policy: Retention | None = None, *, whatever_remotes_need: bool = False
+) -> ThinReport | None:
     """`thin` when the settings let anything go now; None, and nothing written, otherwise. Raises Busy."""
     chosen = policy or retention(context, agent)
     with context.vault(agent.id) as vault:
-        due = to_drop(vault.sequences(), chosen, context.clock.now(), vault.last_verified())
-    return thin(context, agent, chosen) if due else None
+        keep = _keep(context, vault, whatever_remotes_need)
+        due = to_drop(vault.sequences(), chosen, context.clock.now(), vault.last_verified(), keep)
+    return thin(context, agent, chosen, whatever_remotes_need=whatever_remotes_need) if due else None
+
+
+def _keep(context: Context, vault: Vault, whatever_remotes_need: bool) -> keeping.Keep:
+    if whatever_remotes_need:
+        return lambda _: False
+    with system_errors():
+        return keeping.keep(context, vault)
 
 
 def drop_old_versions(context: Context, agent: Agent, keep: int | None = None) -> int:
@@ -93,6 +108,18 @@ def _thinned_harder(context: Context, agent: Agent) -> list[str]:
         trusted = clock_trust.is_trusted(context, vault.head())
     if not trusted:
         return ["history is not thinned, because the clock is not trusted"]
-    report = thin_if_due(context, agent, shorter(retention(context, agent)))
-    gone = len(report.dropped) if report is not None else 0
-    return [f"{gone} old sequences went, sooner than the settings say"] if gone else []
+    gone = _dropped(thin_if_due(context, agent, shorter(retention(context, agent))))
+    if gone:
+        return [f"{len(gone)} old sequences went, sooner than the settings say"]
+    return _thinned_before_it_was_sent(context, agent)
+
+
+def _thinned_before_it_was_sent(context: Context, agent: Agent) -> list[str]:
+    """The last thing to go: a vault may not grow for ever because a remote is away."""
+    report = thin_if_due(context, agent, shorter(retention(context, agent)), whatever_remotes_need=True)
+    gone = len(_dropped(report))
+    return [f"{gone} sequences that second copies still need went: there is no room"] if gone else []
+
+
+def _dropped(report: ThinReport | None) -> list[int]:
+    return [] if report is None else report.dropped

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -23,11 +24,18 @@ class Retention:
     daily_days: int = 90
 
 
-def to_drop(rows: list[SequenceRow], retention: Retention, now: datetime, verified: int | None) -> list[int]:
-    """Numbers to drop, oldest first. `rows` are all kept sequences in order; the head, pinned and labelled ones and
-    `verified` stay, and so does the last of each period."""
+def to_drop(
+    rows: list[SequenceRow],
+    retention: Retention,
+    now: datetime,
+    verified: int | None,
+    keep: Callable[[int], bool] = lambda _: False,
+) -> list[int]:
+    """Numbers to drop, oldest first. `rows` are all kept sequences in order; the head, pinned and labelled ones,
+    `verified` and what `keep` says stay, and so does the last of each period."""
     last_of = {_period(row, retention, now): row.number for row in rows}
     spare = {row.number for row in rows if not is_protected(row, now)} - {*last_of.values(), verified}
+    spare = {number for number in spare if not keep(number)}
     return _without_twins(rows, spare)[: max(1, len(rows) // LARGEST_SHARE)]
 
 

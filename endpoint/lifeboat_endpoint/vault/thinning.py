@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -34,10 +34,11 @@ def thin(
     retention: Retention,
     now: datetime,
     verified: int | None,
+    keep: Callable[[int], bool] = lambda _: False,
 ) -> ThinReport:
     """Drop what the retention lets go, in the caller's transaction."""
     reached(Step.THIN_PLANNED)
-    dropped = to_drop(rows, retention, now, verified)
+    dropped = to_drop(rows, retention, now, verified, keep)
     if not dropped:
         return ThinReport([], len(rows))
     _drop_sequences(metadata, dropped)

@@ -377,9 +377,7 @@ class Vault:
         """Numbers of audit rows that do not follow from the one before; empty when the chain is whole."""
         return audit.broken(self._metadata)
 
-    def thin(
-        self, retention: Retention, now: datetime, *, keep: Callable[[int], bool] = lambda _: False
-    ) -> ThinReport:
+    def thin(self, retention: Retention, now: datetime, *, keep: Callable[[int], bool] = lambda _: False) -> ThinReport:
         """Let go of old sequences, at most a tenth of them; every one that stays still restores to its digest.
 
         `now` is a time the caller trusts. The head, pinned and labelled sequences and the last verified one stay, and

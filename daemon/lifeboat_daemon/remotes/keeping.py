@@ -1,0 +1,43 @@
+"""What second copies need of an agent's history: what each was last seen to hold, from which the next delta leads on,
+and what none of them has yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+
+from lifeboat_alf import times
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.remotes import acknowledged, registry
+from lifeboat_daemon.remotes.acknowledged import Acknowledged
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_endpoint.vault import Vault
+
+UNSEEN = timedelta(days=90)
+"""A remote that was not seen for so long needs nothing any more: what comes to it then comes as a whole."""
+NOTHING = -1
+"""Before every sequence."""
+
+Keep = Callable[[int], bool]
+
+
+def keep(context: Context, vault: Vault) -> Keep:
+    """Whether a sequence is needed, by its number. Raises OSError."""
+    known = acknowledged.read(vault)
+    each = [(config, known.get(config.id, Acknowledged())) for config in registry.everyone(context)]
+    return needed(each, context.clock.now())
+
+
+def needed(remotes: Iterable[tuple[RemoteConfig, Acknowledged]], now: datetime) -> Keep:
+    """The same from what was decided and what is known of each remote. Pure."""
+    numbers = [known.number for config, known in remotes if _counts(config, known, now)]
+    if not numbers:
+        return lambda _: False
+    held = frozenset(numbers)
+    newest = max(NOTHING if number is None else number for number in numbers)
+    return lambda number: number in held or number > newest
+
+
+def _counts(config: RemoteConfig, known: Acknowledged, now: datetime) -> bool:
+    seen = [times.parse(each) for each in (known.at, known.verified_at, config.added_at) if each]
+    return not seen or now - max(seen) < UNSEEN
