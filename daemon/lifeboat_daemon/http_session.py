@@ -42,6 +42,9 @@ class Pace:
     least: int = 1024
 
 
+USUAL = Pace()
+
+
 class Reply(NamedTuple):
     """Names of headers are small. `body` is empty where it went into a file; `size` counts its bytes."""
 
@@ -72,7 +75,7 @@ class Session:
         *,
         token: str | None = None,
         tls: ssl.SSLContext | None = None,
-        pace: Pace = Pace(),
+        pace: Pace = USUAL,
         progress: Progress | None = None,
     ) -> None:
         """Raises NotPrivate. Nobody is spoken to."""

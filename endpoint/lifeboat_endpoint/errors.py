@@ -14,6 +14,7 @@ LifeboatError
     +-- DraftInvalid      a change that does not fit the head
 +-- RemoteError           on the way to a second copy, or there
     +-- RemoteUnreachable   nobody answered; what was sent may have arrived
+    |   +-- RemoteUntrusted   whoever answers cannot prove to be the one that was added; nothing was sent
     +-- RemoteBusy          asks to wait
     |   +-- RemoteFull      no space left there
     +-- RemoteTooLarge      more than it takes
@@ -153,6 +154,14 @@ class RemoteUnreachable(RemoteError):
     retryable = True
 
 
+class RemoteUntrusted(RemoteUnreachable):
+    """Its certificate is of no authority that counts, for example in a network that answers for everybody until one
+    logs in. Nothing was sent."""
+
+    code = "remote_untrusted"
+    title = "Whoever answers there is not the second copy that was added"
+
+
 class RemoteBusy(RemoteError):
     code = "remote_busy"
     title = "The second copy asks to wait"
@@ -189,7 +198,7 @@ class RemoteDenied(RemoteError):
 
     code = "remote_denied"
     title = "The second copy does not let this machine in"
-    fix = "lifeboat remote add NAME URL --token-stdin"
+    fix = "lifeboat remote token NAME --token-stdin"
 
     def __init__(self, message: str, *, scope: str | None = None, fix: str | None = None) -> None:
         super().__init__(message, fix=fix)

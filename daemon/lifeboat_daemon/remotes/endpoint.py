@@ -1,0 +1,45 @@
+"""Sync endpoints over HTTP as a kind of second copies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lifeboat_daemon import http_addresses
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.remotes.contract import RemoteConfig
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.remote.contract import Remote
+
+
+class EndpointKind:
+    """Addresses with https:// and, on this machine, http://."""
+
+    def check_url(self, url: str) -> str:
+        return http_addresses.normal(url)
+
+    def open(self, context: Context, config: RemoteConfig, token: str | None) -> Remote:
+        from lifeboat_daemon.remotes.endpoint_calls import Calls
+        from lifeboat_daemon.remotes.endpoint_remote import EndpointRemote
+
+        calls = Calls(context, config, token)
+        if not config.sealed:
+            return EndpointRemote(calls)
+        from lifeboat_daemon.remotes.endpoint_files import EndpointFiles
+        from lifeboat_daemon.remotes.sealed.opening import open_log
+
+        return open_log(context, EndpointFiles(calls), kind="endpoint", sealed=True)
+
+    def readable_by(self, config: RemoteConfig) -> str:
+        if config.sealed:
+            return (
+                "Whoever runs it can read nothing: everything is encrypted here for your key; sizes, times and the id "
+                "of each agent show."
+            )
+        return (
+            "Whoever runs it can read memory, identity, files and names; credentials stay sealed for your key, only "
+            "their services, labels, types and times show."
+        )
+
+
+REMOTE_KIND = EndpointKind()

@@ -1,0 +1,91 @@
+"""What an endpoint keeps for a sealed log: files that it cannot read, and one head per agent. See `sealed.files`."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from lifeboat_daemon.remotes import endpoint_shapes as shapes
+from lifeboat_daemon.remotes.endpoint_calls import FILE, SLOWEST, Calls, segment
+from lifeboat_daemon.remotes.sealed.files import StoredFile
+from lifeboat_endpoint.errors import HeadMoved, RemoteDamaged, StaleBase, UnknownThere
+
+_PAGE = 200
+_TAG = "etag"
+
+
+class EndpointFiles:
+    """See `Files`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def identity(self) -> str:
+        return shapes.about(self._calls.get("/version")).id
+
+    def agents(self) -> list[str]:
+        found = self._calls.pages("/agents", "agents", limit=_PAGE)
+        return sorted(shapes.field(each, "id", str) for each in found)
+
+    def add_agent(self, agent_id: str) -> None:
+        """The endpoint learns the id alone: the name lies in the head, which it cannot read."""
+        asked = {"id": agent_id, "name": agent_id, "source_runtime": "sealed", "sealed": True}
+        self._calls.send("POST", "/agents", asked)
+
+    def names(self, agent_id: str) -> list[StoredFile]:
+        try:
+            answer = self._calls.get(f"{_of(agent_id)}/files")
+        except UnknownThere:
+            return []
+        return sorted(shapes.items(answer, "files", _stored), key=lambda file: file.name)
+
+    def put(self, agent_id: str, name: str, source: BinaryIO) -> None:
+        path = f"{_of(agent_id)}/files/{segment(name)}"
+        start = source.tell()
+        size = source.seek(0, 2) - start
+        source.seek(start)
+        headers = {"Content-Type": FILE}
+        self._calls.ask("PUT", path, headers=headers, content=source, again=False, patience=size / SLOWEST)
+
+    def read(self, agent_id: str, name: str) -> BinaryIO:
+        file, _ = self._calls.fetch(f"{_of(agent_id)}/files/{segment(name)}")
+        return file
+
+    def remove(self, agent_id: str, name: str) -> None:
+        try:
+            self._calls.delete(f"{_of(agent_id)}/files/{segment(name)}")
+        except UnknownThere:
+            return
+
+    def head(self, agent_id: str) -> tuple[bytes, str] | None:
+        try:
+            reply = self._calls.ask("GET", f"{_of(agent_id)}/head", headers={"Accept": FILE})
+        except UnknownThere:
+            return None
+        tag = reply.headers.get(_TAG)
+        if tag is None:
+            raise RemoteDamaged("it gives a head without its tag")
+        return reply.body, tag
+
+    def set_head(self, agent_id: str, data: bytes, expected: str | None) -> str:
+        condition = {"If-None-Match": "*"} if expected is None else {"If-Match": expected}
+        headers = {**condition, "Content-Type": FILE}
+        try:
+            reply = self._calls.ask("PUT", f"{_of(agent_id)}/head", headers=headers, content=data, again=False)
+        except StaleBase as error:
+            raise HeadMoved(error.message) from None
+        tag = reply.headers.get(_TAG)
+        if tag is None:
+            raise RemoteDamaged("it gives a head without its tag")
+        return tag
+
+    def close(self) -> None:
+        self._calls.close()
+
+
+def _of(agent_id: str) -> str:
+    return f"/agents/{segment(agent_id)}/sealed"
+
+
+def _stored(found: object) -> StoredFile:
+    age = shapes.optional(found, "age", float | int, -1)  # type: ignore[arg-type]
+    return StoredFile(shapes.field(found, "name", str), shapes.field(found, "size", int), None if age < 0 else age)

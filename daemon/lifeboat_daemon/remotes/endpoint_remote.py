@@ -1,0 +1,178 @@
+"""A sync endpoint over HTTP: the routes of `lifeboat endpoint serve` as a `Remote`, one method one
+request or few."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from lifeboat_alf.state import State
+from lifeboat_daemon.remotes import endpoint_shapes as shapes
+from lifeboat_daemon.remotes import endpoint_uploads as uploads
+from lifeboat_daemon.remotes import endpoint_verifying as verifying
+from lifeboat_daemon.remotes.endpoint_calls import FILE, SLOWEST, Calls
+from lifeboat_endpoint.errors import RemoteTooLarge, StaleBase, UnknownThere
+from lifeboat_endpoint.remote.contract import (
+    About,
+    Bundle,
+    JsonObject,
+    RemoteAgent,
+    RemoteHead,
+    RemoteSequence,
+    RemoteVerification,
+)
+
+MACHINE = "X-Lifeboat-Machine"
+DIRECT = 6_000_000
+"""Bytes that every endpoint takes in one request, should it say nothing."""
+_PAGE = 200
+_DIGESTS = 1000
+"""Digests that are asked for at once."""
+
+
+class EndpointRemote:
+    """See `Remote`. Nobody is spoken to before something is asked."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._about: About | None = None
+
+    def about(self) -> About:
+        self._about = shapes.about(self._calls.get("/version"))
+        return self._about
+
+    def agents(self) -> list[RemoteAgent]:
+        return [shapes.agent(each) for each in self._calls.pages("/agents", "agents", limit=_PAGE)]
+
+    def agent(self, agent_id: str) -> RemoteAgent:
+        return shapes.agent(self._calls.get(_of(agent_id)))
+
+    def register(self, agent_id: str, name: str, runtime: str) -> RemoteAgent:
+        asked = {"id": agent_id, "name": name, "source_runtime": runtime}
+        try:
+            return shapes.agent(self._calls.send("POST", "/agents", asked))
+        except StaleBase:  # 409: it is there
+            return self.agent(agent_id)
+
+    # Sending ----------------------------------------------------------------------------------------------------
+
+    def push(self, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
+        headers = {MACHINE: quote(machine)} if machine else {}
+        if bundle.size > self._limit("direct_bytes", DIRECT):
+            self._refuse_too_large(bundle.size)
+            part = min(uploads.PART, self._limit("part_bytes", uploads.PART))
+            return shapes.pushed(uploads.push(self._calls, agent_id, bundle, headers, part=part))
+        method, path = ("PUT", "snapshot") if bundle.kind == "snapshot" else ("POST", "deltas")
+        reply = self._calls.ask(
+            method,
+            f"{_of(agent_id)}/{path}",
+            query=None if bundle.base is None else {"base_sequence": bundle.base},
+            headers={**headers, "Content-Type": FILE},
+            content=bundle.file,
+            again=False,  # what came of it says the head
+            patience=bundle.size / SLOWEST,
+        )
+        return shapes.pushed(shapes.document(reply.body))
+
+    def missing(self, agent_id: str, digests: Sequence[str]) -> list[str]:
+        found: list[str] = []
+        for start in range(0, len(digests), _DIGESTS):
+            asked = {"sha256": list(digests[start : start + _DIGESTS])}
+            answer = self._calls.send("POST", f"{_of(agent_id)}/objects/missing", asked)
+            found += shapes.items(answer, "missing", str)
+        return found
+
+    def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
+        path = f"{_of(agent_id)}/objects/{quote(sha256, safe='')}"
+        self._calls.ask("PUT", path, headers={"Content-Type": FILE}, content=data)
+
+    def put_keys(self, agent_id: str, document: JsonObject) -> None:
+        self._calls.send("PUT", f"{_of(agent_id)}/keys", document)
+
+    def put_signatures(self, agent_id: str, signatures: Iterable[tuple[int, JsonObject]]) -> int:
+        taken = 0
+        for some in _batches(signatures, _PAGE):
+            asked = {"signatures": [{"sequence": number, "signature": signature} for number, signature in some]}
+            taken += shapes.field(self._calls.send("PUT", f"{_of(agent_id)}/signatures", asked), "taken", int)
+        return taken
+
+    def raise_epoch(self, agent_id: str, expected: int, *, machine: str = "") -> int:
+        asked = {"expected": expected, "machine": machine}
+        answer = self._calls.send("POST", f"{_of(agent_id)}/epoch", asked, again=False)
+        return shapes.field(answer, "epoch", int)
+
+    # Fetching ---------------------------------------------------------------------------------------------------
+
+    def keys(self, agent_id: str) -> JsonObject | None:
+        try:
+            found = self._calls.get(f"{_of(agent_id)}/keys")
+        except UnknownThere:
+            return None
+        return found if isinstance(found, dict) and found else None
+
+    def sequences(self, agent_id: str) -> Iterator[RemoteSequence]:
+        path = f"{_of(agent_id)}/sequences"
+        return (shapes.sequence(each) for each in self._calls.pages(path, "sequences", limit=_PAGE, since=-1))
+
+    def snapshot(self, agent_id: str, number: int | None = None) -> Bundle:
+        if number is None:
+            head = self.agent(agent_id).head
+            if head is None:
+                raise UnknownThere("nothing was sent of this agent")
+            number = head.number
+        file, reply = self._calls.fetch(f"{_of(agent_id)}/snapshot", query={"sequence": number})
+        return Bundle("snapshot", number, None, file, reply.size)
+
+    def deltas(self, agent_id: str, since: int) -> Iterator[Bundle]:
+        path = f"{_of(agent_id)}/deltas"
+        for each in self._calls.pages(path, "deltas", limit=_PAGE, since=since):
+            number, base = shapes.field(each, "sequence", int), shapes.field(each, "base_sequence", int)
+            file, reply = self._calls.fetch(f"{path}/{number}", query={"base": base})
+            yield Bundle("delta", number, base, file, reply.size)
+
+    def object(self, agent_id: str, sha256: str) -> bytes:
+        return verifying.object_of(self._calls, _of(agent_id), sha256)
+
+    def verify(self, agent_id: str, state: State, *, bodies: int, chance: random.Random) -> RemoteVerification:
+        return verifying.verify(self._calls, self, agent_id, state, bodies=bodies, chance=chance)
+
+    # Its token --------------------------------------------------------------------------------------------------
+
+    def whoami(self) -> JsonObject:
+        """What the endpoint says of the token: {tenant, name, scopes, expires_at}. Raises RemoteError."""
+        found = self._calls.get("/token")
+        shapes.field(found, "scopes", list)
+        return dict(found)
+
+    def revoke_token(self) -> None:
+        """Have the token that is used here count no more. Raises RemoteError."""
+        self._calls.delete("/token")
+
+    def close(self) -> None:
+        self._calls.close()
+
+    def _limit(self, name: str, otherwise: int) -> int:
+        found = (self._about or self.about()).limits.get(name)
+        return found if isinstance(found, int) and found > 0 else otherwise
+
+    def _refuse_too_large(self, size: int) -> None:
+        largest = self._limit("bundle_bytes", size)
+        if size > largest:
+            raise RemoteTooLarge(f"it takes bundles up to {largest} bytes, and this one has {size}")
+
+
+def _of(agent_id: str) -> str:
+    return f"/agents/{quote(agent_id, safe='')}"
+
+
+def _batches(things: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    found: list[Any] = []
+    for each in things:
+        found.append(each)
+        if len(found) == size:
+            yield found
+            found = []
+    if found:
+        yield found

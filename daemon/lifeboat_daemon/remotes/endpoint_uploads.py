@@ -1,0 +1,56 @@
+"""Bundles that are larger than an endpoint takes in one request: cut into parts that are named by their digest, of
+which only those travel that are not there yet. An upload that was interrupted goes on where it stood."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from lifeboat_daemon.remotes import endpoint_shapes as shapes
+from lifeboat_daemon.remotes.endpoint_calls import FILE, SLOWEST, Calls, segment
+from lifeboat_endpoint.errors import RemoteDamaged
+from lifeboat_endpoint.remote.contract import Bundle
+
+PART = 4 * 1024 * 1024
+"""Bytes of a part; the last one has what is left."""
+
+
+class Part(NamedTuple):
+    sha256: str
+    start: int
+    size: int
+
+
+def push(calls: Calls, agent_id: str, bundle: Bundle, headers: dict[str, str], *, part: int = PART) -> Any:
+    """Send a bundle in parts; what the endpoint answers to the last step. Raises RemoteError; the last step is made
+    once: whether it arrived says the head."""
+    parts = list(_parts(bundle, part))
+    base = f"/agents/{segment(agent_id)}/uploads"
+    asked = {
+        "kind": bundle.kind,
+        "base_sequence": bundle.base,
+        "parts": [{"sha256": each.sha256, "size": each.size} for each in parts],
+    }
+    begun = calls.send("POST", base, asked)
+    upload = segment(shapes.field(begun, "upload_id", str))
+    missing = set(shapes.items(begun, "missing", str))
+    known = {each.sha256: each for each in parts}
+    if not missing <= set(known):
+        raise RemoteDamaged("it asks for parts that there are not")
+    for each in (known[sha256] for sha256 in sorted(missing, key=lambda sha256: known[sha256].start)):
+        bundle.file.seek(each.start)
+        data = bundle.file.read(each.size)
+        calls.ask("PUT", f"{base}/{upload}/parts/{each.sha256}", headers={"Content-Type": FILE}, content=data)
+    patience = bundle.size / SLOWEST
+    reply = calls.ask("POST", f"{base}/{upload}/commit", headers=headers, again=False, patience=patience)
+    return shapes.document(reply.body)
+
+
+def _parts(bundle: Bundle, size: int) -> Iterator[Part]:
+    """The parts of a bundle, in order; the file stands at its beginning afterwards."""
+    start = 0
+    while data := bundle.file.read(size):
+        yield Part(hashlib.sha256(data).hexdigest(), start, len(data))
+        start += len(data)
+    bundle.file.seek(0)

@@ -1,0 +1,48 @@
+"""What somebody gave to add a second copy: an address, or the join line of an endpoint, which holds address, pin and
+token in one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lifeboat_daemon.errors import BadSetting
+from lifeboat_daemon.remotes import opening
+from lifeboat_endpoint.remote import join
+
+_PIN_LENGTH = 64
+_PIN_PREFIX = "sha256:"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Where a second copy is, and what its owner gave to be let in. `url` is in its normal form."""
+
+    url: str
+    pin: str = ""
+    token: str | None = field(default=None, repr=False)
+
+
+def read(text: str, *, pin: str | None = None, token: str | None = None) -> Given:
+    """The parts of a line or an address; `pin` and `token` as they were given beside it.
+
+    Raises JoinInvalid, BadSetting (none of both repeats a token).
+    """
+    if join.is_join_line(text):
+        found = join.parse(text)
+        given = Given(opening.check_url(found.url), found.pin, found.token)
+    else:
+        given = Given(opening.check_url(text.strip()))
+    return Given(given.url, given.pin if pin is None else check_pin(pin), token or given.token)
+
+
+def holds_token(text: str) -> bool:
+    """Whether a text is a join line: whoever has it comes in."""
+    return join.is_join_line(text)
+
+
+def check_pin(pin: str) -> str:
+    """A pin as it is kept: 64 small hexadecimal digits. Colons and `sha256:` are allowed. Raises BadSetting."""
+    text = pin.strip().lower().removeprefix(_PIN_PREFIX).replace(":", "")
+    if len(text) != _PIN_LENGTH or not all(digit in "0123456789abcdef" for digit in text):
+        raise BadSetting("a pin is 64 hexadecimal digits, as `lifeboat endpoint serve` says it")
+    return text

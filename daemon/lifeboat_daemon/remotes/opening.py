@@ -1,0 +1,56 @@
+"""From what the user decided about a remote to the remote itself. A kind of remotes is one entry point of the group
+`lifeboat.remotes`, named by the scheme of its addresses."""
+
+from __future__ import annotations
+
+import functools
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import BadSetting, ConfigError
+from lifeboat_daemon.remotes import registry
+from lifeboat_daemon.remotes.contract import RemoteConfig, RemoteKind
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.remote.contract import Remote
+
+GROUP = "lifeboat.remotes"
+
+
+def kind_of(url: str) -> RemoteKind:
+    """The kind of remotes that an address belongs to. Raises BadSetting, which does not repeat the address."""
+    scheme = urlsplit(url).scheme.lower()
+    if scheme not in schemes():
+        known = ", ".join(f"{each}://" for each in schemes())
+        raise BadSetting(f"an address of a second copy begins with one of {known}", fix="lifeboat remote add --help")
+    return _load(scheme)
+
+
+@functools.cache
+def schemes() -> tuple[str, ...]:
+    """Of all kinds that are installed, sorted."""
+    return tuple(sorted(entry_points(group=GROUP).names))
+
+
+def check_url(url: str) -> str:
+    """An address in its normal form. Raises BadSetting."""
+    return kind_of(url).check_url(url)
+
+
+def open_remote(context: Context, config: RemoteConfig) -> Remote:
+    """The remote, with the token that is kept for it. Says nothing to the other side before it is asked something.
+
+    Raises ConfigError (its file cannot be used), BadSetting, RemoteError.
+    """
+    if config.problem is not None:
+        raise ConfigError(config.problem, fix="lifeboat doctor")
+    return kind_of(config.url).open(context, config, registry.token(context, config.name))
+
+
+@functools.cache
+def _load(scheme: str) -> RemoteKind:
+    (point,) = entry_points(group=GROUP, name=scheme)
+    kind: RemoteKind = point.load()
+    return kind
