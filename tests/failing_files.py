@@ -9,7 +9,17 @@ from typing import Any
 from lifeboat_alf.seams.files import SystemFiles
 
 WRITES = frozenset(
-    ("make_folders", "write_new", "replace", "make_link", "set_times", "set_mode", "sync_folder", "sync_file_system")
+    (
+        "make_folders",
+        "write_new",
+        "write_from",
+        "replace",
+        "make_link",
+        "set_times",
+        "set_mode",
+        "sync_folder",
+        "sync_file_system",
+    )
 )
 READS = frozenset(("scan", "lstat", "open_regular", "read_link"))
 

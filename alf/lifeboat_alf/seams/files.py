@@ -12,11 +12,13 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 StrPath = str | os.PathLike[str]
+
+_PIECE = 1 << 20
 
 
 class FileOperations(Protocol):
@@ -35,6 +37,8 @@ class FileOperations(Protocol):
         ...
 
     def write_new(self, path: StrPath, data: bytes, *, mode: int = 0o666, sync: bool = True) -> None: ...
+
+    def write_from(self, path: StrPath, source: BinaryIO, *, mode: int = 0o666) -> None: ...
 
     def replace(self, source: StrPath, target: StrPath) -> None: ...
 
@@ -100,12 +104,20 @@ class SystemFiles:
 
     def write_new(self, path: StrPath, data: bytes, *, mode: int = 0o666, sync: bool = True) -> None:
         """Make a file that must not exist yet."""
+        self._write(path, (data,), mode, sync=sync)
+
+    def write_from(self, path: StrPath, source: BinaryIO, *, mode: int = 0o666) -> None:
+        """As `write_new`, from where `source` stands to its end, in pieces."""
+        self._write(path, iter(functools.partial(source.read, _PIECE), b""), mode, sync=True)
+
+    def _write(self, path: StrPath, pieces: Iterable[bytes], mode: int, *, sync: bool) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
         descriptor = os.open(path, flags, mode)
         try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(descriptor, view) :]
+            for piece in pieces:
+                view = memoryview(piece)
+                while view:
+                    view = view[os.write(descriptor, view) :]
             if sync:
                 _flush(descriptor)
         finally:

@@ -45,8 +45,8 @@ class Files(Protocol):
         ...
 
     def put(self, agent_id: str, name: str, source: BinaryIO) -> None:
-        """Keep what `source` gives from where it stands, durably, whole or not at all. Raises RemoteRefused (the name is
-        taken, or none), RemoteTooLarge, RemoteFull."""
+        """Keep what `source` gives from where it stands, durably, whole or not at all. Raises RemoteRefused (the name
+        is taken, or none), RemoteTooLarge, RemoteFull."""
         ...
 
     def read(self, agent_id: str, name: str) -> BinaryIO:
@@ -62,8 +62,8 @@ class Files(Protocol):
         ...
 
     def set_head(self, agent_id: str, data: bytes, expected: str | None) -> str:
-        """Replace the head if its tag is `expected` (None: there is none yet), durably, in one step; the new tag. Raises
-        HeadMoved, RemoteFull, RemoteTooLarge."""
+        """Replace the head if its tag is `expected` (None: there is none yet), durably, in one step; the new tag.
+        Raises HeadMoved, RemoteFull, RemoteTooLarge."""
         ...
 
     def close(self) -> None: ...

@@ -1,0 +1,49 @@
+"""The kind of remotes that are a folder: `file:///media/you/stick/lifeboat`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote, urlsplit
+
+from lifeboat_daemon.errors import BadSetting
+from lifeboat_daemon.remotes.contract import RemoteConfig
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.context import Context
+    from lifeboat_endpoint.remote.contract import Remote
+
+
+class FolderKind:
+    """See `folder_files`."""
+
+    def check_url(self, url: str) -> str:
+        """`file:///absolute/path`; nothing of the folder is looked at. Raises BadSetting."""
+        parts = urlsplit(url)
+        path = unquote(parts.path)
+        wrong = parts.scheme != "file" or parts.netloc not in ("", "localhost") or parts.query or parts.fragment
+        if wrong or not Path(path).is_absolute() or "\0" in path:
+            raise BadSetting(f"{url!r} is not the address of a folder: file:///absolute/path")
+        return "file://" + quote(path.rstrip("/") or "/")
+
+    def open(self, context: Context, config: RemoteConfig, token: str | None) -> Remote:
+        from lifeboat_daemon.remotes.sealed.folder_files import FolderFiles
+        from lifeboat_daemon.remotes.sealed.opening import open_log
+
+        root = Path(unquote(urlsplit(config.url).path))
+        files = FolderFiles(root, config.id, context.files, context.clock, sealed=config.sealed)
+        return open_log(context, files, kind="folder", sealed=config.sealed)
+
+    def readable_by(self, config: RemoteConfig) -> str:
+        if not config.sealed:
+            return (
+                "Whoever gets hold of the folder can read everything but credentials, "
+                "which open with your key only: it is kept in clear."
+            )
+        return (
+            "Whoever gets hold of the folder can read nothing of your agents: only how many states there are, when "
+            "each was made, and how large it is."
+        )
+
+
+REMOTE_KIND = FolderKind()

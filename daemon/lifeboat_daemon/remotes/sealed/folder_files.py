@@ -1,0 +1,290 @@
+"""`Files` in a folder: a share, a stick, a folder that something else carries away.
+
+    lifeboat.json                     which remote this is: {kind, version, id, created_at, sealed}
+    readme.txt                        for people who find it
+    agents/<agent id>/head.json       the head; head.next.json while it is being replaced
+    agents/<agent id>/<name>          the files
+    agents/<agent id>/head.lock       there only while a head is replaced
+
+Nothing here needs a database, locks of the system, links or capitals in names: FAT and SMB do. A file has its name
+once all of it is on the disk. A folder that is not mounted shows as an empty one, or as another remote: both mean that
+this one cannot be reached now, never that it is empty.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from lifeboat_alf import codec, ids, times
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.seams.files import FileOperations, read_all
+from lifeboat_daemon.remotes.sealed.files import HeadMoved, StoredFile
+from lifeboat_daemon.remotes.sealed.folder_lock import FolderLock
+from lifeboat_endpoint import errors
+
+KIND = "lifeboat folder"
+VERSION = 1
+ROOT_FILE = "lifeboat.json"
+README = "readme.txt"
+AGENTS = "agents"
+HEAD, NEXT, LOCK = "head.json", "head.next.json", "head.lock"
+_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,99}")
+_OWN = frozenset((HEAD, NEXT, LOCK))
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_DENIED = (errno.EROFS, errno.EACCES, errno.EPERM)
+_ABANDONED = 86400.0
+"""Seconds after which a half-written file is nobody's any more."""
+_README_TEXT = """This folder is a second copy of AI agents, kept by Agent Lifeboat.
+Leave its files as they are. To bring an agent back: lifeboat remote add NAME file:///THIS/FOLDER, then
+lifeboat restore AGENT --from NAME. What ends with .age opens with the owner's key only.
+"""
+
+
+class _Root(msgspec.Struct, frozen=True):
+    """`lifeboat.json`."""
+
+    kind: str
+    version: int
+    id: str
+    created_at: str
+    sealed: bool
+
+
+class FolderFiles:
+    """The folder `root`. `remote_id` is the one that is expected there; "" for a folder that is not known yet: one that
+    is none so far is made one when its id is asked for. `sealed` says how its files are kept."""
+
+    def __init__(self, root: Path, remote_id: str, files: FileOperations, clock: Clock, *, sealed: bool) -> None:
+        self._root = root
+        self._id = remote_id
+        self._files = files
+        self._clock = clock
+        self._sealed = sealed
+
+    def identity(self) -> str:
+        """Raises RemoteRefused too: it is kept the other way (sealed, plain), or by a newer release."""
+        with self._translated():
+            found = self._read_root()
+            if found is None:
+                if self._id:
+                    raise self._away("no second copy is there now")
+                found = self._make()
+        if self._id and found.id != self._id:
+            raise self._away(f"another second copy is there now ({found.id})")
+        self._id = found.id
+        return self._id
+
+    def agents(self) -> list[str]:
+        with self._there():
+            try:
+                found = self._files.scan(self._root / AGENTS)
+            except FileNotFoundError:
+                return []
+            return sorted(item.name for item in found if ids.is_uuid(item.name) and item.is_dir())
+
+    def add_agent(self, agent_id: str) -> None:
+        folder = self._folder(agent_id)
+        with self._there():
+            if not folder.is_dir():
+                self._files.make_folders(folder)
+                self._files.sync_folder(folder.parent)
+                self._files.sync_folder(self._root)
+
+    def names(self, agent_id: str) -> list[StoredFile]:
+        with self._there():
+            try:
+                found = {item.name: self._files.lstat(item.path) for item in self._files.scan(self._folder(agent_id))}
+            except FileNotFoundError:
+                return []
+        self._drop_abandoned(agent_id, found)
+        now = found[HEAD].st_mtime if HEAD in found else None
+        return sorted(
+            (_stored(name, status, now) for name, status in found.items() if _is_file(name, status)),
+            key=lambda file: file.name,
+        )
+
+    def put(self, agent_id: str, name: str, source: BinaryIO) -> None:
+        path = self._path(agent_id, name)
+        half = path.with_name(_half(name))
+        with self._there():
+            if path.exists():
+                raise errors.RemoteRefused(f"{name} is there already")
+            try:
+                self._files.write_from(half, source)
+                self._files.replace(half, path)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    self._files.remove(half)
+                raise
+            self._files.sync_folder(path.parent)
+
+    def read(self, agent_id: str, name: str) -> BinaryIO:
+        path = self._path(agent_id, name)
+        with self._there():
+            try:
+                return os.fdopen(self._files.open_regular(path), "rb")
+            except FileNotFoundError:
+                raise errors.UnknownThere(f"{name} is not there") from None
+
+    def remove(self, agent_id: str, name: str) -> None:
+        with self._there(), contextlib.suppress(FileNotFoundError):
+            self._files.remove(self._path(agent_id, name))
+
+    def head(self, agent_id: str) -> tuple[bytes, str] | None:
+        with self._there():
+            data = self._head(self._folder(agent_id))
+        return None if data is None else (data, _tag(data))
+
+    def set_head(self, agent_id: str, data: bytes, expected: str | None) -> str:
+        folder = self._folder(agent_id)
+        with self._there():
+            lock = FolderLock(folder / LOCK, self._files, self._clock)
+            with lock.held():
+                known = self._head(folder)
+                if (None if known is None else _tag(known)) != expected:
+                    raise HeadMoved("the head was replaced meanwhile")
+                self._replace_head(folder, data, lock)
+        return _tag(data)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    # The root -------------------------------------------------------------------------------------------------------
+
+    def _read_root(self) -> _Root | None:
+        try:
+            data = read_all(self._files, self._root / ROOT_FILE)
+        except FileNotFoundError:
+            return None
+        try:
+            found = msgspec.json.decode(data, type=_Root)
+        except msgspec.DecodeError:
+            found = None
+        if found is None or found.kind != KIND or not ids.is_uuid(found.id):
+            raise errors.RemoteDamaged(f"{self._root / ROOT_FILE} does not say which second copy this is")
+        if found.version > VERSION:
+            raise errors.RemoteRefused("a newer release of Agent Lifeboat keeps this folder")
+        if found.sealed != self._sealed:
+            how = "encrypted: add it without --plain" if found.sealed else "in clear: add it with --plain"
+            raise errors.RemoteRefused(f"{self._root} is kept {how}")
+        return found
+
+    def _make(self) -> _Root:
+        if not self._root.parent.is_dir():
+            raise self._away(f"there is no folder {self._root.parent}")
+        self._files.make_folders(self._root)
+        now = times.to_text(self._clock.now())
+        made = _Root(KIND, VERSION, ids.new(now), now, self._sealed)
+        self._files.make_folders(self._root / AGENTS)
+        with contextlib.suppress(FileExistsError):
+            self._files.write_new(self._root / README, _README_TEXT.encode())
+        half = self._root / _half(ROOT_FILE)
+        self._files.write_new(half, codec.encode_pretty(msgspec.to_builtins(made)))
+        self._files.replace(half, self._root / ROOT_FILE)
+        self._files.sync_folder(self._root)
+        return made
+
+    @contextmanager
+    def _there(self) -> Iterator[None]:
+        """Around whatever touches the folder: it is this remote's, now."""
+        self.identity()
+        with self._translated():
+            yield
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self._why(error) from error
+
+    def _why(self, error: OSError) -> errors.RemoteError:
+        said = f"{self._root}: {error.strerror or error}"
+        if error.errno in _FULL:
+            return errors.RemoteFull(said)
+        if error.errno == errno.EFBIG:
+            return errors.RemoteTooLarge(f"{said}: its file system takes no file of this size")
+        if error.errno in _DENIED:
+            why = "it is read-only" if error.errno == errno.EROFS else "the system does not let you write or read there"
+            return errors.RemoteDenied(f"{self._root}: {why}", fix=f"ls -la {self._root}")
+        return errors.RemoteUnreachable(said)
+
+    def _away(self, why: str) -> errors.RemoteUnreachable:
+        return errors.RemoteUnreachable(f"{self._root}: {why}: is the right stick or share mounted?")
+
+    # Files ----------------------------------------------------------------------------------------------------------
+
+    def _folder(self, agent_id: str) -> Path:
+        if not ids.is_uuid(agent_id):
+            raise errors.RemoteRefused("that is not the id of an agent")
+        return self._root / AGENTS / agent_id.lower()
+
+    def _path(self, agent_id: str, name: str) -> Path:
+        if not _NAME.fullmatch(name) or name in _OWN or name.endswith("."):
+            raise errors.RemoteRefused(f"{name!r} is no name of a file")
+        return self._folder(agent_id) / name
+
+    def _drop_abandoned(self, agent_id: str, found: dict[str, os.stat_result]) -> None:
+        """What writers that are gone left half-written, by the clock of the file system."""
+        now = max((status.st_mtime for status in found.values()), default=0.0)
+        for name, status in found.items():
+            if name.startswith(".") and name.endswith(".tmp") and now - status.st_mtime > _ABANDONED:
+                with contextlib.suppress(OSError):
+                    self._files.remove(self._folder(agent_id) / name)
+
+    # The head -------------------------------------------------------------------------------------------------------
+
+    def _head(self, folder: Path) -> bytes | None:
+        """On FAT a power cut between may leave the next head without the old one."""
+        with contextlib.suppress(FileNotFoundError):
+            return read_all(self._files, folder / HEAD)
+        with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):
+            data = read_all(self._files, folder / NEXT)
+            codec.decode(data)
+            return data
+        return None
+
+    def _replace_head(self, folder: Path, data: bytes, lock: FolderLock) -> None:
+        following, head = folder / NEXT, folder / HEAD
+        if not head.exists() and self._head(folder) is not None:
+            self._files.replace(following, head)
+        with contextlib.suppress(FileNotFoundError):
+            self._files.remove(following)
+        try:
+            self._files.write_new(following, data)
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._files.remove(following)
+            raise
+        self._files.sync_folder(folder)
+        lock.confirm()
+        self._files.replace(following, head)
+        self._files.sync_folder(folder)
+
+
+def _tag(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _half(name: str) -> str:
+    return f".{name}.{secrets.token_hex(6)}.tmp"
+
+
+def _is_file(name: str, status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and name not in _OWN and _NAME.fullmatch(name) is not None
+
+
+def _stored(name: str, status: os.stat_result, now: float | None) -> StoredFile:
+    return StoredFile(name, status.st_size, None if now is None else now - status.st_mtime)

@@ -1,0 +1,100 @@
+"""A lock on a share or a stick: one file that is made only where there is none.
+
+Locks of the system do not hold there. A file that only one can make does, on FAT, SMB and NFS. It names its owner by a
+random word; its age is told by the clock of the file system it lies on, never by that of a machine. One that got old
+was left by a machine that is gone, and is taken over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.seams.files import FileOperations, read_all
+from lifeboat_endpoint.errors import RemoteBusy
+
+STALE = 120.0
+"""Seconds. Whoever holds the lock replaces one small file under it."""
+PATIENCE = 20.0
+"""Seconds that a lock in use is waited for."""
+_PAUSE = 0.05
+_SETTLING = 0.2
+"""Seconds after which whoever took a lock over looks whether somebody else did too."""
+
+
+class FolderLock:
+    """The lock `path`. `sleep` waits for some seconds."""
+
+    def __init__(
+        self, path: Path, files: FileOperations, clock: Clock, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._path = path
+        self._files = files
+        self._clock = clock
+        self._sleep = sleep
+        self._word = secrets.token_hex(16).encode()
+        self._since = 0.0
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Raises RemoteBusy when others hold it all the time, and OSError."""
+        tries = int(PATIENCE / _PAUSE)
+        while not self._take():
+            tries -= 1
+            if not tries:
+                raise RemoteBusy("another machine has been writing to the folder all the time", retry_after=PATIENCE)
+            self._sleep(_PAUSE)
+        try:
+            yield
+        finally:
+            if self._is_ours():
+                with contextlib.suppress(OSError):
+                    self._files.remove(self._path)
+
+    def confirm(self) -> None:
+        """Right before the one write that the lock is for: a machine that slept meanwhile has lost it."""
+        if self._clock.since_boot() - self._since > STALE / 2 or not self._is_ours():
+            raise RemoteBusy("another machine took over the lock of the folder meanwhile", retry_after=1.0)
+
+    def _take(self) -> bool:
+        self._since = self._clock.since_boot()
+        try:
+            self._files.write_new(self._path, self._word, mode=0o600, sync=False)
+        except FileExistsError:
+            return self._is_stale() and self._take_over()
+        return True
+
+    def _is_stale(self) -> bool:
+        """The file system says what time it is through a file that is made now."""
+        probe = self._path.with_name(f".{secrets.token_hex(6)}.tmp")
+        try:
+            self._files.write_new(probe, b"", mode=0o600, sync=False)
+            try:
+                now = self._files.lstat(probe).st_mtime
+            finally:
+                self._files.remove(probe)
+            return now - self._files.lstat(self._path).st_mtime > STALE
+        except FileNotFoundError:
+            return False
+
+    def _take_over(self) -> bool:
+        aside = self._path.with_name(f".{secrets.token_hex(6)}.tmp")
+        try:
+            self._files.replace(self._path, aside)
+            self._files.remove(aside)
+            self._files.write_new(self._path, self._word, mode=0o600, sync=False)
+        except (FileNotFoundError, FileExistsError):
+            return False
+        self._sleep(_SETTLING)
+        return self._is_ours()
+
+    def _is_ours(self) -> bool:
+        try:
+            return read_all(self._files, self._path) == self._word
+        except OSError:
+            return False

@@ -1,0 +1,205 @@
+"""The head document of an agent's log: what is there, signed by whoever wrote last.
+
+    {"kind": "lifeboat sealed log", "version": 1, "head": Head, "signature": testimony}
+
+The signature (see `lifeboat_keys.device_key`) covers the remote, the agent and the bytes of `head` as they stand. So
+files can be neither exchanged nor left out, nor a head of one remote or agent pass for that of another. An older head
+that is put back holds: whoever remembers a newer one sees it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence as Many
+from typing import Any
+
+import msgspec
+
+from lifeboat_alf import codec
+from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.state import Sequence
+from lifeboat_endpoint.errors import RemoteDamaged, RemoteRefused
+from lifeboat_endpoint.remote.contract import RemoteHead
+from lifeboat_keys import device_key
+from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.errors import DeviceRevoked, SignedByCompromised
+from lifeboat_keys.trusted import Trusted
+
+JsonObject = dict[str, Any]
+
+KIND = "lifeboat sealed log"
+VERSION = 1
+_CONTEXT = "sealed log"
+_SIGNATURE = "signature"
+
+
+class FileReference(msgspec.Struct, frozen=True):
+    """A file as it is kept: `size` in bytes, `sha256` (hex) of what is kept."""
+
+    file: str
+    size: int
+    sha256: str
+
+
+class Row(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One bundle. `on` is the number of the state it goes on top of, None for a snapshot; `base` the one that is
+    signed. `digest` (hex) is the state's. `signer` names the unvarying part of the signature document, "" for an
+    unsigned state. `large` names the large artifacts that came with it (see `log_key`)."""
+
+    number: int
+    on: int | None
+    base: int | None
+    epoch: int
+    time: str
+    digest: str
+    stored: FileReference
+    writer: str = ""
+    signer: str = ""
+    signature: str = ""
+    large: tuple[str, ...] = ()
+
+    @property
+    def is_snapshot(self) -> bool:
+        return self.on is None
+
+
+class Segment(msgspec.Struct, frozen=True):
+    """Rows that were moved out of the head, oldest first, in a file of their own."""
+
+    stored: FileReference
+    first: int
+    last: int
+    rows: int
+
+
+class Grown(msgspec.Struct, frozen=True):
+    """What came since the newest snapshot: how many deltas, their bytes, and the bytes of that snapshot."""
+
+    deltas: int = 0
+    bytes: int = 0
+    snapshot: int = 0
+
+
+class WrappedLogKey(msgspec.Struct, frozen=True):
+    """The log's key (see `log_key`) for the user's key `key_id`, as age in base64; `check` tells which key it is."""
+
+    check: str
+    key_id: str
+    age: str
+
+
+class Head(msgspec.Struct, frozen=True):
+    """`number` counts versions of this document. `names` holds name, runtime and machine, sealed in base64 (in clear as
+    an object in a plain log). The last row is the newest state."""
+
+    remote: str
+    agent: str
+    number: int
+    epoch: int
+    created_at: str
+    written_at: str
+    writer: str
+    sealed: bool
+    log_key: WrappedLogKey | None
+    names: str | JsonObject
+    keys: FileReference | None = None
+    signers: dict[str, JsonObject] = {}
+    segments: tuple[Segment, ...] = ()
+    rows: tuple[Row, ...] = ()
+    grown: Grown = Grown()
+
+    @property
+    def newest(self) -> Row | None:
+        return self.rows[-1] if self.rows else None
+
+
+class _Document(msgspec.Struct, frozen=True):
+    kind: str
+    version: int
+    head: msgspec.Raw
+    signature: JsonObject
+
+
+def encode(head: Head, device: DeviceKey) -> bytes:
+    """The document, signed."""
+    body = codec.encode(head)
+    signature = device.testify(_CONTEXT, _statement(head.remote, head.agent, body))
+    return codec.encode(_Document(KIND, VERSION, msgspec.Raw(body), signature))
+
+
+def decode(data: bytes, remote: str, agent: str, trusted: Trusted) -> tuple[Head, str]:
+    """The head, and why its signature is to be doubted: "" when it is not; of a key or a machine that counts no more it
+    says so. Raises RemoteDamaged, RemoteRefused."""
+    try:
+        document = msgspec.json.decode(data, type=_Document)
+        if document.kind == KIND and document.version > VERSION:
+            raise RemoteRefused("a newer release of Agent Lifeboat wrote there")
+        head = msgspec.json.decode(document.head, type=Head)
+    except msgspec.DecodeError as error:
+        raise RemoteDamaged(f"the head of the agent's log cannot be read: {error}") from None
+    if (document.kind, head.remote, head.agent) != (KIND, remote, agent.lower()):
+        raise RemoteDamaged("the head is of another agent, or of another remote")
+    return head, _doubt(document.signature, _statement(remote, head.agent, bytes(document.head)), trusted)
+
+
+def _doubt(signature: JsonObject, statement: JsonObject, trusted: Trusted) -> str:
+    try:
+        device_key.check(signature, _CONTEXT, statement, trusted)
+    except (SignedByCompromised, DeviceRevoked) as error:
+        _check(signature, statement)
+        return error.message
+    except SignatureError as error:
+        raise RemoteDamaged(f"the head of the agent's log: {error.message}") from None
+    return ""
+
+
+def _check(signature: JsonObject, statement: JsonObject) -> None:
+    try:
+        device_key.check(signature, _CONTEXT, statement, None)
+    except SignatureError as error:
+        raise RemoteDamaged(f"the head of the agent's log: {error.message}") from None
+
+
+def _statement(remote: str, agent: str, body: bytes) -> JsonObject:
+    return {"remote": remote, "agent": agent, "head": hashlib.sha256(body).hexdigest()}
+
+
+# Rows ---------------------------------------------------------------------------------------------------------------
+
+
+def row_of(sequence: Sequence, on: int | None, writer: str, stored: FileReference, large: Many[str]) -> Row:
+    """The row of a bundle, without its signature (see `with_signature`)."""
+    digest = sequence.digest.hex()
+    place = (sequence.number, on, sequence.base, sequence.epoch, sequence.time)
+    return Row(*place, digest, stored, writer, large=tuple(large))
+
+
+def with_signature(row: Row, signature: JsonObject | None, signers: dict[str, JsonObject]) -> tuple[Row, JsonObject]:
+    """The row with a signature document; what does not vary between states stands once, in the signers given back."""
+    if signature is None:
+        return msgspec.structs.replace(row, signer="", signature=""), signers
+    rest = {key: value for key, value in signature.items() if key != _SIGNATURE}
+    name = hashlib.sha256(codec.canonical(rest)).hexdigest()[:16]
+    made = msgspec.structs.replace(row, signer=name, signature=str(signature.get(_SIGNATURE, "")))
+    return made, {**signers, name: rest}
+
+
+def signature_of(row: Row, signers: dict[str, JsonObject]) -> JsonObject | None:
+    if not row.signer:
+        return None
+    if row.signer not in signers:
+        raise RemoteDamaged(f"the head does not say who signed sequence {row.number}")
+    return {**signers[row.signer], _SIGNATURE: row.signature}
+
+
+def sequence_of(row: Row, head: Head) -> Sequence:
+    signature = signature_of(row, head.signers)
+    return Sequence(head.agent, row.number, row.base, row.epoch, row.time, bytes.fromhex(row.digest), signature)
+
+
+def remote_head(head: Head, machine: str) -> RemoteHead | None:
+    row = head.newest
+    if row is None:
+        return None
+    digest = bytes.fromhex(row.digest)
+    return RemoteHead(row.number, digest, row.epoch, row.time, row.writer, machine, head.written_at)

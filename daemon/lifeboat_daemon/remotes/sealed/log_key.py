@@ -1,0 +1,167 @@
+"""The key of one agent's log: it seals the small things of a log and names its large artifacts.
+
+Every machine of the user that writes there keeps it (0600, beside its remotes), so that nothing it does needs the
+user's key: names of agents and machines, the document of the agent's wrapped keys (it names machines too), and which
+large artifacts are there. It opens no bundle. In the head it is wrapped for the user's key: the words bring it back.
+
+A large artifact is named by a digest that is keyed with it: whoever keeps the files cannot tell by a guess which known
+file somebody has, and every machine finds again what another one sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+import nacl.exceptions
+import nacl.secret
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
+from lifeboat_daemon.remotes.sealed.head import Head, WrappedLogKey
+from lifeboat_endpoint.errors import RemoteDamaged
+from lifeboat_keys import age
+from lifeboat_keys.encodings import from_base64, to_base64
+from lifeboat_keys.user_key import UserPublic
+
+KEY_BYTES = nacl.secret.Aead.KEY_SIZE
+_PERSON = b"lifeboat-log"
+_CHECK = b"which key is this"
+LARGE = "large-"
+"""How names of large artifacts begin."""
+
+
+class LogKey:
+    """The key of the log of `agent` at `remote`. Nothing of it shows in `repr`."""
+
+    def __init__(self, secret: bytes, remote: str, agent: str) -> None:
+        self._secret = secret
+        self._place = f"{remote} {agent}"
+
+    @property
+    def secret(self) -> bytes:
+        return self._secret
+
+    @property
+    def check(self) -> str:
+        """Tells one key from another; 16 hexadecimal digits."""
+        return self._keyed(_CHECK, 8)
+
+    def name_of(self, sha256: str) -> str:
+        """The file of a large artifact."""
+        return f"{LARGE}{self._keyed(f'large {self._place} {sha256}'.encode(), 16)}.age"
+
+    def seal(self, kind: str, data: bytes) -> bytes:
+        return bytes(nacl.secret.Aead(self._secret).encrypt(data, self._bound(kind)))
+
+    def open(self, kind: str, sealed: bytes) -> bytes:
+        """Raises RemoteDamaged."""
+        try:
+            return nacl.secret.Aead(self._secret).decrypt(sealed, self._bound(kind))
+        except (nacl.exceptions.CryptoError, ValueError):
+            raise RemoteDamaged(f"what is kept as {kind} of the log is not what was written") from None
+
+    def wrapped_for(self, user: UserPublic) -> WrappedLogKey:
+        """Raises AgeMissing."""
+        target = io.BytesIO()
+        with age.encrypting(target, [age.recipient(user)]) as stream:
+            stream.write(self._secret)
+        return WrappedLogKey(self.check, user.key_id, to_base64(target.getvalue()))
+
+    def _bound(self, kind: str) -> bytes:
+        return f"lifeboat log 1 {kind} {self._place}".encode()
+
+    def _keyed(self, data: bytes, size: int) -> str:
+        return hashlib.blake2b(data, key=self._secret, digest_size=size, person=_PERSON).hexdigest()
+
+    def __repr__(self) -> str:
+        return f"LogKey({self._place})"
+
+
+class PlainLogKey:
+    """Of a log in clear: nothing is sealed, artifacts have the names of their content."""
+
+    def name_of(self, sha256: str) -> str:
+        return f"{LARGE}{sha256}"
+
+    def seal(self, kind: str, data: bytes) -> bytes:
+        return data
+
+    def open(self, kind: str, sealed: bytes) -> bytes:
+        return sealed
+
+
+class Sealing(Protocol):
+    """What a log does with small things: `LogKey` or `PlainLogKey`."""
+
+    def name_of(self, sha256: str) -> str: ...
+
+    def seal(self, kind: str, data: bytes) -> bytes: ...
+
+    def open(self, kind: str, sealed: bytes) -> bytes: ...
+
+
+class LogKeys:
+    """The keys of logs that this machine has seen, in `folder`; `identities` opens what is wrapped for the user."""
+
+    def __init__(self, folder: Path, files: FileOperations, identities: Callable[[], list[str]]) -> None:
+        self._folder = folder
+        self._files = files
+        self._identities = identities
+
+    def make(self, remote: str, agent: str) -> LogKey:
+        """A new one, kept here."""
+        made = LogKey(os.urandom(KEY_BYTES), remote, agent)
+        self._keep(made, remote, agent)
+        return made
+
+    def known(self, head: Head) -> LogKey | None:
+        """The key where this machine has it."""
+        with suppress(FileNotFoundError, ValueError):
+            secret = from_base64(read_all(self._files, self._path(head.remote, head.agent)).decode(), KEY_BYTES)
+            found = LogKey(secret, head.remote, head.agent)
+            if head.log_key is not None and found.check == head.log_key.check:
+                return found
+        return None
+
+    def get(self, head: Head) -> LogKey:
+        """The key; where this machine has not seen it, the user's key opens it. Raises RemoteDamaged, and what the keys
+        raise."""
+        found = self.known(head)
+        if found is None:
+            found = self._opened(head)
+            self._keep(found, head.remote, head.agent)
+        return found
+
+    def _opened(self, head: Head) -> LogKey:
+        if head.log_key is None:
+            raise RemoteDamaged("the head of a sealed log has no key")
+        target = io.BytesIO()
+        try:
+            sealed = from_base64(head.log_key.age)
+            age.decrypt(io.BytesIO(sealed), target, self._identities())
+            found = LogKey(target.getvalue(), head.remote, head.agent)
+            if len(found.secret) == KEY_BYTES and found.check == head.log_key.check:
+                return found
+        except ValueError:
+            pass
+        raise RemoteDamaged("the key of the log is not one")
+
+    def _keep(self, key: LogKey, remote: str, agent: str) -> None:
+        self._files.make_folders(self._folder, 0o700)
+        write_atomic(self._files, self._path(remote, agent), to_base64(key.secret).encode())
+
+    def _path(self, remote: str, agent: str) -> Path:
+        return self._folder / f"{remote}.{agent}.key"
+
+
+def quietly(get: Callable[[], LogKey]) -> LogKey | None:
+    """None where the user's key is away: names are not worth stopping for."""
+    with suppress(LifeboatError):
+        return get()
+    return None

@@ -1,0 +1,195 @@
+"""What an endpoint keeps for agents that it may not read: files that never change, and one head per agent.
+
+To the endpoint all of it is bytes. They are encrypted for the user's key already, and once more under the tenant's, so
+that taking the tenant's key away makes them unreadable too. A file is there when its row is: its body is written first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lifeboat_alf import times
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.service import sealed_statements as sql
+from lifeboat_endpoint.service.bodies import Bodies
+from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.roster import Roster
+from lifeboat_endpoint.service.tables import Keys, opened
+from lifeboat_endpoint.store.protocols import MetadataStore
+
+HEAD_BYTES = 4 << 20
+"""The largest head. A client moves older rows into files, so that a head stays far below."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,99}")
+_HEAD = "sealed head"
+
+
+@dataclass(frozen=True, slots=True)
+class SealedFile:
+    """`size` in bytes as the client sent them; `written_at` (timestamp) and `age` (seconds) by the endpoint's clock."""
+
+    name: str
+    size: int
+    written_at: str
+    age: float
+
+
+class SealedFiles:
+    """Sealed files of one tenant. Every method raises UnknownThere for an agent that is not there, RemoteRefused for
+    one that is not kept sealed. Belongs to one thread."""
+
+    def __init__(
+        self, metadata: MetadataStore, bodies: Bodies, roster: Roster, keys: Keys, *, limits: Limits, clock: Clock
+    ) -> None:
+        self._metadata = metadata
+        self._bodies = bodies
+        self._roster = roster
+        self._keys = keys
+        self._limits = limits
+        self._clock = clock
+
+    def names(self, agent_id: str) -> list[SealedFile]:
+        """Sorted by name."""
+        self._check_agent(agent_id)
+        now = self._clock.now()
+        return [
+            SealedFile(name, size, written_at, max(0.0, (now - times.parse(written_at)).total_seconds()))
+            for name, size, written_at in self._metadata.rows(sql.FILES, (agent_id,))
+        ]
+
+    def put(self, agent_id: str, name: str, data: bytes) -> None:
+        """Keep a file, durably. The same bytes under the same name again are no error: an answer may have been lost.
+        Raises RemoteRefused (the name is taken, or none), RemoteTooLarge, RemoteFull."""
+        self._check_agent(agent_id)
+        if not _NAME.fullmatch(name):
+            raise errors.RemoteRefused("a name has 1 to 100 lower-case letters, digits, dots and dashes")
+        if len(data) > self._limits.bundle_bytes:
+            raise errors.RemoteTooLarge(f"{len(data)} bytes; a file has at most {self._limits.bundle_bytes}")
+        if self._row(agent_id, name) is not None:
+            self._refuse_other(agent_id, name, data)
+            return
+        self._check_room(len(data))
+        body = self._bodies.put(agent_id, data)
+        with self._metadata.transaction():
+            # Whoever put the same name meanwhile was first: the body is an orphan then, and swept.
+            if self._row(agent_id, name) is None:
+                self._metadata.execute(sql.ADD_FILE, (agent_id, name, len(data), body, self._now()))
+                return
+        self._refuse_other(agent_id, name, data)
+
+    def get(self, agent_id: str, name: str) -> bytes:
+        """Raises UnknownThere, VaultDamaged, KeyRevoked."""
+        self._check_agent(agent_id)
+        row = self._row(agent_id, name)
+        if row is None:
+            raise errors.UnknownThere(f"there is no file {name!r}")
+        return self._bodies.read(agent_id, row[1])
+
+    def remove(self, agent_id: str, name: str) -> None:
+        """One that is gone is no error."""
+        self._check_agent(agent_id)
+        with self._metadata.transaction():
+            row = self._row(agent_id, name)
+            self._metadata.execute(sql.DROP_FILE, (agent_id, name))
+        if row is not None:
+            self._bodies.remove(row[1])
+
+    def remove_agent(self, agent_id: str) -> list[str]:
+        """Forget all of an agent, in the caller's transaction; the bodies that the caller removes afterwards."""
+        found = [body for (body,) in self._metadata.rows(sql.BODIES_OF, (agent_id,))]
+        self._metadata.execute(sql.DROP_FILES, (agent_id,))
+        self._metadata.execute(sql.DROP_HEAD, (agent_id,))
+        return found
+
+    def head(self, agent_id: str) -> tuple[bytes, str] | None:
+        """Its bytes and its tag."""
+        self._check_agent(agent_id)
+        row = self._metadata.row(sql.HEAD, (agent_id,))
+        return None if row is None else (opened(self._keys, agent_id, _HEAD, bytes(row[1])), str(row[0]))
+
+    def set_head(self, agent_id: str, data: bytes, expected: str | None) -> str:
+        """Replace the head if its tag is `expected` (None: there is none); the new tag. Raises HeadMoved,
+        RemoteTooLarge."""
+        self._check_agent(agent_id)
+        if len(data) > HEAD_BYTES:
+            raise errors.RemoteTooLarge(f"{len(data)} bytes; a head has at most {HEAD_BYTES}")
+        tag = hashlib.sha256(data).hexdigest()
+        sealed = self._keys.sealer(agent_id).seal(_HEAD, data)
+        with self._metadata.transaction():
+            row = self._metadata.row(sql.HEAD_TAG, (agent_id,))
+            if (None if row is None else row[0]) != expected:
+                raise errors.HeadMoved("the head was replaced meanwhile")
+            self._metadata.execute(sql.DROP_HEAD, (agent_id,))
+            self._metadata.execute(sql.ADD_HEAD, (agent_id, tag, len(data), sealed, self._now()))
+        return tag
+
+    def reseal(self) -> None:
+        """Everything under the current keys, one file or head after the other."""
+        for agent_id, name in list(self._metadata.rows(sql.ALL_FILES)):
+            self._reseal_file(agent_id, name)
+        for (agent_id,) in list(self._metadata.rows(sql.ALL_HEADS)):
+            with self._metadata.transaction():
+                found = self._metadata.row(sql.HEAD, (agent_id,))
+                if found is not None:
+                    data = opened(self._keys, agent_id, _HEAD, bytes(found[1]))
+                    sealed = self._keys.sealer(agent_id).seal(_HEAD, data)
+                    self._metadata.execute(sql.SET_HEAD_DATA, (sealed, agent_id))
+
+    def check(self) -> Iterator[str]:
+        """Read every file and head back; a sentence for each that cannot be."""
+        for agent_id, name in list(self._metadata.rows(sql.ALL_FILES)):
+            row = self._row(agent_id, name)
+            try:
+                held = row is None or len(self._bodies.read(agent_id, row[1])) == row[0]
+            except errors.VaultDamaged as error:
+                yield f"the sealed file {name} of {agent_id}: {error.message}"
+                continue
+            if not held:
+                yield f"the sealed file {name} of {agent_id} has another size than it had"
+        for (agent_id,) in list(self._metadata.rows(sql.ALL_HEADS)):
+            yield from self._check_head(agent_id)
+
+    def _check_head(self, agent_id: str) -> Iterator[str]:
+        row = self._metadata.row(sql.HEAD, (agent_id,))
+        if row is None:
+            return
+        try:
+            data = opened(self._keys, agent_id, _HEAD, bytes(row[1]))
+        except errors.VaultDamaged as error:
+            yield f"the sealed head of {agent_id}: {error.message}"
+            return
+        if hashlib.sha256(data).hexdigest() != row[0]:
+            yield f"the sealed head of {agent_id} is not the one that was sent"
+
+    def _reseal_file(self, agent_id: str, name: str) -> None:
+        row = self._row(agent_id, name)
+        if row is None:
+            return
+        body = self._bodies.put(agent_id, self._bodies.read(agent_id, row[1]))
+        with self._metadata.transaction():
+            changed = self._metadata.execute(sql.SET_BODY, (body, agent_id, name))
+        self._bodies.remove(row[1] if changed else body)
+
+    def _row(self, agent_id: str, name: str) -> tuple[int, str] | None:
+        """(size, body)"""
+        found = self._metadata.row(sql.FILE, (agent_id, name))
+        return None if found is None else (int(found[0]), str(found[1]))
+
+    def _refuse_other(self, agent_id: str, name: str, data: bytes) -> None:
+        if self.get(agent_id, name) != data:
+            raise errors.RemoteRefused(f"there is another file {name!r} already")
+
+    def _check_agent(self, agent_id: str) -> None:
+        if not self._roster.get(agent_id).sealed:
+            raise errors.RemoteRefused("the agent is not kept sealed here")
+
+    def _check_room(self, size: int) -> None:
+        quota = self._limits.tenant_bytes
+        if quota is not None and self._roster.bytes_of_all() + size > quota:
+            raise errors.RemoteFull("the quota is used up", retry_after=3600.0)
+
+    def _now(self) -> str:
+        return times.to_text(self._clock.now())
