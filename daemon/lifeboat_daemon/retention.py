@@ -9,11 +9,9 @@ from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.remotes import keeping
 from lifeboat_endpoint.vault import Retention, ThinReport, Vault
-from lifeboat_endpoint.vault.retention import to_drop
+from lifeboat_endpoint.vault.retention import shorter, to_drop
 
 HOUR, DAY = 3600, 86400
-SHORT_OF_ROOM = Retention(all_hours=1, hourly_days=1, daily_days=30)
-"""The longest that history may be while there is no room."""
 
 
 def retention(context: Context, agent: Agent) -> Retention:
@@ -23,15 +21,6 @@ def retention(context: Context, agent: Agent) -> Retention:
         all_hours=-(-seconds["all"] // HOUR),
         hourly_days=-(-seconds["hourly"] // DAY),
         daily_days=-(-seconds["daily"] // DAY),
-    )
-
-
-def shorter(policy: Retention) -> Retention:
-    """What a policy keeps while there is no room."""
-    return Retention(
-        min(policy.all_hours, SHORT_OF_ROOM.all_hours),
-        min(policy.hourly_days, SHORT_OF_ROOM.hourly_days),
-        min(policy.daily_days, SHORT_OF_ROOM.daily_days),
     )
 
 

@@ -24,6 +24,19 @@ class Retention:
     daily_days: int = 90
 
 
+SHORT_OF_ROOM = Retention(all_hours=1, hourly_days=1, daily_days=30)
+"""The longest that history may be while there is no room."""
+
+
+def shorter(policy: Retention) -> Retention:
+    """What a policy keeps while there is no room."""
+    return Retention(
+        min(policy.all_hours, SHORT_OF_ROOM.all_hours),
+        min(policy.hourly_days, SHORT_OF_ROOM.hourly_days),
+        min(policy.daily_days, SHORT_OF_ROOM.daily_days),
+    )
+
+
 def to_drop(
     rows: list[SequenceRow],
     retention: Retention,
