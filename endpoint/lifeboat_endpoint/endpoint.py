@@ -162,6 +162,7 @@ class Endpoint:
             if found is None:
                 folder = self.tenant_folder(tenant_id)
                 found = DataKeys.open(folder, tenant_id, files=self.files, clock=self.clock)
+                found.on_use = lambda key_id: self.control.note(None, "key_use", key_id, {"tenant": tenant_id})
                 self._keys[tenant_id] = found
             return found
 

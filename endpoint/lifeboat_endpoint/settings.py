@@ -65,7 +65,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     id: str
     created_at: str
     key_source: str
-    key_scope: str = "tenant"
+    key_scope: str
     limits: dict[str, Any] = msgspec.field(default_factory=dict)
     retention: KeptHistory = KeptHistory()
     size_cap: SizeCap = SizeCap()

@@ -48,6 +48,22 @@ class Duration(click.ParamType[int]):
         self.fail("it would be over at once", param, ctx)
 
 
+class Size(click.ParamType[int]):
+    """Bytes, written as `100KB`, `50MB` or `2GB`; never none."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        from lifeboat_daemon.settings import parse_size
+
+        try:
+            if size := parse_size(value):
+                return size
+        except ValueError as error:
+            self.fail(f"{value!r} is not {error}", param, ctx)
+        self.fail("nothing would fit", param, ctx)
+
+
 def _agents(ctx: click.Context) -> Iterable[str]:
     from lifeboat_daemon import agent
     from lifeboat_daemon.context import Context
@@ -93,4 +109,5 @@ REMOTE = Named("remote", _remotes)
 RUNTIME = Named("runtime", _runtimes)
 SETTING = Named("setting", _settings)
 DURATION = Duration()
+SIZE = Size()
 COUNT = click.IntRange(min=1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -64,6 +64,8 @@ class DataKeys:
         self._guard = threading.RLock()
         self._held: dict[str, _Held] = {}
         self._document = self._read()
+        self.on_use: Callable[[str], None] = _unnoticed
+        """Called with the id of a data key whenever the source has unwrapped it; it must not raise."""
 
     # Making and opening -----------------------------------------------------------------------------------------
 
@@ -189,6 +191,7 @@ class DataKeys:
             wrapped, source = self._named(key_id), self._source(self._document)
             key = unpacked(source.unwrap(wrapped.wrapped), self._tenant, wrapped)
             self._held[key_id] = _Held(key, now + self._cache_seconds)
+            self.on_use(key_id)
             return key
 
     # Changing ---------------------------------------------------------------------------------------------------
@@ -273,6 +276,10 @@ class DataKeys:
         except FileNotFoundError:
             raise errors.VaultMissing(f"{path} does not exist") from None
         return decoded(data, path, self._tenant)
+
+
+def _unnoticed(key_id: str) -> None:
+    """Nobody keeps an audit."""
 
 
 def data_folder_of(folder: Path) -> Path:

@@ -195,10 +195,14 @@ class Control:
         """Something was done: `kind` in dotted words (snapshot.read, delta.push), `subject` an id, `details` ids and
         counts, never content. What often happens is gathered for some seconds; kinds of `AT_ONCE` are written now."""
         if kind.startswith(AT_ONCE):
-            with self._store.transaction():
-                self._append(caller, kind, subject, details or {})
+            self.record(caller, kind, subject, details or {})
             return
         self._notes.add(kind, subject, _of(caller, details or {}), self._now())
+
+    def record(self, caller: Caller | None, kind: str, subject: str, details: JsonObject) -> None:
+        """Something was done that stands in the audit before anybody is told that it is done."""
+        with self._store.transaction():
+            self._append(caller, kind, subject, details)
 
     def flush(self) -> None:
         """Write what was gathered."""
