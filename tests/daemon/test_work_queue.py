@@ -55,7 +55,7 @@ class Hands:
             end.set_result(outcome or {})
         await settle()
 
-    def cancel(self, agent: str) -> int:
+    def cancel(self, agent: str, operation: str | None = None) -> int:
         self.cancelled.append(agent)
         return 1
 

@@ -48,6 +48,7 @@ class Job(msgspec.Struct, frozen=True):
     operation: str
     number: int = 0
     agent: str | None = None
+    remote: str | None = None
     long: bool = False
     state: str = "waiting"
     seconds: float = 0.0

@@ -14,7 +14,7 @@ from lifeboat_alf.state import BodyAbsent, Entry
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import guard
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import OtherVault, RemoteForgot
+from lifeboat_daemon.errors import Cancelled, OtherVault, RemoteForgot
 from lifeboat_daemon.health.standing import FENCED, HELD, WAITING
 from lifeboat_daemon.remotes import acknowledged, bundling, deciding, verifying
 from lifeboat_daemon.remotes.acknowledged import Acknowledged
@@ -54,6 +54,8 @@ def replicate(
         try:
             with contextlib.closing(open_remote(context, config)) as remote:
                 outcome = _Replication(context, agent, config, vault, remote, tell, may_send).run()
+        except Cancelled:
+            raise  # by whoever is told of the progress: nothing is wrong
         except LifeboatError as error:
             outcome = failed(config, _known(vault, config).number, error)
         _note(context, vault, config, outcome)

@@ -1,4 +1,5 @@
-"""Power and network as they are now: what a large transfer or much work should wait for. For workers, never the daemon.
+"""Power and network as they are now: what a large transfer or much work should wait for. For workers; the daemon asks
+only `is_online`, which costs nothing.
 
 Everything is a look at what the system already knows: files and, on Linux, two services on its bus that are asked only
 if they run, a second at most for all of it. No request leaves the machine. What cannot be found out is None, and
@@ -59,7 +60,7 @@ def read(context: Context, root: Path = ROOT) -> Conditions:
             on_battery=_on_battery(root),
             saver=_saver(root, bus),
             metered=_metered(context, bus),
-            online=_online(root),
+            online=is_online(root),
         )
 
 
@@ -135,8 +136,9 @@ def _setting(context: Context, name: str) -> str:
         return "auto"
 
 
-def _online(root: Path) -> bool | None:
-    """A default route, or an interface that is up: a machine with rules of its own may have no default route."""
+def is_online(root: Path = ROOT) -> bool | None:
+    """Whether there is a way out of this machine, None where nobody knows: a default route, or an interface that is up,
+    since a machine with rules of its own may have no default route. Asks nobody but the system's files."""
     if sys.platform != "linux":
         return _any_interface()
     found = [_default_route_4(root / "proc/net/route"), _default_route_6(root / "proc/net/ipv6_route")]

@@ -5,6 +5,8 @@ from __future__ import annotations
 MINUTE = 60.0
 SEEN_THROUGH = frozenset({"capture", "recover"})
 """Short, safe, and wanted whatever happens: not cancelled, and finished when the daemon is gone."""
+TRANSFERS = frozenset({"push", "verify_remote"})
+"""They speak to second copies, read the vault and hold no agent: captures and other transfers go on beside them."""
 SECONDS: dict[str, float | None] = {
     "capture": None,
     "recover": None,
@@ -14,9 +16,11 @@ SECONDS: dict[str, float | None] = {
     "discover": 2 * MINUTE,
     "notify": MINUTE,
     "ping": MINUTE,
+    "push": None,
+    "verify_remote": 60 * MINUTE,
 }
 """Of being awake. What a store of keys, a server or a desktop that never answers may cost; None where nothing of that
-kind is asked: there time only says that something is slow."""
+kind is asked, or where a request that does not get on ends by itself: there time only says that something is slow."""
 OTHERWISE = 10 * MINUTE
 SLOW = 10 * MINUTE
 """Work without a limit that takes longer than this is told of, once."""

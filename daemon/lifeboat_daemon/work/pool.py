@@ -23,6 +23,8 @@ from lifeboat_daemon.work.process import WorkerProcess
 JsonObject = dict[str, Any]
 
 MOST = 2
+MOST_TRANSFERS = 3
+"""Beside the others: a second copy that answers nobody delays neither captures nor what goes to another one."""
 MOST_LENT = 2
 """So many more may work while others seem to hang."""
 MOST_MEMORY = 110 * 1024 * 1024
@@ -37,9 +39,9 @@ _PATHS = ("LIFEBOAT_HOME", "LIFEBOAT_PASSPHRASE_FILE")
 
 
 class Workers:
-    """At most two workers. `on_upgrade` is called with the release of workers that are of another one than this
-    process, once for each; `on_event` with what a log should hold: `worker.started`, `worker.ended`, `worker.slow`, and
-    ids and numbers with it."""
+    """At most two workers, and three more for transfers. `on_upgrade` is called with the release of workers that are of
+    another one than this process, once for each; `on_event` with what a log should hold: `worker.started`,
+    `worker.ended`, `worker.slow`, and ids and numbers with it."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, *, command: Sequence[str] | None = None, linger: float = 30.0
@@ -50,6 +52,7 @@ class Workers:
         self._linger = linger
         self._numbers = count(1)
         self._places = Places(MOST)
+        self._transfers = Places(MOST_TRANSFERS)
         self._lent: dict[int, bool] = {}
         self._all: set[WorkerProcess] = set()
         self._idle: list[tuple[WorkerProcess, asyncio.TimerHandle]] = []
@@ -90,7 +93,8 @@ class Workers:
         is done, and Cancelled.
         """
         self._refuse_when_stopping()
-        async with self._places.place(long=long):
+        places, long = self._places_of(operation, long)
+        async with places.place(long=long):
             self._refuse_when_stopping()
             self._running += 1
             try:
@@ -103,15 +107,20 @@ class Workers:
             finally:
                 self._running -= 1
 
+    def _places_of(self, operation: str, long: bool) -> tuple[Places, bool]:
+        return (self._transfers, False) if operation in limits.TRANSFERS else (self._places, long)
+
     def warm(self) -> None:
         """Start a worker in advance, unless one waits already. Costs nothing when it cannot be started."""
-        if self._idle or self._warming or self._stopping or len(self._all) >= MOST or self._must_wait():
+        at_hand = [each for each in self._all if each.job is None or each.job.operation not in limits.TRANSFERS]
+        if self._idle or self._warming or self._stopping or len(at_hand) >= MOST or self._must_wait():
             return
         self._warming = self._loop.create_task(self._warm())
 
-    def cancel(self, agent: str) -> int:
-        """Ask for the end of what runs for an agent; how much that is. Captures are seen through."""
-        found = [worker for worker in self._all if worker.job is not None and worker.job.agent == agent]
+    def cancel(self, agent: str, operation: str | None = None) -> int:
+        """Ask for the end of what runs for an agent, or only of one operation; how much that is. Captures are seen
+        through."""
+        found = [worker for worker in self._all if _is_at(worker.job, agent, operation)]
         for worker in found:
             self._cancel(worker)
         return len(found)
@@ -176,12 +185,14 @@ class Workers:
         """What may hang for ever, on a file system that does not answer, keeps no place from the others."""
         if for_ever and len(self._lent) < MOST_LENT:
             self._lent[job.number] = long
-            self._places.lend(long=long)
+            places, long = self._places_of(job.operation, long)
+            places.lend(long=long)
         self._event("worker.slow", operation=job.operation, agent=job.agent, seconds=int(limits.SLOW))
 
     def _give_back(self, job: Job) -> None:
         if job.number in self._lent:
-            self._places.take_back(long=self._lent.pop(job.number))
+            places, long = self._places_of(job.operation, self._lent.pop(job.number))
+            places.take_back(long=long)
 
     def _cancel(self, worker: WorkerProcess) -> None:
         job = worker.job
@@ -292,6 +303,10 @@ class Workers:
     def _event(self, kind: str, **fields: Any) -> None:
         if self.on_event is not None:
             self.on_event(kind, fields)
+
+
+def _is_at(job: Job | None, agent: str, operation: str | None) -> bool:
+    return job is not None and job.agent == agent and operation in (None, job.operation)
 
 
 def _document(answer: Result | Failure) -> JsonObject:

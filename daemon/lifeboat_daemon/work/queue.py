@@ -18,7 +18,7 @@ from lifeboat_daemon.work.pool import Workers
 JsonObject = dict[str, Any]
 
 MOST_WAITING = 1000
-_WIDER = frozenset({"full", "whole"})
+_WIDER = frozenset({"full", "whole", "asked"})
 """Switches with which work does more: a request that waits takes over those of its double."""
 _WHY = frozenset({"reason", "kind"})
 """Parameters that only say why: doubles may differ in them."""
@@ -45,6 +45,8 @@ class _Entry:
     @property
     def line(self) -> str:
         """Whom it must not overtake, and who must not overtake it."""
+        if self.operation in limits.TRANSFERS:
+            return f"{self.agent} at {self.parameters.get('remote')}"
         return self.agent if self.agent is not None else f"operation {self.operation}"
 
     def is_double_of(self, operation: str, agent: str | None, parameters: JsonObject) -> bool:
@@ -64,6 +66,7 @@ class _Entry:
             "number": self.number,
             "operation": self.operation,
             "agent": self.agent,
+            "remote": self.parameters.get("remote"),
             "long": self.long,
             "state": self.state,
             "seconds": round(now - (self.began if running else self.since), 1),
@@ -99,7 +102,8 @@ class Queue:
     ) -> asyncio.Future[JsonObject]:
         """Ask for work. The future has its document, or raises LifeboatError (see `Workers.run`).
 
-        Work of one agent is done one after the other, short work first, otherwise in the order of asking. What waits
+        Work of one agent is done one after the other, short work first, otherwise in the order of asking; transfers are
+        done beside it, one after the other for each agent and remote. What waits
         already and would do the same is not done twice. Cancelling the future ends nothing: `cancel` does.
         """
         given = parameters or {}
@@ -131,7 +135,7 @@ class Queue:
     def _cancel_running(self, entry: _Entry) -> bool:
         if entry.operation in limits.SEEN_THROUGH:
             return False
-        if not self._workers.cancel(entry.agent or "") and entry.task is not None:
+        if not self._workers.cancel(entry.agent or "", entry.operation) and entry.task is not None:
             entry.stopped = True
             entry.task.cancel()  # its worker is still being started
         return True

@@ -1,0 +1,59 @@
+"""A remote brought up to date when the time is right for it: with a network, and with much to send only on one that
+does not cost by volume, and not while the battery is being saved."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.health.states import WAITING
+from lifeboat_daemon.remotes import acknowledged
+from lifeboat_daemon.remotes.acknowledged import Acknowledged
+from lifeboat_daemon.remotes.bundling import Tell
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.outcome import DEFERRED, Outcome
+from lifeboat_daemon.remotes.replicating import quietly, replicate
+from lifeboat_daemon.schedule import conditions
+from lifeboat_daemon.schedule.conditions import Conditions
+
+NO_NETWORK = "no_network"
+"""The code of what waits until there is a network."""
+_HERE = frozenset({"", "localhost", "127.0.0.1", "::1"})
+
+
+def send(context: Context, agent: Agent, config: RemoteConfig, *, asked: bool = False, tell: Tell = quietly) -> Outcome:
+    """See `replicating.replicate`. What somebody `asked` for waits for nothing; what nobody asked for says nothing to
+    the other side while it is clear that it has to wait."""
+    if asked or not needs_network(config):
+        return replicate(context, agent, config, tell=tell)
+    now, limit = conditions.read(context), int(context.setting("defer.above"))
+    known = _known(context, agent, config)
+    if now.online is False:
+        return _waits(context, agent, config, known, conditions.NO_NETWORK, NO_NETWORK)
+    if known.code == DEFERRED and _is_scarce(now):
+        return _waits(context, agent, config, known, known.message, DEFERRED)
+    return replicate(context, agent, config, tell=tell, may_send=lambda size: conditions.deferral(now, size, limit))
+
+
+def needs_network(config: RemoteConfig) -> bool:
+    """Whether a remote is somewhere else: no folder, and no service on this machine."""
+    address = urlsplit(config.url)
+    return address.scheme != "file" and (address.hostname or "") not in _HERE
+
+
+def _is_scarce(now: Conditions) -> bool:
+    """Whether what was too much a while ago is too much still."""
+    return conditions.deferral(now, 1, 0) is not None
+
+
+def _known(context: Context, agent: Agent, config: RemoteConfig) -> Acknowledged:
+    with context.vault(agent.id) as vault:
+        return acknowledged.read(vault).get(config.id, Acknowledged())
+
+
+def _waits(context: Context, agent: Agent, config: RemoteConfig, known: Acknowledged, why: str, code: str) -> Outcome:
+    """Noted once: while it lasts, nothing is written."""
+    with context.vault(agent.id) as vault:
+        acknowledged.note(vault, config.id, name=config.name, state=WAITING, message=why, code=code)
+    return Outcome(config.name, config.id, known.number, WAITING, why, code)
