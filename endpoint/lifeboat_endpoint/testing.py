@@ -19,7 +19,7 @@ from lifeboat_alf.testing import AGENT_ID, quarter_file, record
 from lifeboat_endpoint.errors import DraftInvalid, VaultBusy, VaultDamaged, VaultError
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Retention, Vault
-from lifeboat_endpoint.vault.vault import initialise
+from lifeboat_endpoint.vault.beginning import initialise
 
 _START = datetime(2026, 10, 1, 12, tzinfo=UTC)
 _SET = "insert into decision(key, value) values (?, ?)"

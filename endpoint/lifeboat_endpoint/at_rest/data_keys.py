@@ -203,8 +203,8 @@ class DataKeys:
             source = self._source(document)
             for scope in document.scopes():
                 document = document.with_key(self._made(scope, source))
-            self._replace(document)
             reached(Step.REENCRYPT_KEY_MADE)
+            self._replace(document)
         return self.current()
 
     def destroy(self, keep: Collection[str]) -> list[str]:
@@ -225,10 +225,10 @@ class DataKeys:
     def _drop(self, document: KeyDocument, gone: list[str]) -> None:
         if not gone:
             return
+        reached(Step.REENCRYPT_KEY_DESTROYED)
         self._replace(document.without(gone))
         for key_id in gone:
             self._held.pop(key_id, None)
-        reached(Step.REENCRYPT_KEY_DESTROYED)
 
     def move(self, source: str) -> None:
         """Wrap every key under another source, whose key is there already. Raises KeyRevoked when the present source

@@ -23,15 +23,10 @@ from nacl.bindings import (
 )
 from nacl.exceptions import CryptoError
 
+from lifeboat_endpoint.at_rest.sealer import HEADER_BYTES, KEY_ID_BYTES, NONCE_BYTES, VERSION, key_id_of
 from lifeboat_endpoint.errors import OtherDataKey, VaultDamaged
 
 KEY_BYTES = 32
-KEY_ID_BYTES = 6
-_VERSION = b"\x01"
-_HEADER = len(_VERSION) + KEY_ID_BYTES
-_NONCE = 24
-_TAG = 16
-_SHORTEST = _HEADER + _NONCE + _TAG
 _PAD = 32
 _MOST_KINDS = 64
 
@@ -53,7 +48,7 @@ class KeyedSealer:
         if len(key) != KEY_BYTES:
             raise ValueError(f"a data key has {KEY_BYTES} bytes")
         self._id = key_id
-        self._header = _VERSION + bytes.fromhex(key_id)
+        self._header = VERSION + bytes.fromhex(key_id)
         self._owner = _joined(tenant, agent, key_id)
         self._still_held = still_held
         self._content = self._derived(key, b"content")
@@ -70,7 +65,7 @@ class KeyedSealer:
 
     def seal(self, kind: str, data: bytes) -> bytes:
         self._still_held()
-        nonce = os.urandom(_NONCE)
+        nonce = os.urandom(NONCE_BYTES)
         return self._header + nonce + _encrypt(data, self._binding(kind), nonce, self._content)
 
     def open(self, kind: str, sealed: bytes) -> bytes:
@@ -80,7 +75,7 @@ class KeyedSealer:
     def token(self, kind: str, text: str) -> str:
         self._still_held()
         binding, padded = self._binding(kind), _padded(text.encode())
-        nonce = hashlib.blake2b(binding + padded, key=self._nonces, digest_size=_NONCE).digest()
+        nonce = hashlib.blake2b(binding + padded, key=self._nonces, digest_size=NONCE_BYTES).digest()
         sealed = self._header + nonce + _encrypt(padded, binding, nonce, self._tokens)
         return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
 
@@ -97,8 +92,8 @@ class KeyedSealer:
         if not sealed.startswith(self._header):
             raise self._not_ours(kind, sealed)
         try:
-            nonce = sealed[_HEADER : _HEADER + _NONCE]
-            return _decrypt(sealed[_HEADER + _NONCE :], self._binding(kind), nonce, key)
+            nonce = sealed[HEADER_BYTES : HEADER_BYTES + NONCE_BYTES]
+            return _decrypt(sealed[HEADER_BYTES + NONCE_BYTES :], self._binding(kind), nonce, key)
         except (CryptoError, ValueError, TypeError):
             raise _damaged(kind) from None
 
@@ -116,13 +111,6 @@ class KeyedSealer:
             if len(self._bound) < _MOST_KINDS:
                 self._bound[kind] = found
         return found
-
-
-def key_id_of(sealed: bytes) -> str:
-    """The id of the data key that something was sealed under; "" for what no KeyedSealer made."""
-    if len(sealed) < _SHORTEST or not sealed.startswith(_VERSION):
-        return ""
-    return sealed[len(_VERSION) : _HEADER].hex()
 
 
 def new_key_id() -> str:

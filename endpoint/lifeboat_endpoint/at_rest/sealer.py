@@ -9,6 +9,19 @@ from __future__ import annotations
 
 from typing import Protocol
 
+VERSION = b"\x01"
+KEY_ID_BYTES = 6
+HEADER_BYTES = len(VERSION) + KEY_ID_BYTES
+NONCE_BYTES = 24
+_TAG_BYTES = 16
+
+
+def key_id_of(sealed: bytes) -> str:
+    """The id of the data key that something was sealed under (see `keyed`); "" for what is not sealed."""
+    if len(sealed) < HEADER_BYTES + NONCE_BYTES + _TAG_BYTES or not sealed.startswith(VERSION):
+        return ""
+    return sealed[len(VERSION) : HEADER_BYTES].hex()
+
 
 class Sealer(Protocol):
     """`key_id` names the data key, "" for none. Whoever opens what was changed, or sealed for another vault, kind or

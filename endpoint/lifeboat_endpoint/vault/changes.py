@@ -37,8 +37,8 @@ def _alive_at_one(metadata: MetadataStore, ended: str, begun: str, base: int, ne
 
 def _entry_changes(metadata: MetadataStore, objects: Objects, base: int, new: int) -> list[EntryChange]:
     before, after = _alive_at_one(metadata, sql.ENTRIES_ENDED, sql.ENTRIES_BEGUN, base, new)
-    old = {row[0]: row for row in before}
-    fresh = {row[0]: row for row in after}
+    old = {row[0]: row for row in objects.columns.entries(before)}
+    fresh = {row[0]: row for row in objects.columns.entries(after)}
     changes = [_entry_change(objects, path, old.get(path), fresh.get(path)) for path in {**old, **fresh}]
     return sorted((change for change in changes if change is not None), key=lambda change: path_key(change.path))
 
@@ -66,7 +66,8 @@ def _record_changes(
     metadata: MetadataStore, objects: Objects, base: int, new: int
 ) -> tuple[list[RecordChange], list[str]]:
     """Changes in the order of a delta, and the ids that `new` lacks (the way back, before they were created)."""
-    before, after = _alive_at_one(metadata, sql.RECORDS_ENDED, sql.RECORDS_BEGUN, base, new)
+    rows = _alive_at_one(metadata, sql.RECORDS_ENDED, sql.RECORDS_BEGUN, base, new)
+    before, after = (objects.columns.records(each) for each in rows)
     old = {record.id: record for record in sorted((record_of(row, objects) for row in before), key=_place)}
     fresh = {record.id: record for record in sorted((record_of(row, objects) for row in after), key=_place)}
     pairs = [(old[number], record) for number, record in fresh.items() if number in old]

@@ -20,6 +20,7 @@ from lifeboat_endpoint.errors import DraftInvalid
 from lifeboat_endpoint.store.protocols import MetadataStore, Row
 from lifeboat_endpoint.vault import audit, digest
 from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.columns import META
 from lifeboat_endpoint.vault.draft import Body, Draft, EntryPut, RecordPut
 from lifeboat_endpoint.vault.objects import Objects, ObjectWriter
 
@@ -43,7 +44,7 @@ class Origin:
 
 
 class _EntryRow(NamedTuple):
-    """A change of an entry that is one: `object` None removes the path."""
+    """A change of an entry that is one: `object` None removes the path. `path` and `meta` as they are kept."""
 
     path: str
     object: int | None
@@ -52,6 +53,8 @@ class _EntryRow(NamedTuple):
 
 
 class _LiveRecord(NamedTuple):
+    """`partition` as it is kept."""
+
     id: str
     partition: str
     position: int
@@ -73,6 +76,7 @@ class Commit:
     ) -> None:
         self._metadata = metadata
         self._objects = objects
+        self._columns = objects.columns
         self._writer = writer
         self._files = files
         self._seed = seed
@@ -101,15 +105,16 @@ class Commit:
 
     def _entry_row(self, path: str, put: EntryPut | None) -> _EntryRow | None:
         """The row for a path, None when it stays as it is."""
-        live = self._metadata.row(sql.LIVE_ENTRY, (path,))
+        key = self._columns.path(path)
+        live = self._metadata.row(sql.LIVE_ENTRY, (key,))
         bucket = merkle.bucket_of(merkle.entry_key(path))
         if put is None:
-            return None if live is None else _EntryRow(path, None, "", bucket)
+            return None if live is None else _EntryRow(key, None, "", bucket)
         meta = codec.encode(put.meta).decode()
         number = self._object_for(path, put, live)
-        if live is not None and live[0] == number and _same_json(live[1], meta):
+        if live is not None and live[0] == number and _same_json(self._columns.text_of(META, live[1]), meta):
             return None
-        return _EntryRow(path, number, meta, bucket)
+        return _EntryRow(key, number, self._columns.text(META, meta), bucket)
 
     def _object_for(self, path: str, put: EntryPut, live: Row | None) -> int:
         """The object with the bytes of a put: the live one, one with the same content anywhere, or a new one."""
@@ -138,7 +143,7 @@ class Commit:
 
     def _twins(self, sha256: bytes, size: int, leaf: Leaf | None) -> list[int]:
         """Objects with the same content (under the same leaf, if one is asked for): content that moved or came back."""
-        rows = self._metadata.rows(sql.OBJECTS_WITH_CONTENT, (sha256, size))
+        rows = self._metadata.rows(sql.OBJECTS_WITH_CONTENT, (self._columns.sha256(sha256), size))
         return [number for number, digest in rows if leaf is None or leaf.digest == digest]
 
     def _object_without_body(self, path: str, put: EntryPut, live: Row | None) -> int:
@@ -153,7 +158,8 @@ class Commit:
 
     def _write_entries(self, rows: list[_EntryRow], number: int) -> None:
         self._metadata.execute_many(sql.END_ENTRY, [(number, row.path) for row in rows])
-        added = [(row.path, row.object, row.meta, row.bucket, number) for row in rows if row.object is not None]
+        place = self._columns.entry_bucket
+        added = [(row.path, row.object, row.meta, place(row.bucket), number) for row in rows if row.object is not None]
         self._metadata.execute_many(sql.ADD_ENTRY, added)
         self._touched.update(row.bucket for row in rows)
         self._counts["put"] += len(added)
@@ -187,15 +193,16 @@ class Commit:
             raise DraftInvalid(f"the record {put.id} cannot be created: it exists")
         if live.first == number:
             raise DraftInvalid(f"the record {put.id} stands twice in one draft")
-        if live.partition != put.partition:
-            raise DraftInvalid(f"the record {put.id} is in {live.partition}, not in {put.partition}")
+        if live.partition != self._columns.partition(put.partition):
+            known = self._columns.partition_of(live.partition)
+            raise DraftInvalid(f"the record {put.id} is in {known}, not in {put.partition}")
         if put.leaf is None and self._objects.read(live.object) == put.line:
             return None
         return _RecordRow(put, live.position, True)
 
     def _take_position(self, partition: str, ends: dict[str, int]) -> int:
         if partition not in ends:
-            row = self._metadata.row(sql.END_POSITION, (partition,))
+            row = self._metadata.row(sql.END_POSITION, (self._columns.partition(partition),))
             ends[partition] = row[0] if row else 0
         ends[partition] += 1
         return ends[partition] - 1
@@ -209,16 +216,18 @@ class Commit:
         self._metadata.execute_many(sql.ADD_RECORD, self._rows_to_add(rows, objects, number))
 
     def _rows_to_add(self, rows: list[_RecordRow], objects: range, number: int) -> Iterator[tuple[object, ...]]:
+        columns = self._columns
         for (put, position, _), held in zip(rows, objects, strict=True):
             bucket = merkle.bucket_of(merkle.record_key(put.id))
             self._touched.add(bucket)
             self._counts[put.operation] += 1
-            yield put.id, put.partition, position, held, bucket, content_key(self._seed, put.line), number
+            content = content_key(self._seed, put.line) if columns.is_plain else None
+            yield put.id, columns.partition(put.partition), position, held, bucket, content, number
 
     # The sequence -----------------------------------------------------------------------------------------------
 
     def _write_sequence(self, origin: Origin, now: datetime, sign: Sign | None, counts: JsonObject | None) -> None:
-        root = digest.update(self._metadata, self._touched)
+        root = digest.update(self._metadata, self._columns, self._touched)
         sequence = Sequence(origin.agent_id, origin.number, origin.base, origin.epoch, origin.time, root)
         signature = None if sign is None else sign(sequence)
         self._metadata.execute(
@@ -243,11 +252,16 @@ _content = msgspec.json.Decoder(_Content)
 
 def content_key(seed: bytes, line: bytes) -> bytes | None:
     """A keyed digest of a record's content, to find a memory that moved; None for a line without text content."""
+    content = content_of(line)
+    return None if content is None else text_key(seed, content)
+
+
+def content_of(line: bytes) -> str | None:
+    """A record's content, if it is text."""
     try:
-        content = _content.decode(line).content
+        return _content.decode(line).content
     except msgspec.MsgspecError:
         return None
-    return None if content is None else text_key(seed, content)
 
 
 def text_key(seed: bytes, text: str) -> bytes:

@@ -1,43 +1,75 @@
-"""The head's digest, kept up to date bucket by bucket, so that a commit re-hashes only what it touched."""
+"""The head's digest, kept up to date bucket by bucket, so that a commit re-hashes only what it touched.
+
+In a sealed vault hashes stand together, 32 buckets a row: one hash beside a leaf would confirm a guess of path and
+meta, and a thousand sealed values would cost every commit more than its content.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from lifeboat_alf import merkle
+from lifeboat_alf.state import LEAF_BYTES
+from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.store.protocols import MetadataStore
 from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.columns import BUCKETS, META, Columns
 from lifeboat_endpoint.vault.rows import json_of
 
 Item = tuple[int, bytes, bytes]
 """(bucket, key, item hash)"""
 
 _MANY = 96
+_GROUP = 32
 
 
-def prepare(metadata: MetadataStore) -> None:
+def prepare(metadata: MetadataStore, columns: Columns) -> None:
     """The buckets of an empty vault."""
-    metadata.execute_many(sql.ADD_BUCKET, enumerate(merkle.empty_buckets()))
+    put(metadata, columns, merkle.empty_buckets())
 
 
-def update(metadata: MetadataStore, touched: set[int]) -> bytes:
+def put(metadata: MetadataStore, columns: Columns, hashes: list[bytes]) -> None:
+    """Keep these hashes in an empty table."""
+    if columns.is_plain:
+        metadata.execute_many(sql.ADD_BUCKET, enumerate(hashes))
+        return
+    groups = range(merkle.BUCKETS // _GROUP)
+    metadata.execute_many(sql.ADD_BUCKET, [(group, _sealed(columns, hashes, group)) for group in groups])
+
+
+def update(metadata: MetadataStore, columns: Columns, touched: set[int]) -> bytes:
     """Re-hash the touched buckets from the live rows; the state digest."""
-    hashes = stored_buckets(metadata)
-    fresh = _hash_buckets(_live_items(metadata, touched), touched)
-    metadata.execute_many(sql.SET_BUCKET, [(value, number) for number, value in fresh.items()])
+    hashes = stored_buckets(metadata, columns)
+    fresh = _hash_buckets(_live_items(metadata, columns, touched), touched)
     for number, value in fresh.items():
         hashes[number] = value
+    if columns.is_plain:
+        rows = [(value, number) for number, value in fresh.items()]
+    else:
+        rows = [(_sealed(columns, hashes, group), group) for group in sorted({number // _GROUP for number in fresh})]
+    metadata.execute_many(sql.SET_BUCKET, rows)
     return merkle.root(hashes)
 
 
-def stored_buckets(metadata: MetadataStore) -> list[bytes]:
-    return [value for (value,) in metadata.rows(sql.BUCKETS)]
+def _sealed(columns: Columns, hashes: list[bytes], group: int) -> bytes:
+    return columns.sealer.seal(f"{BUCKETS} {group}", b"".join(hashes[group * _GROUP : (group + 1) * _GROUP]))
 
 
-def live_buckets(metadata: MetadataStore) -> list[bytes]:
+def stored_buckets(metadata: MetadataStore, columns: Columns) -> list[bytes]:
+    """The hashes of all buckets as they are kept. Raises VaultDamaged."""
+    held = [value for (value,) in metadata.rows(sql.BUCKETS)]
+    if columns.is_plain:
+        return held
+    opened = b"".join(columns.sealer.open(f"{BUCKETS} {group}", value) for group, value in enumerate(held))
+    if len(opened) != merkle.BUCKETS * LEAF_BYTES:
+        raise VaultDamaged(f"there are hashes of {len(opened) // LEAF_BYTES} buckets")
+    return [opened[start : start + LEAF_BYTES] for start in range(0, len(opened), LEAF_BYTES)]
+
+
+def live_buckets(metadata: MetadataStore, columns: Columns) -> list[bytes]:
     """All buckets computed from the live rows."""
     every = set(range(merkle.BUCKETS))
-    hashes = _hash_buckets(_live_items(metadata, every), every)
+    hashes = _hash_buckets(_live_items(metadata, columns, every), every)
     return [hashes[number] for number in range(merkle.BUCKETS)]
 
 
@@ -49,17 +81,25 @@ def _hash_buckets(items: Iterator[Item], touched: set[int]) -> dict[int, bytes]:
     return {number: merkle.bucket_hash(group) for number, group in grouped.items()}
 
 
-def _live_items(metadata: MetadataStore, touched: set[int]) -> Iterator[Item]:
+def _live_items(metadata: MetadataStore, columns: Columns, touched: set[int]) -> Iterator[Item]:
     """Live items of the touched buckets; when they are many, one walk over everything is cheaper than many look-ups."""
     if len(touched) > _MANY:
-        yield from _items(metadata, sql.LIVE_ENTRIES, sql.LIVE_RECORDS, ())
+        yield from _entries(metadata, columns, sql.LIVE_ENTRIES, ())
+        yield from _records(metadata, columns, sql.LIVE_RECORDS, ())
         return
     for bucket in touched:
-        yield from _items(metadata, sql.LIVE_ENTRIES_IN, sql.LIVE_RECORDS_IN, (bucket,))
+        yield from _entries(metadata, columns, sql.LIVE_ENTRIES_IN, (columns.entry_bucket(bucket),))
+        yield from _records(metadata, columns, sql.LIVE_RECORDS_IN, (bucket,))
 
 
-def _items(metadata: MetadataStore, entries: str, records: str, parameters: tuple[int, ...]) -> Iterator[Item]:
-    for bucket, path, meta, leaf in metadata.rows(entries, parameters):
-        yield bucket, merkle.entry_key(path), merkle.entry_hash(path, json_of(meta), leaf)
-    for bucket, record_id, partition, position, leaf in metadata.rows(records, parameters):
+def _entries(metadata: MetadataStore, columns: Columns, statement: str, parameters: tuple[int, ...]) -> Iterator[Item]:
+    for held, path, meta, leaf in metadata.rows(statement, parameters):
+        opened = path if columns.is_plain else columns.path_of(path)
+        value = json_of(meta if columns.is_plain else columns.text_of(META, meta))
+        yield columns.entry_bucket_of(held), merkle.entry_key(opened), merkle.entry_hash(opened, value, leaf)
+
+
+def _records(metadata: MetadataStore, columns: Columns, statement: str, parameters: tuple[int, ...]) -> Iterator[Item]:
+    for bucket, record_id, held, position, leaf in metadata.rows(statement, parameters):
+        partition = held if columns.is_plain else columns.partition_of(held)
         yield bucket, merkle.record_key(record_id), merkle.record_hash(record_id, partition, position, leaf)

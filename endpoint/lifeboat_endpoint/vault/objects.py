@@ -15,6 +15,7 @@ from lifeboat_endpoint import errors
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
 from lifeboat_endpoint.vault import encoding
 from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.columns import UNSEALED, Columns
 from lifeboat_endpoint.vault.encoding import Encoded
 
 LARGEST_INLINE = 256 << 10
@@ -36,9 +37,11 @@ class Stored(NamedTuple):
 class Objects:
     """Reading. Memory: the body asked for and, for patches, one more."""
 
-    def __init__(self, metadata: MetadataStore, blobs: BlobStore) -> None:
+    def __init__(self, metadata: MetadataStore, blobs: BlobStore, columns: Columns = UNSEALED) -> None:
         self._metadata = metadata
         self._blobs = blobs
+        self.columns = columns
+        self._sealed = not columns.is_plain
 
     def read(self, number: int) -> bytes:
         """The bytes of an object. Raises BodyAbsent, VaultDamaged."""
@@ -68,6 +71,8 @@ class Objects:
         held = stored.data if stored.file is None else self._blobs.read(stored.file)
         if held is None:
             raise BodyAbsent(f"object {stored.number}")
+        if self._sealed:
+            held = self.columns.body_of(held)
         if stored.coding == encoding.PLAIN and len(held) == stored.size:
             return held  # nearly every record line, and there are many
         try:
@@ -80,10 +85,11 @@ class ObjectWriter:
     """Writing, inside one transaction. `stored` counts the bytes written. `discard` removes the files after a failure;
     whatever it cannot remove the next sweep takes."""
 
-    def __init__(self, metadata: MetadataStore, blobs: BlobStore) -> None:
+    def __init__(self, metadata: MetadataStore, blobs: BlobStore, columns: Columns = UNSEALED) -> None:
         self._metadata = metadata
         self._blobs = blobs
-        self._objects = Objects(metadata, blobs)
+        self._columns = columns
+        self._objects = Objects(metadata, blobs, columns)
         row = metadata.row(sql.NEXT_OBJECT)
         self._next: int = row[0] if row else 1
         self._files: list[str] = []
@@ -99,7 +105,8 @@ class ObjectWriter:
     def put_absent(self, leaf: Leaf, sha256: bytes | None, size: int) -> int:
         """Know of a body without having it."""
         number = self._take_number()
-        row = (number, leaf.digest, leaf.salt or None, sha256, size, None, 0, encoding.PLAIN, None, None)
+        salt, digest = self._columns.salt(leaf.salt), self._columns.sha256(sha256)
+        row = (number, leaf.digest, salt, digest, size, None, 0, encoding.PLAIN, None, None)
         self._metadata.execute(sql.ADD_OBJECT, row)
         return number
 
@@ -117,14 +124,15 @@ class ObjectWriter:
             digest = hashlib.sha256(salt + line).digest() if given is None else given.digest
             coding, data, file = self._place_line(line)
             number = self._next + place
-            yield number, digest, salt or None, None, len(line), None, 0, coding, file, data
+            yield number, digest, self._columns.salt(salt), None, len(line), None, 0, coding, file, data
 
     def _place_line(self, line: bytes) -> tuple[str, bytes | None, str | None]:
         """Lines are read in long streams, where unpacking each of them would cost more than all the rest."""
         if len(line) > LARGEST_PLAIN_LINE:
             return self._place(encoding.encode(line))
-        self.stored += len(line)
-        return encoding.PLAIN, line, None
+        held = self._columns.body(line)
+        self.stored += len(held)
+        return encoding.PLAIN, held, None
 
     def reencode(self, number: int, base: int | None) -> None:
         """Let an object rest on `base` (None: on nothing). Its content does not change."""
@@ -171,7 +179,8 @@ class ObjectWriter:
     def _add(self, leaf: Leaf, sha256: bytes, size: int, base: int | None, depth: int, encoded: Encoded) -> int:
         number = self._take_number()
         coding, data, file = self._place(encoded)
-        row = (number, leaf.digest, leaf.salt or None, sha256, size, base, depth, coding, file, data)
+        salt, digest = self._columns.salt(leaf.salt), self._columns.sha256(sha256)
+        row = (number, leaf.digest, salt, digest, size, base, depth, coding, file, data)
         self._metadata.execute(sql.ADD_OBJECT, row)
         return number
 
@@ -181,13 +190,18 @@ class ObjectWriter:
 
     def _place(self, encoded: Encoded) -> tuple[str, bytes | None, str | None]:
         """(coding, inline bytes, file): what is too large for a row goes into a file first."""
-        self.stored += len(encoded.data)
-        if len(encoded.data) <= LARGEST_INLINE:
-            return encoded.coding, encoded.data, None
+        data, file = self.place(self._columns.body(encoded.data), is_large=len(encoded.data) > LARGEST_INLINE)
+        return encoded.coding, data, file
+
+    def place(self, held: bytes, *, is_large: bool) -> tuple[bytes | None, str | None]:
+        """(inline bytes, file) of a body as it is kept."""
+        self.stored += len(held)
+        if not is_large:
+            return held, None
         name = secrets.token_hex(16)
         self._files.append(name)
-        self._blobs.put(name, encoded.data)
-        return encoded.coding, None, name
+        self._blobs.put(name, held)
+        return None, name
 
 
 def orphans(metadata: MetadataStore, blobs: BlobStore) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_alf.state import Entry, Leaf, Record, Sequence
+from lifeboat_alf.state import Entry, Leaf, Record, Sequence, path_key
 from lifeboat_endpoint.store.protocols import MetadataStore, Row
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.objects import Objects, Stored
@@ -17,6 +17,7 @@ class VaultState:
     def __init__(self, metadata: MetadataStore, objects: Objects, sequence: Sequence) -> None:
         self._metadata = metadata
         self._objects = objects
+        self._columns = objects.columns
         self._sequence = sequence
         self._at = (sequence.number, sequence.number)
 
@@ -28,6 +29,8 @@ class VaultState:
         return (entry_of(row) for row in self._entry_rows(prefix))
 
     def _entry_rows(self, prefix: str) -> Iterator[Row]:
+        if not self._columns.is_plain:
+            return self._sealed_entry_rows(prefix)
         end = _after_prefix(prefix)
         if not prefix:
             return self._metadata.rows(sql.ENTRIES, self._at)
@@ -35,27 +38,48 @@ class VaultState:
             return self._metadata.rows(sql.ENTRIES_FROM, (prefix, *self._at))
         return self._metadata.rows(sql.ENTRIES_BETWEEN, (prefix, end, *self._at))
 
+    def _sealed_entry_rows(self, prefix: str) -> Iterator[Row]:
+        """Tokens say nothing of order or beginning: every path is opened, the rest only of what is asked for."""
+        opened = ((self._columns.path_of(row[0]), row) for row in self._metadata.rows(sql.ENTRIES, self._at))
+        found = sorted((pair for pair in opened if pair[0].startswith(prefix)), key=lambda pair: path_key(pair[0]))
+        return (self._columns.entry_without_path((path, *row[1:])) for path, row in found)
+
     def entry(self, path: str) -> Entry | None:
-        row = self._metadata.row(sql.ENTRY, (path, *self._at))
-        return None if row is None else entry_of(row)
+        row = self._entry_row(sql.ENTRY, path)
+        return None if row is None else entry_of(next(self._columns.entries([row])))
+
+    def _entry_row(self, statement: str, path: str) -> Row | None:
+        row = self._metadata.row(statement, (self._columns.path(path), *self._at))
+        if row is None:
+            self._columns.check(self._metadata)
+        return row
 
     def body(self, path: str) -> bytes:
         """The bytes of an entry. Raises KeyError, BodyAbsent, VaultDamaged."""
-        row = self._metadata.row(sql.ENTRY_BODY, (path, *self._at))
+        row = self._entry_row(sql.ENTRY_BODY, path)
         if row is None:
             raise KeyError(path)
         return self._objects.whole(Stored(*row))
 
     def records(self, partition: str | None = None) -> Iterator[Record]:
-        if partition is None:
+        self._columns.check(self._metadata)
+        if partition is not None:
+            rows = self._metadata.rows(sql.RECORDS_OF, (self._columns.partition(partition), *self._at))
+        elif self._columns.is_plain:
             rows = self._metadata.rows(sql.RECORDS, self._at)
         else:
-            rows = self._metadata.rows(sql.RECORDS_OF, (partition, *self._at))
-        return (record_of(row, self._objects) for row in rows)
+            rows = self._sealed_record_rows()
+        return (record_of(row, self._objects) for row in self._columns.records(rows))
+
+    def _sealed_record_rows(self) -> Iterator[Row]:
+        """Partition by partition, in the order of their names."""
+        tokens = [token for (token,) in self._metadata.rows(sql.PARTITIONS, self._at)]
+        for token in sorted(tokens, key=lambda token: path_key(self._columns.partition_of(token))):
+            yield from self._metadata.rows(sql.RECORDS_OF, (token, *self._at))
 
     def record(self, record_id: str) -> Record | None:
         row = self._metadata.row(sql.RECORD, (record_id, *self._at))
-        return None if row is None else record_of(row, self._objects)
+        return None if row is None else record_of(next(self._columns.records([row])), self._objects)
 
 
 def entry_of(row: Row) -> Entry:

@@ -84,6 +84,7 @@ ADD_RECORD = """insert into record(id, partition, position, object, bucket, cont
 RECORDS = f"{_RECORD} where {_ALIVE} order by partition, position"
 RECORDS_OF = f"{_RECORD} where partition = ? and {_ALIVE} order by position"
 RECORD = f"{_RECORD} where r.id = ? and {_ALIVE}"
+PARTITIONS = f"select distinct partition from record where {_ALIVE}"
 OBJECTS_OF_RECORDS = f"select distinct object from record where {_ALIVE} order by object"
 RECORDS_WITH_CONTENT = "select id from record where content_key = ? and last is null order by partition, position"
 _LIVE_RECORD = """select r.bucket, r.id, r.partition, r.position, o.leaf from record r join object o on o.id = r.object
@@ -138,6 +139,7 @@ DROP_UNNEEDED_RECORDS = f"delete from record where {_UNNEEDED.format(table='reco
 _HELD = """select e.path, e.object, e.first, e.last, e.meta from entry e join object o on o.id = e.object
     where (o.body is not null or o.file is not null)"""
 HELD_BETWEEN = f"{_HELD} and e.path >= ? and e.path < ? order by e.path, e.first desc"
+HELD = f"{_HELD} order by e.path, e.first desc"
 HELD_OF_PATH = """select e.object from entry e join object o on o.id = e.object
     where e.path = ? and (o.body is not null or o.file is not null) order by e.first desc"""
 USES_OF_OBJECT = "select path, object, first, last, meta from entry where object = ?"
@@ -164,3 +166,24 @@ DROP_AUDIT_THROUGH = "delete from audit where number <= ?"
 DECISION = "select value from decision where key = ?"
 DROP_DECISION = "delete from decision where key = ?"
 ADD_DECISION = "insert into decision(key, value) values (?, ?)"
+
+# Under another sealer
+OBJECTS_AFTER = "select id, salt, sha256, file, body from object where id > ? order by id limit ?"
+RESEAL_OBJECT = "update object set salt = ?, sha256 = ?, file = ?, body = ? where id = ?"
+METAS_AFTER = """select path, first, meta from entry where path > ? or (path = ? and first > ?)
+    order by path, first limit ?"""
+SET_META = "update entry set meta = ? where path = ? and first = ?"
+PATHS = "select distinct path, bucket from entry"
+SET_PATH = "update entry set path = ?, bucket = ? where path = ?"
+EVERY_PARTITION = "select distinct partition from record"
+SET_PARTITION = "update record set partition = ? where partition = ?"
+LIVE_OBJECTS_OF_RECORDS = "select id, first, object from record where last is null"
+SET_CONTENT_KEY = "update record set content_key = ? where id = ? and first = ?"
+DROP_CONTENT_KEYS = "update record set content_key = null where content_key is not null"
+LABELS = "select n, label from sequence where label is not null"
+DECISIONS = "select key, value from decision"
+SET_DECISION = "update decision set value = ? where key = ?"
+REDACTIONS = "select id, document from redaction"
+SET_REDACTION = "update redaction set document = ? where id = ?"
+DROP_BUCKETS = "delete from bucket"
+SET_SEED = "update vault set seed = ?"

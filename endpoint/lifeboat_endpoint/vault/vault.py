@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,21 +11,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from lifeboat_alf import codec, ids, times
+from lifeboat_alf import codec, times
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import Changes, JsonObject, Sequence
 from lifeboat_endpoint import errors
-from lifeboat_endpoint.store import schema
+from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.store.disk import DiskBlobs, translated
 from lifeboat_endpoint.store.migrations import migrate
-from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
+from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore, Row
 from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.vault import audit, changes, countersigning, digest, objects, versions
+from lifeboat_endpoint.vault import audit, changes, countersigning, objects, resealing, versions
 from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.commit import Commit, Origin, Sign, text_key
+from lifeboat_endpoint.vault.beginning import fresh_file, initialise, opened_seed
+from lifeboat_endpoint.vault.columns import DECISION, LABEL, Columns
+from lifeboat_endpoint.vault.commit import Commit, Origin, Sign, content_of, text_key
 from lifeboat_endpoint.vault.countersigning import Countersigned
 from lifeboat_endpoint.vault.draft import Draft
 from lifeboat_endpoint.vault.retention import Retention
@@ -38,7 +39,6 @@ from lifeboat_keys.trusted import Trusted
 
 FILE = "vault.db"
 BODIES = "objects"
-FIRST_EPOCH = 1
 _CHUNK = 500
 LAST_VERIFIED = "last_verified"
 """The decision in which `mark_verified` keeps `{"sequence", "time"}`."""
@@ -53,47 +53,74 @@ class Vault:
     Several processes may read; writers wait for each other, and who captures or thins holds the agent's lock.
     """
 
-    def __init__(self, metadata: MetadataStore, blobs: BlobStore, *, files: FileOperations, clock: Clock) -> None:
+    def __init__(
+        self,
+        metadata: MetadataStore,
+        blobs: BlobStore,
+        *,
+        files: FileOperations,
+        clock: Clock,
+        sealer: Sealer = PLAIN,
+    ) -> None:
         """A vault on a prepared pair of stores (see `initialise`)."""
         self._metadata = metadata
         self._blobs = blobs
         self._files = files
         self._clock = clock
-        self._objects = objects.Objects(metadata, blobs)
         row = metadata.row(sql.VAULT)
         if row is None:
             raise errors.VaultDamaged("the tables hold no vault")
-        self.id, self.agent_id, self.seed = str(row[0]), str(row[1]), bytes(row[2])
+        self.id, self.agent_id, self.seed = str(row[0]), str(row[1]), opened_seed(bytes(row[2]), sealer)
+        self._seal_with(sealer)
+
+    def _seal_with(self, sealer: Sealer) -> None:
+        self._columns = Columns(sealer)
+        self._objects = objects.Objects(self._metadata, self._blobs, self._columns)
 
     # Opening ----------------------------------------------------------------------------------------------------
 
     @classmethod
     def create(
-        cls, folder: Path, agent_id: str, *, files: FileOperations | None = None, clock: Clock | None = None
+        cls,
+        folder: Path,
+        agent_id: str,
+        *,
+        files: FileOperations | None = None,
+        clock: Clock | None = None,
+        sealer: Sealer = PLAIN,
     ) -> Self:
-        """Make an empty vault in `folder`. It appears whole or not at all. Raises VaultExists."""
+        """Make an empty vault in `folder`, its content sealed by `sealer`. It appears whole or not at all. Raises
+        VaultExists."""
         files, clock = files or SystemFiles(), clock or SystemClock()
         if (folder / FILE).exists():
             raise errors.VaultExists(f"{folder} holds a vault")
         DiskBlobs(folder / BODIES, files)
         with translated():
-            new = _fresh_file(folder, files)
+            new = fresh_file(folder / FILE, files)
         metadata = SqliteStore(new, create=True)
-        initialise(metadata, agent_id, clock)
+        initialise(metadata, agent_id, clock, sealer=sealer)
         metadata.close()
         with translated():
             files.replace(new, folder / FILE)
             files.sync_folder(folder)
-        return cls.open(folder, files=files, clock=clock)
+        return cls.open(folder, files=files, clock=clock, sealer=sealer)
 
     @classmethod
-    def open(cls, folder: Path, *, files: FileOperations | None = None, clock: Clock | None = None) -> Self:
-        """Open the vault in `folder`. Raises VaultMissing, VaultNewer, VaultDamaged."""
+    def open(
+        cls,
+        folder: Path,
+        *,
+        files: FileOperations | None = None,
+        clock: Clock | None = None,
+        sealer: Sealer = PLAIN,
+    ) -> Self:
+        """Open the vault in `folder`, whose content `sealer` sealed (see `at_rest.opening` for one whose key was
+        rotated). Raises VaultMissing, VaultNewer, VaultDamaged; OtherDataKey when another data key sealed it."""
         files, clock = files or SystemFiles(), clock or SystemClock()
         metadata = SqliteStore(folder / FILE)
         try:
             migrate(metadata, folder / FILE)
-            vault = cls(metadata, DiskBlobs(folder / BODIES, files), files=files, clock=clock)
+            vault = cls(metadata, DiskBlobs(folder / BODIES, files), files=files, clock=clock, sealer=sealer)
             vault._sweep_leftovers()
         except BaseException:
             metadata.close()
@@ -106,6 +133,17 @@ class Vault:
             objects.sweep(self._metadata, self._blobs, wait=False)
         except errors.VaultBusy:
             return
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._metadata.transaction():
+            self._columns.check(self._metadata)
+            yield
+
+    @property
+    def key_id(self) -> str:
+        """Of the data key that seals the vault, "" for a plain one."""
+        return self._columns.sealer.key_id
 
     def close(self) -> None:
         self._metadata.close()
@@ -129,7 +167,13 @@ class Vault:
         pins: dict[int, list[Pin]] = {}
         for row in self._metadata.rows(sql.PINS):
             pins.setdefault(row[0], []).append(Pin(*row))
-        return [sequence_row(row, pins.get(row[0], [])) for row in self._metadata.rows(sql.SEQUENCES)]
+        return [self._sequence_row(row, pins.get(row[0], [])) for row in self._metadata.rows(sql.SEQUENCES)]
+
+    def _sequence_row(self, row: Row, pins: list[Pin]) -> SequenceRow:
+        made = sequence_row(row, pins)
+        if made.label is None or self._columns.is_plain:
+            return made
+        return replace(made, label=self._columns.text_of(LABEL, made.label))
 
     def find(self, number: int) -> SequenceRow | None:
         """A kept sequence, None for one that never was or was thinned."""
@@ -155,7 +199,7 @@ class Vault:
         row = self._metadata.row(statement, parameters)
         if row is None:
             return None
-        return sequence_row(row, [Pin(*pin) for pin in self._metadata.rows(sql.PINS_OF, (row[0],))])
+        return self._sequence_row(row, [Pin(*pin) for pin in self._metadata.rows(sql.PINS_OF, (row[0],))])
 
     def state(self, number: int | None = None) -> VaultState:
         """The state at a kept sequence, the head unless named. Raises UnknownSequence."""
@@ -186,7 +230,12 @@ class Vault:
         }
 
     def records_with_content(self, text: str) -> list[str]:
-        """Ids of the head's records (deleted ones too) whose content is exactly `text`."""
+        """Ids of the head's records (deleted ones too) whose content is exactly `text`. A sealed vault, into which
+        nobody captures, keeps no digests of contents: there every line is read."""
+        if not self._columns.is_plain:
+            head = self.head()
+            live = () if head is None else self.state(head.number).records()
+            return [record.id for record in live if content_of(record.line) == text]
         return [found for (found,) in self._metadata.rows(sql.RECORDS_WITH_CONTENT, (text_key(self.seed, text),))]
 
     # Changing ---------------------------------------------------------------------------------------------------
@@ -210,10 +259,10 @@ class Vault:
         the transaction; if it fails, nothing happened. `counts` is looked at when the whole draft was read. Raises
         DraftInvalid, VaultFull, VaultBusy.
         """
-        with self._metadata.transaction():
+        with self._transaction():
             head = self.head()
             origin = self._origin(head, kind, writer, _text(time), _text(raw_time or time), number)
-            writing = objects.ObjectWriter(self._metadata, self._blobs)
+            writing = objects.ObjectWriter(self._metadata, self._blobs, self._columns)
             commit = Commit(self._metadata, self._objects, writing, self._files, self.seed)
             try:
                 changed = commit.run(draft, origin, self._clock.now(), sign, counts)
@@ -246,7 +295,7 @@ class Vault:
                 raise SignatureError(f"what was sent is not the state {sequence.number} that its digest names")
             return sequence.signature
 
-        with self._metadata.transaction():
+        with self._transaction():
             head, epoch = self.head(), self.epoch
             if fits is not None:
                 fits(head, epoch)
@@ -254,7 +303,7 @@ class Vault:
                 raise errors.DraftInvalid(f"the head is {head.number}, so the next sequence is not {sequence.number}")
             place = (sequence.number, sequence.base, sequence.epoch, sequence.time, _text(raw_time))
             origin = Origin(self.agent_id, *place, kind, writer)
-            writing = objects.ObjectWriter(self._metadata, self._blobs)
+            writing = objects.ObjectWriter(self._metadata, self._blobs, self._columns)
             commit = Commit(self._metadata, self._objects, writing, self._files, self.seed)
             try:
                 if not commit.run(draft, origin, self._clock.now(), signed, None):
@@ -287,7 +336,7 @@ class Vault:
 
     def pin(self, number: int, reason: str, until: Moment | None = None) -> None:
         """Keep a sequence from being thinned, for a reason, until a time or for ever. Raises UnknownSequence."""
-        with self._metadata.transaction():
+        with self._transaction():
             self.sequence(number)
             self._metadata.execute(sql.DROP_PIN, (number, reason))
             ends = None if until is None else _text(until)
@@ -296,7 +345,7 @@ class Vault:
 
     def unpin(self, number: int, reason: str) -> bool:
         """Take a pin away; False when there was none."""
-        with self._metadata.transaction():
+        with self._transaction():
             removed = self._metadata.execute(sql.DROP_PIN, (number, reason)) > 0
             if removed:
                 self._audit("unpin", str(number), {"reason": reason})
@@ -304,9 +353,9 @@ class Vault:
 
     def label(self, number: int, text: str | None) -> None:
         """Name a sequence; None takes the name away. Labelled ones are never thinned. Raises UnknownSequence."""
-        with self._metadata.transaction():
+        with self._transaction():
             self.sequence(number)
-            self._metadata.execute(sql.SET_LABEL, (text, number))
+            self._metadata.execute(sql.SET_LABEL, (None if text is None else self._columns.text(LABEL, text), number))
             self._audit("label", str(number), {"set": text is not None})
 
     # Authority --------------------------------------------------------------------------------------------------
@@ -314,7 +363,7 @@ class Vault:
     def raise_epoch(self, expected: int | None = None) -> int | None:
         """Begin a new epoch: every later sequence carries it, and whoever still writes in an older one is fenced. With
         `expected` only if that is the epoch in force; else None, and nothing happened."""
-        with self._metadata.transaction():
+        with self._transaction():
             if expected is not None and self.epoch != expected:
                 return None
             self._metadata.execute(sql.RAISE_EPOCH)
@@ -324,7 +373,7 @@ class Vault:
 
     def enter_epoch(self, epoch: int) -> None:
         """Write in this epoch from now on, unless the one in force is as high already."""
-        with self._metadata.transaction():
+        with self._transaction():
             if epoch > self.epoch:
                 self._metadata.execute(sql.SET_EPOCH, (epoch,))
                 self._audit("epoch", str(epoch), {})
@@ -336,7 +385,7 @@ class Vault:
         transaction, one audit row.
         """
         found = self.verify(trusted=before).findings
-        with self._metadata.transaction():
+        with self._transaction():
             done = countersigning.chosen(self.sequences(), self.agent_id, found, after)
             for row in done.signed:
                 document = sign(row.as_sequence(self.agent_id))
@@ -352,16 +401,17 @@ class Vault:
     def get(self, key: str, default: Any = None) -> Any:
         """A small JSON value decided earlier."""
         row = self._metadata.row(sql.DECISION, (key,))
-        return default if row is None else json_of(row[0])
+        return default if row is None else json_of(self._columns.text_of(DECISION, row[0]))
 
     def set(self, key: str, value: Any, *, kind: str = "decision") -> None:
         """Keep a small JSON value; None forgets it. The audit row names the key, not the value."""
         if self.get(key) == value:
             return
-        with self._metadata.transaction():
+        with self._transaction():
             self._metadata.execute(sql.DROP_DECISION, (key,))
             if value is not None:
-                self._metadata.execute(sql.ADD_DECISION, (key, codec.encode(value).decode()))
+                text = self._columns.text(DECISION, codec.encode(value).decode())
+                self._metadata.execute(sql.ADD_DECISION, (key, text))
             self._audit(kind, key, {"set": value is not None})
 
     # Audit and care ---------------------------------------------------------------------------------------------
@@ -403,13 +453,13 @@ class Vault:
     def old_versions(self, keep: int, now: datetime | None) -> list[int]:
         """Which objects `drop_old_versions` would drop now."""
         whole = versions.sequences_kept_whole(self.sequences(), self.last_verified(), now)
-        return versions.old_versions(self._metadata, keep, whole)
+        return versions.old_versions(self._metadata, self._columns, keep, whole)
 
     def _letting_go(self, work: Callable[[objects.ObjectWriter], ThinReport]) -> ThinReport:
         """One transaction that drops content, then the space of it. The caller holds the agent's lock."""
         before = self.size()
-        with self._metadata.transaction():
-            writing = objects.ObjectWriter(self._metadata, self._blobs)
+        with self._transaction():
+            writing = objects.ObjectWriter(self._metadata, self._blobs, self._columns)
             try:
                 report = work(writing)
             except BaseException:
@@ -427,7 +477,7 @@ class Vault:
 
         Raises UnknownSequence.
         """
-        verifier = Verifier(self._metadata, self._blobs, self.agent_id, trusted)
+        verifier = Verifier(self._metadata, self._blobs, self._columns, self.agent_id, trusted)
         with self._metadata.snapshot():
             try:
                 row = self.head() if number is None else self.sequence(number)
@@ -443,13 +493,33 @@ class Vault:
     ) -> Verification:
         """Hold the head against its digest and signature, and up to `bodies` of its entries and of its records, chosen
         by `chance`, against their leaves; fewer when `is_over` says so. Findings are in the result, never raised."""
-        verifier = Verifier(self._metadata, self._blobs, self.agent_id, trusted)
+        verifier = Verifier(self._metadata, self._blobs, self._columns, self.agent_id, trusted)
         with self._metadata.snapshot():
             try:
                 row = self.head()
             except errors.VaultDamaged as error:
                 return Verification(None, findings=[Finding("rows", "sequences", error.message)])
             return Verification(None) if row is None else verifier.sample(row, bodies, is_over, chance)
+
+    def reseal(self, sealer: Sealer) -> None:
+        """Put everything the vault holds under another sealer: one transaction, so that the vault reads whole under the
+        one or the other. Then nothing that the former one sealed is left in its files. The caller holds the agent's
+        lock; others that have the vault open get OtherDataKey until they open it again.
+
+        Raises VaultFull, VaultBusy, VaultDamaged for what cannot be opened; then nothing happened.
+        """
+        writer = objects.ObjectWriter(self._metadata, self._blobs, self._columns)
+        with self._transaction():
+            try:
+                done = resealing.reseal(self._metadata, self._blobs, writer, self._columns, Columns(sealer), self.seed)
+                self._audit("reseal", sealer.key_id, {"from": self._columns.sealer.key_id, "objects": done})
+                reached(Step.REENCRYPT_COMMITTED)
+            except BaseException:
+                writer.discard()
+                raise
+        self._seal_with(sealer)
+        objects.sweep(self._metadata, self._blobs)
+        self._metadata.compact()
 
     def mark_verified(self, number: int) -> None:
         """Remember that a sequence was read back and found whole; it is not thinned while it is the last such one."""
@@ -473,27 +543,6 @@ class Vault:
             self._blobs.copy_to(folder / BODIES)
             self._metadata.copy_to(folder / FILE)
         self._files.sync_folder(folder)
-
-
-def initialise(metadata: MetadataStore, agent_id: str, clock: Clock, epoch: int = FIRST_EPOCH) -> None:
-    """Make the tables of an empty vault: its own random id, and the seed that ids and content keys are made with."""
-    metadata.prepare()
-    now = times.to_text(clock.now())
-    with metadata.transaction():
-        row = (ids.new(now), agent_id, os.urandom(ids.SEED_BYTES), epoch, schema.VERSION, now)
-        metadata.execute(sql.ADD_VAULT, row)
-        digest.prepare(metadata)
-        audit.append(metadata, clock.now(), "create", row[0], {"agent": agent_id})
-
-
-def _fresh_file(folder: Path, files: FileOperations) -> Path:
-    """An empty file to build the tables in, whatever an earlier attempt left."""
-    new = folder / f"{FILE}.new"
-    for leftover in (new, *(new.with_name(f"{new.name}-{part}") for part in ("wal", "shm", "journal"))):
-        with contextlib.suppress(FileNotFoundError):
-            files.remove(leftover)
-    files.write_new(new, b"", mode=0o600)
-    return new
 
 
 def _text(moment: Moment) -> str:

@@ -17,6 +17,7 @@ from lifeboat_endpoint.errors import VaultDamaged, VaultUnusable
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore, Row
 from lifeboat_endpoint.vault import audit, digest
 from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.columns import Columns
 from lifeboat_endpoint.vault.objects import Objects
 from lifeboat_endpoint.vault.rows import SequenceRow, json_of
 from lifeboat_keys import signing
@@ -62,9 +63,12 @@ class Verification:
 class Verifier:
     """One verification of one vault, inside one snapshot of its tables."""
 
-    def __init__(self, metadata: MetadataStore, blobs: BlobStore, agent_id: str, trusted: Trusted | None) -> None:
+    def __init__(
+        self, metadata: MetadataStore, blobs: BlobStore, columns: Columns, agent_id: str, trusted: Trusted | None
+    ) -> None:
         self._metadata = metadata
-        self._objects = Objects(metadata, blobs)
+        self._columns = columns
+        self._objects = Objects(metadata, blobs, columns)
         self._agent_id = agent_id
         self._trusted = trusted
 
@@ -147,16 +151,17 @@ class Verifier:
                 result.found("body", f"object {row[0]}", problem)
 
     def _body_problem(self, result: Verification, row: Row) -> str | None:
-        number, leaf, salt, sha256, size, held = row
+        number, leaf, held_salt, held_sha256, size, held = row
         if not held:
             result.absent += 1
             return None
         try:
+            salt, sha256 = self._columns.salt_of(held_salt), self._columns.sha256_of(held_sha256)
             body = self._objects.read(number)
         except (VaultDamaged, VaultUnusable, BodyAbsent) as error:
             return str(error)
         result.bytes += len(body)
-        if not merkle.leaf_holds(Leaf(leaf, salt or b""), body):
+        if not merkle.leaf_holds(Leaf(leaf, salt), body):
             return "the bytes are not what the leaf commits to"
         wrong = len(body) != size or (sha256 is not None and hashlib.sha256(body).digest() != sha256)
         return "size or hash beside the bytes are not theirs" if wrong else None
@@ -188,9 +193,11 @@ class Verifier:
         return self._items(sql.ENTRY_ITEMS_ENDED, sql.RECORD_ITEMS_ENDED, (before, number, before))
 
     def _items(self, entries: str, records: str, parameters: tuple[int, ...]) -> Iterator[tuple[bytes, bytes]]:
-        for path, meta, leaf in self._metadata.rows(entries, parameters):
+        for path, meta, leaf in self._columns.entry_items(self._metadata.rows(entries, parameters)):
             yield merkle.entry_key(path), merkle.entry_hash(path, json_of(meta), leaf)
-        for record_id, partition, position, leaf in self._metadata.rows(records, parameters):
+        for record_id, partition, position, leaf in self._columns.record_items(
+            self._metadata.rows(records, parameters)
+        ):
             yield merkle.record_key(record_id), merkle.record_hash(record_id, partition, position, leaf)
 
     def _signature(self, result: Verification, row: SequenceRow) -> None:
@@ -216,7 +223,8 @@ class Verifier:
             result.found("rows", partition, "has gaps in its positions")
 
     def _buckets(self, result: Verification) -> None:
-        if digest.stored_buckets(self._metadata) != digest.live_buckets(self._metadata):
+        stored = digest.stored_buckets(self._metadata, self._columns)
+        if stored != digest.live_buckets(self._metadata, self._columns):
             result.found("rows", "buckets", "are not those of the newest state")
 
     def _audit(self, result: Verification, rows: list[SequenceRow]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_endpoint.store.protocols import MetadataStore, Row
 from lifeboat_endpoint.vault import audit
 from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.columns import META, Columns
 from lifeboat_endpoint.vault.objects import ObjectWriter
 from lifeboat_endpoint.vault.retention import is_protected
 from lifeboat_endpoint.vault.rows import SequenceRow, json_of
@@ -47,17 +48,16 @@ def sequences_kept_whole(rows: list[SequenceRow], verified: int | None, now: dat
     return kept if verified is None else kept | {verified}
 
 
-def old_versions(metadata: MetadataStore, keep: int, whole: Collection[int]) -> list[int]:
+def old_versions(metadata: MetadataStore, columns: Columns, keep: int, whole: Collection[int]) -> list[int]:
     """Objects that are, wherever they are used, an older version of a large artifact than the newest `keep`."""
-    old = {use.object for use in _beyond(metadata, keep)}
-    return sorted(number for number in old if _may_go(metadata, number, keep, whole))
+    old = {use.object for use in _beyond(metadata, columns, keep)}
+    return sorted(number for number in old if _may_go(metadata, columns, number, keep, whole))
 
 
-def _beyond(metadata: MetadataStore, keep: int) -> Iterator[_Use]:
+def _beyond(metadata: MetadataStore, columns: Columns, keep: int) -> Iterator[_Use]:
     """Held versions of large artifacts beyond the newest ones of their path. A content that came back counts once."""
     path, seen = "", list[int]()
-    for row in metadata.rows(sql.HELD_BETWEEN, (layout.ARTIFACTS, _AFTER_ARTIFACTS)):
-        use = _Use(*row)
+    for use in _held_artifacts(metadata, columns):
         if use.path != path:
             path, seen = use.path, []
         if use.object not in seen:
@@ -69,15 +69,29 @@ def _beyond(metadata: MetadataStore, keep: int) -> Iterator[_Use]:
 _AFTER_ARTIFACTS = layout.ARTIFACTS[:-1] + chr(ord(layout.ARTIFACTS[-1]) + 1)
 
 
-def _may_go(metadata: MetadataStore, number: int, keep: int, whole: Collection[int]) -> bool:
-    uses = [_Use(*row) for row in metadata.rows(sql.USES_OF_OBJECT, (number,))]
+def _held_artifacts(metadata: MetadataStore, columns: Columns) -> Iterator[_Use]:
+    """Uses under paths of artifacts, path by path, the newest first."""
+    if columns.is_plain:
+        return _uses(columns, metadata.rows(sql.HELD_BETWEEN, (layout.ARTIFACTS, _AFTER_ARTIFACTS)))
+    return _uses(columns, metadata.rows(sql.HELD), layout.ARTIFACTS)
+
+
+def _uses(columns: Columns, rows: Iterable[Row], prefix: str = "") -> Iterator[_Use]:
+    for held_path, number, first, last, meta in rows:
+        path = columns.path_of(held_path)
+        if path.startswith(prefix):
+            yield _Use(path, number, first, last, columns.text_of(META, meta))
+
+
+def _may_go(metadata: MetadataStore, columns: Columns, number: int, keep: int, whole: Collection[int]) -> bool:
     return all(
-        use.is_large and not use.lies_in(whole) and number not in _newest(metadata, use.path, keep) for use in uses
+        use.is_large and not use.lies_in(whole) and number not in _newest(metadata, columns, use.path, keep)
+        for use in _uses(columns, metadata.rows(sql.USES_OF_OBJECT, (number,)))
     )
 
 
-def _newest(metadata: MetadataStore, path: str, keep: int) -> list[int]:
-    rows: Iterator[Row] = metadata.rows(sql.HELD_OF_PATH, (path,))
+def _newest(metadata: MetadataStore, columns: Columns, path: str, keep: int) -> list[int]:
+    rows: Iterator[Row] = metadata.rows(sql.HELD_OF_PATH, (columns.path(path),))
     return list(dict.fromkeys(row[0] for row in rows))[:keep]
 
 

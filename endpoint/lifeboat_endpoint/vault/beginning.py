@@ -1,0 +1,51 @@
+"""How a vault begins: its tables, its own random id, and its seed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from lifeboat_alf import ids, times
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer, key_id_of
+from lifeboat_endpoint.store import schema
+from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_endpoint.vault import audit, digest
+from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.columns import SEED, Columns
+
+FIRST_EPOCH = 1
+
+
+def initialise(
+    metadata: MetadataStore, agent_id: str, clock: Clock, epoch: int = FIRST_EPOCH, *, sealer: Sealer = PLAIN
+) -> None:
+    """Make the tables of an empty vault: its own random id, and the seed that ids and content keys are made with."""
+    metadata.prepare()
+    now = times.to_text(clock.now())
+    with metadata.transaction():
+        seed = sealer.seal(SEED, os.urandom(ids.SEED_BYTES))
+        row = (ids.new(now), agent_id, seed, epoch, schema.VERSION, now)
+        metadata.execute(sql.ADD_VAULT, row)
+        digest.prepare(metadata, Columns(sealer))
+        audit.append(metadata, clock.now(), "create", row[0], {"agent": agent_id})
+
+
+def opened_seed(held: bytes, sealer: Sealer) -> bytes:
+    """The seed; it is also what tells whether this sealer sealed the vault. Raises OtherDataKey, VaultDamaged."""
+    if sealer is PLAIN and len(held) != ids.SEED_BYTES:
+        raise errors.OtherDataKey("the vault is sealed", key_id=key_id_of(held))
+    return sealer.open(SEED, held)
+
+
+def fresh_file(path: Path, files: FileOperations) -> Path:
+    """An empty file beside `path` to build the tables in, whatever an earlier attempt left."""
+    new = path.with_name(f"{path.name}.new")
+    for leftover in (new, *(new.with_name(f"{new.name}-{part}") for part in ("wal", "shm", "journal"))):
+        with contextlib.suppress(FileNotFoundError):
+            files.remove(leftover)
+    files.write_new(new, b"", mode=0o600)
+    return new

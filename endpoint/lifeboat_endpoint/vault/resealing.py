@@ -1,0 +1,96 @@
+"""Everything a vault holds under another sealer, table by table, in the caller's transaction.
+
+Rows are walked in pages by their keys, never while they change under an open statement; bodies pass one at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore, Row
+from lifeboat_endpoint.vault import digest
+from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.columns import DECISION, LABEL, META, REDACTION, SEED, Columns
+from lifeboat_endpoint.vault.commit import content_key
+from lifeboat_endpoint.vault.objects import Objects, ObjectWriter
+
+_PAGE = 200
+_TEXTS = (
+    (LABEL, sql.LABELS, sql.SET_LABEL),
+    (DECISION, sql.DECISIONS, sql.SET_DECISION),
+    (REDACTION, sql.REDACTIONS, sql.SET_REDACTION),
+)
+"""(kind, what gives key and value, what sets the value of a key)"""
+
+
+def reseal(
+    metadata: MetadataStore, blobs: BlobStore, writer: ObjectWriter, old: Columns, new: Columns, seed: bytes
+) -> int:
+    """How many objects there are. `writer` puts what is too large for a row into new files, and flushes them; the old
+    ones are nobody's after the commit."""
+    if new.is_plain:
+        _add_content_keys(metadata, Objects(metadata, blobs, old), seed)
+    elif old.is_plain:
+        metadata.execute(sql.DROP_CONTENT_KEYS)
+    done = _objects(metadata, blobs, writer, old, new)
+    reached(Step.REENCRYPT_BODIES_WRITTEN)
+    writer.flush()
+    _entries(metadata, old, new)
+    _partitions(metadata, old, new)
+    for kind, values, change in _TEXTS:
+        for key, held in list(metadata.rows(values)):
+            metadata.execute(change, (new.text(kind, old.text_of(kind, held)), key))
+    hashes = digest.stored_buckets(metadata, old)
+    metadata.execute(sql.DROP_BUCKETS)
+    digest.put(metadata, new, hashes)
+    metadata.execute(sql.SET_SEED, (new.sealer.seal(SEED, seed),))
+    return done
+
+
+# Objects ------------------------------------------------------------------------------------------------------------
+
+
+def _objects(metadata: MetadataStore, blobs: BlobStore, writer: ObjectWriter, old: Columns, new: Columns) -> int:
+    done = 0
+    for row in _paged(metadata, sql.OBJECTS_AFTER, lambda row: (row[0],), (0,)):
+        number, salt, sha256, file, held = row
+        data = held if file is None else blobs.read(file)
+        if data is not None:
+            held, file = writer.place(new.body(old.body_of(data)), is_large=file is not None)
+        values = (new.salt(old.salt_of(salt)), new.sha256(old.sha256_of(sha256)), file, held, number)
+        metadata.execute(sql.RESEAL_OBJECT, values)
+        done += 1
+    return done
+
+
+def _paged(
+    metadata: MetadataStore, statement: str, place: Callable[[Row], tuple[object, ...]], start: tuple[object, ...]
+) -> Iterator[Row]:
+    """All rows in the order of their keys, a page in memory: rows that were given out may be changed."""
+    after = start
+    while page := list(metadata.rows(statement, (*after, _PAGE))):
+        yield from page
+        after = place(page[-1])
+
+
+# Entries and records ------------------------------------------------------------------------------------------------
+
+
+def _entries(metadata: MetadataStore, old: Columns, new: Columns) -> None:
+    """Metas first: the walk goes by the paths as they are kept."""
+    for path, first, meta in _paged(metadata, sql.METAS_AFTER, lambda row: (row[0], row[0], row[1]), ("", "", -1)):
+        metadata.execute(sql.SET_META, (new.text(META, old.text_of(META, meta)), path, first))
+    for path, bucket in list(metadata.rows(sql.PATHS)):
+        place = new.entry_bucket(old.entry_bucket_of(bucket))
+        metadata.execute(sql.SET_PATH, (new.path(old.path_of(path)), place, path))
+
+
+def _partitions(metadata: MetadataStore, old: Columns, new: Columns) -> None:
+    for (partition,) in list(metadata.rows(sql.EVERY_PARTITION)):
+        metadata.execute(sql.SET_PARTITION, (new.partition(old.partition_of(partition)), partition))
+
+
+def _add_content_keys(metadata: MetadataStore, objects: Objects, seed: bytes) -> None:
+    for record_id, first, number in list(metadata.rows(sql.LIVE_OBJECTS_OF_RECORDS)):
+        metadata.execute(sql.SET_CONTENT_KEY, (content_key(seed, objects.read(number)), record_id, first))
