@@ -30,6 +30,7 @@ LifeboatError
     +-- NoEndpoint          no endpoint's data in the folder
     +-- EndpointUnsafe      others can change the folder, or it holds something else
     +-- EndpointNewer       made by a newer version of the program
+    +-- EndpointBusy        somebody else looks after it right now
     +-- EndpointSettings    its endpoint.json cannot be used
     +-- UnknownTenant       no tenant of this name or id
     +-- TenantExists        the name is taken
@@ -302,6 +303,15 @@ class EndpointNewer(EndpointError):
     title = "The endpoint was made by a newer version of Agent Lifeboat"
     fix = "pipx upgrade agent-lifeboat"
     exit_status = 3
+
+
+class EndpointBusy(EndpointError):
+    """Another process compacts, verifies or removes the same tenant."""
+
+    code = "endpoint_busy"
+    title = "Somebody else looks after this part of the endpoint right now"
+    fix = "try again in a moment"
+    retryable = True
 
 
 class EndpointSettings(EndpointError):

@@ -214,9 +214,17 @@ class Control:
         return audit.rows(self._store)
 
     def check_audit(self) -> list[int]:
-        """Numbers of rows that do not follow from the one before; empty when the chain is whole."""
+        """Numbers of rows that do not follow from the one before; empty when the chain is whole. Raises VaultDamaged for
+        a row that cannot be read."""
         with self._store.snapshot():
             return audit.broken(self._store)
+
+    def audit_ends(self) -> tuple[int, int, str]:
+        """The numbers of the oldest and of the newest row that are kept, and the hash of the newest, which covers all
+        before it: noted elsewhere, it shows later that nothing up to there was rewritten."""
+        self.flush()
+        with self._store.snapshot():
+            return audit.ends(self._store)
 
     def trim_audit(self, before: datetime, most: int) -> int:
         """Let go of rows from before a time, and of the oldest beyond `most`; how many. The chain stays whole."""

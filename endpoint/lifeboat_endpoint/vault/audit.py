@@ -66,6 +66,12 @@ def broken(metadata: MetadataStore) -> list[int]:
     return wrong
 
 
+def ends(metadata: MetadataStore) -> tuple[int, int, str]:
+    """The numbers of the oldest and the newest row, and the newest hash; (0, 0, "") without rows."""
+    last, first = metadata.row(sql.LAST_AUDIT), metadata.row(sql.FIRST_AUDIT)
+    return (0, 0, "") if last is None or first is None else (int(first[0]), int(last[0]), bytes(last[1]).hex())
+
+
 def trim(metadata: MetadataStore, now: datetime, before: str, most: int) -> int:
     """Let go of rows from before a timestamp, and of the oldest beyond `most`; how many. The newest stays. The
     caller's transaction is open."""

@@ -159,6 +159,7 @@ SPARSE_PARTITIONS = """select partition from record where last is null
 AUDIT = "select number, time, kind, subject, details, hash from audit order by number"
 LAST_AUDIT = "select number, hash from audit order by number desc limit 1"
 ADD_AUDIT = "insert into audit(number, time, kind, subject, details, hash) values (?, ?, ?, ?, ?, ?)"
+FIRST_AUDIT = "select number from audit order by number limit 1"
 AUDIT_HASH = "select hash from audit where number = ?"
 LAST_AUDIT_OF = "select details from audit where kind = ? order by number desc limit 1"
 FIRST_AUDIT_SINCE = "select min(number) from audit where time >= ?"
@@ -169,7 +170,7 @@ ADD_DECISION = "insert into decision(key, value) values (?, ?)"
 
 # Under another sealer
 OBJECTS_AFTER = "select id, salt, sha256, file, body from object where id > ? order by id limit ?"
-RESEAL_OBJECT = "update object set salt = ?, sha256 = ?, file = ?, body = ? where id = ?"
+RESEAL_OBJECT = "update object set salt = ?, sha256 = ?, body = ?, file = ? where id = ?"
 METAS_AFTER = """select path, first, meta from entry where path > ? or (path = ? and first > ?)
     order by path, first limit ?"""
 SET_META = "update entry set meta = ? where path = ? and first = ?"
