@@ -191,10 +191,12 @@ class AppliedState:
         self._lay_partitions(places.opened)
 
     def _replace(self, known: Record, line: RecordLine, rows: _Rows) -> None:
-        """In place. The reference ignores a `create` of what is there; here it would be another record's id."""
-        if line.operation == "create":
-            if not self._delta.foreign:
+        """In place. The reference ignores a `create` of what is there, which here would be another record's id, and
+        changes to what is not; a record that was deleted is not there for it, and may be created again."""
+        if not self._delta.foreign:
+            if line.operation == "create":
                 raise ApplyError(f"{line.id} is created, but the base has it")
+        elif records.is_deleted(records.parse(known.line)) != (line.operation == "create"):
             return
         data = _dead(line.line) if line.operation == "delete" else line.line
         made = known._replace(line=data, leaf=rows.take(lambda: data))

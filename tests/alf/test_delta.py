@@ -16,7 +16,7 @@ from lifeboat_alf import codec, effective, layout, records, testing
 from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.delta import DeltaReader, write_delta
 from lifeboat_alf.diff import diff
-from lifeboat_alf.errors import BadDocument, MissingEntry, UnsupportedVersion
+from lifeboat_alf.errors import BadDocument, MissingEntry, UnknownOperation, UnsupportedVersion
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import AGENT_ID, TIME, MemoryState
 
@@ -271,6 +271,22 @@ def test_a_reference_delta_ignores_what_that_client_ignores(base):
         ],
     )
     assert decoded(state) == decoded(base)
+
+
+def test_a_record_that_a_reference_delta_deleted_is_created_again_and_until_then_is_not_there(base):
+    one = decoded(base)[0]
+    dead = after(base, [{"operation": "delete", **one}])
+    sync = {"base_sequence": 1, "new_sequence": 0}
+    changed = after(dead, [{"operation": "update", **one, "content": "unheard"}], sync=sync)
+    assert decoded(changed) == decoded(dead)
+    assert decoded(after(dead, [{"operation": "create", **one}], sync=sync)) == decoded(base)
+
+
+def test_lines_of_an_unknown_operation_are_an_error_or_passed_over(base):
+    with DeltaReader(io.BytesIO(foreign([{"operation": "rename", **decoded(base)[0]}]))) as delta:
+        with pytest.raises(UnknownOperation):
+            list(delta.records())
+        assert list(delta.records(skip_unknown=True)) == []
 
 
 def test_a_reference_delta_files_a_new_record_by_the_day_it_speaks_of(base):

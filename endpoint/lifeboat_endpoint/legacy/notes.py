@@ -1,0 +1,75 @@
+"""The notes of a workspace as the memory has them now, for a client that restores files and never looks at records."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+
+from lifeboat_alf.state import JsonObject
+from lifeboat_endpoint.legacy.sections import Section, join, split
+
+_LAST = 1 << 62
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
+_DATABASES = (".db", ".sqlite", ".sqlite3")
+
+
+def is_note(path: str, runtime: str) -> bool:
+    """Whether the older client divides a file (relative to the workspace) into memories."""
+    if runtime == "openclaw" and path == "MEMORY.md":
+        return True
+    parts = path.split("/")
+    return parts[0] == "memory" and len(parts) > 1 and path.endswith(".md") and not {"", ".", ".."} & set(parts)
+
+
+def section_of(record: JsonObject) -> Section:
+    """A memory of that client, at the line where it found it; far behind all others where it does not say."""
+    place = record.get("raw_source_format")
+    line = place.get("line_start") if isinstance(place, dict) else None
+    return Section(line if type(line) is int and 0 < line < _LAST else _LAST, str(record.get("content", "")))
+
+
+def renewed(path: str, body: bytes | None, sections: list[Section]) -> bytes | None:
+    """A note as its memories say, None when none of them is left. `body` is what it once was; it stays to the byte
+    where it still says the same."""
+    try:
+        old = "\n" if body is None else body.decode()
+    except UnicodeDecodeError:
+        return body
+    before = [] if body is None else split(path, old)
+    ordered = _placed(sections)
+    if body is not None and [item.content for item in before] == [item.content for item in ordered]:
+        return body
+    return join(path, ordered, old).encode() if ordered else None
+
+
+def _placed(sections: list[Section]) -> list[Section]:
+    """In the order of their lines; what says none stands behind, and makes no blank lines before it."""
+    ordered = sorted(sections, key=lambda section: section.line)
+    return [section._replace(line=1) for section in ordered] if ordered and ordered[0].line == _LAST else ordered
+
+
+def is_database(path: str) -> bool:
+    return path.endswith(_DATABASES)
+
+
+def gathered(memories: Iterable[JsonObject], taken: Collection[str]) -> dict[str, bytes]:
+    """{path: note} for memories that stand in no file: rows of a database, mostly. One note a day for what has a day,
+    one for each namespace otherwise; `taken` are the paths of files that are there."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for record in memories:
+        groups[_free(_name(record), taken)].append(str(record.get("content", "")).strip("\n"))
+    return {path: ("\n\n".join(contents) + "\n").encode() for path, contents in groups.items()}
+
+
+def _name(record: JsonObject) -> str:
+    temporal = record.get("temporal") or {}
+    day = str(temporal.get("observed_at") or temporal.get("created_at") or "")[:10]
+    if record.get("memory_type") == "episodic" and day:
+        return _NOT_IN_A_NAME.sub("-", day)
+    return _NOT_IN_A_NAME.sub("-", str(record.get("namespace") or "")).strip("-.") or "memory"
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    path = f"memory/{name}.md"
+    return f"memory/{name}-records.md" if path in taken else path

@@ -1,0 +1,278 @@
+"""What clients that sign nothing send: taken as they mean it, numbered, and never in place of what was there."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import reference_archives as reference
+from vaults import ManualClock
+
+from lifeboat_alf import layout, partitions, records
+from lifeboat_alf.delta import DeltaReader
+from lifeboat_alf.effective import effective_records
+from lifeboat_alf.errors import WrongAgent
+from lifeboat_alf.snapshot import SnapshotReader
+from lifeboat_endpoint.errors import RemoteRefused, StaleBase
+from lifeboat_endpoint.legacy import accepting
+from lifeboat_endpoint.vault import Draft, EntryPut, SequenceRow, Vault
+
+Json = dict[str, Any]
+MEMORY = "# Memory\n\n## Tea\n\nLikes tea.\n\n## Home\n\nLives in Lisbon.\n"
+DAY = 1_790_000_000_000_000_000
+"""A time in September 2026, in nanoseconds: what that client takes for the day of a note."""
+
+
+def note(workspace: Path, path: str, text: str, at: int = DAY) -> None:
+    target = workspace / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(text.encode())
+    os.utime(target, ns=(at, at))
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    note(folder, "SOUL.md", "# Ada\n\nCurious and kind.\n")
+    note(folder, "USER.md", "# Robin\n")
+    note(folder, "MEMORY.md", MEMORY)
+    note(folder, "memory/2026-11-02.md", "## Morning\n\nWatered the plants.\n")
+    return folder
+
+
+@pytest.fixture
+def vault(tmp_path: Path, workspace: Path) -> Iterator[Vault]:
+    with Vault.create(tmp_path / "vault", reference.agent_id(workspace), clock=ManualClock()) as made:
+        yield made
+
+
+def put(vault: Vault, archive: reference.Archive) -> SequenceRow:
+    with SnapshotReader(io.BytesIO(reference.write_snapshot(archive))) as reader:
+        return accepting.snapshot(vault, reader, clock=ManualClock())
+
+
+def send(vault: Vault, changes: list[tuple[str, Json]], base: int = 0, **fields: Any) -> SequenceRow | None:
+    manifest = {"created_at": "2026-11-20T12:00:00Z", "agent": {"id": vault.agent_id}, **fields}
+    with DeltaReader(io.BytesIO(reference.write_delta(manifest, changes, base))) as reader:
+        return accepting.delta(vault, reader, base, clock=ManualClock())
+
+
+def contents(vault: Vault) -> list[str]:
+    """What that client would say is there."""
+    found = (item.record for item in effective_records(vault.state()))
+    return sorted(str(record["content"]) for record in found if not records.is_deleted(record))
+
+
+def parsed(vault: Vault) -> list[Json]:
+    return [records.parse(record.line) for record in vault.state().records()]
+
+
+def seal(vault: Vault) -> None:
+    """Close all partitions, as a client does that makes one snapshot of many deltas."""
+    head = json.loads(vault.state().body(layout.MANIFEST))
+    head["partitions"] = [{**item, "sealed": True} for item in head["partitions"]]
+    put = EntryPut({}, json.dumps(head).encode())
+    assert vault.commit(Draft({layout.MANIFEST: put}), kind="snapshot", writer="x", time="2026-11-20T12:00:00Z")
+
+
+# Snapshots ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_first_snapshot_is_the_sequence_0_and_holds_what_was_sent(vault: Vault, workspace: Path) -> None:
+    archive = reference.export(workspace)
+    row = put(vault, archive)
+    assert (row.number, row.kind, row.signature) == (0, "snapshot", None)
+    assert contents(vault) == sorted(record["content"] for record in archive.records)
+    state = vault.state()
+    assert {entry.path: state.body(entry.path) for entry in state.entries("raw/")} == archive.raw
+    assert vault.verify(trusted=None).ok
+
+
+def test_the_same_snapshot_again_changes_nothing_and_gives_the_head(vault: Vault, workspace: Path) -> None:
+    archive = reference.export(workspace)
+    assert put(vault, archive) == put(vault, archive)
+    assert len(vault.sequences()) == 1
+
+
+def test_a_snapshot_on_a_history_is_the_next_sequence_and_replaces_none(vault: Vault, workspace: Path) -> None:
+    put(vault, reference.export(workspace))
+    note(workspace, "MEMORY.md", MEMORY + "\n## New\n\nPlays the cello.\n")
+    (workspace / "memory/2026-11-02.md").unlink()
+    row = put(vault, reference.export(workspace))
+    assert (row.number, row.base, row.kind) == (1, 0, "snapshot")
+    assert contents(vault) == sorted(record["content"] for record in reference.export(workspace).records)
+    assert vault.state(0).entry("raw/openclaw/memory/2026-11-02.md") is not None
+    assert vault.state().entry("raw/openclaw/memory/2026-11-02.md") is None
+
+
+def test_how_much_a_snapshot_would_take_away_is_known_before(vault: Vault, workspace: Path) -> None:
+    put(vault, reference.export(workspace))
+    note(workspace, "MEMORY.md", "## Only this\n")
+    with SnapshotReader(io.BytesIO(reference.write_snapshot(reference.export(workspace)))) as reader:
+        assert accepting.loss(vault, reader) == accepting.Loss(4, 2)
+
+
+def test_nothing_is_taken_away_from_an_agent_without_history(vault: Vault, workspace: Path) -> None:
+    with SnapshotReader(io.BytesIO(reference.write_snapshot(reference.export(workspace)))) as reader:
+        assert accepting.loss(vault, reader) == accepting.Loss(0, 0)
+
+
+def test_a_snapshot_of_another_agent_is_refused(vault: Vault, workspace: Path) -> None:
+    archive = reference.export(workspace)
+    archive.manifest["agent"]["id"] = "019a0000-0000-7000-8000-0000000000ff"
+    with pytest.raises(WrongAgent):
+        put(vault, archive)
+
+
+def test_a_redacted_settings_file_is_not_kept(vault: Vault, workspace: Path) -> None:
+    archive = reference.export(workspace)
+    archive.raw["raw/zeroclaw/config.toml"] = b'telegram = { bot_token = "not-redacted-because-inline" }\n'
+    put(vault, archive)
+    assert vault.state().entry("raw/zeroclaw/config.toml") is None
+
+
+def test_credentials_that_say_only_what_they_are_for_are_kept(vault: Vault, workspace: Path) -> None:
+    put(vault, _with_credential(reference.export(workspace), "<not-exported>"))
+    assert vault.state().entry(layout.CREDENTIALS) is not None
+
+
+def test_a_credential_in_clear_is_refused_and_nothing_is_kept(vault: Vault, workspace: Path) -> None:
+    with pytest.raises(RemoteRefused):
+        put(vault, _with_credential(reference.export(workspace), "obviously-not-a-real-secret"))
+    assert vault.head() is None
+
+
+def _with_credential(archive: reference.Archive, payload: str) -> reference.Archive:
+    encryption = {"algorithm": "none", "nonce": ""}
+    credential = {"id": "019a0000-0000-7000-8000-0000000000c1", "service": "example", "credential_type": "custom"}
+    credential |= {"encrypted_payload": payload, "encryption": encryption, "created_at": "2026-11-20T12:00:00Z"}
+    archive.documents[layout.CREDENTIALS] = {"credentials": [credential]}
+    return archive
+
+
+# Deltas -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def notes(vault: Vault, workspace: Path) -> list[Json]:
+    """The records of a first snapshot: preamble, Tea, Home, Morning."""
+    archive = reference.export(workspace)
+    put(vault, archive)
+    return archive.records
+
+
+def test_a_delta_is_the_sequence_after_its_base(vault: Vault, notes: list[Json]) -> None:
+    row = send(vault, [("update", {**notes[1], "content": "## Tea\n\nPrefers coffee.\n"})])
+    assert row is not None and (row.number, row.base, row.kind) == (1, 0, "delta")
+    assert "## Tea\n\nPrefers coffee.\n" in contents(vault)
+
+
+def test_a_delta_on_another_base_is_stale_and_says_what_the_head_is(vault: Vault, notes: list[Json]) -> None:
+    with pytest.raises(StaleBase) as refused:
+        send(vault, [("delete", notes[1])], base=7)
+    assert refused.value.sequence == 0
+
+
+def test_a_delta_for_an_agent_without_a_snapshot_is_stale(vault: Vault, workspace: Path) -> None:
+    with pytest.raises(StaleBase) as refused:
+        send(vault, [("create", reference.export(workspace).records[0])])
+    assert refused.value.sequence is None
+
+
+def test_a_deleted_record_of_an_open_partition_keeps_its_place(vault: Vault, notes: list[Json]) -> None:
+    send(vault, [("delete", notes[1])])
+    assert notes[1]["content"] not in contents(vault)
+    assert records.is_deleted(next(record for record in parsed(vault) if record["id"] == notes[1]["id"]))
+
+
+def test_a_deleted_record_that_is_created_again_is_back(vault: Vault, notes: list[Json]) -> None:
+    send(vault, [("delete", notes[1])])
+    send(vault, [("create", notes[1])], base=1)
+    assert notes[1]["content"] in contents(vault)
+
+
+def test_what_that_client_ignores_makes_no_sequence(vault: Vault, notes: list[Json]) -> None:
+    unknown = {**notes[0], "id": "019a0000-0000-7000-8000-0000000000aa"}
+    ignored = [
+        ("create", {**notes[0], "content": "another text"}),
+        ("update", unknown),
+        ("delete", unknown),
+        ("rename", notes[1]),
+    ]
+    assert send(vault, ignored) is None
+    assert len(vault.sequences()) == 1
+
+
+def test_a_record_that_a_delta_creates_is_not_changed_by_the_same_delta(vault: Vault, notes: list[Json]) -> None:
+    new = {**notes[0], "id": "019a0000-0000-7000-8000-0000000000aa", "content": "as created"}
+    send(vault, [("create", new), ("update", {**new, "content": "later"}), ("delete", new), ("create", new)])
+    assert "as created" in contents(vault) and "later" not in contents(vault)
+
+
+def test_a_record_of_a_new_quarter_opens_a_partition_where_that_client_looks_for_it(
+    vault: Vault, notes: list[Json]
+) -> None:
+    temporal = {"created_at": "2026-04-02T00:00:00Z", "observed_at": "2026-04-02T00:00:00Z"}
+    new = {**notes[0], "id": "019a0000-0000-7000-8000-0000000000aa", "temporal": temporal}
+    send(vault, [("create", new)])
+    found = vault.state().record(new["id"])
+    assert found is not None and found.partition == "memory/2026-Q2.jsonl"
+    head = json.loads(vault.state().body(layout.MANIFEST))
+    assert [item["from"] for item in head["partitions"]] == ["2026-04-01", "2026-07-01", "2026-10-01"]
+
+
+def test_a_record_stays_in_its_partition_when_the_file_is_touched_in_another_quarter(
+    vault: Vault, notes: list[Json]
+) -> None:
+    touched = {**notes[1], "temporal": {"created_at": "2026-11-20T10:00:00Z", "updated_at": "2026-11-20T10:00:00Z"}}
+    send(vault, [("update", touched)])
+    head = json.loads(vault.state().body(layout.MANIFEST))
+    for record in vault.state().records():
+        held = next(item for item in partitions.from_head(head) if item.file == record.partition)
+        assert partitions.covers(held, partitions.day_of(records.created_at(records.parse(record.line))))
+
+
+def test_in_a_sealed_partition_a_change_is_a_successor_and_any_of_its_ids_names_the_memory(
+    vault: Vault, notes: list[Json]
+) -> None:
+    seal(vault)
+    send(vault, [("update", {**notes[1], "content": "first edit"})], base=1)
+    send(vault, [("update", {**notes[1], "content": "second edit"})], base=2)
+    assert notes[1]["content"] not in contents(vault) and "first edit" not in contents(vault)
+    assert "second edit" in contents(vault)
+    assert notes[1] in parsed(vault)
+
+
+def test_in_a_sealed_partition_a_deletion_is_a_tombstone_and_a_creation_takes_its_place(
+    vault: Vault, notes: list[Json]
+) -> None:
+    seal(vault)
+    send(vault, [("delete", notes[1])], base=1)
+    assert notes[1]["content"] not in contents(vault) and notes[1] in parsed(vault)
+    send(vault, [("create", notes[1])], base=2)
+    assert notes[1]["content"] in contents(vault)
+
+
+def test_a_snapshot_that_says_what_a_sealed_memory_says_changes_no_record(
+    vault: Vault, workspace: Path, notes: list[Json]
+) -> None:
+    seal(vault)
+    before = parsed(vault)
+    put(vault, reference.export(workspace))
+    assert parsed(vault) == before
+
+
+def test_over_a_signed_state_nothing_is_written(vault: Vault, workspace: Path, notes: list[Json]) -> None:
+    signed = Draft({"raw/openclaw/SOUL.md": EntryPut({}, b"# Ada, signed\n")})
+    vault.commit(signed, kind="capture", writer="laptop", time="2026-11-20T12:00:00Z", sign=lambda _: {"by": "a key"})
+    assert accepting.is_adopted(vault)
+    with pytest.raises(StaleBase) as refused:
+        send(vault, [("delete", notes[1])], base=1)
+    assert refused.value.sequence == 1
+    with pytest.raises(StaleBase):
+        put(vault, reference.export(workspace))
