@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -71,8 +72,8 @@ class TalkingServer:
 
 
 @contextmanager
-def talking_server() -> Iterator[TalkingServer]:
-    """A server on a free port of 127.0.0.1, until the end of the block."""
+def talking_server(tls: ssl.SSLContext | None = None) -> Iterator[TalkingServer]:
+    """A server on a free port of 127.0.0.1, until the end of the block; with `tls` it speaks HTTPS."""
     made = TalkingServer()
 
     class Handler(BaseHTTPRequestHandler):
@@ -85,13 +86,15 @@ def talking_server() -> Iterator[TalkingServer]:
             except OSError:  # whoever asked has gone
                 self.close_connection = True
 
-        do_GET = do_POST = answer
+        do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = answer
 
         def log_message(self, format: str, *arguments: Any) -> None:
             """Nothing is logged."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made.address = f"http://127.0.0.1:{server.server_port}"
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    made.address = f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:

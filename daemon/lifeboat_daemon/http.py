@@ -99,28 +99,34 @@ class Connections:
     believe. May be closed from another thread: that ends what is under way.
     """
 
-    def __init__(self, tls: ssl.SSLContext, limits: Limits, *, around: bool) -> None:
+    def __init__(self, tls: ssl.SSLContext, *, around: bool) -> None:
         import httpx
 
         _keep_quiet()
         self._client = httpx.Client(
             verify=tls,
             trust_env=around,
-            timeout=httpx.Timeout(limits.piece, connect=limits.connect),
             follow_redirects=False,
             headers={"User-Agent": _program(), "Accept-Encoding": "identity"},
         )
 
     @contextmanager
     def answering(
-        self, method: str, address: str, headers: Mapping[str, str], content: bytes | Iterable[bytes] | None
+        self,
+        method: str,
+        address: str,
+        headers: Mapping[str, str],
+        content: bytes | Iterable[bytes] | None,
+        limits: Limits,
     ) -> Iterator[Answering]:
-        """Ask. Pieces are to be taken inside of the block. Raises Unreachable; a cause of the system that is about
-        certificates is its `__cause__`."""
+        """Ask. Pieces are to be taken inside of the block; `limits.total` is the caller's to hold. Raises Unreachable;
+        a cause of the system that is about certificates is its `__cause__`."""
         import httpx
 
+        timeout = httpx.Timeout(limits.piece, connect=limits.connect)
+        options = {"headers": dict(headers), "content": content, "timeout": timeout}
         try:
-            with self._client.stream(method, address, headers=dict(headers), content=content) as answer:
+            with self._client.stream(method, address, **options) as answer:  # type: ignore[arg-type]
                 framed = not {"content-length", "transfer-encoding"}.isdisjoint(answer.headers)
                 yield Answering(answer.status_code, dict(answer.headers), answer.iter_raw(), framed)
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ssl.SSLError) as error:

@@ -29,6 +29,8 @@ LARGEST_BODY = 64 * 1024 * 1024
 """Bytes of an answer that is kept in memory."""
 LARGEST_REFUSAL = 64 * 1024
 _PIECE = 256 * 1024
+_AFTERWARDS = 1.0
+"""Seconds. By itself a request that nobody waits for any more ends a little later."""
 _LOOK = 0.25
 """Seconds between two looks at how far it is."""
 
@@ -52,6 +54,14 @@ class Reply(NamedTuple):
     headers: Mapping[str, str]
     body: bytes
     size: int
+
+
+class _Request(NamedTuple):
+    method: str
+    address: str
+    headers: Mapping[str, str]
+    content: bytes | Iterator[bytes] | None
+    limits: Limits
 
 
 @dataclass(slots=True)
@@ -117,10 +127,12 @@ class Session:
         if size is not None:
             sent["Content-Length"] = str(size)
             job.total = size
-        work = (self._opened(), method, address, sent, pieces, into, most, job)
+        silence = self._pace.silence + patience
+        request = _Request(method, address, sent, pieces, Limits(self._pace.connect, silence + _AFTERWARDS))
+        work = (self._opened(), request, into, most, job)
         threading.Thread(target=_run, args=work, name="request", daemon=True).start()
         try:
-            found = self._awaited(job, self._pace.silence + patience)
+            found = self._awaited(job, silence)
         except BaseException:
             job.abandoned = True
             self.close()
@@ -147,8 +159,7 @@ class Session:
 
     def _opened(self) -> Connections:
         if self._connections is None:
-            limits = Limits(connect=self._pace.connect, piece=self._pace.silence)
-            self._connections = Connections(self._believed(), limits, around=self._around)
+            self._connections = Connections(self._believed(), around=self._around)
         return self._connections
 
     def _believed(self) -> ssl.SSLContext:
@@ -184,19 +195,10 @@ class Session:
 # In the thread of a request -------------------------------------------------------------------------------------
 
 
-def _run(
-    connections: Connections,
-    method: str,
-    address: str,
-    headers: Mapping[str, str],
-    content: bytes | Iterator[bytes] | None,
-    into: BinaryIO | None,
-    most: int,
-    job: _Job,
-) -> None:
+def _run(connections: Connections, request: _Request, into: BinaryIO | None, most: int, job: _Job) -> None:
     try:
-        with connections.answering(method, address, headers, content) as answer:
-            job.done.put(_received(answer, into, most, job, bodiless=method == "HEAD"))
+        with connections.answering(*request) as answer:
+            job.done.put(_received(answer, into, most, job, bodiless=request.method == "HEAD"))
     except Unreachable as error:
         job.done.put(_explained(error))
     except OSError as error:  # of a file: what the network raises is Unreachable

@@ -44,5 +44,7 @@ def check_pin(pin: str) -> str:
     """A pin as it is kept: 64 small hexadecimal digits. Colons and `sha256:` are allowed. Raises BadSetting."""
     text = pin.strip().lower().removeprefix(_PIN_PREFIX).replace(":", "")
     if len(text) != _PIN_LENGTH or not all(digit in "0123456789abcdef" for digit in text):
-        raise BadSetting("a pin is 64 hexadecimal digits, as `lifeboat endpoint serve` says it")
+        raise BadSetting(
+            "a pin is 64 hexadecimal digits, as `lifeboat endpoint serve` says it", fix="lifeboat remote add --help"
+        )
     return text

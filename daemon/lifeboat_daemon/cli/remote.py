@@ -1,0 +1,303 @@
+"""`lifeboat remote`: second copies of your agents, on another machine or on another disk."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_alf import times
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.naming import REMOTE
+from lifeboat_daemon.cli.remote_test import test
+from lifeboat_daemon.cli.session import Session, confirm, may_ask, session_command
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import BadSetting
+from lifeboat_daemon.poke import poke
+from lifeboat_daemon.remotes import registry
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.words import age_text, argument, time_text
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.remotes.trying import Met
+
+JsonObject = dict[str, Any]
+
+_FOLDER = "file"
+_READABLE = "It is kept there as it is."
+
+
+@click.group()
+def remote() -> None:
+    """Second copies: endpoints on other machines, folders on other disks."""
+
+
+remote.add_command(test)
+
+
+# Adding ---------------------------------------------------------------------------------------------------------
+
+
+@remote.command(
+    short_help="Make a second copy known, or tell where it is now.",
+    epilog=examples(
+        "lifeboat remote add home --join-stdin < join.txt",
+        "lifeboat remote add home https://boat.example.com --token-stdin < token.txt",
+        "lifeboat remote add stick file:///media/ada/stick/lifeboat --optional",
+    ),
+)
+@click.argument("name")
+@click.argument("address", required=False, metavar="URL|JOIN-LINE")
+@click.option("--join-stdin", is_flag=True, help="Read the join line from standard input.")
+@click.option("--token-stdin", is_flag=True, help="Read the token from standard input.")
+@click.option("--pin", help="The SHA-256 of the public key of the endpoint's own authority.")
+@click.option("--optional", is_flag=True, help="Nobody is worried while it is away (a stick).")
+@click.option("--sealed", is_flag=True, help="Encrypt everything here: whoever runs it can read nothing.")
+@click.option("--plain", is_flag=True, help="A folder that is not encrypted, readable by any ALF program.")
+@session_command
+def add(
+    session: Session,
+    name: str,
+    address: str | None,
+    join_stdin: bool,
+    token_stdin: bool,
+    pin: str | None,
+    optional: bool,
+    sealed: bool,
+    plain: bool,
+) -> None:
+    """Make a second copy known as NAME: an endpoint or a folder (file:///...). It is asked who it is; nothing of yours
+    is sent yet. A NAME that is known already gets the new address, if the same second copy answers there."""
+    from lifeboat_daemon.remotes import adding, join, opening
+
+    _check_options(address, join_stdin=join_stdin, token_stdin=token_stdin, sealed=sealed, plain=plain)
+    if address is not None and join.holds_token(address):
+        session.output.warn(
+            "the join line, which holds a token, stands in the history of your shell now; next time: "
+            f"lifeboat remote add {argument(name)} --join-stdin"
+        )
+    text = _one_line(session, "The join line") if join_stdin else str(address)
+    token = _one_line(session, "The token") if token_stdin else None
+    given = join.read(text, pin=pin, token=token)
+    is_folder = given.url.startswith(f"{_FOLDER}:")
+    if plain and not is_folder:
+        raise click.UsageError("--plain is for folders: an endpoint encrypts what it keeps by itself.")
+    with session.output.progress("Asking it who it is"):
+        config, met = adding.add(
+            session.context, name, given, optional=optional, sealed=sealed or (is_folder and not plain)
+        )
+    poke(session.context)
+    readable = opening.kind_of(config.url).readable_by(config)
+    document = {**_config_json(config), "readable": readable, "token": _token_json(met), "release": met.about.release}
+    session.output.document(document, lambda: _say_added(session, config, met, readable))
+
+
+def _check_options(address: str | None, *, join_stdin: bool, token_stdin: bool, sealed: bool, plain: bool) -> None:
+    if (address is None) != join_stdin:
+        raise click.UsageError("Give an address, a join line, or --join-stdin.")
+    if join_stdin and token_stdin:
+        raise click.UsageError("A join line holds the token: give --join-stdin alone.")
+    if sealed and plain:
+        raise click.UsageError("Give --sealed or --plain, not both.")
+
+
+def _say_added(session: Session, config: RemoteConfig, met: Met, readable: str) -> None:
+    session.output.line(f"{config.name} is a second copy of your agents: {config.url}", style="bold")
+    session.output.line(readable)
+    for line in _about_token(met):
+        session.output.line(line)
+    session.output.line("Bring everything there now:")
+    session.output.verbatim("  lifeboat sync")
+
+
+def _about_token(met: Met) -> Iterable[str]:
+    if met.superfluous:
+        yield (
+            f"The token allows more than this machine needs ({', '.join(met.superfluous)}): whoever gets hold of this "
+            "machine could do that there. One for push and pull is enough."
+        )
+    if met.expires_at is not None:
+        yield f"The token ends on {time_text(met.expires_at)}."
+
+
+def _one_line(session: Session, what: str) -> str:
+    """One line of standard input. Raises BadSetting, which does not repeat it."""
+    if sys.stdin.isatty():
+        session.output.note(f"{what}, then Enter:")
+        text = sys.stdin.readline()
+    else:
+        text = sys.stdin.read(2 * registry.LONGEST_TOKEN)
+    lines = text.strip().splitlines()
+    if len(lines) != 1 or len(lines[0]) > registry.LONGEST_TOKEN or not lines[0].isprintable():
+        raise BadSetting(f"{what.lower()} has to be one line on standard input", fix="lifeboat remote add --help")
+    return lines[0]
+
+
+# Looking --------------------------------------------------------------------------------------------------------
+
+
+@remote.command("list", epilog=examples("lifeboat remote list"))
+@session_command
+def list_remotes(session: Session) -> None:
+    """Every second copy: how it stands with each agent, and when it was last read back. Nobody is asked."""
+    found = [_standing(session.context, one) for one in registry.everyone(session.context)]
+
+    def text() -> None:
+        if not found:
+            session.output.line("There is no second copy: your agents are on this disk only.", style="bold")
+            session.output.verbatim("lifeboat remote add NAME URL")
+            return
+        rows = [row for one in found for row in _rows(session.context, one)]
+        session.output.table(("second copy", "address", "agent", "state", "sequence", "verified"), rows)
+        for one in found:
+            if one["problem"]:
+                session.output.warn(one["problem"])
+
+    session.output.document({"remotes": found}, text)
+
+
+def _config_json(config: RemoteConfig) -> JsonObject:
+    return {
+        "name": config.name,
+        "url": config.url,
+        "id": config.id or None,
+        "pin": config.pin or None,
+        "optional": config.optional,
+        "sealed": config.sealed,
+        "added_at": config.added_at or None,
+    }
+
+
+def _token_json(met: Met) -> JsonObject | None:
+    return None if met.token is None else {"scopes": sorted(met.scopes), "expires_at": met.expires_at}
+
+
+def _standing(context: Context, config: RemoteConfig) -> JsonObject:
+    """A remote with what the vaults here know of it; `verified_at` is the oldest of its agents', None while one of them
+    was never read back."""
+    known = [] if config.problem else [_agent_json(context, agent, config) for agent in agents.everyone(context)]
+    verified = [one["verified_at"] for one in known]
+    oldest = min(verified) if verified and all(verified) else None
+    return {
+        **_config_json(config),
+        "has_token": registry.token(context, config.name) is not None,
+        "problem": config.problem,
+        "verified_at": oldest,
+        "agents": known,
+    }
+
+
+def _agent_json(context: Context, agent: agents.Agent, config: RemoteConfig) -> JsonObject:
+    from lifeboat_daemon.remotes import acknowledged
+
+    base = {"id": agent.id, "name": agent.name}
+    try:
+        with context.vault(agent.id) as vault:
+            found = acknowledged.read(vault).get(config.id, acknowledged.Acknowledged())
+    except LifeboatError as error:
+        return base | {"state": "error", "sequence": None, "at": None, "verified_at": None, "message": error.message}
+    return base | {
+        "state": found.state,
+        "sequence": found.number,
+        "at": found.at,
+        "verified_at": found.verified_at,
+        "message": found.message or None,
+    }
+
+
+def _rows(context: Context, one: JsonObject) -> list[tuple[str, ...]]:
+    kind = ", ".join(word for word in ("optional", "sealed") if one[word])
+    name = f"{one['name']} ({kind})" if kind else one["name"]
+    if one["problem"]:
+        return [(name, "", "", "error", "", "")]
+    return [
+        (name, one["url"], each["name"], each["state"], _number(each["sequence"]), _age(context, each["verified_at"]))
+        for each in one["agents"]
+    ] or [(name, one["url"], "", "", "", "")]
+
+
+def _number(sequence: int | None) -> str:
+    return "" if sequence is None else str(sequence)
+
+
+def _age(context: Context, moment: str | None) -> str:
+    if moment is None:
+        return "never"
+    return f"{age_text((context.clock.now() - times.parse(moment)).total_seconds())} ago"
+
+
+# Changing -------------------------------------------------------------------------------------------------------
+
+
+@remote.command(epilog=examples("lifeboat remote remove stick", "lifeboat remote remove home --yes --keep-token"))
+@click.argument("remote", type=REMOTE)
+@click.option("--keep-token", is_flag=True, help="Do not have the token revoked there: another machine uses it, too.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@session_command
+def remove(session: Session, remote: str, keep_token: bool, yes: bool) -> None:
+    """Send nothing there any more, and forget what it has. What it keeps stays there, and comes back with `add`."""
+    from lifeboat_daemon.remotes import adding
+
+    name = _name_of(session.context, remote)
+    if not yes:
+        question = f"Send nothing to {name} any more? What it keeps of your agents stays there."
+        confirm(session, question, otherwise=f"{name} would be no second copy any more")
+    revoked = False if keep_token else _revoke(session, name)
+    adding.remove(session.context, name)
+    poke(session.context)
+    stays = "What it keeps of your agents stays there, for whoever runs it to remove."
+    document = {"name": name, "removed": True, "token_revoked": revoked}
+
+    def text() -> None:
+        session.output.line(f"{name} is no second copy any more. {stays}")
+        if revoked:
+            session.output.line("The token of this machine counts no more there.")
+
+    session.output.document(document, text)
+
+
+def _name_of(context: Context, text: str) -> str:
+    """The name of a remote, also of one whose file cannot be used. Raises UnknownRemote."""
+    same = [name for name in registry.all_names(context) if name.casefold() == text.casefold()]
+    return same[0] if same else registry.find(context, text).name
+
+
+def _revoke(session: Session, name: str) -> bool:
+    """Whether the token of this machine counts no more there. A remote that is gone keeps nobody from forgetting it."""
+    from lifeboat_daemon.remotes import trying
+
+    try:
+        config = registry.find(session.context, name)
+        token = registry.token(session.context, name)
+        return token is not None and trying.revoke(session.context, trying.Stranger(config, token))
+    except LifeboatError as error:
+        session.output.warn(f"the token of this machine may still count there: {error.message}")
+        return False
+
+
+@remote.command(epilog=examples("lifeboat remote token home --token-stdin < token.txt"))
+@click.argument("remote", type=REMOTE)
+@click.option("--token-stdin", is_flag=True, help="Read the token from standard input; asked for on a terminal.")
+@session_command
+def token(session: Session, remote: str, token_stdin: bool) -> None:
+    """Take another token for a second copy, after it was tried out. The one before counts until it is revoked there."""
+    from lifeboat_daemon.remotes import adding
+
+    if not token_stdin and not may_ask(session):
+        raise click.UsageError("Give the token with --token-stdin.")
+    config = registry.find(session.context, remote)
+    secret = _one_line(session, "The token")
+    with session.output.progress("Trying it out"):
+        met = adding.give_token(session.context, config, secret)
+    poke(session.context)
+
+    def text() -> None:
+        session.output.line(f"{config.name} lets this machine in with the new token.")
+        for line in _about_token(met):
+            session.output.line(line)
+
+    session.output.document({"name": config.name, "token": _token_json(met)}, text)

@@ -1,0 +1,53 @@
+"""`lifeboat remote test`: whether a second copy does what one must, tried out on the real one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.naming import REMOTE
+from lifeboat_daemon.cli.session import Session, session_command
+from lifeboat_daemon.words import count_text
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.remotes.conforming import Result
+
+
+@click.command(
+    short_help="Try out whether a second copy does what one must.",
+    epilog=examples("lifeboat remote test home", "lifeboat remote test stick --quick"),
+)
+@click.argument("remote", type=REMOTE)
+@click.option("--quick", is_flag=True, help="Only what takes a moment.")
+@session_command
+def test(session: Session, remote: str, quick: bool) -> int:
+    """Try out on the real one, with made-up agents beside yours, what every second copy must do: take and give back,
+    refuse what does not fit, keep what it took. Exit 1 when it fails in anything."""
+    from lifeboat_daemon.remotes import conforming, registry
+
+    config = registry.find(session.context, remote)
+    results: list[Result] = []
+    with session.output.progress(f"Trying out {config.name}") as tell:
+        for result in conforming.run(session.context, config, quick=quick, tell=tell):
+            results.append(result)
+            if not session.output.as_json:
+                _say(session, result)
+    failed = [result for result in results if not result.ok]
+
+    def text() -> None:
+        if failed:
+            session.output.line(f"{len(failed)} of {count_text(len(results), 'check')} failed.", style="bold red")
+        else:
+            session.output.line(f"{config.name} does what it must ({count_text(len(results), 'check')}).", style="bold")
+
+    document = {"name": config.name, "ok": not failed, "checks": [result.to_json() for result in results]}
+    session.output.document(document, text)
+    return 1 if failed else 0
+
+
+def _say(session: Session, result: Result) -> None:
+    session.output.line(f"{'ok' if result.ok else 'failed':<8} {result.name}", style="green" if result.ok else "red")
+    if result.message:
+        session.output.line(f"         {result.message}")

@@ -1,0 +1,130 @@
+"""Second copies made known to this home, moved to another address, given another token, and forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import OtherVault, RemoteExists
+from lifeboat_daemon.locks import home_lock
+from lifeboat_daemon.remotes import acknowledged, registry, trying
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.join import Given
+from lifeboat_daemon.remotes.trying import Met, Stranger
+from lifeboat_endpoint.errors import RemoteDenied, RemoteUnreachable
+
+
+def add(
+    context: Context, name: str, given: Given, *, optional: bool = False, sealed: bool = False
+) -> tuple[RemoteConfig, Met]:
+    """Make a second copy known, after it was asked who it is. One that is known under this name gets the new address;
+    it must be the same one.
+
+    Raises RemoteNameRefused, RemoteExists, BadSetting, RemoteError.
+    """
+    known = _known(context, name)
+    if known is None:
+        registry.refuse_taken(context, name)
+        wanted = RemoteConfig(name, given.url, pin=given.pin, optional=optional, sealed=sealed, added_at=context.now())
+    else:
+        wanted = _moved(known, given, optional=optional, sealed=sealed)
+    stranger = Stranger(wanted, given.token or _kept_token(context, known, wanted))
+    try:
+        met = _met(context, stranger, is_known=known is not None)
+        _refuse_other(context, known, wanted, met.about.id)
+        with home_lock(context, "remote add"):
+            saved = _save(context, replace(wanted, id=met.about.id), stranger.token)
+    except BaseException:
+        if known is None:
+            registry.save_authority(context, name, None)
+        raise
+    return saved, met
+
+
+def _known(context: Context, name: str) -> RemoteConfig | None:
+    """The remote of exactly this name. One whose file cannot be used counts as none but keeps its name."""
+    registry.check_name(name)
+    return next((one for one in registry.usable(context) if one.name == name), None)
+
+
+def _moved(known: RemoteConfig, given: Given, *, optional: bool, sealed: bool) -> RemoteConfig:
+    """Raises RemoteExists for what an address alone does not change."""
+    if sealed and not known.sealed:
+        raise RemoteExists(
+            f"{known.name} is there and keeps what it can read; to have it encrypted, remove it and add it again",
+            fix=f"lifeboat remote remove {known.name}",
+        )
+    return replace(known, url=given.url, pin=given.pin or known.pin, optional=optional or known.optional)
+
+
+def _kept_token(context: Context, known: RemoteConfig | None, wanted: RemoteConfig) -> str | None:
+    """The token that is kept for a remote, for its new address: only where the same authority vouches for it, or the
+    address stays."""
+    if known is None:
+        return None
+    same = known.url == wanted.url and known.pin == wanted.pin
+    vouched = bool(known.pin) and known.pin == wanted.pin and wanted.url.startswith("https://")
+    return registry.token(context, known.name) if same or vouched else None
+
+
+def _met(context: Context, stranger: Stranger, *, is_known: bool) -> Met:
+    """Raises RemoteError, with the command that helps one who is adding it."""
+    try:
+        return trying.meet(context, stranger)
+    except RemoteUnreachable as error:
+        error.fix = error.fix if is_known else None
+        raise
+    except RemoteDenied as error:
+        pinned = f" --pin {stranger.config.pin}" if stranger.config.pin else ""
+        error.fix = f"lifeboat remote add {stranger.config.name} {stranger.config.url}{pinned} --token-stdin"
+        if stranger.token is None:
+            error.message = "it lets in only who shows a token"
+        raise
+
+
+def _refuse_other(context: Context, known: RemoteConfig | None, wanted: RemoteConfig, remote_id: str) -> None:
+    """Raises RemoteExists: the same under two names would count as two copies, and two under one name as one."""
+    if known is not None and known.id and known.id != remote_id:
+        raise RemoteExists(
+            f"{known.name} is the vault {known.id}, and {remote_id} answers there: give it another name",
+            fix=f"lifeboat remote add ANOTHER-NAME {wanted.url}",
+        )
+    other = registry.of_id(context, remote_id)
+    if other is not None and other.name != wanted.name:
+        raise RemoteExists(f"it is there already and is called {other.name}", fix="lifeboat remote list")
+
+
+def _save(context: Context, config: RemoteConfig, token: str | None) -> RemoteConfig:
+    """The file comes last: it makes the remote one."""
+    registry.save_token(context, config.name, token)
+    if not config.pin:
+        registry.save_authority(context, config.name, None)
+    return registry.save(context, config)
+
+
+def give_token(context: Context, config: RemoteConfig, token: str) -> Met:
+    """Take another token for a remote, after it was tried out. Raises OtherVault, RemoteError."""
+    met = trying.meet(context, Stranger(config, token))
+    if config.id and met.about.id != config.id:
+        raise OtherVault(f"{config.name} is the vault {config.id}, and {met.about.id} answers: the token was not kept")
+    registry.save_token(context, config.name, token)
+    return met
+
+
+def remove(context: Context, name: str) -> RemoteConfig | None:
+    """Forget a remote and what every vault knows of it; what it was, None where its file could not be used. What it
+    keeps stays there."""
+    config = next((one for one in registry.everyone(context) if one.name == name), None)
+    with home_lock(context, "remote remove"):
+        registry.remove(context, name)
+    _forget(context, name, "" if config is None else config.id)
+    return None if config is None or config.problem is not None else config
+
+
+def _forget(context: Context, name: str, remote_id: str) -> None:
+    for agent in agents.everyone(context):
+        with context.vault(agent.id) as vault:
+            for known_id, known in acknowledged.read(vault).items():
+                if known_id == remote_id or known.name == name:
+                    acknowledged.forget(vault, known_id)

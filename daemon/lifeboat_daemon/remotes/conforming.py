@@ -1,0 +1,63 @@
+"""The conformance suite of second copies, run against one of this home."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_daemon.restore.scratch import scratch_folder
+from lifeboat_endpoint.remote.contract import Remote
+
+Tell = Callable[[int, int], None]
+"""(checks made, checks in all)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One check. `message` says what was not as it must be, "" when it was."""
+
+    name: str
+    ok: bool
+    message: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def run(context: Context, config: RemoteConfig, *, quick: bool = False, tell: Tell | None = None) -> Iterator[Result]:
+    """Every check, or those that take a moment, one after the other. Raises RemoteError when it cannot be asked at
+    all: that is no fault in what it does."""
+    from lifeboat_endpoint.remote.conformance import CHECKS
+
+    opened: list[Remote] = []
+
+    def fresh() -> Remote:
+        opened.append(open_remote(context, config))
+        return opened[-1]
+
+    fresh().about()
+    checks = [check for check in CHECKS if check.quick or not quick]
+    try:
+        for made, check in enumerate(checks):
+            if tell is not None:
+                tell(made, len(checks))
+            with scratch_folder(context, "remote-test") as scratch:
+                yield _result(check.name, lambda check=check, scratch=scratch: check.run(fresh, scratch))  # type: ignore[misc]
+    finally:
+        for remote in opened:
+            remote.close()
+
+
+def _result(name: str, work: Callable[[], None]) -> Result:
+    try:
+        work()
+    except AssertionError as error:
+        return Result(name, False, str(error) or "it does otherwise")
+    except LifeboatError as error:
+        return Result(name, False, f"{error.title}: {error.message}")
+    return Result(name, True)
