@@ -16,6 +16,7 @@ from lifeboat_alf import codec, merkle
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.testing import AGENT_ID, quarter_file, record
+from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.errors import DraftInvalid, VaultBusy, VaultDamaged, VaultError
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Retention, Vault
@@ -33,6 +34,10 @@ class StoreConformance(ABC):
     @abstractmethod
     def open_stores(self, folder: Path) -> tuple[MetadataStore, BlobStore]:
         """The pair kept in `folder`, made when missing. Called more than once for one folder: another process."""
+
+    def sealer(self) -> Sealer:
+        """What seals the content; the same one each time."""
+        return PLAIN
 
     def _metadata(self, folder: Path) -> MetadataStore:
         metadata, _ = self.open_stores(folder)
@@ -163,9 +168,9 @@ class StoreConformance(ABC):
 
     def test_a_history_is_kept_thinned_and_verified(self, tmp_path: Path) -> None:
         metadata, blobs = self.open_stores(tmp_path)
-        initialise(metadata, AGENT_ID, SystemClock())
-        vault = Vault(metadata, blobs, files=SystemFiles(), clock=SystemClock())
-        expected = [_live_a_day(vault, day) for day in range(30)]
+        initialise(metadata, AGENT_ID, SystemClock(), sealer=self.sealer())
+        vault = Vault(metadata, blobs, files=SystemFiles(), clock=SystemClock(), sealer=self.sealer())
+        expected = [_lived(vault, day) for day in range(30)]
         assert [row.digest for row in vault.sequences()] == expected
         assert vault.changes(3, 20) and not vault.changes(5, 5)
         while vault.thin(Retention(), _START + timedelta(days=400)).dropped:
@@ -176,15 +181,22 @@ class StoreConformance(ABC):
         assert vault.verify(trusted=None).findings == []
 
 
-def _live_a_day(vault: Vault, day: int) -> bytes:
-    """One sequence with a note that grows, a large file that is new and a memory; its digest."""
-    time = _START + timedelta(days=day)
+def a_day(day: int) -> Draft:
+    """A note that grows, a large file that is new and a memory."""
     memory = record(f"Day {day} was fine.", created_at="2026-10-01T08:00:00.000Z")
     partition = quarter_file("2026-10-01T08:00:00.000Z")
     note = "\n".join(f"- day {number}: the lighthouse was lit at {number % 24}" for number in range(day * 40)).encode()
     entries = {"raw/note.md": EntryPut({}, note), "raw/large.bin": EntryPut({}, _noise(day))}
-    draft = Draft(entries, [RecordPut("create", memory["id"], partition, codec.encode(memory))])
-    made = vault.commit(draft, kind="capture", writer="test", time=time)
+    return Draft(entries, [RecordPut("create", memory["id"], partition, codec.encode(memory))])
+
+
+def time_of_day(day: int) -> datetime:
+    return _START + timedelta(days=day)
+
+
+def _lived(vault: Vault, day: int) -> bytes:
+    """The digest of one sequence."""
+    made = vault.commit(a_day(day), kind="capture", writer="test", time=time_of_day(day))
     assert made is not None
     return made.digest
 

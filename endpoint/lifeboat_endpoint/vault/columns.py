@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from lifeboat_alf import merkle
-from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer, key_id_of
+from lifeboat_alf.ids import SEED_BYTES
+from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.errors import OtherDataKey, VaultDamaged
 from lifeboat_endpoint.store.protocols import MetadataStore, Row
 from lifeboat_endpoint.vault import statements as sql
@@ -35,14 +36,16 @@ class Columns:
         self._partition_tokens: dict[str, str] = {}
 
     def check(self, metadata: MetadataStore) -> None:
-        """Another process may have put the vault under another key since it was opened: then tokens of this one find
-        nothing. Raises OtherDataKey."""
+        """Since the vault was opened its key may have been taken away, or another process may have put it under another
+        one: then tokens of this one find nothing. Raises KeyRevoked, OtherDataKey."""
         if self.is_plain:
             return
         row = metadata.row(sql.VAULT)
-        found = "" if row is None else key_id_of(bytes(row[2]))
-        if found != self.sealer.key_id:
-            raise OtherDataKey(f"the vault was put under the data key {found} meanwhile", key_id=found)
+        if row is None:
+            raise VaultDamaged("the tables hold no vault")
+        if len(row[2]) == SEED_BYTES:
+            raise OtherDataKey("the vault is not sealed any more")
+        self.sealer.open(SEED, bytes(row[2]))
 
     # Values -----------------------------------------------------------------------------------------------------
 
