@@ -32,8 +32,8 @@ class Facts(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    """An agent as `tenant.db` has it. `vault` is the id of its vault, None for one that is sealed; `adopted`: a device of
-    Lifeboat pushed signed states of it; `bytes` as counted last."""
+    """An agent as `tenant.db` has it. `vault` is the id of its vault, None for one that is sealed; `adopted`: a device
+    of Lifeboat pushed signed states of it; `bytes` as counted last."""
 
     id: str
     vault: str | None

@@ -14,7 +14,7 @@ VERSION = 1
 
 TABLES = (
     "create table tenant(id text not null, schema integer not null, created_at text not null)",
-    # `vault`: the id of the agent's vault, so that a removed and newly made one is never taken for it; null when sealed.
+    # `vault`: the id of the agent's vault, so that one made anew is never taken for it; null when sealed.
     """create table agent(
         id text primary key, vault text, adopted integer not null, created_at text not null, bytes integer not null,
         facts blob not null, keys blob)""",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint.vault.rows import SequenceRow
 from lifeboat_endpoint.vault.verification import Finding
 from lifeboat_keys import signing
@@ -36,3 +38,13 @@ def chosen(rows: list[SequenceRow], agent_id: str, found: list[Finding], after: 
             refused = in_doubt or f"sequence {row.number}" in wrong
             (result.refused if refused else result.signed).append(row)
     return result
+
+
+def replaced(named: Iterable[tuple[SequenceRow, JsonObject]], agent_id: str) -> list[tuple[int, JsonObject]]:
+    """Of signatures for sequences, those that are news, by number. Raises SignatureError for one that does not hold."""
+    news = []
+    for row, document in named:
+        if row.signature != document:
+            signing.verify(replace(row.as_sequence(agent_id), signature=document), None)
+            news.append((row.number, document))
+    return news

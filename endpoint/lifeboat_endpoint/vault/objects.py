@@ -140,6 +140,11 @@ class ObjectWriter:
         coding, data, file = self._place(encoded)
         self._metadata.execute(sql.REENCODE, (rests_on, depth, coding, file, data, number))
 
+    def fill(self, number: int, body: bytes) -> None:
+        """Give bytes to an object that lacks them."""
+        coding, data, file = self._place(encoding.encode(body))
+        self._metadata.execute(sql.REENCODE, (None, 0, coding, file, data, number))
+
     def flush(self) -> None:
         """Make the files written so far durable; nothing to do when there are no new ones."""
         if len(self._files) > self._flushed:

@@ -15,7 +15,7 @@ SET_EPOCH = "update vault set epoch = ?"
 # Sequences
 _SEQUENCE = "select n, base, epoch, time, raw_time, kind, writer, digest, signature, label, counts, bytes from sequence"
 HEAD = f"{_SEQUENCE} order by n desc limit 1"
-SEQUENCES = f"{_SEQUENCE} order by n"
+SEQUENCES = f"{_SEQUENCE} where n > ? order by n limit ?"
 SEQUENCE = f"{_SEQUENCE} where n = ?"
 SEQUENCES_BETWEEN = "select count(*), min(time) from sequence where n > ? and n <= ?"
 SEQUENCE_AT = f"{_SEQUENCE} where time <= ? order by n desc limit 1"
@@ -36,6 +36,9 @@ NEXT_OBJECT = "select coalesce(max(id), 0) + 1 from object"
 ADD_OBJECT = """insert into object(id, leaf, salt, sha256, size, base, depth, coding, file, body)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 OBJECT = "select coding, body, file, base, size from object where id = ?"
+ABSENT_OBJECTS = """select id, leaf, salt, size from object
+    where sha256 = ? and body is null and file is null and replaced_by is null order by id"""
+HELD_OBJECT = "select id from object where sha256 = ? and (body is not null or file is not null) order by id limit 1"
 OBJECT_DEPTH = "select depth from object where id = ?"
 OBJECTS = "select id, leaf, salt, sha256, size, body is not null or file is not null from object order by id"
 OBJECTS_WITH_CONTENT = """select id, leaf from object

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -30,6 +30,7 @@ from lifeboat_endpoint.vault.columns import DECISION, LABEL, Columns
 from lifeboat_endpoint.vault.commit import Commit, Origin, Sign, content_of, text_key
 from lifeboat_endpoint.vault.countersigning import Countersigned
 from lifeboat_endpoint.vault.draft import Draft
+from lifeboat_endpoint.vault.filling import Artifacts
 from lifeboat_endpoint.vault.retention import Retention
 from lifeboat_endpoint.vault.rows import AuditRow, Pin, SequenceRow, json_of, sequence_row
 from lifeboat_endpoint.vault.state import VaultState
@@ -39,6 +40,8 @@ from lifeboat_keys.trusted import Trusted
 
 FILE = "vault.db"
 BODIES = "objects"
+ALL = 2**62
+"""More rows than there are."""
 _CHUNK = 500
 LAST_VERIFIED = "last_verified"
 """The decision in which `mark_verified` keeps `{"sequence", "time"}`."""
@@ -114,8 +117,8 @@ class Vault:
         clock: Clock | None = None,
         sealer: Sealer = PLAIN,
     ) -> Self:
-        """Open the vault in `folder`, whose content `sealer` sealed (see `at_rest.opening` for one whose key was
-        rotated). Raises VaultMissing, VaultNewer, VaultDamaged; OtherDataKey when another data key sealed it."""
+        """Open the vault in `folder`, whose content `sealer` sealed. Raises VaultMissing, VaultNewer, VaultDamaged, and
+        OtherDataKey, which names it, when another data key sealed the content."""
         files, clock = files or SystemFiles(), clock or SystemClock()
         metadata = SqliteStore(folder / FILE)
         try:
@@ -162,12 +165,14 @@ class Vault:
         """The newest sequence, None in an empty vault."""
         return self._one(sql.HEAD)
 
-    def sequences(self) -> list[SequenceRow]:
-        """All kept sequences, oldest first."""
+    def sequences(self, after: int = -1, limit: int = ALL) -> list[SequenceRow]:
+        """Kept sequences, oldest first: those after a number, at most `limit` of them."""
+        self._columns.check(self._metadata)
         pins: dict[int, list[Pin]] = {}
         for row in self._metadata.rows(sql.PINS):
             pins.setdefault(row[0], []).append(Pin(*row))
-        return [self._sequence_row(row, pins.get(row[0], [])) for row in self._metadata.rows(sql.SEQUENCES)]
+        rows = self._metadata.rows(sql.SEQUENCES, (after, limit))
+        return [self._sequence_row(row, pins.get(row[0], [])) for row in rows]
 
     def _sequence_row(self, row: Row, pins: list[Pin]) -> SequenceRow:
         made = sequence_row(row, pins)
@@ -196,6 +201,7 @@ class Vault:
         return count, since
 
     def _one(self, statement: str, *parameters: Any) -> SequenceRow | None:
+        self._columns.check(self._metadata)
         row = self._metadata.row(statement, parameters)
         if row is None:
             return None
@@ -212,6 +218,11 @@ class Vault:
         """What leads from one kept sequence to another, forward or back. Raises UnknownSequence."""
         ends = [self.sequence(number).as_sequence(self.agent_id) for number in (base, new)]
         return changes.between(self._metadata, self._objects, ends[0], ends[1])
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """Large artifacts, whose bytes come and go apart from the states that name them."""
+        return Artifacts(self._metadata, self._blobs, self._columns, self._clock)
 
     # Records ----------------------------------------------------------------------------------------------------
 
@@ -396,6 +407,19 @@ class Vault:
                 self._audit("countersign", str(numbers[-1]), details)
         return done
 
+    def resign(self, signatures: Iterable[tuple[int, JsonObject]]) -> int:
+        """Put signatures in the place of those that sequences have, by number; how many were taken. Numbers that are
+        not here and signatures that are here already are passed over. All or none: raises SignatureError for one that
+        does not hold."""
+        with self._metadata.transaction():
+            named = ((self._one(sql.SEQUENCE, number), document) for number, document in signatures)
+            done = countersigning.replaced(((row, new) for row, new in named if row is not None), self.agent_id)
+            for number, document in done:
+                self._metadata.execute(sql.SET_SIGNATURE, (codec.encode(document).decode(), number))
+            if done:
+                self._audit("resign", str(done[-1][0]), {"sequences": len(done), "first": done[0][0]})
+        return len(done)
+
     # Decisions --------------------------------------------------------------------------------------------------
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -506,13 +530,14 @@ class Vault:
         one or the other. Then nothing that the former one sealed is left in its files. The caller holds the agent's
         lock; others that have the vault open get OtherDataKey until they open it again.
 
-        Raises VaultFull, VaultBusy, VaultDamaged for what cannot be opened; then nothing happened.
+        A body that is damaged stays as it is. Raises VaultFull, VaultBusy, VaultDamaged for rows that cannot be opened,
+        KeyRevoked; then nothing happened.
         """
         writer = objects.ObjectWriter(self._metadata, self._blobs, self._columns)
         with self._transaction():
             try:
                 done = resealing.reseal(self._metadata, self._blobs, writer, self._columns, Columns(sealer), self.seed)
-                self._audit("reseal", sealer.key_id, {"from": self._columns.sealer.key_id, "objects": done})
+                self._audit("reseal", sealer.key_id, {"from": self.key_id, **done._asdict()})
                 reached(Step.REENCRYPT_COMMITTED)
             except BaseException:
                 writer.discard()

@@ -1,0 +1,79 @@
+"""A tenant of an endpoint in this process, as a second copy: what the HTTP server wraps, without the transport."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+
+from lifeboat_alf.state import JsonObject, State
+from lifeboat_endpoint.remote.contract import (
+    About,
+    Bundle,
+    RemoteAgent,
+    RemoteHead,
+    RemoteSequence,
+    RemoteVerification,
+)
+from lifeboat_endpoint.service.space import TenantSpace
+
+
+class InProcess:
+    """A `Remote`. Closing it closes the space."""
+
+    def __init__(self, space: TenantSpace, about: About) -> None:
+        self.space = space
+        self._about = about
+
+    def about(self) -> About:
+        return self._about
+
+    def agents(self) -> list[RemoteAgent]:
+        return self.space.agents()
+
+    def agent(self, agent_id: str) -> RemoteAgent:
+        return self.space.agent(agent_id)
+
+    def register(self, agent_id: str, name: str, runtime: str) -> RemoteAgent:
+        return self.space.register(agent_id, name, runtime)
+
+    def remove_agent(self, agent_id: str) -> None:
+        self.space.remove_agent(agent_id)
+
+    def push(self, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
+        return self.space.push(agent_id, bundle, machine=machine)
+
+    def missing(self, agent_id: str, digests: Sequence[str]) -> list[str]:
+        return self.space.missing(agent_id, digests)
+
+    def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
+        self.space.put_object(agent_id, sha256, data)
+
+    def put_keys(self, agent_id: str, document: JsonObject) -> None:
+        self.space.put_keys(agent_id, document)
+
+    def put_signatures(self, agent_id: str, signatures: Iterable[tuple[int, JsonObject]]) -> int:
+        return self.space.put_signatures(agent_id, signatures)
+
+    def raise_epoch(self, agent_id: str, expected: int, *, machine: str = "") -> int:
+        return self.space.raise_epoch(agent_id, expected, machine=machine)
+
+    def keys(self, agent_id: str) -> JsonObject | None:
+        return self.space.keys(agent_id)
+
+    def sequences(self, agent_id: str) -> Iterator[RemoteSequence]:
+        return self.space.sequences(agent_id)
+
+    def snapshot(self, agent_id: str, number: int | None = None) -> Bundle:
+        return self.space.snapshot(agent_id, number)
+
+    def deltas(self, agent_id: str, since: int) -> Iterator[Bundle]:
+        return self.space.deltas(agent_id, since)
+
+    def object(self, agent_id: str, sha256: str) -> bytes:
+        return self.space.object(agent_id, sha256)
+
+    def verify(self, agent_id: str, state: State, *, bodies: int, chance: random.Random) -> RemoteVerification:
+        return self.space.verify(agent_id, state, bodies=bodies, chance=chance)
+
+    def close(self) -> None:
+        self.space.close()

@@ -1,0 +1,68 @@
+"""Bundles made of a vault's states, in memory: plaintext never touches the disk of an endpoint.
+
+The same states give the same bytes, so a sealed partition can be cached by its digest (ALF §10.12).
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Iterator, Sequence
+
+from lifeboat_alf.delta import write_delta
+from lifeboat_alf.snapshot import write_snapshot
+from lifeboat_alf.state import BodyAbsent, JsonObject, State
+from lifeboat_endpoint.errors import UnknownThere
+from lifeboat_endpoint.remote.contract import Bundle, BundleKind, RemoteSequence
+from lifeboat_endpoint.vault import SequenceRow, Vault
+
+
+def snapshot(state: State, keys: JsonObject | None) -> Bundle:
+    out = io.BytesIO()
+    write_snapshot(state, out, keys=keys)
+    return _bundle("snapshot", state.sequence.number, None, out)
+
+
+def delta(vault: Vault, base: int, number: int) -> Bundle:
+    """From one kept state to a later one. Raises UnknownThere, UnknownSequence."""
+    if number <= base:
+        raise UnknownThere(f"no delta leads from {base} to {number}")
+    out = io.BytesIO()
+    write_delta(vault.changes(base, number), out)
+    return _bundle("delta", number, base, out)
+
+
+def deltas(vault: Vault, since: int) -> Iterator[Bundle]:
+    """From a kept state to the next one, and so on to the head. Raises UnknownSequence."""
+    vault.sequence(since)
+    numbers = [row.number for row in vault.sequences() if row.number >= since]
+    for base, number in itertools.pairwise(numbers):
+        yield delta(vault, base, number)
+
+
+def read(state: State, entries: Sequence[str], records: Sequence[str]) -> list[bytes | None]:
+    """The bytes of entries, then the lines of records; None for what is not there."""
+    return [*(_body(state, path) for path in entries), *(_line(state, record_id) for record_id in records)]
+
+
+def listed(row: SequenceRow) -> RemoteSequence:
+    place = (row.number, row.base, row.digest, row.epoch, row.time, row.kind, row.writer)
+    return RemoteSequence(*place, 0, row.signature)
+
+
+def _bundle(kind: BundleKind, number: int, base: int | None, out: io.BytesIO) -> Bundle:
+    size = out.tell()
+    out.seek(0)
+    return Bundle(kind, number, base, out, size)
+
+
+def _body(state: State, path: str) -> bytes | None:
+    try:
+        return state.body(path)
+    except (KeyError, BodyAbsent):
+        return None
+
+
+def _line(state: State, record_id: str) -> bytes | None:
+    found = state.record(record_id)
+    return None if found is None else found.line

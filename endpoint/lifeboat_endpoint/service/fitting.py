@@ -1,0 +1,36 @@
+"""Whether a signed state may be appended: pure, because it is asked twice, the second time inside the transaction."""
+
+from __future__ import annotations
+
+from lifeboat_alf.state import Sequence
+from lifeboat_endpoint.errors import EpochBehind, RemoteRefused, StaleBase
+from lifeboat_endpoint.vault import SequenceRow
+
+
+def is_head(sequence: Sequence, head: SequenceRow | None) -> bool:
+    """Whether it is what the head is already."""
+    return (
+        head is not None and bool(sequence.digest) and (head.number, head.digest) == (sequence.number, sequence.digest)
+    )
+
+
+def check_fit(sequence: Sequence, base: int | None, head: SequenceRow | None, epoch: int) -> None:
+    """`base` is the number that a delta goes on top of, None for a snapshot; `epoch` the one in force.
+
+    Raises EpochBehind, StaleBase, RemoteRefused, in this order.
+    """
+    if sequence.epoch < epoch:
+        raise EpochBehind(f"epoch {sequence.epoch} is over: {epoch} is in force", epoch=epoch)
+    newest = None if head is None else head.number
+    if base != newest:
+        raise StaleBase(_mismatch(base, newest), sequence=newest)
+    if newest is not None and sequence.number <= newest:
+        raise RemoteRefused(f"sequence {sequence.number} does not follow {newest}")
+
+
+def _mismatch(base: int | None, newest: int | None) -> str:
+    if newest is None:
+        return "the agent has no history there, so there is nothing for a delta to go on top of"
+    if base is None:
+        return f"the agent has a history there, up to {newest}: a snapshot is for one without"
+    return f"the newest state there is {newest}, not {base}"

@@ -1,0 +1,57 @@
+"""Does what a client that signs nothing sent look like an accident? A device of Lifeboat has asked its own guard.
+
+Nothing is stopped here: what was sent is the newest state, the state before it is pinned, and the agent is held until
+somebody accepts it or the memory is back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from datetime import datetime, timedelta
+
+from lifeboat_alf.effective import visible_records
+from lifeboat_alf.state import State
+from lifeboat_endpoint.vault import SequenceRow, Vault
+
+PIN = "held"
+SHARE = 0.5
+MINIMUM = 4
+"""From which share of the memory on, and from how many memories on, a loss counts."""
+_WINDOW = timedelta(days=1)
+
+
+def memories(state: State) -> set[frozenset[str]]:
+    """The memories of a state, each as the ids of its chain."""
+    return {frozenset(item.chain_ids) for item in visible_records(state)}
+
+
+def lost(before: Set[frozenset[str]], after: Set[frozenset[str]]) -> int:
+    """How many memories are gone, whatever else was done to their chains."""
+    there = {record_id for chain in after for record_id in chain}
+    return sum(chain.isdisjoint(there) for chain in before)
+
+
+def judge(before: Set[frozenset[str]], after: Set[frozenset[str]], words: str) -> str | None:
+    """The reason to hold, in people's words; None when all is well."""
+    gone = lost(before, after)
+    if gone < MINIMUM or gone < SHARE * len(before) or len(before) <= len(after):
+        return None
+    return f"{gone} of {len(before)} memories were removed {words}"
+
+
+def look(vault: Vault, before: SequenceRow, now: datetime) -> tuple[str, int] | None:
+    """The reason to hold the head that came after `before`, and the number of the state to go back to."""
+    after = memories(vault.state())
+    reason = judge(memories(vault.state(before.number)), after, "at once")
+    if reason is not None:
+        return reason, before.number
+    earlier = vault.at(now - _WINDOW)
+    if earlier is None or earlier.number == before.number:
+        return None
+    reason = judge(memories(vault.state(earlier.number)), after, "within a day")
+    return None if reason is None else (reason, earlier.number)
+
+
+def is_over(vault: Vault, previous: int) -> bool:
+    """Whether what was lost since a state is back."""
+    return lost(memories(vault.state(previous)), memories(vault.state())) < MINIMUM

@@ -1,0 +1,256 @@
+"""What is pushed: opened, checked, and put on top of the agent's vault, or refused with nothing done.
+
+Bundles stand in memory; nothing of them touches the disk but what the vault seals.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from lifeboat_alf import times
+from lifeboat_alf.apply import AppliedState
+from lifeboat_alf.delta import DeltaReader
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_alf.snapshot import SnapshotReader
+from lifeboat_alf.state import JsonObject, Sequence
+from lifeboat_endpoint.errors import RemoteFull, RemoteRefused, RemoteTooLarge, StaleBase
+from lifeboat_endpoint.legacy import accepting
+from lifeboat_endpoint.remote.contract import BundleKind, RemoteHead
+from lifeboat_endpoint.service import guard
+from lifeboat_endpoint.service.fitting import check_fit, is_head
+from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.refusing import as_bundle, as_remote
+from lifeboat_endpoint.service.roster import AgentRow, Roster
+from lifeboat_endpoint.service.vaults import Vaults
+from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_endpoint.vault import Draft, SequenceRow, Vault, take_delta, take_over
+from lifeboat_keys import signing
+from lifeboat_keys.encodings import device_id, from_base64
+
+KIND = "push"
+_FULL_FOR = 3600.0
+_COUNT_STEP = 256 << 10
+"""Bytes that a vault grows before the tenant's account is written again: a push is one transaction, not two."""
+
+Reader = SnapshotReader | DeltaReader
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A bundle as it arrived. `base` and `number` are what the sender says beside it, None where nothing is said; those
+    of a signed bundle must agree with it. `size` in bytes; `file` is seekable and stays open."""
+
+    kind: BundleKind
+    file: BinaryIO
+    size: int
+    base: int | None = None
+    number: int | None = None
+    machine: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """The head after a push. `fresh`: the push made it; it had been there before otherwise."""
+
+    head: RemoteHead
+    fresh: bool
+
+
+class Receiving:
+    """Of one tenant and one thread."""
+
+    def __init__(
+        self, metadata: MetadataStore, roster: Roster, vaults: Vaults, *, limits: Limits, clock: Clock
+    ) -> None:
+        self._metadata = metadata
+        self._roster = roster
+        self._vaults = vaults
+        self._limits = limits
+        self._clock = clock
+        self._grown: Counter[str] = Counter()
+
+    def receive(self, agent_id: str, sent: Sent) -> Received:
+        """Raises as `Remote.push`."""
+        row = self.open_row(agent_id)
+        self.check_room(sent.size)
+        reached(Step.ENDPOINT_RECEIVED)
+        with as_bundle():
+            reader = self._reader(sent)
+        with closing(reader):
+            _check_agent(agent_id, reader)
+            with as_remote():
+                vault = self._vaults.get(agent_id, row.vault or "")
+            signed = reader.sequence.signature is not None
+            return self._signed(row, vault, reader, sent) if signed else self._unsigned(row, vault, reader, sent)
+
+    def open_row(self, agent_id: str) -> AgentRow:
+        """An agent that this endpoint can read. Raises UnknownThere, RemoteRefused."""
+        with as_remote():
+            row = self._roster.get(agent_id)
+        if row.sealed:
+            raise RemoteRefused(f"the agent {agent_id} is sealed there: only its own machines can read it")
+        return row
+
+    def check_room(self, size: int) -> None:
+        """Raises RemoteTooLarge, RemoteFull."""
+        if size > self._limits.bundle_bytes:
+            raise RemoteTooLarge(f"{size} bytes, at most {self._limits.bundle_bytes} are taken")
+        quota = self._limits.tenant_bytes
+        if quota is None:
+            return
+        with as_remote():
+            taken = self._roster.bytes_of_all()
+        if taken + size > quota:
+            raise RemoteFull(f"{taken} of {quota} bytes are taken", retry_after=_FULL_FOR)
+
+    def _reader(self, sent: Sent) -> Reader:
+        limits = self._limits.of_container()
+        if sent.kind == "snapshot":
+            return SnapshotReader(sent.file, limits)
+        return DeltaReader(sent.file, limits)
+
+    # States of a Lifeboat device --------------------------------------------------------------------------------
+
+    def _signed(self, row: AgentRow, vault: Vault, reader: Reader, sent: Sent) -> Received:
+        sequence = reader.sequence
+        base = reader.base_sequence if isinstance(reader, DeltaReader) else None
+        with as_bundle():
+            head = vault.head()
+            if head is not None and is_head(sequence, head):
+                return Received(self._noted(row, vault, head, reader, sent), False)
+            check_fit(sequence, base, head, vault.epoch)
+            writer = _check_proof(sequence, base, sent)
+            draft = _draft(vault, reader)
+            reached(Step.ENDPOINT_CHECKED)
+            made = self._accept(vault, sequence, base, draft, writer)
+        return Received(self._noted(row, vault, made or head_of(vault), reader, sent), made is not None)
+
+    def _accept(
+        self, vault: Vault, sequence: Sequence, base: int | None, draft: Draft, writer: str
+    ) -> SequenceRow | None:
+        """The new head; None when another process put the same state there a moment ago."""
+
+        def fits(head: SequenceRow | None, epoch: int) -> None:
+            if is_head(sequence, head):
+                raise _AlreadyThere
+            check_fit(sequence, base, head, epoch)
+
+        reached(Step.ENDPOINT_ACCEPTED)
+        try:
+            return vault.accept(sequence, draft, kind=KIND, writer=writer, raw_time=self._clock.now(), fits=fits)
+        except _AlreadyThere:
+            return None
+
+    def _noted(self, row: AgentRow, vault: Vault, head: SequenceRow, reader: Reader, sent: Sent) -> RemoteHead:
+        """What `tenant.db` knows of it, written only where it is news. Whoever pushed twice completes it."""
+        reached(Step.ENDPOINT_COUNTED)
+        self._grown[row.id] += head.bytes
+        keys = reader.keys if isinstance(reader, SnapshotReader) else None
+        known = row.adopted and row.facts.held is None and row.facts.machine == sent.machine
+        if not known or keys is not None or self._grown[row.id] >= _COUNT_STEP:
+            row = self._note(row, vault, keys, sent.machine)
+        return remote_head(head, row)
+
+    def _note(self, row: AgentRow, vault: Vault, keys: JsonObject | None, machine: str) -> AgentRow:
+        del self._grown[row.id]
+        with as_remote(), self._metadata.transaction():
+            if keys is not None:
+                self._roster.set_keys(row.id, keys)
+            row = self._roster.note(row, machine=machine, held=None)
+            row = row if row.adopted else self._roster.adopt(row)
+            return self._roster.count(row, vault.size())
+
+    # States that nobody signed ----------------------------------------------------------------------------------
+
+    def _unsigned(self, row: AgentRow, vault: Vault, reader: Reader, sent: Sent) -> Received:
+        """As an older client means it, until a device of Lifeboat writes the agent."""
+        with as_bundle():
+            if row.adopted or accepting.is_adopted(vault):
+                raise RemoteRefused(
+                    "nobody signed it, and a device of Lifeboat writes this agent",
+                    fix="lifeboat agents adopt AGENT",
+                )
+            before = vault.head()
+            reached(Step.ENDPOINT_CHECKED)
+            reached(Step.ENDPOINT_ACCEPTED)
+            made = self._taken(vault, reader, sent)
+            fresh = before is None or made.number != before.number
+        reached(Step.ENDPOINT_COUNTED)
+        with as_remote():
+            row = self._judged(row, vault, before, made, sent.machine)
+        return Received(remote_head(made, row), fresh)
+
+    def _taken(self, vault: Vault, reader: Reader, sent: Sent) -> SequenceRow:
+        if isinstance(reader, SnapshotReader):
+            return accepting.snapshot(vault, reader, clock=self._clock)
+        base = reader.base_sequence if sent.base is None else sent.base
+        head = head_of(vault)
+        if head.number != base:
+            raise StaleBase(f"the newest state there is {head.number}, not {base}", sequence=head.number)
+        return accepting.delta(vault, reader, base, clock=self._clock) or head
+
+    def _judged(
+        self, row: AgentRow, vault: Vault, before: SequenceRow | None, made: SequenceRow, machine: str
+    ) -> AgentRow:
+        """Hold the agent when most of its memory is gone; let go when it is back."""
+        held = row.facts.held
+        if held is not None and guard.is_over(vault, held["previous"]):
+            vault.unpin(held["previous"], guard.PIN)
+            held = None
+        if held is None and before is not None and before.number != made.number:
+            found = guard.look(vault, before, self._clock.now())
+            if found is not None:
+                vault.pin(found[1], guard.PIN)
+                held = {"reason": found[0], "previous": found[1]}
+        with self._metadata.transaction():
+            row = self._roster.note(row, machine=machine, held=held)
+            return self._roster.count(row, vault.size())
+
+
+class _AlreadyThere(Exception):
+    """Another process was first with the same state."""
+
+
+def remote_head(head: SequenceRow, row: AgentRow) -> RemoteHead:
+    machine, writer = row.facts.machine, head.writer
+    return RemoteHead(head.number, head.digest, head.epoch, head.time, writer, machine, head.raw_time)
+
+
+def head_of(vault: Vault) -> SequenceRow:
+    """The head of a vault that is not empty. Raises StaleBase for one that is."""
+    head = vault.head()
+    if head is None:
+        raise StaleBase("the agent has no history there, so there is nothing for a delta to go on top of")
+    return head
+
+
+def _check_agent(agent_id: str, reader: Reader) -> None:
+    found = reader.sequence.agent_id
+    same = found == agent_id if reader.sequence.signature is not None else found.lower() == agent_id.lower()
+    if not same:
+        raise RemoteRefused(f"the bundle is of the agent {found}")
+
+
+def _check_proof(sequence: Sequence, base: int | None, sent: Sent) -> str:
+    """That the bundle is what was said, and that its signature is whole; the id of the device that made it."""
+    if sent.number not in (None, sequence.number):
+        raise RemoteRefused(f"the bundle leads to {sequence.number}, not to {sent.number}")
+    if sent.base is not None and sent.base != base:
+        raise RemoteRefused(f"the bundle goes on top of {base}, not of {sent.base}")
+    try:
+        times.parse(sequence.time)
+    except ValueError:
+        raise RemoteRefused(f"{sequence.time!r} is no time") from None
+    signing.verify(sequence, None)
+    assert sequence.signature is not None
+    return device_id(from_base64(sequence.signature["device"]))
+
+
+def _draft(vault: Vault, reader: Reader) -> Draft:
+    if isinstance(reader, SnapshotReader):
+        return take_over(reader)
+    return take_delta(AppliedState(vault.state(), reader))

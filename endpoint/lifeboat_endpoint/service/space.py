@@ -1,0 +1,396 @@
+"""What an endpoint does for one tenant, whatever the transport: the methods of `remote.contract.Remote` and what only
+servers need. One thread uses one space; several spaces, in threads and processes, may serve the same tenant."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from lifeboat_alf import times
+from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_alf.state import JsonObject, State
+from lifeboat_endpoint.errors import EpochMoved, RemoteRefused, RemoteTooLarge, UnknownThere
+from lifeboat_endpoint.remote import sampling
+from lifeboat_endpoint.remote.contract import (
+    Bundle,
+    BundleKind,
+    RemoteAgent,
+    RemoteHead,
+    RemoteSequence,
+    RemoteVerification,
+)
+from lifeboat_endpoint.service import bodies as stored
+from lifeboat_endpoint.service import bundles, guard
+from lifeboat_endpoint.service import statements as sql
+from lifeboat_endpoint.service.bodies import Bodies
+from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.receiving import Received, Receiving, Sent, remote_head
+from lifeboat_endpoint.service.refusing import as_remote
+from lifeboat_endpoint.service.roster import AgentRow, Facts, Roster, check_id
+from lifeboat_endpoint.service.sealed_files import SealedFiles
+from lifeboat_endpoint.service.tables import Keys, open_tables
+from lifeboat_endpoint.service.uploads import Part, Upload, Uploads
+from lifeboat_endpoint.service.vaults import Vaults
+from lifeboat_endpoint.store.disk import DiskBlobs
+from lifeboat_endpoint.vault import Vault
+
+
+class TenantSpace:
+    """Everything that is kept for one tenant, in its folder. Every method that names an agent raises UnknownThere for
+    one that is not there, RemoteRefused for a sealed one where it would have to be read, and KeyRevoked when the key of
+    the data was taken away. Close it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        tenant_id: str,
+        keys: Keys,
+        *,
+        limits: Limits,
+        files: FileOperations,
+        clock: Clock,
+    ) -> None:
+        self.tenant_id = tenant_id
+        self.limits = limits
+        self._keys = keys
+        self._clock = clock
+        self._metadata = open_tables(folder, tenant_id, files, clock)
+        self._blobs = DiskBlobs(folder / stored.FOLDER, files)
+        self._bodies = Bodies(self._blobs, keys)
+        self.roster = Roster(self._metadata, keys)
+        self._vaults = Vaults(folder, keys, files=files, clock=clock)
+        self._receiving = Receiving(self._metadata, self.roster, self._vaults, limits=limits, clock=clock)
+        self.uploads = Uploads(self._metadata, keys, self._bodies, self._receiving, limits=limits, clock=clock)
+        self.sealed_files = SealedFiles(self._metadata, self._bodies, self.roster, keys, limits=limits, clock=clock)
+
+    def close(self) -> None:
+        self._vaults.close()
+        self._metadata.close()
+
+    def __enter__(self) -> TenantSpace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Agents -----------------------------------------------------------------------------------------------------
+
+    def agent_ids(self) -> list[str]:
+        with as_remote():
+            return self.roster.ids()
+
+    def agents(self) -> list[RemoteAgent]:
+        with as_remote():
+            return [self._told(row) for row in self.roster.all()]
+
+    def agents_page(self, after: str = "", limit: int = 100) -> list[RemoteAgent]:
+        """Up to `limit` agents by id, those after an id."""
+        with as_remote():
+            return [self._told(row) for row in self.roster.page(after, limit)]
+
+    def agent(self, agent_id: str) -> RemoteAgent:
+        with as_remote():
+            return self._told(self.roster.get(agent_id))
+
+    def is_sealed(self, agent_id: str) -> bool:
+        """Whether only its own machines can read it."""
+        with as_remote():
+            return self.roster.get(agent_id).sealed
+
+    def register(self, agent_id: str, name: str, runtime: str, *, sealed: bool = False) -> RemoteAgent:
+        """Make it known; one that is known already is given back as it is there. `sealed`: what it gets is encrypted
+        for its own machines (see `sealed_files`). Raises RemoteRefused for an id that cannot be one."""
+        return self.register_new(agent_id, name, runtime, sealed=sealed)[0]
+
+    def register_new(self, agent_id: str, name: str, runtime: str, *, sealed: bool = False) -> tuple[RemoteAgent, bool]:
+        """The same, and whether it was new."""
+        check_id(agent_id)
+        with as_remote():
+            row = self.roster.find(agent_id)
+            if row is not None:
+                return self._told(row), False
+            with self._metadata.transaction():
+                row = self.roster.find(agent_id)
+                fresh = row is None
+                if row is None:
+                    row = self._made(agent_id, Facts(name, runtime), sealed)
+                    self.roster.add(row)
+            return self._told(row), fresh
+
+    def _made(self, agent_id: str, facts: Facts, sealed: bool) -> AgentRow:
+        """Inside the transaction, so that no two vaults are made for one agent."""
+        vault = None if sealed else self._vaults.create(agent_id)
+        return AgentRow(agent_id, vault, False, times.to_text(self._clock.now()), 0, facts)
+
+    def remove_agent(self, agent_id: str) -> None:
+        """Destroy all that is kept of an agent. From the moment its row is gone it is not there."""
+        with as_remote():
+            self.uploads.drop_of(agent_id)
+            with self._metadata.transaction():
+                self.roster.get(agent_id)
+                bodies = self.sealed_files.remove_agent(agent_id)
+                self.roster.drop(agent_id)
+            for body in bodies:
+                self._bodies.remove(body)
+            self._vaults.remove(agent_id)
+
+    def accept_held(self, agent_id: str) -> RemoteAgent:
+        """What looked like an accident was meant: the agent is held no more."""
+        with as_remote():
+            row = self.roster.get(agent_id)
+            if row.facts.held is not None:
+                self._vault(row).unpin(row.facts.held["previous"], guard.PIN)
+                with self._metadata.transaction():
+                    row = self.roster.note(row, held=None)
+            return self._told(row)
+
+    def _told(self, row: AgentRow) -> RemoteAgent:
+        facts, vault = row.facts, None if row.sealed else self._vault(row)
+        head = None if vault is None else vault.head()
+        return RemoteAgent(
+            row.id,
+            facts.name,
+            facts.runtime,
+            0 if vault is None else vault.epoch,
+            None if head is None else remote_head(head, row),
+            row.bytes,
+            row.created_at,
+            facts.held,
+        )
+
+    # Sending ----------------------------------------------------------------------------------------------------
+
+    def push(self, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
+        """As `Remote.push`."""
+        sent = Sent(bundle.kind, bundle.file, bundle.size, bundle.base, bundle.number, machine)
+        return self.receive(agent_id, sent).head
+
+    def receive(self, agent_id: str, sent: Sent) -> Received:
+        """The same for a bundle of which less is known beforehand, and whether it made the head."""
+        return self._receiving.receive(agent_id, sent)
+
+    def missing(self, agent_id: str, digests: Sequence[str]) -> list[str]:
+        with self._open(agent_id) as vault:
+            return vault.artifacts.missing([digest for digest in digests if _is_sha256(digest)])
+
+    def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
+        """As `Remote.put_object`. Raises RemoteTooLarge, RemoteFull too."""
+        if len(data) > self.limits.object_bytes:
+            raise RemoteTooLarge(f"{len(data)} bytes, at most {self.limits.object_bytes} are taken")
+        with self._open(agent_id) as vault:
+            self._receiving.check_room(len(data))
+            if not vault.artifacts.fill(_sha256(sha256), data):
+                raise UnknownThere("no state there names this artifact")
+            with self._metadata.transaction():
+                self.roster.count(self.roster.get(agent_id), vault.size())
+
+    def put_keys(self, agent_id: str, document: JsonObject) -> None:
+        self._receiving.open_row(agent_id)
+        with as_remote(), self._metadata.transaction():
+            self.roster.set_keys(agent_id, document)
+
+    def put_signatures(self, agent_id: str, signatures: Iterable[tuple[int, JsonObject]]) -> int:
+        """As `Remote.put_signatures`; all of them or none."""
+        with self._open(agent_id) as vault:
+            try:
+                return vault.resign(signatures)
+            except SignatureError as error:
+                raise RemoteRefused(error.message) from error
+
+    resign = put_signatures
+
+    def raise_epoch(self, agent_id: str, expected: int, *, machine: str = "") -> int:
+        """As `Remote.raise_epoch`."""
+        with self._open(agent_id) as vault:
+            made = vault.raise_epoch(expected)
+            if made is None:
+                raise EpochMoved(f"the epoch in force is {vault.epoch}, not {expected}", epoch=vault.epoch)
+            return made
+
+    # Fetching ---------------------------------------------------------------------------------------------------
+
+    def head(self, agent_id: str) -> RemoteHead | None:
+        row = self._receiving.open_row(agent_id)
+        with as_remote():
+            head = self._vault(row).head()
+        return None if head is None else remote_head(head, row)
+
+    def keys(self, agent_id: str) -> JsonObject | None:
+        with as_remote():
+            return self.roster.keys_of(agent_id)
+
+    def sequences(self, agent_id: str) -> Iterator[RemoteSequence]:
+        with self._open(agent_id) as vault:
+            return iter([bundles.listed(row) for row in vault.sequences()])
+
+    def snapshot(self, agent_id: str, number: int | None = None) -> Bundle:
+        keys = self.keys(agent_id)
+        with self._open(agent_id) as vault:
+            return bundles.snapshot(vault.state(number), keys)
+
+    def delta(self, agent_id: str, base: int, number: int) -> Bundle:
+        """From one kept state to a later one."""
+        with self._open(agent_id) as vault:
+            return bundles.delta(vault, base, number)
+
+    def deltas(self, agent_id: str, since: int) -> Iterator[Bundle]:
+        with self._open(agent_id) as vault:
+            yield from bundles.deltas(vault, since)
+
+    def object(self, agent_id: str, sha256: str) -> bytes:
+        with self._open(agent_id) as vault:
+            found = vault.artifacts.read(_sha256(sha256))
+        if found is None:
+            raise UnknownThere("the endpoint has no such artifact")
+        return found
+
+    def has_object(self, agent_id: str, sha256: str) -> bool:
+        """Whether its bytes are there."""
+        with self._open(agent_id) as vault:
+            return vault.artifacts.has(_sha256(sha256))
+
+    def read(self, agent_id: str, number: int, entries: Sequence[str], records: Sequence[str]) -> list[bytes | None]:
+        """The bytes of entries (by path), then the lines of records (by id) of one state; None for what is not there
+        or is not held."""
+        with self._open(agent_id) as vault:
+            return bundles.read(vault.state(number), entries, records)
+
+    def verify(self, agent_id: str, state: State, *, bodies: int, chance: random.Random) -> RemoteVerification:
+        """As `Remote.verify`, read back from the files here."""
+        sample = sampling.choose(state, bodies, chance)
+        with self._open(agent_id) as vault:
+            head = vault.head()
+            result = sampling.compare_head(state.sequence, None if head is None else bundles.listed(head))
+            if head is not None and head.number == state.sequence.number:
+                found = bundles.read(vault.state(head.number), *sample.names())
+                sampling.compare_bodies(sample, found, result)
+        return result
+
+    # Uploads ----------------------------------------------------------------------------------------------------
+
+    def begin_upload(
+        self,
+        agent_id: str,
+        kind: BundleKind,
+        base: int | None = None,
+        parts: Sequence[Part] | None = None,
+        machine: str = "",
+    ) -> Upload:
+        """Begin to send a bundle in parts (None: as one body). Raises RemoteRefused, RemoteTooLarge, RemoteFull."""
+        return self.uploads.begin(agent_id, kind, base, parts, machine)
+
+    def upload(self, upload_id: str) -> Upload:
+        """Raises UnknownThere."""
+        return self.uploads.get(upload_id)
+
+    def put_part(self, upload_id: str, sha256: str, data: bytes) -> None:
+        self.uploads.put_part(upload_id, sha256, data)
+
+    def put_body(self, upload_id: str, chunks: Iterable[bytes]) -> int:
+        """The whole bundle as it comes; its size in bytes."""
+        return self.uploads.put_body(upload_id, chunks)
+
+    def commit_upload(self, upload_id: str) -> RemoteHead:
+        """Push what was uploaded. Again is no error while it is the head. Raises as `push`."""
+        return self.receive_upload(upload_id).head
+
+    def receive_upload(self, upload_id: str) -> Received:
+        """The same, and whether it made the head."""
+        upload = self.uploads.get(upload_id)
+        if upload.done is not None:
+            head = self.head(upload.agent_id)
+            if head is None or head.number != upload.done:
+                raise UnknownThere("the upload was finished earlier")
+            return Received(head, False)
+        received = self.receive(upload.agent_id, self.uploads.sent(upload))
+        self.uploads.finish(upload_id, received.head.number)
+        return received
+
+    def abort_upload(self, upload_id: str) -> None:
+        """Forget an upload; one that is gone is no error."""
+        self.uploads.abort(upload_id)
+
+    # Care -------------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def vault(self, agent_id: str) -> Iterator[Vault]:
+        """The vault of an agent; it stays open afterwards."""
+        with self._open(agent_id) as vault:
+            yield vault
+
+    def size(self) -> int:
+        """Bytes that count for the quota."""
+        with as_remote():
+            return self.roster.bytes_of_all()
+
+    def use_once(self, token_id: str, expires: datetime) -> bool:
+        """Whether a permission is used for the first time; noted until it has run out."""
+        with as_remote(), self._metadata.transaction():
+            if self._metadata.row(sql.USED, (token_id,)) is not None:
+                return False
+            self._metadata.execute(sql.ADD_USED, (token_id, times.to_text(expires)))
+        return True
+
+    def sweep(self, now: datetime) -> int:
+        """Drop what was not finished in time and what nothing names; how many uploads and bodies."""
+        done = self.uploads.sweep(now)
+        with as_remote():
+            with self._metadata.transaction():
+                self._metadata.execute(sql.DROP_USED, (times.to_text(now),))
+            return done + stored.sweep_orphans(self._metadata, self._blobs, now)
+
+    def recount(self, agent_id: str) -> int:
+        """Bytes that an agent takes, measured anew."""
+        with self._open(agent_id) as vault, self._metadata.transaction():
+            return self.roster.count(self.roster.get(agent_id), vault.size()).bytes
+
+    def reseal(self) -> None:
+        """Everything under the current data keys. Uploads under way begin anew."""
+        self.uploads.drop_all()
+        for agent_id in self.agent_ids():
+            with contextlib.suppress(UnknownThere):
+                self.reseal_agent(agent_id)
+        with as_remote():
+            self.sealed_files.reseal()
+            self.roster.reseal()
+            self._metadata.compact()
+
+    def reseal_agent(self, agent_id: str) -> None:
+        """The vault of an agent under its current key, if it is under another one."""
+        with as_remote():
+            row = self.roster.get(agent_id)
+            if not row.sealed:
+                sealer = self._keys.sealer(agent_id)
+                vault = self._vault(row)
+                if vault.key_id != sealer.key_id:
+                    vault.reseal(sealer)
+
+    @contextlib.contextmanager
+    def _open(self, agent_id: str) -> Iterator[Vault]:
+        row = self._receiving.open_row(agent_id)
+        with as_remote():
+            yield self._vault(row)
+
+    def _vault(self, row: AgentRow) -> Vault:
+        if row.vault is None:
+            raise RemoteRefused(f"the agent {row.id} is sealed there: only its own machines can read it")
+        return self._vaults.get(row.id, row.vault)
+
+
+def _is_sha256(text: str) -> bool:
+    return len(text) == 64 and not text.strip("0123456789abcdef")
+
+
+def _sha256(text: str) -> str:
+    """Raises RemoteRefused."""
+    if not _is_sha256(text):
+        raise RemoteRefused("a large artifact is known by its SHA-256 in hexadecimal letters")
+    return text
+
+
+__all__ = ["Part", "Received", "Sent", "TenantSpace", "Upload"]

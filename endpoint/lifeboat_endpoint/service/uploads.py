@@ -1,0 +1,239 @@
+"""Bundles that come in parts, or by another way than with the token: kept encrypted until they are whole, then pushed.
+
+A part is known by the SHA-256 of its bytes; one that came for an earlier upload of the agent is not sent again. What is
+not finished in a day is swept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lifeboat_alf import times
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_endpoint.errors import RemoteRefused, RemoteTooLarge, UnknownThere
+from lifeboat_endpoint.remote.contract import BundleKind
+from lifeboat_endpoint.service import statements as sql
+from lifeboat_endpoint.service.bodies import Bodies
+from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.receiving import Receiving, Sent
+from lifeboat_endpoint.service.refusing import as_remote
+from lifeboat_endpoint.service.tables import Keys, opened
+from lifeboat_endpoint.store.protocols import MetadataStore
+
+_MACHINE = "upload machine"
+_PART = "upload part"
+_MOST_PARTS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a bundle, in its order: SHA-256 (hex) and size in bytes."""
+
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """An upload under way. `missing` are the SHA-256s of parts that did not come yet; `done` the number of the sequence
+    that it became."""
+
+    id: str
+    agent_id: str
+    kind: BundleKind
+    base: int | None
+    machine: str
+    expires_at: str
+    done: int | None = None
+    missing: list[str] = field(default_factory=list)
+
+
+class Uploads:
+    """Of one tenant and one thread."""
+
+    def __init__(
+        self,
+        metadata: MetadataStore,
+        keys: Keys,
+        bodies: Bodies,
+        receiving: Receiving,
+        *,
+        limits: Limits,
+        clock: Clock,
+    ) -> None:
+        self._metadata = metadata
+        self._keys = keys
+        self._bodies = bodies
+        self._receiving = receiving
+        self._limits = limits
+        self._clock = clock
+
+    def begin(
+        self, agent_id: str, kind: BundleKind, base: int | None, parts: Sequence[Part] | None, machine: str
+    ) -> Upload:
+        """`parts` None: the bundle comes as one body (`put_body`). Raises UnknownThere, RemoteRefused, RemoteTooLarge,
+        RemoteFull."""
+        self._receiving.open_row(agent_id)
+        self._check_parts(parts or ())
+        self._receiving.check_room(sum(part.size for part in parts or ()))
+        made = secrets.token_hex(16)
+        now = self._clock.now()
+        expires = times.to_text(now + self._limits.upload_life)
+        sealed = self._keys.sealer(agent_id).seal(_MACHINE, machine.encode())
+        with as_remote(), self._metadata.transaction():
+            self._metadata.execute(sql.ADD_UPLOAD, (made, agent_id, kind, base, sealed, times.to_text(now), expires))
+            for position, part in enumerate(parts or ()):
+                token = self._token(agent_id, part.sha256)
+                known = self._metadata.row(sql.KNOWN_PART, (token, part.size, agent_id))
+                self._metadata.execute(
+                    sql.ADD_PART, (made, position, token, part.size, None if known is None else known[0])
+                )
+        return self.get(made)
+
+    def _check_parts(self, parts: Sequence[Part]) -> None:
+        if len(parts) > _MOST_PARTS:
+            raise RemoteTooLarge(f"{len(parts)} parts, at most {_MOST_PARTS} are taken")
+        for part in parts:
+            if len(part.sha256) != 64 or part.sha256.strip("0123456789abcdef") or part.size < 0:
+                raise RemoteRefused("a part has a SHA-256 in hexadecimal letters and a size")
+            if part.size > self._limits.part_bytes:
+                raise RemoteTooLarge(f"a part of {part.size} bytes, at most {self._limits.part_bytes} are taken")
+
+    def get(self, upload_id: str) -> Upload:
+        """Raises UnknownThere."""
+        with as_remote():
+            row = self._metadata.row(sql.UPLOAD, (upload_id,))
+            if row is None or times.parse(row[6]) <= self._clock.now():
+                raise UnknownThere("there is no such upload: it was never begun, or not finished in time")
+            agent_id = row[1]
+            missing = [
+                self._sha256(agent_id, token)
+                for _, token, _, body in self._metadata.rows(sql.PARTS, (upload_id,))
+                if body is None
+            ]
+            machine = opened(self._keys, agent_id, _MACHINE, row[4]).decode()
+        return Upload(row[0], row[1], row[2], row[3], machine, row[6], row[7], list(dict.fromkeys(missing)))
+
+    def put_part(self, upload_id: str, sha256: str, data: bytes) -> None:
+        """One part; again is no error. Raises UnknownThere, RemoteRefused."""
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise RemoteRefused("the bytes are not those of this part")
+        upload = self.get(upload_id)
+        with as_remote():
+            token = self._token(upload.agent_id, sha256)
+            sizes = {size for _, found, size, _ in self._metadata.rows(sql.PARTS, (upload_id,)) if found == token}
+            if sizes != {len(data)}:
+                raise RemoteRefused("the upload has no such part")
+            if sha256 not in upload.missing:
+                return
+            body = self._bodies.put(upload.agent_id, data)
+            with self._metadata.transaction():
+                taken = self._metadata.execute(sql.FILL_PARTS, (body, upload_id, token))
+        if not taken:
+            self._bodies.remove(body)
+
+    def put_body(self, upload_id: str, chunks: Iterable[bytes]) -> int:
+        """The whole bundle, kept as it comes; its size in bytes. What came in an earlier try is replaced. Raises
+        UnknownThere, RemoteTooLarge, RemoteFull."""
+        agent_id = self.get(upload_id).agent_id
+        size, made = 0, list[tuple[str, int]]()
+        try:
+            for piece in _pieces(chunks, self._limits.part_bytes):
+                size += len(piece)
+                self._receiving.check_room(size)
+                with as_remote():
+                    made.append((self._bodies.put(agent_id, piece), len(piece)))
+            with as_remote():
+                self._replace_parts(upload_id, made)
+        except BaseException:
+            for body, _ in made:
+                self._bodies.remove(body)
+            raise
+        return size
+
+    def _replace_parts(self, upload_id: str, made: list[tuple[str, int]]) -> None:
+        with self._metadata.transaction():
+            if self._metadata.row(sql.UPLOAD, (upload_id,)) is None:
+                raise UnknownThere("the upload ended meanwhile")
+            before = self._drop_parts(upload_id)
+            for position, (body, size) in enumerate(made):
+                self._metadata.execute(sql.ADD_PART, (upload_id, position, None, size, body))
+        self._remove_unused(before)
+
+    def sent(self, upload: Upload) -> Sent:
+        """The whole bundle, in memory. Raises UnknownThere, RemoteRefused while parts are missing."""
+        with as_remote():
+            parts = list(self._metadata.rows(sql.PARTS, (upload.id,)))
+            if not parts or any(body is None for *_, body in parts):
+                raise RemoteRefused("parts of the upload are missing")
+            data = b"".join(self._bodies.read(upload.agent_id, body) for *_, body in parts)
+        return Sent(upload.kind, io.BytesIO(data), len(data), upload.base, machine=upload.machine)
+
+    def finish(self, upload_id: str, number: int) -> None:
+        """It became a sequence: its parts go, and whoever asks again is told."""
+        with as_remote():
+            with self._metadata.transaction():
+                bodies = self._drop_parts(upload_id)
+                self._metadata.execute(sql.FINISH_UPLOAD, (number, upload_id))
+            self._remove_unused(bodies)
+
+    def abort(self, upload_id: str) -> None:
+        self._drop([upload_id])
+
+    def sweep(self, now: datetime) -> int:
+        """Drop uploads that were not finished in time; how many."""
+        with as_remote():
+            old = [found for (found,) in self._metadata.rows(sql.OLD_UPLOADS, (times.to_text(now),))]
+        self._drop(old)
+        return len(old)
+
+    def drop_of(self, agent_id: str) -> None:
+        """All uploads of an agent that goes."""
+        self._drop([found for (found,) in self._metadata.rows(sql.UPLOADS_OF, (agent_id,))])
+
+    def drop_all(self) -> None:
+        """All: what is unfinished begins anew under another data key."""
+        self._drop([found for (found,) in self._metadata.rows(sql.UPLOADS)])
+
+    def _drop(self, upload_ids: list[str]) -> None:
+        with as_remote():
+            for upload_id in upload_ids:
+                with self._metadata.transaction():
+                    bodies = self._drop_parts(upload_id)
+                    self._metadata.execute(sql.DROP_UPLOAD, (upload_id,))
+                self._remove_unused(bodies)
+
+    def _drop_parts(self, upload_id: str) -> list[str]:
+        """In the caller's transaction; the bodies they had."""
+        bodies = [body for *_, body in self._metadata.rows(sql.PARTS, (upload_id,)) if body is not None]
+        self._metadata.execute(sql.DROP_PARTS, (upload_id,))
+        return bodies
+
+    def _remove_unused(self, bodies: list[str]) -> None:
+        """After the commit: what a crash leaves here, the next sweep takes."""
+        for body in dict.fromkeys(bodies):
+            if self._metadata.row(sql.BODY_USED, (body,)) is None:
+                self._bodies.remove(body)
+
+    def _token(self, agent_id: str, sha256: str) -> str:
+        return self._keys.sealer(agent_id).token(_PART, sha256)
+
+    def _sha256(self, agent_id: str, token: str) -> str:
+        return self._keys.sealer(agent_id).text(_PART, token)
+
+
+def _pieces(chunks: Iterable[bytes], size: int) -> Iterable[bytes]:
+    """The same bytes in pieces of `size`."""
+    waiting = bytearray()
+    for chunk in chunks:
+        waiting += chunk
+        while len(waiting) >= size:
+            yield bytes(waiting[:size])
+            del waiting[:size]
+    if waiting:
+        yield bytes(waiting)

@@ -1,0 +1,94 @@
+"""The vaults of a tenant's agents, opened when they are needed and kept open for a while: opening one costs more than a
+push."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from pathlib import Path
+
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.service.tables import Keys
+from lifeboat_endpoint.vault import Vault
+
+FOLDER = "agents"
+_MOST_OPEN = 32
+
+
+class Vaults:
+    """Of one thread. `folder` is the tenant's."""
+
+    def __init__(
+        self, folder: Path, keys: Keys, *, files: FileOperations, clock: Clock, most_open: int = _MOST_OPEN
+    ) -> None:
+        self._folder = folder / FOLDER
+        self._keys = keys
+        self._files = files
+        self._clock = clock
+        self._most_open = most_open
+        self._open: OrderedDict[str, Vault] = OrderedDict()
+
+    def folder_of(self, agent_id: str) -> Path:
+        return self._folder / agent_id
+
+    def get(self, agent_id: str, vault_id: str) -> Vault:
+        """The open vault of an agent, which is still the one of this id and key. Raises VaultError, KeyRevoked."""
+        vault = self._open.get(agent_id)
+        if vault is not None and vault.id != vault_id:
+            self.forget(agent_id)
+            vault = None
+        if vault is None:
+            vault = self._opened(agent_id)
+            if vault.id != vault_id:
+                vault.close()
+                raise errors.VaultDamaged(f"the vault of {agent_id} is another one than is listed")
+            self._open[agent_id] = vault
+            self._close_oldest()
+        self._open.move_to_end(agent_id)
+        return vault
+
+    def create(self, agent_id: str) -> str:
+        """Make the vault of a new agent; its id. What an earlier agent of that id left behind is removed."""
+        self.forget(agent_id)
+        self._remove(self.folder_of(agent_id))
+        sealer = self._keys.sealer(agent_id)
+        with Vault.create(
+            self.folder_of(agent_id), agent_id, files=self._files, clock=self._clock, sealer=sealer
+        ) as made:
+            return made.id
+
+    def forget(self, agent_id: str) -> None:
+        """Close it, if it is open here."""
+        vault = self._open.pop(agent_id, None)
+        if vault is not None:
+            vault.close()
+
+    def remove(self, agent_id: str) -> None:
+        """Destroy the vault of an agent. What is open elsewhere finds nothing any more."""
+        self.forget(agent_id)
+        self._remove(self.folder_of(agent_id))
+
+    def close(self) -> None:
+        for agent_id in list(self._open):
+            self.forget(agent_id)
+
+    def _opened(self, agent_id: str) -> Vault:
+        folder, sealer = self.folder_of(agent_id), self._keys.sealer(agent_id)
+        try:
+            return Vault.open(folder, files=self._files, clock=self._clock, sealer=sealer)
+        except errors.OtherDataKey as error:
+            older = self._keys.sealer_of(error.key_id, agent_id)
+            return Vault.open(folder, files=self._files, clock=self._clock, sealer=older)
+
+    def _close_oldest(self) -> None:
+        while len(self._open) > self._most_open:
+            _, vault = self._open.popitem(last=False)
+            vault.close()
+
+    def _remove(self, folder: Path) -> None:
+        if not folder.exists():
+            return
+        for path in sorted(folder.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+        folder.rmdir()
