@@ -29,7 +29,7 @@ def _rows(heading: str) -> set[str]:
 
 def _methods() -> set[str]:
     nothing = cast(Any, None)
-    parts = [nothing] * 6
+    parts = [nothing] * 7
     answers = Answers(*parts, about=nothing, reload=nothing, stop=nothing, up=nothing)
     return {protocol.HELLO, protocol.SUBSCRIBE, *answers.handlers()}
 

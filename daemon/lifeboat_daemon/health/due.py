@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from datetime import datetime
 
 from lifeboat_alf import times
@@ -35,6 +36,17 @@ def due(
 def may_defer(last_whole_at: str | None, added_at: str | None, whole_every: float, now: datetime) -> bool:
     """Whether a whole verification that is due can wait for better days."""
     return not _is_past(last_whole_at or added_at or None, whole_every + LONGEST_DEFERRED, now)
+
+
+def remote_is_due(verified_at: str | None, every: float, now: datetime, *, share: float) -> bool:
+    """Whether a second copy is to be read back again. `share` (0 to 1) spreads several over the last fifth of the
+    interval, so that all of them were read back when it is over."""
+    return _is_past(verified_at, every * (0.8 + 0.15 * share), now)
+
+
+def share(*ids: str) -> float:
+    """A share from 0 to 1, always the same for the same ids."""
+    return zlib.crc32(" ".join(ids).encode()) / 0xFFFFFFFF
 
 
 def ping_is_due(pinged_at: str | None, every: float, now: datetime) -> bool:

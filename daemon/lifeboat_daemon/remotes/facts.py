@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lifeboat_daemon.capture import guard
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.health.second_copies import RemoteFacts
+from lifeboat_daemon.health.second_copies import UNUSABLE, RemoteFacts
 from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING
 from lifeboat_daemon.remotes import acknowledged, registry
 from lifeboat_daemon.remotes.acknowledged import Acknowledged
@@ -57,7 +57,7 @@ def _state(
 ) -> tuple[str, str, str]:
     """Its word, why, and the code of that. What the last try said counts until the next one."""
     if config.problem is not None:
-        return ERROR, config.problem, "config"
+        return ERROR, config.problem, UNUSABLE
     if known.state in (ERROR, FENCED):
         return known.state, known.message, known.code
     if target is None or count or known.number is None or (known.state == WAITING and known.message):

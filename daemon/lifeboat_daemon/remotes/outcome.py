@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.health.second_copies import DEFERRED as DEFERRED
 from lifeboat_daemon.health.standing import ERROR, FENCED, OK, WAITING
 from lifeboat_daemon.remotes.contract import RemoteConfig
 
@@ -13,8 +14,6 @@ JsonObject = dict[str, Any]
 
 HELD_BACK = "held_back"
 """The code of what waits because the agent's newest change looks like an accident."""
-DEFERRED = "deferred"
-"""The code of what waits for a network that does not cost, or for the mains."""
 
 
 @dataclass(frozen=True, slots=True)

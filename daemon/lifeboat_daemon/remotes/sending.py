@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.health.second_copies import NO_NETWORK
 from lifeboat_daemon.health.states import WAITING
 from lifeboat_daemon.remotes import acknowledged
 from lifeboat_daemon.remotes.acknowledged import Acknowledged
@@ -17,8 +18,6 @@ from lifeboat_daemon.remotes.replicating import quietly, replicate
 from lifeboat_daemon.schedule import conditions
 from lifeboat_daemon.schedule.conditions import Conditions
 
-NO_NETWORK = "no_network"
-"""The code of what waits until there is a network."""
 _HERE = frozenset({"", "localhost", "127.0.0.1", "::1"})
 
 

@@ -13,6 +13,7 @@ from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.key_looks import KeyLooks
 from lifeboat_daemon.service.parts import Parts
+from lifeboat_daemon.service.replication import Replication
 from lifeboat_daemon.service.standings import Standings
 from lifeboat_daemon.service.upkeep import Upkeep
 
@@ -31,6 +32,7 @@ class Answers:
         standings: Standings,
         captures: Captures,
         upkeep: Upkeep,
+        replication: Replication,
         key_looks: KeyLooks,
         *,
         up: Callable[[], Awaitable[None]],
@@ -39,7 +41,8 @@ class Answers:
         stop: Callable[[str], None],
     ) -> None:
         self._parts, self._fleet, self._standings = parts, fleet, standings
-        self._captures, self._upkeep, self._key_looks = captures, upkeep, key_looks
+        self._captures, self._upkeep, self._replication = captures, upkeep, replication
+        self._key_looks = key_looks
         self._up, self._about, self._reload, self._stop = up, about, reload, stop
 
     def handlers(self) -> dict[str, Handler]:
@@ -89,7 +92,7 @@ class Answers:
         return {"jobs": self._parts.queue.jobs()}
 
     async def sync(self, parameters: JsonObject) -> JsonObject:
-        """Capture now: the agents that are named, or all that are not at rest."""
+        """Capture now, and send it to every second copy: the agents that are named, or all that are not at rest."""
         await self._up()
         now = self._parts.context.now()
         named = parameters.get("agents")
@@ -97,8 +100,12 @@ class Answers:
         full = bool(parameters.get("full", False))
         for charge in chosen:
             self._upkeep.make_way(charge)
-        asked = [self._captures.asked_for(charge, full=full) for charge in chosen]
+        asked = [self._captured_and_sent(charge, full=full) for charge in chosen]
         return {"agents": list(await asyncio.gather(*asked))}
+
+    async def _captured_and_sent(self, charge: Charge, *, full: bool) -> JsonObject:
+        document = await self._captures.asked_for(charge, full=full)
+        return {**document, "remotes": await self._replication.asked_for(charge)}
 
     async def verify(self, parameters: JsonObject) -> JsonObject:
         """Try out a restore of one agent."""

@@ -1,9 +1,9 @@
 """The daemon as a whole: how it begins, what wakes it, and how it ends.
 
-file events --> Watcher --> Captures --> Queue --> Workers --> a worker process
-timers, sleep, requests ------^                        |
-                                              facts and what to watch
-control socket <-- Standings, Upkeep <-----------------+
+file events --> Watcher --> Captures, Replication --> Queue --> Workers --> a worker process
+timers, sleep, requests --------^----------^                        |
+                                           |               facts and what to watch
+control socket <-- Standings, Upkeep ------+------------------------+
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.key_looks import KeyLooks
 from lifeboat_daemon.service.news import News
 from lifeboat_daemon.service.parts import Parts
+from lifeboat_daemon.service.replication import Replication
 from lifeboat_daemon.service.standings import Standings
 from lifeboat_daemon.service.upkeep import Upkeep
 from lifeboat_daemon.units import notify
@@ -124,6 +125,8 @@ class Service:
         self.news = News(self.parts, self.fleet, self.standings, self.about)
         self.upkeep = Upkeep(self.parts, self.fleet, self.standings, self.news)
         self.upkeep.on_names = self._watch_for_runtimes
+        self.replication = Replication(self.parts, self.fleet, self.standings, self.upkeep.look_up)
+        self.standings.on_facts = self.replication.seen
         self.key_looks = KeyLooks(self.parts, self.standings)
         self.answers = Answers(
             self.parts,
@@ -131,6 +134,7 @@ class Service:
             self.standings,
             self.captures,
             self.upkeep,
+            self.replication,
             self.key_looks,
             up=self.up,
             about=self.about,
@@ -217,6 +221,7 @@ class Service:
         for charge in self.fleet:
             self.captures.follow_schedule(charge)
             self.captures.arrange(charge)
+        self.replication.forgive()
         self.standings.judge_all()
         notify.status(f"{len(self.fleet.charges)} agents")
 
@@ -229,6 +234,7 @@ class Service:
         self.parts.watcher.leave(agent_id)
         for name in ("capture", "resume", "schedule"):
             self.parts.timers.cancel(f"{name} {agent_id}")
+        self.replication.leave(agent_id)
         self.parts.queue.cancel(agent_id)
         self.parts.notes.forget(agent_id)
         self.parts.publish({"event": "gone", "agent": agent_id})
@@ -239,6 +245,7 @@ class Service:
         watch(home.folder, {config.FILE, config.PRIVATE_FILE}, self._reload_soon)
         watch(home.agents_folder, {"*.toml"}, self._reload_soon)
         watch(home.keys_folder, set(key_looks.FILES), self.key_looks.soon)
+        watch(home.remotes_folder, {"*.toml"}, self._remotes_soon)
         self._watch_for_runtimes(offers.last(self.context).watch_names)
 
     def _watch_for_runtimes(self, names: Collection[str]) -> None:
@@ -248,6 +255,11 @@ class Service:
         """Files are written in several steps. One that is written without end does not put the reading off."""
         if self.parts.timers.remaining("reload") is None:
             self.parts.timers.at("reload", 0.3, self.reload)
+
+    def _remotes_soon(self) -> None:
+        """A remote is a file and a token, written one after the other."""
+        if self.parts.timers.remaining("remotes") is None:
+            self.parts.timers.at("remotes", 0.3, self.replication.files_changed)
 
     def _look_around_soon(self) -> None:
         """A runtime that is being installed is not complete at once. One that never rests does not put the look off."""
@@ -276,6 +288,7 @@ class Service:
             return
         self.standings.judge_all()
         self.upkeep.tick()
+        self.replication.tick()
         self.key_looks.tick()
         self.news.ping_if_due()
 
@@ -291,6 +304,7 @@ class Service:
             for charge in self.fleet:
                 self.captures.look_at(charge, "wake")
             self.key_looks.asked()
+            self.replication.forgive()
 
     # About ------------------------------------------------------------------------------------------------------
 

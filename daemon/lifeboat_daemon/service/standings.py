@@ -29,11 +29,13 @@ NOT_YET = "key: its store has not answered yet"
 
 
 class Standings:
-    """`on_change` is called with an agent whose status is another one than before, and what it was."""
+    """`on_change` is called with an agent whose status is another one than before, and what it was; `on_facts` with one
+    of which somebody found out how it stands."""
 
     def __init__(self, parts: Parts, fleet: Fleet) -> None:
         self._parts = parts
         self._fleet = fleet
+        self.on_facts: Callable[[Charge], None] = lambda _: None
         self.on_change: Callable[[Charge, AgentStatus | None], None] = lambda *_: None
         self.key = KeyFacts(note=NOT_YET)
         self.began = False
@@ -60,6 +62,7 @@ class Standings:
         if plan is not None:
             self._parts.watcher.follow(charge.id, plan)
         self.judge(charge)
+        self.on_facts(charge)
 
     def took_key(self, document: JsonObject | None) -> None:
         """A worker looked at the user's key; None where that came to nothing."""

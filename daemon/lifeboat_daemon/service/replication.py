@@ -1,0 +1,295 @@
+"""Replication: from what a remote lacks to a worker that sends it, and from a failure to the next try.
+
+Nothing is polled: a push follows a capture, the start, sleep, a changed file of a remote, or the pause after a failure.
+Otherwise nobody says anything to a remote, but for the verification that is due.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.errors import Cancelled
+from lifeboat_daemon.health import due
+from lifeboat_daemon.health.second_copies import DEFERRED, NO_NETWORK, UNUSABLE, RemoteFacts
+from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING
+from lifeboat_daemon.logs import Word
+from lifeboat_daemon.schedule import backoff, conditions
+from lifeboat_daemon.service.charge import Charge
+from lifeboat_daemon.service.fleet import Fleet
+from lifeboat_daemon.service.parts import Parts
+from lifeboat_daemon.service.standings import Standings
+
+JsonObject = dict[str, Any]
+
+AT_MOST = 5.0
+"""Seconds from a push to the next one: what was captured meanwhile goes at once."""
+BY_A_PERSON = 86400.0
+"""Seconds until something is tried again that only a person can mend."""
+DEFERRED_FOR = 900.0
+"""Seconds until it is looked again whether the network costs still; that look says nothing to anybody."""
+LONGEST_ASKED = 86400.0
+"""Seconds. A remote that asks to wait for longer is asked again."""
+VERIFY_AGAIN = 3600.0
+"""Seconds until a remote is read back again that could not be."""
+AT_ONE_REMOTE = 2
+"""So many agents are sent to one remote at a time; to one that failed, one."""
+
+
+@dataclass(slots=True)
+class _Way:
+    """From an agent to a remote. `pushes` are under way or wait for a worker; `failures` in a row; `not_before` and
+    `verify_not_before` on the clock that counts sleep; `is_offline`: it waits for a network."""
+
+    remote: str
+    pushes: int = 0
+    failures: int = 0
+    not_before: float = 0.0
+    is_offline: bool = False
+    is_verifying: bool = False
+    verify_not_before: float = 0.0
+
+
+class Replication:
+    """When what was captured is sent where, and what comes of it. `look_up` finds out how an agent stands."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        fleet: Fleet,
+        standings: Standings,
+        look_up: Callable[[Charge], Coroutine[Any, Any, None]],
+        *,
+        chance: random.Random | None = None,
+    ) -> None:
+        self._parts = parts
+        self._fleet = fleet
+        self._standings = standings
+        self._look_up = look_up
+        self._chance = chance or random.Random()
+        self._ways: dict[tuple[str, str], _Way] = {}
+        self._files: list[tuple[str, int, int]] | None = None
+
+    # When -------------------------------------------------------------------------------------------------------
+
+    def seen(self, charge: Charge) -> None:
+        """Somebody found out how an agent stands: send what a remote lacks."""
+        for remote in _remotes(charge):
+            self._arrange(charge, remote)
+
+    def forgive(self) -> None:
+        """Try everything anew that waits: somebody changed something, or the machine woke up."""
+        for way in self._ways.values():
+            way.failures, way.not_before, way.verify_not_before, way.is_offline = 0, 0.0, 0.0, False
+        self._arrange_all()
+
+    def files_changed(self) -> None:
+        """Something was seen of the files of the remotes: where they are others, look at every agent anew."""
+        files = self._remote_files()
+        known, self._files = self._files, files
+        if files != (known or []):
+            self.forgive()
+            for charge in self._fleet:
+                self._parts.spawn(self._look_up(charge))
+
+    def leave(self, agent_id: str) -> None:
+        """An agent is in the daemon's care no more."""
+        for key in [key for key in self._ways if key[0] == agent_id]:
+            self._parts.timers.cancel(_timer(*key))
+            del self._ways[key]
+
+    def tick(self) -> None:
+        """A network that is back, and the verification that is due."""
+        waiting = [way for way in self._ways.values() if way.is_offline]
+        if waiting and conditions.is_online() is not False:
+            for way in waiting:
+                way.is_offline, way.not_before = False, 0.0
+            self._arrange_all()
+        for charge in self._fleet:
+            if self._verify_if_due(charge):
+                return  # one in a minute: that is how they spread out
+
+    def _remote_files(self) -> list[tuple[str, int, int]]:
+        found = []
+        try:
+            with os.scandir(self._parts.context.home.remotes_folder) as entries:
+                for entry in entries:
+                    if entry.name.endswith(".toml"):
+                        seen = entry.stat()
+                        found.append((entry.name, seen.st_size, seen.st_mtime_ns))
+        except OSError:
+            return []
+        return sorted(found)
+
+    def _arrange_all(self) -> None:
+        for charge in self._fleet:
+            self.seen(charge)
+
+    def _arrange(self, charge: Charge, remote: RemoteFacts) -> None:
+        """Begin to send, or wait for the moment to begin. Called whenever anything changed that could move it."""
+        way, timer = self._way(charge, remote.name), _timer(charge.id, remote.name)
+        if way.pushes or not _is_wanted(charge, remote):
+            self._parts.timers.cancel(timer)
+            return
+        wait = way.not_before - self._parts.seconds()
+        if wait > 0:
+            self._parts.timers.at(timer, wait, lambda: self.seen(charge))
+            return
+        self._parts.timers.cancel(timer)
+        if not self._is_full(remote.name):  # otherwise whoever ends there arranges everything anew
+            way.pushes += 1
+            self._parts.spawn(self._push(charge, way, asked=False))
+
+    def _is_full(self, remote: str) -> bool:
+        ways = [way for way in self._ways.values() if way.remote == remote]
+        most = 1 if any(way.failures for way in ways) else AT_ONE_REMOTE
+        return sum(way.pushes > 0 for way in ways) >= most
+
+    def _way(self, charge: Charge, remote: str) -> _Way:
+        return self._ways.setdefault((charge.id, remote), _Way(remote))
+
+    # Sending ----------------------------------------------------------------------------------------------------
+
+    async def asked_for(self, charge: Charge) -> list[JsonObject]:
+        """Send now to every remote; of each what `sync --json` says. Never raises for what fails."""
+        return list(await asyncio.gather(*(self._asked_for(charge, remote) for remote in _remotes(charge))))
+
+    async def _asked_for(self, charge: Charge, remote: RemoteFacts) -> JsonObject:
+        if remote.code == UNUSABLE:
+            return _document(remote, ERROR, remote.message, remote.code)
+        way = self._way(charge, remote.name)
+        way.pushes += 1
+        document = await asyncio.shield(self._parts.spawn(self._push(charge, way, asked=True)))
+        now = _named(charge, remote.name)
+        if document["state"] == OK and now is not None and self._is_due(charge, now):
+            await self._verify(charge, now)
+        return document
+
+    async def _push(self, charge: Charge, way: _Way, *, asked: bool) -> JsonObject:
+        """A push that is counted among its way's until it has ended."""
+        answer: JsonObject | None = None
+        try:
+            with self._standings.at_work(charge, "push"):
+                given = {"remote": way.remote, "asked": asked}
+                answer = await asyncio.shield(self._parts.queue.put("push", charge.id, given, long=True))
+            document = self._ended(charge, way, answer)
+        except Exception as error:
+            document = self._failed(charge, way, self._parts.known(error))
+        finally:
+            way.pushes -= 1
+        if not charge.is_gone:
+            if answer is not None:
+                self._standings.took(charge, answer)
+            self._arrange_all()
+        return document
+
+    def _ended(self, charge: Charge, way: _Way, answer: JsonObject) -> JsonObject:
+        """What a push brought: when the next one may be, and what is told of it."""
+        document: JsonObject = answer["remote"]
+        state, code = document["state"], document.get("code", "")
+        self._set_pause(way, state, code, answer.get("retry_after"))
+        if state != OK or document.get("bytes"):
+            level = "info" if state in (OK, HELD) else "warning"
+            said = {"state": Word(state), "code": Word(code), "sequence": document["sequence"]}
+            self._parts.log.event("pushed", level=level, agent=charge.id, **said, bytes=document.get("bytes", 0))
+            self._publish(charge, document)
+        return document
+
+    def _failed(self, charge: Charge, way: _Way, error: LifeboatError) -> JsonObject:
+        """No worker came to an end with it. Who was stopped is not tried again at once."""
+        way.failures += 1
+        stopped = error.code == Cancelled.code
+        wait = backoff.LONGEST if stopped else backoff.pause(way.failures, self._chance)
+        way.not_before = self._parts.seconds() + wait
+        if not charge.is_gone and not stopped:
+            self._parts.log.event("push_failed", level="warning", agent=charge.id, code=error.code)
+        remote = _named(charge, way.remote) or RemoteFacts(way.remote)
+        return _document(remote, WAITING if error.retryable else ERROR, error.message, error.code)
+
+    def _set_pause(self, way: _Way, state: str, code: str, asked_for: float | None) -> None:
+        wait = AT_MOST
+        way.is_offline = code == NO_NETWORK
+        if state in (OK, HELD):
+            way.failures = 0
+        elif state in (FENCED, ERROR):
+            wait = BY_A_PERSON
+        elif code == DEFERRED:
+            wait = DEFERRED_FOR
+        else:
+            way.failures += 1
+            wait = max(backoff.pause(way.failures, self._chance), min(asked_for or 0.0, LONGEST_ASKED))
+        way.not_before = self._parts.seconds() + wait
+
+    def _publish(self, charge: Charge, document: JsonObject) -> None:
+        self._parts.publish({"event": "push", "agent": charge.id, "name": charge.agent.name, "remote": document})
+
+    # Verification -----------------------------------------------------------------------------------------------
+
+    def _verify_if_due(self, charge: Charge) -> bool:
+        """Whether one was begun."""
+        for remote in _remotes(charge):
+            if charge.agent.watched and self._is_due(charge, remote):
+                self._way(charge, remote.name).is_verifying = True
+                self._parts.spawn(self._verify(charge, remote))
+                return True
+        return False
+
+    def _is_due(self, charge: Charge, remote: RemoteFacts) -> bool:
+        way = self._way(charge, remote.name)
+        if remote.sequence is None or remote.state == FENCED or remote.code == UNUSABLE:
+            return False
+        if way.is_verifying or way.pushes or way.verify_not_before > self._parts.seconds():
+            return False
+        every = float(self._fleet.config.get("verify.every", charge.agent.settings).value)
+        now = self._parts.context.clock.now()
+        return due.remote_is_due(remote.verified_at, every, now, share=due.share(charge.id, remote.id))
+
+    async def _verify(self, charge: Charge, remote: RemoteFacts) -> None:
+        way = self._way(charge, remote.name)
+        way.is_verifying = True
+        answer: JsonObject | None = None
+        try:
+            with self._standings.at_work(charge, "verify_remote"):
+                given = {"remote": remote.name}
+                answer = await asyncio.shield(self._parts.queue.put("verify_remote", charge.id, given, long=True))
+        except Exception as error:
+            code = self._parts.known(error).code
+            self._parts.log.event("verify_remote_failed", "warning", agent=charge.id, code=code)
+        finally:
+            way.is_verifying = False
+        if answer is None or answer.get("deferred") or answer["sequence"] is None or not answer["ok"]:
+            way.verify_not_before = self._parts.seconds() + VERIFY_AGAIN
+        if answer is not None and not charge.is_gone:
+            self._parts.log.event("verified_remote", agent=charge.id, ok=answer["ok"], sequence=answer["sequence"])
+            self._standings.took(charge, answer)
+
+
+def _remotes(charge: Charge) -> Iterator[RemoteFacts]:
+    """Those of an agent of which something is there to be sent."""
+    facts = charge.facts
+    if facts is not None and facts.sequence is not None and not charge.is_gone:
+        yield from facts.remotes
+
+
+def _named(charge: Charge, name: str) -> RemoteFacts | None:
+    return next((remote for remote in _remotes(charge) if remote.name == name), None)
+
+
+def _is_wanted(charge: Charge, remote: RemoteFacts) -> bool:
+    """What was never taken into care is not sent unasked: it may live elsewhere."""
+    return charge.agent.watched and remote.code != UNUSABLE and (remote.is_behind or remote.state in (FENCED, ERROR))
+
+
+def _document(remote: RemoteFacts, state: str, message: str, code: str) -> JsonObject:
+    """One remote of `sync --json` that nobody came to."""
+    said = {"message": message, "code": code}
+    return {"name": remote.name, "sequence": remote.sequence, "state": state, "optional": remote.optional, **said}
+
+
+def _timer(agent_id: str, remote: str) -> str:
+    return f"push {agent_id} {remote}"
