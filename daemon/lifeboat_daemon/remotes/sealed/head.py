@@ -107,6 +107,7 @@ class Head(msgspec.Struct, frozen=True):
     segments: tuple[Segment, ...] = ()
     rows: tuple[Row, ...] = ()
     grown: Grown = Grown()
+    bytes: int = 0
 
     @property
     def newest(self) -> Row | None:

@@ -1,0 +1,158 @@
+"""Bundles as files: checked before they are written, encrypted on this machine, read back against their hash."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast
+
+from lifeboat_alf import attachments
+from lifeboat_alf.delta_reader import DeltaReader
+from lifeboat_alf.errors import AlfError
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_alf.snapshot import SnapshotReader
+from lifeboat_alf.state import Sequence
+from lifeboat_daemon.remotes.sealed.files import Files
+from lifeboat_daemon.remotes.sealed.head import FileReference
+from lifeboat_daemon.remotes.sealed.owner import Owner
+from lifeboat_endpoint.errors import RemoteDamaged, RemoteRefused
+from lifeboat_endpoint.remote.contract import Bundle
+from lifeboat_keys import age, signing
+from lifeboat_keys.errors import AgeError, AgeMissing, NotForYourKey
+from lifeboat_keys.trusted import Trusted
+
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a bundle turned out to be. `large`: SHA-256 of the large artifacts that it names and does not hold."""
+
+    sequence: Sequence
+    on: int | None
+    large: list[str]
+
+
+def check(bundle: Bundle, agent_id: str, trusted: Trusted) -> Checked:
+    """Read a bundle to its end: it is whole, of this agent, of the state that it says, and its signature holds.
+
+    Raises RemoteRefused.
+    """
+    try:
+        checked = _read_snapshot(bundle) if bundle.kind == "snapshot" else _read_delta(bundle)
+        signing.verify(checked.sequence, trusted)
+    except AlfError as error:
+        raise RemoteRefused(f"{error.title}: {error.message}") from error
+    finally:
+        bundle.file.seek(0)
+    sequence = checked.sequence
+    if sequence.agent_id.lower() != agent_id.lower():
+        raise RemoteRefused(f"it is of the agent {sequence.agent_id}")
+    if (sequence.number, checked.on) != (bundle.number, bundle.base):
+        raise RemoteRefused(
+            f"it leads from {checked.on} to {sequence.number}, not from {bundle.base} to {bundle.number}"
+        )
+    return checked
+
+
+def _read_snapshot(bundle: Bundle) -> Checked:
+    with SnapshotReader(bundle.file) as reader:
+        reader.check()
+        found = (entry.sha256 for entry in reader.entries() if attachments.is_referenced(entry.meta))
+        return Checked(reader.sequence, None, [sha256 for sha256 in found if sha256])
+
+
+def _read_delta(bundle: Bundle) -> Checked:
+    with DeltaReader(bundle.file) as reader:
+        reader.verify()
+        for _ in reader.records():
+            pass
+        read = (attachments.from_json(item, (), number=n) for n, item in enumerate(reader.attachments, 1))
+        large = [item.sha256 for item in read if item.sha256 and item.fields.get("tier") == attachments.REFERENCED]
+        return Checked(reader.sequence, reader.base_sequence, large)
+
+
+class Shelf:
+    """Where bundles and artifacts of a log lie: `files`, encrypted for the owner unless the log is plain. `scratch` is
+    a folder of this home for files without a name."""
+
+    def __init__(self, files: Files, owner: Owner, scratch: Path, operations: FileOperations, *, sealed: bool) -> None:
+        self._files = files
+        self._owner = owner
+        self._scratch = scratch
+        self._operations = operations
+        self._sealed = sealed
+
+    def keep(self, agent_id: str, name: str, source: BinaryIO) -> FileReference:
+        """Write what `source` gives under a name; ".age" is added to it in a sealed log."""
+        if not self._sealed:
+            size, digest = _measured(source)
+            source.seek(0)
+            self._files.put(agent_id, name, source)
+            return FileReference(name, size, digest)
+        with self.unnamed() as copy:
+            with age.encrypting(copy, [age.recipient(self._owner.public)]) as stream:
+                shutil.copyfileobj(source, stream, _PIECE)
+            copy.seek(0)
+            size, digest = _measured(copy)
+            copy.seek(0)
+            self._files.put(agent_id, f"{name}.age", copy)
+        return FileReference(f"{name}.age", size, digest)
+
+    def fetch(self, agent_id: str, stored: FileReference) -> BinaryIO:
+        """The content of a file, in one without a name, at its beginning; the caller closes it. Raises UnknownThere,
+        RemoteDamaged, and what the keys raise."""
+        with self._files.read(agent_id, stored.file) as source:
+            if _measured(source) != (stored.size, stored.sha256):
+                raise RemoteDamaged(f"{stored.file} is not the file that was written")
+            source.seek(0)
+            return self.opened(stored.file, source)
+
+    def opened(self, name: str, source: BinaryIO) -> BinaryIO:
+        """What a file holds, whose hash is known to hold or does not matter."""
+        target = self.unnamed()
+        try:
+            if self._sealed:
+                self._decrypt(name, source, target)
+            else:
+                shutil.copyfileobj(source, target, _PIECE)
+            target.seek(0)
+        except BaseException:
+            target.close()
+            raise
+        return target
+
+    def is_whole(self, agent_id: str, stored: FileReference) -> bool:
+        """Read a file back, still encrypted. Raises UnknownThere."""
+        with self._files.read(agent_id, stored.file) as source:
+            return _measured(source) == (stored.size, stored.sha256)
+
+    def unnamed(self) -> BinaryIO:
+        """A file of this home that is gone when it is closed."""
+        self._operations.make_folders(self._scratch, 0o700)
+        return cast(BinaryIO, tempfile.TemporaryFile(dir=self._scratch))
+
+    def _decrypt(self, name: str, source: BinaryIO, target: BinaryIO) -> None:
+        try:
+            try:
+                age.decrypt(source, target, self._owner.identities())
+            except NotForYourKey:  # which shows before anything is written
+                self._owner.forget_identities()
+                source.seek(0)
+                age.decrypt(source, target, self._owner.identities())
+        except (AgeMissing, NotForYourKey):
+            raise
+        except AgeError as error:
+            raise RemoteDamaged(f"{name}: {error.message}") from error
+
+
+def _measured(source: BinaryIO | IO[Any]) -> tuple[int, str]:
+    """(bytes, SHA-256) from where it stands to its end."""
+    digest, size = hashlib.sha256(), 0
+    while piece := source.read(_PIECE):
+        digest.update(piece)
+        size += len(piece)
+    return size, digest.hexdigest()

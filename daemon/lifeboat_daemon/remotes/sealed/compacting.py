@@ -1,0 +1,156 @@
+"""How a log stays small although nobody but its writer can read it: which files it should consist of.
+
+A log is one snapshot and the deltas on top of it, and now and then another snapshot. A new snapshot pays once the
+deltas since the last one weigh an eighth of it and are many, or weigh as much as it, or are very many: so what is sent
+stays within nine times what changed, and a restore reads few files. With it, states that were thinned here go there
+too: the deltas around them become one, made of the states of this machine. What this machine cannot make stays as it
+is, and so does all that something kept rests on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import BinaryIO, Protocol
+
+from lifeboat_alf.delta import write_delta
+from lifeboat_alf.snapshot import write_snapshot
+from lifeboat_alf.state import JsonObject
+from lifeboat_daemon.remotes.sealed.chain import Chain
+from lifeboat_daemon.remotes.sealed.head import Grown, Row
+from lifeboat_endpoint.vault import Vault
+
+MANY = 64
+VERY_MANY = 1024
+"""Deltas since a snapshot."""
+_SHARE = 8
+
+
+def is_due(grown: Grown) -> bool:
+    """Whether a new snapshot pays."""
+    heavy = grown.deltas >= MANY and grown.bytes * _SHARE >= grown.snapshot
+    return heavy or grown.deltas >= VERY_MANY or (grown.deltas > 1 and grown.bytes >= max(grown.snapshot, 1))
+
+
+class Material(Protocol):
+    """Makes bundles of states that this machine has."""
+
+    def numbers(self) -> Collection[int]: ...
+
+    def write(self, number: int, on: int | None, out: BinaryIO) -> None:
+        """The delta from `on` to `number`, or with None the snapshot of `number`, as it is signed here."""
+        ...
+
+
+class VaultMaterial:
+    """The states of an agent's vault; `keys` is what travels in a snapshot beside them."""
+
+    def __init__(self, vault: Vault, keys: JsonObject | None = None) -> None:
+        self._vault = vault
+        self._keys = keys
+
+    def numbers(self) -> Collection[int]:
+        return {row.number for row in self._vault.sequences()}
+
+    def write(self, number: int, on: int | None, out: BinaryIO) -> None:
+        if on is None:
+            write_snapshot(self._vault.state(number), out, keys=self._keys)
+        else:
+            write_delta(self._vault.changes(on, number), out)
+
+
+@dataclass(frozen=True, slots=True)
+class Make:
+    """A file that is not there yet: the snapshot of a state (`on` None), or the delta to it."""
+
+    number: int
+    on: int | None
+
+
+def plan(rows: Sequence[Row], keep: Collection[int], here: Collection[int], *, with_snapshot: bool) -> list[Row | Make]:
+    """What the log should consist of, in its order: for each number its delta, then its snapshot.
+
+    Kept are the numbers in `keep`, the newest, and what those need that this machine (which has `here`) cannot make.
+    """
+    chain = Chain(rows)
+    if not chain.numbers:
+        return list(rows)
+    planned: list[Row | Make] = []
+    before: int | None = None
+    for number, wanted in _wanted(chain, set(keep), set(here)):
+        if before is not None:
+            planned.append(wanted)
+        if before is None or number in chain.snapshots or (with_snapshot and number == chain.numbers[-1]):
+            planned += _snapshot(chain, number, set(here))
+        before = number
+    return _without_spare_snapshots(planned)
+
+
+def _wanted(chain: Chain, keep: set[int], here: set[int]) -> Iterator[tuple[int, Row | Make]]:
+    """(number, its file), oldest first; of the first one its snapshot."""
+    numbers = _closed(chain, keep, here)
+    for before, number in zip([None, *numbers], numbers, strict=False):
+        known = chain.snapshots.get(number) if before is None else chain.deltas.get(number)
+        if known is not None and known.on == before:
+            yield number, known
+        else:
+            yield number, Make(number, before)
+
+
+def _closed(chain: Chain, keep: set[int], here: set[int]) -> list[int]:
+    """The kept numbers, with those between that are needed because nobody can make the file that would do without."""
+    every = chain.numbers
+    kept = [number for number in every if number in keep or number == every[-1]]
+    first = kept[0]
+    if first not in chain.snapshots and first not in here:
+        kept = [*(row.number for row in chain.path_to(first)[:-1]), *kept]
+    closed = kept[:1]
+    for before, number in pairwise(kept):
+        delta = chain.deltas.get(number)
+        stays = delta is not None and delta.on == before
+        if not stays and not {before, number} <= here:
+            closed += [between for between in every if before < between < number]
+        closed.append(number)
+    return closed
+
+
+def _snapshot(chain: Chain, number: int, here: set[int]) -> list[Row | Make]:
+    if number in chain.snapshots:
+        return [chain.snapshots[number]]
+    return [Make(number, None)] if number in here else []
+
+
+def _without_spare_snapshots(planned: list[Row | Make]) -> list[Row | Make]:
+    """Between the first snapshot and the newest, one stays that spares a reader as many bytes as it takes."""
+    snapshots = [each for each in planned if each.on is None]
+    kept: list[Row | Make] = []
+    weight = 0
+    for each in planned:
+        if each.on is not None:
+            weight += _bytes(each)
+        elif each in (snapshots[0], snapshots[-1]) or weight >= _bytes(each):
+            weight = 0
+        else:
+            continue
+        kept.append(each)
+    return kept
+
+
+def _bytes(each: Row | Make) -> int:
+    return each.stored.size if isinstance(each, Row) else 0
+
+
+def grown_of(rows: Sequence[Row]) -> Grown:
+    """What came since the newest snapshot."""
+    grown = Grown()
+    for row in rows:
+        grown = following(grown, row)
+    return grown
+
+
+def following(grown: Grown, row: Row) -> Grown:
+    """With one more row."""
+    if row.is_snapshot:
+        return Grown(0, 0, row.stored.size)
+    return Grown(grown.deltas + 1, grown.bytes + row.stored.size, grown.snapshot)

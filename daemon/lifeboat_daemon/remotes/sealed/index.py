@@ -1,0 +1,66 @@
+"""The rows of a log, of which the head holds the newest: older ones are moved into files of their own.
+
+A head has at most twice `SEGMENT` rows (some 350 bytes each), however long the history.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from io import BytesIO
+from typing import BinaryIO
+
+import msgspec
+
+from lifeboat_alf import codec
+from lifeboat_daemon.remotes.sealed.head import FileReference, Head, Row, Segment
+from lifeboat_endpoint.errors import RemoteDamaged
+
+SEGMENT = 128
+"""Rows."""
+Keep = Callable[[str, BinaryIO], FileReference]
+Fetch = Callable[[FileReference], bytes]
+
+
+def rows_of(head: Head, fetch: Fetch) -> list[Row]:
+    """All of them, oldest first. Raises RemoteDamaged."""
+    moved = [row for segment in head.segments for row in _read(segment, fetch)]
+    return [*moved, *head.rows]
+
+
+def with_rows(head: Head, rows: Sequence[Row], fetch: Fetch, keep: Keep) -> Head:
+    """The head with these rows instead. Segments at the beginning that stay as they are stay; others are written."""
+    segments, count = [], 0
+    for segment in head.segments:
+        if len(rows) <= count + segment.rows or list(rows[count : count + segment.rows]) != _read(segment, fetch):
+            break
+        segments.append(segment)
+        count += segment.rows
+    rest = list(rows[count:])
+    while len(rest) >= 2 * SEGMENT:
+        segments.append(_write(rest[:SEGMENT], keep))
+        rest = rest[SEGMENT:]
+    size = sum(row.stored.size for row in rows)
+    return msgspec.structs.replace(head, segments=tuple(segments), rows=tuple(rest), bytes=size)
+
+
+def with_row(head: Head, row: Row, keep: Keep) -> Head:
+    """The head with one more row."""
+    rest, segments = [*head.rows, row], list(head.segments)
+    if len(rest) >= 2 * SEGMENT:
+        segments.append(_write(rest[:SEGMENT], keep))
+        rest = rest[SEGMENT:]
+    size = head.bytes + row.stored.size
+    return msgspec.structs.replace(head, segments=tuple(segments), rows=tuple(rest), bytes=size)
+
+
+def _write(rows: Sequence[Row], keep: Keep) -> Segment:
+    name = f"rows-{rows[0].number:012d}-{secrets.token_hex(6)}.json"
+    return Segment(keep(name, BytesIO(codec.encode(rows))), rows[0].number, rows[-1].number, len(rows))
+
+
+def _read(segment: Segment, fetch: Fetch) -> list[Row]:
+    try:
+        return msgspec.json.decode(fetch(segment.stored), type=list[Row])
+    except msgspec.DecodeError as error:
+        raise RemoteDamaged(f"{segment.stored.file} cannot be read: {error}") from None

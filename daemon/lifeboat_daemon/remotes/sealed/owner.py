@@ -1,0 +1,53 @@
+"""Whose log it is: what a sealed log needs of the keys of this home."""
+
+from __future__ import annotations
+
+from lifeboat_keys import age
+from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.errors import NoKey
+from lifeboat_keys.home_keys import HomeKeys
+from lifeboat_keys.trusted import Trusted
+from lifeboat_keys.user_key import UserPublic
+
+
+class Owner:
+    """Everything but `identities` works while the user's key is away. Raises NoKey where this home has none yet."""
+
+    def __init__(self, keys: HomeKeys) -> None:
+        self._keys = keys
+        self._identities: list[str] = []
+
+    @property
+    def trusted(self) -> Trusted:
+        self._check()
+        return self._keys.trusted
+
+    @property
+    def device(self) -> DeviceKey:
+        self._check()
+        return self._keys.device
+
+    @property
+    def public(self) -> UserPublic:
+        self._check()
+        return self._keys.public
+
+    def identities(self) -> list[str]:
+        """What opens files of the user's: the key, and the keys it replaced. Asked for once. Raises what the key's
+        store raises."""
+        if not self._identities:
+            self._check()
+            own = self._keys.user_key()
+            self._identities = [age.identity(key) for key in (own, *(one.open(own) for one in self._keys.former))]
+        return self._identities
+
+    def forget_identities(self) -> None:
+        """Former keys may have come meanwhile."""
+        self._identities = []
+
+    def _check(self) -> None:
+        if self._keys.key_id is None:
+            raise NoKey(
+                "what is kept there is signed and encrypted with your key, and this home has none yet",
+                fix="lifeboat keys recover",
+            )

@@ -1,0 +1,73 @@
+"""A log held against the state that is here, with the user's key away: what there is read stays encrypted."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from lifeboat_alf.state import State
+from lifeboat_daemon.remotes.sealed.bundles import Shelf
+from lifeboat_daemon.remotes.sealed.files import Files
+from lifeboat_daemon.remotes.sealed.head import FileReference, Head, Row
+from lifeboat_daemon.remotes.sealed.heads import Loaded
+from lifeboat_endpoint.errors import UnknownThere
+from lifeboat_endpoint.remote.contract import RemoteVerification
+
+
+def verify(
+    files: Files, shelf: Shelf, loaded: Loaded, rows: Sequence[Row], state: State, bodies: int, chance: random.Random
+) -> RemoteVerification:
+    """The head's signature held when it was loaded. Every file is there in its size; the newest one and up to `bodies`
+    others, chosen by `chance`, are the bytes that were written."""
+    head = loaded.head
+    newest = head.newest
+    found = RemoteVerification(None if newest is None else newest.number)
+    if loaded.doubt:
+        found.findings.append(f"the head of the log: {loaded.doubt}")
+    found.findings += _other_state(head, state)
+    sizes = {file.name: file.size for file in files.names(head.agent)}
+    found.findings += [
+        _missing(stored, sizes) for stored in _listed(head, rows) if sizes.get(stored.file) != stored.size
+    ]
+    for stored in _sample(rows, bodies, chance):
+        if sizes.get(stored.file) == stored.size:
+            found.items += 1
+            found.bytes += stored.size
+            found.findings += _changed(shelf, head.agent, stored)
+    return found
+
+
+def _other_state(head: Head, state: State) -> list[str]:
+    newest, sequence = head.newest, state.sequence
+    if newest is None:
+        return ["nothing of the agent was sent there yet"]
+    if newest.number != sequence.number:
+        return [f"the newest state there is {newest.number}, not {sequence.number}"]
+    if newest.digest != sequence.digest.hex():
+        return [f"sequence {newest.number} there is another state than here"]
+    return []
+
+
+def _listed(head: Head, rows: Sequence[Row]) -> list[FileReference]:
+    keys = [] if head.keys is None else [head.keys]
+    return [*(row.stored for row in rows), *(segment.stored for segment in head.segments), *keys]
+
+
+def _missing(stored: FileReference, sizes: dict[str, int]) -> str:
+    if stored.file not in sizes:
+        return f"{stored.file} is gone"
+    return f"{stored.file} has {sizes[stored.file]} bytes, {stored.size} were written"
+
+
+def _sample(rows: Sequence[Row], bodies: int, chance: random.Random) -> list[FileReference]:
+    stored = [row.stored for row in rows]
+    others = chance.sample(stored[:-1], min(bodies, len(stored) - 1)) if stored else []
+    return [*stored[-1:], *others]
+
+
+def _changed(shelf: Shelf, agent_id: str, stored: FileReference) -> list[str]:
+    try:
+        whole = shelf.is_whole(agent_id, stored)
+    except UnknownThere:
+        return [f"{stored.file} is gone"]
+    return [] if whole else [f"{stored.file} is not the file that was written"]
