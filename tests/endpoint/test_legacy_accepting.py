@@ -6,6 +6,7 @@ import io
 import json
 import os
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -276,3 +277,23 @@ def test_over_a_signed_state_nothing_is_written(vault: Vault, workspace: Path, n
     assert refused.value.sequence == 1
     with pytest.raises(StaleBase):
         put(vault, reference.export(workspace))
+
+
+def test_a_delta_that_another_client_outran_is_stale(vault: Vault, notes: list[Json]) -> None:
+    class Outrunning(ManualClock):
+        """A clock that is asked when a delta is half made: then another client is quicker."""
+
+        asked = 0
+
+        def now(self) -> datetime:
+            self.asked += 1
+            if self.asked == 1:
+                send(vault, [("delete", notes[2])])
+            return super().now()
+
+    manifest = {"created_at": "2026-11-20T12:00:00Z", "agent": {"id": vault.agent_id}}
+    bundle = io.BytesIO(reference.write_delta(manifest, [("delete", notes[1])], 0))
+    with DeltaReader(bundle) as reader, pytest.raises(StaleBase) as refused:
+        accepting.delta(vault, reader, 0, clock=Outrunning())
+    assert refused.value.sequence == 1
+    assert notes[1]["content"] in contents(vault)

@@ -19,7 +19,7 @@ from lifeboat_alf.errors import WrongAgent
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import Entry, JsonObject, Partition, State
-from lifeboat_endpoint.errors import RemoteRefused, StaleBase
+from lifeboat_endpoint.errors import DraftInvalid, RemoteRefused, StaleBase
 from lifeboat_endpoint.legacy.memory import Memory
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault, VaultState
 
@@ -41,7 +41,7 @@ class Loss(NamedTuple):
 
 
 def is_adopted(vault: Vault) -> bool:
-    """Whether a Lifeboat device writes this agent: its head is signed."""
+    """Whether a device of Lifeboat writes this agent: its head is signed."""
     head = vault.head()
     return head is not None and head.signature is not None
 
@@ -64,12 +64,11 @@ def snapshot(vault: Vault, reader: SnapshotReader, *, clock: Clock, writer: str 
     ArchiveError family.
     """
     _check_agent(vault, reader.sequence.agent_id)
-    _check_not_adopted(vault)
+    check_not_adopted(vault)
     _check_credentials(reader)
     head = vault.head()
     draft = _whole(reader) if head is None else _next_snapshot(vault, reader, clock)
-    made = vault.commit(draft, kind="snapshot", writer=writer, time=clock.now())
-    found = made or head
+    found = _commit(vault, draft, head, clock, kind="snapshot", writer=writer) or head
     assert found is not None, "a snapshot has a head document at least"
     return found
 
@@ -84,15 +83,29 @@ def delta(vault: Vault, reader: DeltaReader, base: int, *, clock: Clock, writer:
     the ArchiveError family.
     """
     _check_agent(vault, reader.agent_id)
-    _check_not_adopted(vault)
-    _check_base(vault, base)
-    state = vault.state()
+    check_not_adopted(vault)
+    head = _checked_base(vault, base)
+    state = vault.state(base)
     memory = Memory(vault, state, clock.now())
     for line in reader.records(skip_unknown=True):
         records.check_shape(records.parse(line.line), entry=layout.DELTA_RECORDS, line=line.number)
         _apply(memory, line)
     entries = {**dict(_changed_documents(reader)), **_head_with(state, memory.partitions)}
-    return vault.commit(Draft(entries, memory.puts), kind="delta", writer=writer, time=clock.now())
+    return _commit(vault, Draft(entries, memory.puts), head, clock, kind="delta", writer=writer)
+
+
+def _commit(
+    vault: Vault, draft: Draft, base: SequenceRow | None, clock: Clock, *, kind: str, writer: str
+) -> SequenceRow | None:
+    """The draft right after `base`, on which it was made, and after nothing that came meanwhile."""
+    number = 0 if base is None else base.number + 1
+    try:
+        return vault.commit(draft, kind=kind, writer=writer, time=clock.now(), number=number)
+    except DraftInvalid:
+        head = vault.head()
+        if head is None or head.number < number:
+            raise
+        raise _stale(head, None if base is None else base.number) from None
 
 
 # What is refused ----------------------------------------------------------------------------------------------------
@@ -103,21 +116,29 @@ def _check_agent(vault: Vault, agent_id: str) -> None:
         raise WrongAgent(f"the bundle is of the agent {agent_id}, not of {vault.agent_id}")
 
 
-def _check_not_adopted(vault: Vault) -> None:
+def check_not_adopted(vault: Vault) -> None:
+    """Raises StaleBase, which such clients understand best: they tell their user to restore."""
     head = vault.head()
-    if head is not None and head.signature is not None:
+    if head is not None and is_adopted(vault):
         raise StaleBase(
-            "a Lifeboat device writes this agent: clients that sign nothing can restore it, and change it no more",
+            "a device of Lifeboat writes this agent: clients that sign nothing can restore it, and change it no more",
             sequence=head.number,
         )
 
 
-def _check_base(vault: Vault, base: int) -> None:
+def _checked_base(vault: Vault, base: int) -> SequenceRow:
+    """The head, which the base has to be."""
     head = vault.head()
     if head is None:
-        raise StaleBase("the agent has no snapshot yet, so there is nothing to change")
+        raise StaleBase("the agent has no snapshot there, so there is nothing to change")
     if head.number != base:
-        raise StaleBase(f"the newest state is {head.number}, the delta is for {base}", sequence=head.number)
+        raise _stale(head, base)
+    return head
+
+
+def _stale(head: SequenceRow, base: int | None) -> StaleBase:
+    made_on = "nothing" if base is None else str(base)
+    return StaleBase(f"the newest state there is {head.number}, not {made_on}", sequence=head.number)
 
 
 def _check_credentials(reader: SnapshotReader) -> None:

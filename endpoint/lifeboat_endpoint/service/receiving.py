@@ -169,11 +169,7 @@ class Receiving:
     def _unsigned(self, row: AgentRow, vault: Vault, reader: Reader, sent: Sent) -> Received:
         """As an older client means it, until a device of Lifeboat writes the agent."""
         with as_bundle():
-            if row.adopted or accepting.is_adopted(vault):
-                raise RemoteRefused(
-                    "nobody signed it, and a device of Lifeboat writes this agent",
-                    fix="lifeboat agents adopt AGENT",
-                )
+            accepting.check_not_adopted(vault)
             before = vault.head()
             reached(Step.ENDPOINT_CHECKED)
             reached(Step.ENDPOINT_ACCEPTED)
