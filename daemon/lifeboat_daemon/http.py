@@ -12,6 +12,7 @@ import logging
 import os
 import queue
 import random
+import socket
 import ssl
 import threading
 import time
@@ -184,10 +185,18 @@ def _cause(error: Exception) -> str:
     if isinstance(error, httpx.ProxyError):
         return "the proxy on the way there did not let it through"
     if isinstance(error, httpx.ConnectError):
-        return "no connection could be made"
+        return "its name is not known" if _is_about_a_name(error) else "no connection could be made"
     if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol | ValueError):
         return "its address cannot be used"
     return f"the connection broke ({type(error).__name__})"
+
+
+def _is_about_a_name(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, socket.gaierror):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _is_about_a_certificate(error: BaseException | None) -> bool:

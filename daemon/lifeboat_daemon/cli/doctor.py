@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.naming import REMOTE
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.words import argument, count_text
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.doctor import Checked
 
 _STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
 
 
-@click.command(epilog=examples("lifeboat doctor", "lifeboat doctor --bundle report.zip"))
+@click.command(
+    epilog=examples("lifeboat doctor", "lifeboat doctor --bundle report.zip", "lifeboat doctor --remote home")
+)
 @click.option("--trust-clock", is_flag=True, help="The clock is right, although it does not follow from before.")
 @click.option(
     "--bundle",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write what somebody who helps needs to know, and nothing that is yours, to a new ZIP file.",
 )
+@click.option("--remote", type=REMOTE, help="Ask this second copy, and try out whether it does what one must.")
 @session_command
-def doctor(session: Session, trust_clock: bool, bundle: Path | None) -> int:
+def doctor(session: Session, trust_clock: bool, bundle: Path | None, remote: str | None) -> int:
     """Examine the home, the key, every agent and its vault. Exit 1 when something is broken."""
     from lifeboat_daemon import clock_trust
     from lifeboat_daemon.doctor import examine
@@ -31,7 +39,7 @@ def doctor(session: Session, trust_clock: bool, bundle: Path | None) -> int:
     if bundle is not None:
         return _write_bundle(session, bundle)
     with session.output.progress("Examining"):
-        found = list(examine(session.context))
+        found = list(examine(session.context)) if remote is None else _of_remote(session, remote)
     broken = sum(one.finding.level == "error" for one in found)
 
     def text() -> None:
@@ -44,6 +52,22 @@ def doctor(session: Session, trust_clock: bool, bundle: Path | None) -> int:
 
     session.output.document({"ok": not broken, "findings": [one.to_json() for one in found]}, text)
     return 1 if broken else 0
+
+
+def _of_remote(session: Session, name: str) -> list[Checked]:
+    """What a second copy says, and whether it does what one must. Raises UnknownRemote, ConfigError."""
+    from lifeboat_daemon.doctor import Checked, Finding, Level
+    from lifeboat_daemon.remotes import conforming, examining, registry
+
+    config = registry.find(session.context, name)
+    found = [Checked("remote", config.name, one) for one in examining.examine(session.context, config)]
+    if any(one.finding.level is Level.ERROR for one in found):
+        return found
+    for result in conforming.run(session.context, config):
+        level = Level.OK if result.ok else Level.ERROR
+        finding = Finding(level, result.name, result.message or "as it must be")
+        found.append(Checked("conformance", config.name, finding))
+    return found
 
 
 def _write_bundle(session: Session, target: Path) -> int:

@@ -40,14 +40,14 @@ def check(context: Context) -> Iterator[Finding]:
 def _looked_through(context: Context) -> tuple[list[Path], list[Path], list[Path]]:
     """Folders that others can enter, files that only their own rights would protect then, and what is somebody else's.
 
-    A file in a folder of one's own is safe whatever its rights. Keys, addresses and logs have to be private by
+    A file in a folder of one's own is safe whatever its rights. Keys, tokens, addresses and logs have to be private by
     themselves: they are what is copied elsewhere.
     """
     open_folders: list[Path] = []
     open_secrets: list[Path] = []
     foreign: list[Path] = []
     home = context.home
-    private = (home.keys_folder, home.logs_folder, home.run_folder, home.backups_folder)
+    private = (home.keys_folder, home.logs_folder, home.run_folder, home.backups_folder, home.remotes_folder)
     for parent, folders, names in os.walk(home.folder):
         here = Path(parent)
         is_private = any(here == folder or folder in here.parents for folder in private)

@@ -73,7 +73,7 @@ def _met(context: Context, stranger: Stranger, *, is_known: bool) -> Met:
     try:
         return trying.meet(context, stranger)
     except RemoteUnreachable as error:
-        error.fix = error.fix if is_known else None
+        error.fix = error.fix if is_known else "lifeboat remote add --help"
         raise
     except RemoteDenied as error:
         pinned = f" --pin {stranger.config.pin}" if stranger.config.pin else ""

@@ -136,7 +136,7 @@ class EndpointRemote:
         return verifying.object_of(self._calls, _of(agent_id), sha256)
 
     def verify(self, agent_id: str, state: State, *, bodies: int, chance: random.Random) -> RemoteVerification:
-        return verifying.verify(self._calls, self, agent_id, state, bodies=bodies, chance=chance)
+        return verifying.verify(self._calls, _of(agent_id), state, bodies=bodies, chance=chance)
 
     # Its token --------------------------------------------------------------------------------------------------
 

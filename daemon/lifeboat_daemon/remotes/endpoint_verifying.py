@@ -5,12 +5,16 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import random
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from lifeboat_alf.state import State
 from lifeboat_daemon.remotes import endpoint_shapes as shapes
 from lifeboat_daemon.remotes.endpoint_calls import FILE, Calls
 from lifeboat_endpoint.errors import RemoteDamaged
+from lifeboat_endpoint.remote import sampling
+from lifeboat_endpoint.remote.contract import RemoteSequence, RemoteVerification
 
 
 def object_of(calls: Calls, path: str, sha256: str) -> bytes:
@@ -27,11 +31,27 @@ def read(
     """Bytes of entries (by path) and of records (by id) of a state there, None for what it has not."""
     asked = {"sequence": number, "entries": list(entries), "records": list(records)}
     answer = calls.send("POST", f"{path}/read", asked)
-    found = (shapes.items(answer, name, _bytes) for name in ("entries", "records"))
-    first, second = found
-    if len(first) != len(entries) or len(second) != len(records):
+    files, lines = (shapes.items(answer, name, _bytes) for name in ("entries", "records"))
+    if len(files) != len(entries) or len(lines) != len(records):
         raise RemoteDamaged("it answers for other items than it was asked for")
-    return first, second
+    return files, lines
+
+
+def verify(calls: Calls, path: str, state: State, *, bodies: int, chance: random.Random) -> RemoteVerification:
+    """Hold the head there, and bytes of up to `bodies` of its items read back from there, against a state here."""
+    head = shapes.agent(calls.get(path)).head
+    result = sampling.compare_head(state.sequence, None if head is None else _listed(calls, path, head.number))
+    if head is None or head.number != state.sequence.number:
+        return result
+    sample = sampling.choose(state, bodies, chance)
+    found, lines = read(calls, path, head.number, *sample.names())
+    return sampling.compare_bodies(sample, [*found, *lines], result)
+
+
+def _listed(calls: Calls, path: str, number: int) -> RemoteSequence | None:
+    """A state there with its signature."""
+    answer = calls.get(f"{path}/sequences", since=number - 1, limit=1)
+    return next((each for each in shapes.items(answer, "sequences", shapes.sequence) if each.number == number), None)
 
 
 def _bytes(found: object) -> bytes | None:
