@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import filelock
 import msgspec
@@ -31,12 +31,10 @@ from lifeboat_endpoint.at_rest.data_keys import DataKeys
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.at_rest.key_sources.file import SCHEME, default_file
 from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.settings import FILE, Settings
 from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_endpoint.tenancy.rows import Tenant
-
-if TYPE_CHECKING:
-    from lifeboat_endpoint.service.space import TenantSpace
 
 CONTROL = "control.db"
 TENANTS = "tenants"
@@ -162,13 +160,13 @@ class Endpoint:
             if found is None:
                 folder = self.tenant_folder(tenant_id)
                 found = DataKeys.open(folder, tenant_id, files=self.files, clock=self.clock)
-                found.on_use = lambda key_id: self.control.note(None, "key_use", key_id, {"tenant": tenant_id})
+                found.on_use = lambda key_id: self.control.note(None, "key.used", key_id, {"tenant": tenant_id})
                 self._keys[tenant_id] = found
             return found
 
     def space(self, tenant_id: str) -> TenantSpace:
-        """What the endpoint does for a tenant, for the calling thread, which keeps it. Raises UnknownTenant, KeyRevoked,
-        KeySourceRefused."""
+        """What the endpoint does for a tenant, for the calling thread, which keeps it. Raises UnknownTenant,
+        KeyRevoked, KeySourceRefused."""
         spaces = self._spaces()
         found = spaces.get(tenant_id)
         if found is None:
@@ -191,8 +189,6 @@ class Endpoint:
         return self._limits if tenant.quota is None else replace(self._limits, tenant_bytes=tenant.quota)
 
     def _opened(self, tenant: Tenant) -> TenantSpace:
-        from lifeboat_endpoint.service.space import TenantSpace
-
         if tenant.state != "active":
             raise errors.UnknownTenant(f"{tenant.id!r} is being removed")
         folder, keys = self.tenant_folder(tenant.id), self.keys(tenant.id)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from lifeboat_alf import codec, times
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.vault.retention import Retention
 
@@ -84,7 +85,7 @@ def decoded(data: bytes) -> Settings:
     """Raises NoEndpoint, EndpointNewer, EndpointSettings."""
     try:
         found = codec.decode_object(data, entry=FILE)
-    except errors.LifeboatError as error:
+    except LifeboatError as error:
         raise errors.EndpointSettings(error.message) from None
     if found.get("kind") != KIND:
         raise errors.NoEndpoint(f"{FILE} is not that of an endpoint")

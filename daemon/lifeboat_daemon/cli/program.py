@@ -30,10 +30,12 @@ COMMANDS = {
     "restore": f"{_HERE}.restore:restore",
     "undo": f"{_HERE}.restore:undo",
     "verify": f"{_HERE}.restore:verify",
+    "remote": f"{_HERE}.remote:remote",
     "config": f"{_HERE}.config:config",
     "daemon": f"{_HERE}.daemon:daemon",
     "service": f"{_HERE}.service:service",
     "doctor": f"{_HERE}.doctor:doctor",
+    "endpoint": f"{_HERE}.endpoint:endpoint",
     "alf": f"{_HERE}.alf:alf",
     "completion": f"{_HERE}.completion:completion",
 }

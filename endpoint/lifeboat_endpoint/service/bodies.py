@@ -42,11 +42,16 @@ class Bodies:
         self._blobs.remove(name)
 
 
+def orphans(metadata: MetadataStore, blobs: BlobStore) -> set[str]:
+    """The bodies that nothing names."""
+    return set(blobs.names()) - {body for (body,) in metadata.rows(sql.BODIES_IN_USE)}
+
+
 def sweep_orphans(metadata: MetadataStore, blobs: BlobStore, now: datetime) -> int:
     """Remove the bodies that nothing has named for a day; how many. Others that nothing names are noted."""
     removed = 0
     with metadata.transaction():
-        loose = set(blobs.names()) - {body for (body,) in metadata.rows(sql.BODIES_IN_USE)}
+        loose = orphans(metadata, blobs)
         noted = {body: since for body, since in metadata.rows(sql.ORPHANS)}
         for body in noted.keys() - loose:
             metadata.execute(sql.DROP_ORPHAN, (body,))

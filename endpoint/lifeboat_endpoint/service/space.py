@@ -344,6 +344,15 @@ class TenantSpace:
                 self._metadata.execute(sql.DROP_USED, (times.to_text(now),))
             return done + stored.sweep_orphans(self._metadata, self._blobs, now)
 
+    def orphans(self) -> int:
+        """How many bodies nothing names."""
+        with as_remote():
+            return len(stored.orphans(self._metadata, self._blobs))
+
+    def problems(self) -> list[str]:
+        """What the database itself finds wrong with tenant.db."""
+        return self._metadata.problems()
+
     def recount(self, agent_id: str) -> int:
         """Bytes that an agent takes, measured anew."""
         with self._open(agent_id) as vault, self._metadata.transaction():

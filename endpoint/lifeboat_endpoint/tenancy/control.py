@@ -25,7 +25,7 @@ from lifeboat_endpoint.tenancy.rows import Tenant, Token
 from lifeboat_endpoint.vault import audit
 from lifeboat_endpoint.vault.rows import AuditRow, json_of
 
-AT_ONCE = ("tenant.", "token.", "key.", "agent.", "epoch", "purge")
+AT_ONCE = ("tenant.", "token.", "key.rotated", "key.moved", "key.destroyed", "agent.removed", "epoch", "purge")
 """Beginnings of the kinds of notes that are written before `note` returns; others are gathered."""
 _LOST = "audit.lost"
 _NOBODY = b"\0" * 32
@@ -214,8 +214,8 @@ class Control:
         return audit.rows(self._store)
 
     def check_audit(self) -> list[int]:
-        """Numbers of rows that do not follow from the one before; empty when the chain is whole. Raises VaultDamaged for
-        a row that cannot be read."""
+        """Numbers of rows that do not follow from the one before; empty when the chain is whole. Raises VaultDamaged
+        for a row that cannot be read."""
         with self._store.snapshot():
             return audit.broken(self._store)
 

@@ -546,6 +546,11 @@ class Vault:
         objects.sweep(self._metadata, self._blobs)
         self._metadata.compact()
 
+    def compact(self) -> None:
+        """Give back the space of what was dropped; nothing of it is left in the files then."""
+        objects.sweep(self._metadata, self._blobs)
+        self._metadata.compact()
+
     def mark_verified(self, number: int) -> None:
         """Remember that a sequence was read back and found whole; it is not thinned while it is the last such one."""
         self.sequence(number)

@@ -1,0 +1,22 @@
+"""`lifeboat endpoint`: keep the agents of others, or your own, on a machine of yours."""
+
+from __future__ import annotations
+
+import click
+
+from lifeboat_daemon.cli.lazy import LazyGroup
+
+_HERE = "lifeboat_daemon.cli"
+COMMANDS = {
+    "tenant": f"{_HERE}.endpoint_tenants:tenant",
+    "token": f"{_HERE}.endpoint_tokens:token",
+    "compact": f"{_HERE}.endpoint_care:compact",
+    "verify": f"{_HERE}.endpoint_care:verify",
+    "rotate-key": f"{_HERE}.endpoint_keys:rotate_key",
+    "audit": f"{_HERE}.endpoint_audit:audit",
+}
+
+
+@click.group(cls=LazyGroup, lazy=COMMANDS)
+def endpoint() -> None:
+    """A sync endpoint: the place that keeps second copies of agents, run on a machine of yours."""

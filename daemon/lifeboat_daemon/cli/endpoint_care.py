@@ -1,0 +1,146 @@
+"""`lifeboat endpoint compact` and `verify`: less that is kept, and proof that what is kept is whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_daemon.cli.endpoint_session import EndpointSession, chosen, endpoint_command
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.words import count_text, size_text
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.maintenance.care import TenantCare
+    from lifeboat_endpoint.maintenance.proving import EndpointFinding, Proof
+
+
+@click.command(
+    short_help="Let go of what is too old, and encrypt the rest under the newest key.",
+    epilog=examples(
+        "lifeboat endpoint compact --data /srv/lifeboat", "lifeboat endpoint compact home --data /srv/lifeboat"
+    ),
+)
+@click.argument("tenant", required=False)
+@endpoint_command
+def compact(session: EndpointSession, tenant: str | None) -> int:
+    """Let go of what the retention and the size caps let go, give back the space, and encrypt under the newest data key
+    whatever is under an older one; then the older keys are destroyed.
+
+    A server may run meanwhile; uploads in parts that are under way when keys change begin anew.
+    """
+    from lifeboat_endpoint.maintenance import care
+
+    with session.open() as endpoint:
+        tenants = [one for one in chosen(endpoint, tenant) if one.state == "active"]
+        with session.output.progress("compacting") as tell:
+            done = []
+            for number, one in enumerate(tenants):
+                tell(number, len(tenants))
+                done.append(care.compact(endpoint, one))
+    documents = [_care_document(one) for one in done]
+    problems = sum(len(one.problems) for one in done)
+
+    def text() -> None:
+        for one in done:
+            _say_care(session, one)
+
+    session.output.document({"tenants": documents, "problems": problems}, text)
+    return 1 if problems else 0
+
+
+def _care_document(done: TenantCare) -> dict[str, Any]:
+    return {
+        "tenant": done.tenant.name,
+        "id": done.tenant.id,
+        "bytes_freed": done.bytes_freed,
+        "swept": done.swept,
+        "keys_destroyed": done.destroyed,
+        "clock_trusted": done.is_clock_trusted,
+        "problems": done.problems,
+        "agents": [
+            {
+                "id": agent_id,
+                "sequences": care.sequences,
+                "large_files": care.large_files,
+                "bytes_freed": care.bytes_freed,
+                "steps": care.steps,
+            }
+            for agent_id, care in done.agents.items()
+        ],
+    }
+
+
+def _say_care(session: EndpointSession, done: TenantCare) -> None:
+    name = done.tenant.name
+    freed = f"{size_text(max(0, done.bytes_freed))} are free again"
+    session.output.line(f"{name}: {count_text(len(done.agents), 'agent')}, {freed}.")
+    for agent_id, care in done.agents.items():
+        for step in care.steps:
+            session.output.line(f"  {agent_id}: {step}")
+    if done.destroyed:
+        session.output.line(
+            f"  {count_text(len(done.destroyed), 'older data key was', 'older data keys were')} destroyed"
+        )
+    if not done.is_clock_trusted:
+        session.output.warn(f"{name}: nothing was thinned or swept, because the clock is not trusted")
+    for problem in done.problems:
+        session.output.warn(f"{name}: {problem}")
+
+
+@click.command(
+    short_help="Read back and check everything that is kept.",
+    epilog=examples(
+        "lifeboat endpoint verify --data /srv/lifeboat", "lifeboat endpoint verify home --data /srv/lifeboat"
+    ),
+)
+@click.argument("tenant", required=False)
+@endpoint_command
+def verify(session: EndpointSession, tenant: str | None) -> int:
+    """Read back and check everything that is kept, of one tenant or of all: every body against its leaf, every state
+    against digest and signature, sealed files against what was sent; also the audit, and who may reach data and key.
+
+    Exit status 1 when anything is not as it should be.
+    """
+    from lifeboat_endpoint.maintenance.proving import prove
+
+    with session.open() as endpoint:
+        proof = prove(endpoint, chosen(endpoint, tenant))
+    document = {
+        "ok": proof.ok,
+        "tenants": proof.tenants,
+        "agents": proof.agents,
+        "sealed_agents": proof.sealed_agents,
+        "sequences": proof.sequences,
+        "objects": proof.objects,
+        "bytes": proof.bytes,
+        "orphans": proof.orphans,
+        "findings": [_finding_document(one) for one in proof.findings],
+    }
+    session.output.document(document, lambda: _say_proof(session, proof))
+    return 0 if proof.ok else 1
+
+
+def _finding_document(found: EndpointFinding) -> dict[str, Any]:
+    return {
+        "kind": found.kind,
+        "tenant": found.tenant or None,
+        "agent": found.agent or None,
+        "subject": found.subject or None,
+        "message": found.message,
+    }
+
+
+def _say_proof(session: EndpointSession, proof: Proof) -> None:
+    sealed = f" and {count_text(proof.sealed_agents, 'sealed one')}" if proof.sealed_agents else ""
+    looked = f"{count_text(proof.agents, 'agent')}{sealed} of {count_text(proof.tenants, 'tenant')}"
+    read = f"{count_text(proof.sequences, 'sequence')}, {size_text(proof.bytes)} read back"
+    if proof.ok:
+        session.output.line(f"All of it is whole: {looked}, {read}.")
+        return
+    session.output.line(
+        f"{count_text(len(proof.findings), 'thing is', 'things are')} not as they should be: {looked}, {read}."
+    )
+    for found in proof.findings:
+        where = " ".join(part for part in (found.tenant, found.agent, found.subject) if part)
+        session.output.line(f"  {where}: {found.message}" if where else f"  {found.message}")

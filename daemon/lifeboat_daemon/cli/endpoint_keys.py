@@ -1,0 +1,66 @@
+"""`lifeboat endpoint rotate-key`: new data keys, and another place for the key that protects them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_daemon.cli.endpoint_session import EndpointSession, chosen, endpoint_command
+from lifeboat_daemon.cli.endpoint_tenants import KEY_SOURCE
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.words import argument, count_text
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.maintenance.rotation import Rotated
+
+
+@click.command(
+    name="rotate-key",
+    short_help="New data keys; another key source with --key-source.",
+    epilog=examples(
+        "lifeboat endpoint rotate-key --data /srv/lifeboat",
+        "lifeboat endpoint rotate-key office --key-source keyring:office --data /srv/lifeboat",
+    ),
+)
+@click.argument("tenant", required=False)
+@KEY_SOURCE
+@endpoint_command
+def rotate_key(session: EndpointSession, tenant: str | None, key_source: str | None) -> None:
+    """New data keys for a tenant, or for all. What comes from now on is encrypted with them; lifeboat endpoint compact
+    encrypts the rest anew and destroys the old ones.
+
+    With --key-source they are wrapped by the key there: that of the tenant, or, without TENANT, of the endpoint and of
+    every tenant that has none of its own.
+    """
+    from lifeboat_endpoint.maintenance import rotation
+
+    with session.open() as endpoint:
+        tenants = [one for one in chosen(endpoint, tenant) if one.state == "active"]
+        if tenant is None and key_source is not None:
+            tenants = [one for one in tenants if one.key_source is None]
+        rotated = rotation.rotate(endpoint, tenants, key_source)
+        if key_source is not None and tenant is None:
+            rotation.move_endpoint(endpoint, key_source)
+        elif key_source is not None:
+            endpoint.control.set_key_source(tenants[0].id, key_source)
+    documents = [_document(one) for one in rotated]
+    following = session.command(f"compact {argument(tenant)}" if tenant else "compact")
+
+    def text() -> None:
+        session.output.line(f"{count_text(len(rotated), 'tenant has a new data key', 'tenants have new data keys')}.")
+        if key_source is not None:
+            session.output.line(f"They are protected by {key_source}: keep a copy of that key elsewhere.")
+        session.output.verbatim(f"Encrypt anew what is kept, and destroy the old keys: {following}")
+
+    session.output.document({"tenants": documents, "next": following}, text)
+
+
+def _document(one: Rotated) -> dict[str, Any]:
+    return {
+        "tenant": one.tenant.name,
+        "id": one.tenant.id,
+        "key_id": one.key_id,
+        "older": one.older,
+        "key_source": one.source,
+    }

@@ -1,0 +1,90 @@
+"""What the commands of an endpoint need: the folder of its data, and a voice. The home of Lifeboat has no part in it:
+a server that keeps the agents of others needs none."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+import click
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.cli.session import json_wanted
+from lifeboat_daemon.errors import ConsentNeeded
+from lifeboat_daemon.words import argument
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.endpoint import Endpoint
+    from lifeboat_endpoint.tenancy.rows import Tenant
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+VARIABLE = "LIFEBOAT_ENDPOINT_DATA"
+
+DATA = click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    required=True,
+    envvar=VARIABLE,
+    show_envvar=True,
+    help="The folder of the endpoint's data.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSession:
+    """One command on the endpoint in `data`."""
+
+    output: Output
+    data: Path
+
+    def open(self) -> Endpoint:
+        """Close it. Raises EndpointError."""
+        from lifeboat_endpoint.endpoint import Endpoint
+
+        return Endpoint.open(self.data)
+
+    def command(self, words: str) -> str:
+        """`lifeboat endpoint WORDS` for this very endpoint, as it has to be typed."""
+        return f"lifeboat endpoint {words} --data {argument(str(self.data))}"
+
+
+def endpoint_command(
+    function: Callable[Concatenate[EndpointSession, Parameters], Result],
+) -> Callable[..., Result]:
+    """Give a command `--data`, `--json` and an EndpointSession as its first argument."""
+
+    @DATA
+    @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+    @functools.wraps(function)
+    def run(*arguments: Any, data: Path, as_json: bool = False, **options: Any) -> Result:
+        session = EndpointSession(Output(as_json=as_json or json_wanted()), data)
+        try:
+            return function(session, *arguments, **options)
+        except LifeboatError as error:
+            if error.fix is not None:
+                error.fix = error.fix.replace("--data DIR", f"--data {argument(str(data))}")
+            raise
+
+    return run
+
+
+def chosen(endpoint: Endpoint, named: str | None) -> list[Tenant]:
+    """The tenant that was named, or all. Raises UnknownTenant."""
+    return endpoint.control.tenants() if named is None else [endpoint.control.tenant(named)]
+
+
+def confirm_name(session: EndpointSession, name: str, question: str, *, otherwise: str) -> None:
+    """Have the name typed of what would be gone for ever. Raises ConsentNeeded."""
+    refused = ConsentNeeded(otherwise, fix="the same command with --yes")
+    if session.output.as_json or sys.stdin is None or not sys.stdin.isatty():
+        raise refused
+    session.output.note(question)
+    if click.prompt(f"Type {name} to go on", default="", show_default=False, err=True) != name:
+        raise refused

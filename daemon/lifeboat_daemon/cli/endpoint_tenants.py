@@ -1,0 +1,166 @@
+"""`lifeboat endpoint tenant`: whose agents an endpoint keeps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_daemon.cli.endpoint_session import EndpointSession, confirm_name, endpoint_command
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.naming import SIZE
+from lifeboat_daemon.words import argument, size_text, time_text
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.endpoint import Endpoint
+    from lifeboat_endpoint.tenancy.rows import Tenant
+
+FIRST_TOKEN = "first"
+KEY_SOURCE = click.option(
+    "--key-source",
+    metavar="SOURCE",
+    help="Where the key lies that protects the data: file:/path, keyring:NAME, env:VARIABLE. Never in DIR.",
+)
+
+
+@click.group()
+def tenant() -> None:
+    """Tenants: whose agents are kept. None of them sees anything of another."""
+
+
+@tenant.command(
+    short_help="A new tenant, and a first token.",
+    epilog=examples(
+        "lifeboat endpoint tenant add home --data /srv/lifeboat",
+        "lifeboat endpoint tenant add office --quota 20GB --key-source keyring:office --data /srv/lifeboat",
+    ),
+)
+@click.argument("name")
+@KEY_SOURCE
+@click.option("--key-scope", type=click.Choice(("tenant", "agent")), help="Of a new endpoint: who gets a data key.")
+@click.option("--quota", type=SIZE, metavar="SIZE", help="How much the tenant may keep (50MB, 20GB); else no limit.")
+@endpoint_command
+def add(session: EndpointSession, name: str, key_source: str | None, key_scope: str | None, quota: int | None) -> None:
+    """A new tenant, and a first token, which is shown once: it may push and pull.
+
+    Makes the endpoint when DIR holds none; --key-source is then that of the whole endpoint, and else the tenant's own.
+    Without it the key of a new endpoint is a file in your configuration folder. Whoever loses the key loses the data.
+    """
+    from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
+
+    with _opened(session, key_source, key_scope) as (endpoint, is_new):
+        own_source = None if is_new else key_source
+        made = endpoint.add_tenant(name, key_source=own_source, quota=quota)
+        token, secret = endpoint.control.add_token(made.id, FIRST_TOKEN, DEVICE_SCOPES)
+        source = own_source or endpoint.settings.key_source
+    document = {
+        "tenant": made.name,
+        "id": made.id,
+        "token": secret,
+        "token_id": token.id,
+        "scopes": sorted(token.scopes),
+        "quota": quota,
+        "key_source": source,
+        "made_endpoint": is_new,
+    }
+
+    def text() -> None:
+        if is_new:
+            session.output.line(f"There is an endpoint in {session.data} now.")
+        if is_new or own_source:
+            session.output.line(f"Its data is protected by {source}: keep a copy of that key elsewhere.")
+        session.output.line(f"The token of {made.name}, which is not shown again:")
+        session.output.verbatim(f"  {secret}")
+        session.output.verbatim(f"Start the server: {session.command('serve')}")
+
+    session.output.document(document, text)
+
+
+class _opened:
+    """The endpoint of the session, made where there is none, and whether it was."""
+
+    def __init__(self, session: EndpointSession, key_source: str | None, key_scope: str | None) -> None:
+        self._session, self._key_source, self._key_scope = session, key_source, key_scope
+
+    def __enter__(self) -> tuple[Endpoint, bool]:
+        from lifeboat_endpoint.endpoint import Endpoint
+        from lifeboat_endpoint.errors import NoEndpoint
+
+        try:
+            self._endpoint = Endpoint.open(self._session.data)
+        except NoEndpoint:
+            scope = self._key_scope or "tenant"
+            self._endpoint = Endpoint.create(self._session.data, key_source=self._key_source, key_scope=scope)
+            return self._endpoint, True
+        if self._key_scope not in (None, self._endpoint.settings.key_scope):
+            self._endpoint.close()
+            raise click.UsageError("--key-scope is decided when an endpoint is made; it stays as it is")
+        return self._endpoint, False
+
+    def __exit__(self, *_: object) -> None:
+        self._endpoint.close()
+
+
+@tenant.command(name="list", epilog=examples("lifeboat endpoint tenant list --data /srv/lifeboat"))
+@endpoint_command
+def list_command(session: EndpointSession) -> None:
+    """Who is kept here, with how many agents and bytes."""
+    with session.open() as endpoint:
+        documents = [_document(endpoint, one) for one in endpoint.control.tenants()]
+
+    def text() -> None:
+        if not documents:
+            session.output.verbatim(f"There is no tenant yet: {session.command('tenant add NAME')}")
+            return
+        session.output.table(("tenant", "agents", "size", "quota", "key", "since"), map(_row, documents))
+
+    session.output.document({"tenants": documents}, text)
+
+
+def _document(endpoint: Endpoint, one: Tenant) -> dict[str, Any]:
+    from lifeboat_endpoint.maintenance.figures import figures
+
+    taken = figures(endpoint, one)
+    return {
+        "tenant": one.name,
+        "id": one.id,
+        "state": one.state,
+        "agents": taken.agents,
+        "bytes": taken.bytes,
+        "quota": one.quota,
+        "key_source": one.key_source or endpoint.settings.key_source,
+        "tokens": sum(1 for token in endpoint.control.tokens(one.id) if token.revoked_at is None),
+        "created_at": one.created_at,
+    }
+
+
+def _row(document: dict[str, Any]) -> tuple[object, ...]:
+    name = document["tenant"] if document["state"] == "active" else f"{document['tenant']} (being removed)"
+    quota = "none" if document["quota"] is None else size_text(document["quota"])
+    size = size_text(document["bytes"])
+    return name, document["agents"], size, quota, document["key_source"], time_text(document["created_at"])
+
+
+@tenant.command(
+    short_help="Remove a tenant and all that is kept of it.",
+    epilog=examples("lifeboat endpoint tenant remove office --data /srv/lifeboat"),
+)
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask for the name.")
+@endpoint_command
+def remove(session: EndpointSession, name: str, yes: bool) -> None:
+    """Remove a tenant and all that is kept of it. Its keys are destroyed first: nothing can bring the data back.
+
+    What was interrupted goes on when the command is given again. Rows of the audit stay.
+    """
+    from lifeboat_endpoint.maintenance.removal import remove_tenant
+
+    with session.open() as endpoint:
+        found = endpoint.control.tenant(name)
+        if not yes:
+            question = f"All that this endpoint keeps of {found.name} would be gone for ever, for every machine."
+            confirm_name(session, found.name, question, otherwise=f"all that is kept of {found.name} would be gone")
+        freed = remove_tenant(endpoint, found.id)
+    said = f"{argument(found.name)} is removed: {size_text(freed)} are free, and no key of it is left."
+    document = {"tenant": found.name, "id": found.id, "bytes_freed": freed}
+    session.output.document(document, lambda: session.output.line(said))

@@ -1,0 +1,125 @@
+"""`lifeboat endpoint token`: who may act for a tenant."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_daemon.cli.endpoint_session import EndpointSession, chosen, endpoint_command
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.naming import DURATION
+from lifeboat_daemon.words import time_text
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.tenancy.rows import Token
+
+SCOPES = ("push", "pull", "purge", "admin")
+
+
+@click.group()
+def token() -> None:
+    """Tokens: what lets a machine in. Only their digests are kept; a lost one is revoked, never shown again."""
+
+
+@token.command(
+    short_help="A new token for a tenant, shown once.",
+    epilog=examples(
+        "lifeboat endpoint token add home --name laptop --data /srv/lifeboat",
+        "lifeboat endpoint token add home --name reader --scope pull --expires 90d --data /srv/lifeboat",
+    ),
+)
+@click.argument("tenant")
+@click.option("--name", default="device", help="What the token is for; a name in lists and in the audit.")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(SCOPES),
+    help="What it may do; else push and pull. Repeatable.",
+)
+@click.option("--expires", "seconds", type=DURATION, metavar="TIME", help="When it ends (12h, 90d); else never.")
+@endpoint_command
+def add(session: EndpointSession, tenant: str, name: str, scopes: tuple[str, ...], seconds: int | None) -> None:
+    """A new token for a tenant, shown once. A machine that keeps its agents here needs push and pull, and no more."""
+    from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
+
+    with session.open() as endpoint:
+        found = endpoint.control.tenant(tenant)
+        ends = None if seconds is None else endpoint.clock.now() + timedelta(seconds=seconds)
+        made, secret = endpoint.control.add_token(found.id, name, scopes or DEVICE_SCOPES, ends)
+    document = {**_document(made, found.name, "active"), "token": secret}
+
+    def text() -> None:
+        session.output.line(f"The token {made.name} of {found.name}, which is not shown again:")
+        session.output.verbatim(f"  {secret}")
+
+    session.output.document(document, text)
+
+
+def _document(made: Token, tenant: str, state: str) -> dict[str, Any]:
+    return {
+        "id": made.id,
+        "name": made.name,
+        "tenant": tenant,
+        "scopes": [scope for scope in SCOPES if scope in made.scopes],
+        "state": state,
+        "created_at": made.created_at,
+        "expires_at": made.expires_at,
+        "revoked_at": made.revoked_at,
+        "last_used_at": made.last_used_at,
+    }
+
+
+@token.command(name="list", epilog=examples("lifeboat endpoint token list home --data /srv/lifeboat"))
+@click.argument("tenant", required=False)
+@endpoint_command
+def list_command(session: EndpointSession, tenant: str | None) -> None:
+    """The tokens of a tenant, or of all; of each its id, never the token itself."""
+    from lifeboat_alf import times
+
+    with session.open() as endpoint:
+        now = times.to_text(endpoint.clock.now())
+        documents = [
+            _document(one, found.name, _state(one, now))
+            for found in chosen(endpoint, tenant)
+            for one in endpoint.control.tokens(found.id)
+        ]
+
+    def text() -> None:
+        if not documents:
+            session.output.verbatim(f"There is no token yet: {session.command('token add TENANT')}")
+            return
+        session.output.table(("id", "name", "tenant", "scopes", "state", "last used"), map(_row, documents))
+
+    session.output.document({"tokens": documents}, text)
+
+
+def _state(one: Token, now: str) -> str:
+    if one.revoked_at is not None:
+        return "revoked"
+    return "active" if one.counts_at(now) else "expired"
+
+
+def _row(document: dict[str, Any]) -> tuple[object, ...]:
+    state = document["state"]
+    if state == "active" and document["expires_at"]:
+        state = f"until {time_text(document['expires_at'])}"
+    used = time_text(document["last_used_at"]) if document["last_used_at"] else "never"
+    return document["id"], document["name"], document["tenant"], ", ".join(document["scopes"]), state, used
+
+
+@token.command(
+    short_help="A token counts no more, at once.",
+    epilog=examples("lifeboat endpoint token revoke k7m2p9qa --data /srv/lifeboat"),
+)
+@click.argument("token_id", metavar="ID")
+@endpoint_command
+def revoke(session: EndpointSession, token_id: str) -> None:
+    """A token counts no more, from this moment, also for a server that runs."""
+    with session.open() as endpoint:
+        revoked = endpoint.control.revoke_token(token_id)
+        found = endpoint.control.tenant(revoked.tenant_id)
+    said = f"The token {revoked.id} ({revoked.name}) of {found.name} lets nobody in any more."
+    session.output.document(_document(revoked, found.name, "revoked"), lambda: session.output.line(said))

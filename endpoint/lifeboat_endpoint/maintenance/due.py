@@ -1,0 +1,59 @@
+"""What a server does now and then by itself."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from lifeboat_alf import times
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.errors import EndpointBusy
+from lifeboat_endpoint.maintenance import removal
+from lifeboat_endpoint.maintenance.care import TenantCare, look_after
+from lifeboat_endpoint.maintenance.locking import alone
+from lifeboat_endpoint.maintenance.trust import trusted_now
+
+EVERY = timedelta(hours=1)
+NOTE = "looked_after_at"
+
+
+def run_due(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
+    """Write what was gathered for the audit; once an hour also look after every tenant, finish removals and let go of
+    old rows of the audit. What was done; nothing where nothing was due, or another process is at it.
+
+    Takes as long as the work does: not for a thread that answers requests. Raises VaultError for trouble with
+    control.db; what is wrong with one tenant stands in its TenantCare.
+    """
+    endpoint.control.flush()
+    if not _is_due(endpoint.control.get(NOTE), now):
+        return []
+    try:
+        with alone(endpoint.folder, seconds=0):
+            return _looked_after(endpoint, now)
+    except EndpointBusy:
+        return []
+
+
+def _is_due(last: str | None, now: datetime) -> bool:
+    """A clock that was set back is no reason to wait for years."""
+    return last is None or not timedelta(0) <= now - times.parse(last) < EVERY
+
+
+def _looked_after(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
+    endpoint.control.set(NOTE, times.to_text(now))
+    removal.finish_removals(endpoint)
+    done = [_of_tenant(endpoint, tenant.id) for tenant in endpoint.control.tenants() if tenant.state == "active"]
+    trusted = trusted_now(endpoint)
+    if trusted is not None:
+        removal.remove_nobodys(endpoint)
+        kept = endpoint.settings.audit
+        endpoint.control.trim_audit(trusted - timedelta(days=kept.days), kept.rows)
+    return done
+
+
+def _of_tenant(endpoint: Endpoint, tenant_id: str) -> TenantCare:
+    tenant = endpoint.control.tenant(tenant_id)
+    try:
+        return look_after(endpoint, tenant)
+    except LifeboatError as error:
+        return TenantCare(tenant, problems=[error.message])

@@ -1,0 +1,151 @@
+"""Everything an endpoint keeps is read back, opened, and held against what it must be. What is wrong is a finding,
+never raised: a damaged tenant keeps nobody from seeing how the others are."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.at_rest.key_sources import registry
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.maintenance.care import told
+from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_endpoint.vault import Verification
+
+_READABLE_BY_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointFinding:
+    """One thing that is wrong. `kind`: folder, key, audit, tenant, sealed, or that of a vault's finding (body, digest,
+    signature, rows, database). `tenant` is a name, "" for the endpoint; `agent` an id or ""."""
+
+    kind: str
+    tenant: str
+    agent: str
+    subject: str
+    message: str
+
+
+@dataclass
+class Proof:
+    """What was read back. `orphans` are bodies that nothing names: of uploads that ended, until they are swept."""
+
+    tenants: int = 0
+    agents: int = 0
+    sealed_agents: int = 0
+    sequences: int = 0
+    objects: int = 0
+    bytes: int = 0
+    orphans: int = 0
+    findings: list[EndpointFinding] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+    def found(self, kind: str, message: str, *, tenant: str = "", agent: str = "", subject: str = "") -> None:
+        self.findings.append(EndpointFinding(kind, tenant, agent, subject, message))
+
+
+def prove(endpoint: Endpoint, tenants: Sequence[Tenant]) -> Proof:
+    """The endpoint itself, and every blob of every agent of these tenants."""
+    proof = Proof()
+    _prove_folder(endpoint, proof)
+    _prove_control(endpoint, proof)
+    for tenant in tenants:
+        _Tenant(endpoint, tenant, proof).prove()
+    return proof
+
+
+def _prove_folder(endpoint: Endpoint, proof: Proof) -> None:
+    folder = endpoint.folder
+    if os.name == "posix" and endpoint.files.lstat(folder).st_mode & _READABLE_BY_OTHERS:
+        proof.found("folder", f"others can read {folder}: chmod 700 {folder}")
+    try:
+        registry.key_source(endpoint.settings.key_source, outside=folder)
+    except errors.KeySourceRefused as error:
+        proof.found("key", error.message, subject=endpoint.settings.key_source)
+
+
+def _prove_control(endpoint: Endpoint, proof: Proof) -> None:
+    try:
+        for problem in endpoint.control.problems():
+            proof.found("database", problem, subject="control.db")
+        broken = endpoint.control.check_audit()
+    except errors.VaultError as error:
+        proof.found("audit", f"the audit cannot be read: {error.message}")
+        return
+    for number in broken:
+        proof.found("audit", "was changed, or rows before it were removed or put in", subject=f"row {number}")
+
+
+class _Tenant:
+    """One tenant of one proof."""
+
+    def __init__(self, endpoint: Endpoint, tenant: Tenant, proof: Proof) -> None:
+        self._endpoint = endpoint
+        self._tenant = tenant
+        self._proof = proof
+
+    def prove(self) -> None:
+        self._proof.tenants += 1
+        if self._tenant.state != "active":
+            self._found("tenant", "its removal was not finished: lifeboat endpoint tenant remove NAME")
+            return
+        with self._finding("key"):
+            self._prove_keys()
+            with self._finding("tenant"):
+                self._prove_agents()
+
+    def _prove_keys(self) -> None:
+        keys = self._endpoint.keys(self._tenant.id)
+        for key_id in keys.ids():
+            keys.sealer_of(key_id)
+
+    def _prove_agents(self) -> None:
+        space = self._endpoint.space(self._tenant.id)
+        for problem in space.problems():
+            self._found("database", problem, subject="tenant.db")
+        for agent_id in space.agent_ids():
+            with self._finding("tenant", agent_id):
+                if space.is_sealed(agent_id):
+                    self._proof.sealed_agents += 1
+                else:
+                    self._prove_vault(agent_id)
+        for problem in space.sealed_files.check():
+            self._found("sealed", problem)
+        self._proof.orphans += space.orphans()
+
+    def _prove_vault(self, agent_id: str) -> None:
+        with self._endpoint.space(self._tenant.id).vault(agent_id) as vault:
+            result = vault.verify(trusted=None, whole=True)
+            if result.ok and result.number is not None:
+                vault.mark_verified(result.number)
+        self._count(result)
+        for found in result.findings:
+            self._found(found.kind, found.message, agent=agent_id, subject=found.subject)
+
+    def _count(self, result: Verification) -> None:
+        self._proof.agents += 1
+        self._proof.sequences += result.sequences
+        self._proof.objects += result.objects
+        self._proof.bytes += result.bytes
+
+    def _found(self, kind: str, message: str, *, agent: str = "", subject: str = "") -> None:
+        self._proof.found(kind, message, tenant=self._tenant.name, agent=agent, subject=subject)
+
+    @contextlib.contextmanager
+    def _finding(self, kind: str, agent: str = "") -> Iterator[None]:
+        """What cannot be looked at is a finding."""
+        try:
+            yield
+        except (errors.KeyRevoked, errors.KeySourceRefused) as error:
+            self._found("key", told(error), agent=agent)
+        except LifeboatError as error:
+            self._found(kind, told(error), agent=agent)

@@ -1,0 +1,53 @@
+"""New data keys, and other places for the key that wraps them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from lifeboat_alf.seams.files import write_atomic
+from lifeboat_endpoint import settings
+from lifeboat_endpoint.at_rest.key_sources import registry
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.store.disk import translated
+from lifeboat_endpoint.tenancy.rows import Tenant
+
+
+@dataclass(frozen=True, slots=True)
+class Rotated:
+    """What a tenant has now: `key_id` seals what is new, `older` are keys that still open what they sealed."""
+
+    tenant: Tenant
+    key_id: str
+    older: int
+    source: str
+
+
+def rotate(endpoint: Endpoint, tenants: Sequence[Tenant], source: str | None) -> list[Rotated]:
+    """A new data key for each tenant, wrapped under `source` where one is named, for all keys of theirs.
+
+    Raises KeyRevoked where the present source does not give its key, KeySourceRefused.
+    """
+    if source is not None:
+        registry.make_key(source, outside=endpoint.folder)
+    return [_rotated(endpoint, tenant, source) for tenant in tenants]
+
+
+def _rotated(endpoint: Endpoint, tenant: Tenant, source: str | None) -> Rotated:
+    keys = endpoint.keys(tenant.id)
+    if source is not None:
+        keys.move(source)
+    key_id = keys.rotate()
+    endpoint.control.record(None, "key.rotated", key_id, {"tenant": tenant.id})
+    return Rotated(tenant, key_id, len(keys.ids()) - 1, keys.source)
+
+
+def move_endpoint(endpoint: Endpoint, source: str) -> None:
+    """Tenants without a key source of their own are protected by another one from now on; also those that come. Their
+    keys were moved before (`rotate`)."""
+    endpoint.settings = msgspec.structs.replace(endpoint.settings, key_source=source)
+    with translated():
+        write_atomic(endpoint.files, endpoint.folder / settings.FILE, settings.encoded(endpoint.settings))
+    endpoint.control.record(None, "key.moved", endpoint.id, {})

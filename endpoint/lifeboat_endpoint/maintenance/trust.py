@@ -1,0 +1,46 @@
+"""The time that an endpoint believes: what lets go of anything asks for it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from lifeboat_alf import times
+from lifeboat_alf.seams.clock import Anchor, believes
+from lifeboat_endpoint.endpoint import Endpoint
+
+NOTE = "clock"
+_REFRESH = timedelta(hours=1)
+
+
+class _Kept(msgspec.Struct):
+    wall: str
+    since_boot: float
+    boot: str
+
+
+def trusted_now(endpoint: Endpoint) -> datetime | None:
+    """Now, when the clock fits the last moment that was trusted, which moves on then; None when it does not."""
+    clock = endpoint.clock
+    now, anchor = clock.now(), _anchor(endpoint.control.get(NOTE))
+    if not believes(anchor, now, clock.since_boot(), clock.boot_id()):
+        return None
+    if anchor is None or anchor.boot != clock.boot_id() or now - anchor.wall >= _REFRESH:
+        believe(endpoint)
+    return now
+
+
+def believe(endpoint: Endpoint) -> None:
+    """The clock is right now: whoever runs the endpoint says so."""
+    clock = endpoint.clock
+    document = {"wall": times.to_text(clock.now()), "since_boot": clock.since_boot(), "boot": clock.boot_id()}
+    endpoint.control.set(NOTE, document)
+
+
+def _anchor(kept: Any) -> Anchor | None:
+    if kept is None:
+        return None
+    found = msgspec.convert(kept, _Kept)
+    return Anchor(times.parse(found.wall), found.since_boot, found.boot)
