@@ -35,6 +35,7 @@ from lifeboat_daemon.exchange.new_file import new_file
 from lifeboat_daemon.home import FOLDERS, file_system_of
 from lifeboat_daemon.logs import kind_of, told
 from lifeboat_daemon.release import release
+from lifeboat_daemon.remotes import support as remote_support
 from lifeboat_daemon.state_documents import credentials_of
 from lifeboat_daemon.status import AgentStatus, status
 from lifeboat_endpoint.vault import Vault
@@ -67,6 +68,7 @@ def parts(context: Context) -> list[Part]:
         ("status.json", "how each agent stands, agents by number", _status),
         ("sizes.json", "sizes and counts of vaults and caches", _sizes),
         ("home.json", "how many files of which rights lie in the home", _home),
+        ("remotes.json", "second copies by number: what kind, how each agent stands there", _remotes),
         ("service.json", "the service: whether it runs, what it counted, how many events of which kind", _service),
     )
     return [Part(name, what, _or_error(gather, context)) for name, what, gather in gathered]
@@ -183,6 +185,11 @@ def _agent_status(context: Context, one: AgentStatus) -> JsonObject:
         "damaged": one.damaged is not None,
         "reasons": dict(sorted(Counter(_kind(reason) for reason in one.reasons).items())),
     }
+
+
+def _remotes(context: Context) -> JsonObject:
+    numbers = {agent.id: _number(at) for at, agent in enumerate(everyone(context), start=1)}
+    return remote_support.told(context, numbers)
 
 
 def _runtime(context: Context, name: str) -> str:
@@ -319,7 +326,7 @@ def _below(folder: Path) -> Iterator[tuple[str, Path]]:
     yield ".", folder
     for parent, folders, names in os.walk(folder):
         top = Path(parent).relative_to(folder).parts[:1]
-        place = top[0] if top and top[0] in (*FOLDERS, "backups") else "." if not top else _OTHER
+        place = top[0] if top and top[0] in (*FOLDERS, "backups", "remotes") else "." if not top else _OTHER
         for name in (*folders, *names):
             yield place, Path(parent) / name
 

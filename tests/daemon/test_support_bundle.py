@@ -16,6 +16,8 @@ from serving import settled
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.logs import open_log
 from lifeboat_daemon.release import release
+from lifeboat_daemon.remotes import registry
+from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.settings import SETTINGS
 
 NAME = "Juniper-of-Mira"
@@ -54,6 +56,20 @@ def test_a_report_that_is_there_is_not_replaced_and_no_option_says_so(openclaw: 
     bundle(tmp_path)
     error = run("doctor", "--bundle", tmp_path / "report.zip", expect=3)["error"]
     assert (error["code"], error["fix"]) == ("file_exists", "choose another name")
+
+
+def test_second_copies_are_told_by_number_and_without_addresses(openclaw: StateFolder, tmp_path: Path) -> None:
+    context = Context.open()
+    registry.save(
+        context, RemoteConfig("boat-of-Mira", "https://mira.example.com", id="0a", pin="b" * 64, optional=True)
+    )
+    registry.save_token(context, "boat-of-Mira", "lb_abcdefgh_secret")
+    found = bundle(tmp_path)
+    one = found["remotes.json"]["remote-1"]
+    assert (one["kind"], one["optional"], one["pinned"], one["has_token"]) == ("https", True, True, True)
+    assert one["agents"]["agent-1"]["state"] == "waiting"
+    text = json.dumps(found)
+    assert not any(word in text for word in ("Mira", "mira.example", "lb_abcdefgh", "b" * 64))
 
 
 def test_reasons_are_told_by_their_kind(openclaw: StateFolder, tmp_path: Path) -> None:

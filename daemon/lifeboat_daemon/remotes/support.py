@@ -1,0 +1,59 @@
+"""Second copies as a support bundle tells of them: figures, switches and words of this program. No name, no address, no
+token, no message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.logs import kind_of
+from lifeboat_daemon.remotes import acknowledged, opening, registry
+from lifeboat_daemon.remotes.acknowledged import Acknowledged
+from lifeboat_daemon.remotes.contract import RemoteConfig
+
+JsonObject = dict[str, Any]
+
+
+def told(context: Context, numbers: Mapping[str, str]) -> JsonObject:
+    """All second copies by number. `numbers`: what agents are called here, by id."""
+    return {
+        f"remote-{at}": _remote(context, config, numbers)
+        for at, config in enumerate(registry.everyone(context), start=1)
+    }
+
+
+def _remote(context: Context, config: RemoteConfig, numbers: Mapping[str, str]) -> JsonObject:
+    scheme = urlsplit(config.url).scheme
+    return {
+        "kind": scheme if scheme in opening.schemes() else None,
+        "usable": config.problem is None,
+        "optional": config.optional,
+        "sealed": config.sealed,
+        "pinned": bool(config.pin),
+        "has_token": registry.token(context, config.name) is not None,
+        "added_at": config.added_at or None,
+        "agents": {number: _standing(context, config, agent_id) for agent_id, number in numbers.items()},
+    }
+
+
+def _standing(context: Context, config: RemoteConfig, agent_id: str) -> JsonObject:
+    try:
+        with context.vault(agent_id) as vault:
+            found = acknowledged.read(vault).get(config.id, Acknowledged())
+    except LifeboatError as error:
+        return {"error": error.code}
+    return {
+        "state": kind_of(found.state),
+        "code": kind_of(found.code) if found.code else None,
+        "sequence": found.number,
+        "epoch": found.epoch,
+        "at": found.at,
+        "verified_sequence": found.verified_number,
+        "verified_at": found.verified_at,
+        "tries": found.tries,
+        "tried_at": found.tried_at,
+        "fenced": found.fenced is not None,
+    }
