@@ -24,6 +24,7 @@ from lifeboat_daemon.logs import Log
 from lifeboat_daemon.service.service import STOPPED, Service
 from lifeboat_daemon.watch.plan import Plan
 from lifeboat_daemon.watch.watcher import CHANGED, Coverage, Signal, Watcher
+from lifeboat_daemon.work.limits import TRANSFERS
 from lifeboat_daemon.work.messages import Failure, Job, Progress, Ready, Result
 from lifeboat_daemon.work.pool import Workers
 from lifeboat_daemon.work.process import WorkerProcess
@@ -116,9 +117,26 @@ class Notebook:
 
 
 @dataclass
+class Remote:
+    """A second copy. `has` is what it has of each agent; `answers` are what the next pushes come to (`ok` after them,
+    HANG for one that never answers), else the fields of the outcome; `takes` is how long each takes; `pushes` are all
+    that came, as (seconds, agent, asked). `known` is what agents know of the last try."""
+
+    name: str
+    optional: bool = False
+    takes: float = 1.0
+    has: dict[str, int] = field(default_factory=dict)
+    verified: dict[str, str] = field(default_factory=dict)
+    answers: list[Json] = field(default_factory=list)
+    pushes: list[tuple[float, str, bool]] = field(default_factory=list)
+    reads: list[tuple[float, str]] = field(default_factory=list)
+    known: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass
 class Place:
     """One workspace and its copy, by version. `outcomes` are those of the next captures, `ok` after them; `takes` is
-    how long each takes."""
+    how long each takes; `held` is the version before a removal that looks like an accident."""
 
     version: int = 0
     kept: int | None = None
@@ -126,6 +144,7 @@ class Place:
     outcomes: list[str] = field(default_factory=list)
     takes: float = 0.3
     captures: int = 0
+    held: int | None = None
 
 
 class World:
@@ -135,6 +154,7 @@ class World:
     def __init__(self, clock: VirtualClock) -> None:
         self.clock = clock
         self.places: dict[str, Place] = defaultdict(Place)
+        self.remotes: list[Remote] = []
         self.outcomes: dict[str, list[str]] = defaultdict(list)
         self.takes: dict[str, float] = defaultdict(lambda: 0.1)
         self.doing: list[Job] = []
@@ -154,7 +174,7 @@ class World:
 
     async def do(self, job: Job) -> Result | Failure:
         """What a worker does with a job. Raises WorkerFailed for one that dies of it."""
-        if any(each.agent == job.agent and job.agent is not None for each in self.doing):
+        if any(_are_in_each_others_way(each, job) for each in self.doing):
             self.violations.append(f"{job.operation} of an agent at which somebody works")
         self.doing.append(job)
         try:
@@ -165,6 +185,8 @@ class World:
 
     async def _outcome(self, job: Job) -> Result | Failure:
         place = self.places[job.agent] if job.agent is not None else Place()
+        if job.operation in TRANSFERS:
+            return Result(job.number, await self._transfer(job, place))
         outcomes = place.outcomes if job.operation == "capture" else self.outcomes[job.operation]
         outcome = outcomes.pop(0) if outcomes else OK
         seen = place.version
@@ -190,28 +212,82 @@ class World:
                 place.kept = seen
             place.captures += 1
             found = {"changed": changed, "sequence": place.kept, "unstable": unstable}
-            return {"capture": found, **self._standing(place)}
+            return {"capture": found, **self._standing(place, job.agent)}
         if job.operation == "verify":
             place.verified_at = self.now()
-            return {"ok": True, "deferred": None, **self._standing(place)}
+            return {"ok": True, "deferred": None, **self._standing(place, job.agent)}
         if job.operation == "notify":
             self.notices += job.parameters["notices"]
             return {"told": [{"desktop": None} for _ in job.parameters["notices"]]}
         fixed: dict[str, Json] = {
-            "standing": self._standing(place),
+            "standing": self._standing(place, job.agent),
             "discover": {"offers": [], "new": [], "watch_names": []},
             "key": {"key": {"state": self.key, "note": "" if self.key == "ok" else "it is locked"}},
         }
         return fixed.get(job.operation, {})
 
-    def _standing(self, place: Place) -> Json:
+    async def _transfer(self, job: Job, place: Place) -> Json:
+        """What a remote answers. A push takes what there is when it begins."""
+        assert job.agent is not None
+        remote = next(each for each in self.remotes if each.name == job.parameters["remote"])
+        if job.operation == "verify_remote":
+            remote.reads.append((self.clock.since_boot(), job.agent))
+            await asyncio.sleep(self.takes[job.operation])
+            remote.verified[job.agent] = self.now()
+            found = {"ok": True, "deferred": None, "sequence": remote.has.get(job.agent)}
+            return {**found, **self._standing(place, job.agent)}
+        seen = place.kept if place.held is None else place.held
+        remote.pushes.append((self.clock.since_boot(), job.agent, bool(job.parameters.get("asked"))))
+        answer = remote.answers.pop(0) if remote.answers else {"state": OK}
+        if answer["state"] == HANG:
+            await asyncio.get_running_loop().create_future()
+        await asyncio.sleep(remote.takes)
+        if answer["state"] == OK and seen is not None:
+            remote.has[job.agent] = seen
+            remote.verified.setdefault(job.agent, self.now())
+        tries = remote.known.get(job.agent, {}).get("tries", 0) + 1 if answer["state"] == "waiting" else 0
+        remote.known[job.agent] = {**answer, "tries": tries}
+        document = {"name": remote.name, "sequence": remote.has.get(job.agent), "optional": remote.optional, "bytes": 1}
+        retry_after = answer.get("retry_after")
+        return {"remote": {**document, **answer}, "retry_after": retry_after, **self._standing(place, job.agent)}
+
+    def _of_remote(self, remote: Remote, place: Place, agent: str) -> Json:
+        target = place.kept if place.held is None else place.held
+        has, known = remote.has.get(agent), remote.known.get(agent, {})
+        pending = 0 if target is None else target - (-1 if has is None else has)
+        state = known.get("state", OK)
+        if state not in ("fenced", "error"):
+            state = "waiting" if pending > 0 else "held" if place.held is not None else state
+        return {
+            "name": remote.name,
+            "id": remote.name,
+            "optional": remote.optional,
+            "state": state,
+            "sequence": has,
+            "pending": max(0, pending),
+            "verified_at": remote.verified.get(agent),
+            "message": known.get("message", ""),
+            "code": known.get("code", ""),
+            "tries": known.get("tries", 0),
+        }
+
+    def _standing(self, place: Place, agent: str | None) -> Json:
         facts = {
             "sequence": place.kept,
             "last_captured_at": None if place.kept is None else self.now(),
             "last_verified_at": place.verified_at,
             "last_whole_at": place.verified_at,
+            "remotes": [self._of_remote(remote, place, str(agent)) for remote in self.remotes],
         }
         return {"facts": facts, "watch": {"folders": []}}
+
+
+def _are_in_each_others_way(one: Job, other: Job) -> bool:
+    """Whether two works must not be done at once: those of one agent, and transfers of one agent to one remote."""
+    if one.agent is None or one.agent != other.agent:
+        return False
+    transfers = [each for each in (one, other) if each.operation in TRANSFERS]
+    return not transfers or (len(transfers) == 2 and one.parameters["remote"] == other.parameters["remote"])
 
 
 class WorldsWorker:
@@ -429,6 +505,16 @@ class Inside:
         charge = self.service.fleet.get(agent.id)
         assert charge is not None and charge.status is not None
         return charge.status.state
+
+    def add_remote(self, name: str, **given: Any) -> Remote:
+        """A remote is added, and the daemon sees its file."""
+        made = Remote(name, **given)
+        self.world.remotes.append(made)
+        folder = self.context.home.remotes_folder
+        folder.mkdir(exist_ok=True)
+        (folder / f"{name}.toml").write_text("")
+        self.files_changed()
+        return made
 
     def place(self, agent: Agent) -> Place:
         return self.world.places[agent.id]

@@ -104,8 +104,7 @@ class Answers:
         return {"agents": list(await asyncio.gather(*asked))}
 
     async def _captured_and_sent(self, charge: Charge, *, full: bool) -> JsonObject:
-        document = await self._captures.asked_for(charge, full=full)
-        return {**document, "remotes": await self._replication.asked_for(charge)}
+        return await self._replication.after(charge, self._captures.asked_for(charge, full=full))
 
     async def verify(self, parameters: JsonObject) -> JsonObject:
         """Try out a restore of one agent."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import Callable, Coroutine, Iterator
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +75,8 @@ class Replication:
         self._chance = chance or random.Random()
         self._ways: dict[tuple[str, str], _Way] = {}
         self._files: list[tuple[str, int, int]] | None = None
+        self._captures: Counter[str] = Counter()
+        """By agent how many captures are made after which somebody wants everything sent."""
 
     # When -------------------------------------------------------------------------------------------------------
 
@@ -133,7 +136,7 @@ class Replication:
     def _arrange(self, charge: Charge, remote: RemoteFacts) -> None:
         """Begin to send, or wait for the moment to begin. Called whenever anything changed that could move it."""
         way, timer = self._way(charge, remote.name), _timer(charge.id, remote.name)
-        if way.pushes or not _is_wanted(charge, remote):
+        if way.pushes or self._captures[charge.id] or not _is_wanted(charge, remote):
             self._parts.timers.cancel(timer)
             return
         wait = way.not_before - self._parts.seconds()
@@ -155,9 +158,16 @@ class Replication:
 
     # Sending ----------------------------------------------------------------------------------------------------
 
-    async def asked_for(self, charge: Charge) -> list[JsonObject]:
-        """Send now to every remote; of each what `sync --json` says. Never raises for what fails."""
-        return list(await asyncio.gather(*(self._asked_for(charge, remote) for remote in _remotes(charge))))
+    async def after(self, charge: Charge, capture: Awaitable[JsonObject]) -> JsonObject:
+        """A capture that somebody asked for, and then everything sent to every remote, whatever waits: one agent of
+        `sync --json`. Raises what the capture raises, and nothing for what fails here."""
+        self._captures[charge.id] += 1
+        try:
+            document = await capture
+        finally:
+            self._captures[charge.id] -= 1
+        asked = [self._asked_for(charge, remote) for remote in _remotes(charge)]
+        return {**document, "remotes": list(await asyncio.gather(*asked))}
 
     async def _asked_for(self, charge: Charge, remote: RemoteFacts) -> JsonObject:
         if remote.code == UNUSABLE:
