@@ -41,7 +41,7 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Upload:
     """An upload under way. `missing` are the SHA-256s of parts that did not come yet; `done` the number of the sequence
-    that it became."""
+    that it became; `size` in bytes, of all parts that are known of and not pushed yet."""
 
     id: str
     agent_id: str
@@ -51,6 +51,7 @@ class Upload:
     expires_at: str
     done: int | None = None
     missing: list[str] = field(default_factory=list)
+    size: int = 0
 
 
 class Uploads:
@@ -111,13 +112,11 @@ class Uploads:
             if row is None or times.parse(row[6]) <= self._clock.now():
                 raise UnknownThere("there is no such upload: it was never begun, or not finished in time")
             agent_id = row[1]
-            missing = [
-                self._sha256(agent_id, token)
-                for _, token, _, body in self._metadata.rows(sql.PARTS, (upload_id,))
-                if body is None
-            ]
+            parts = list(self._metadata.rows(sql.PARTS, (upload_id,)))
+            missing = [self._sha256(agent_id, token) for _, token, _, body in parts if body is None]
             machine = opened(self._keys, agent_id, _MACHINE, row[4]).decode()
-        return Upload(row[0], row[1], row[2], row[3], machine, row[6], row[7], list(dict.fromkeys(missing)))
+        size = sum(size for _, _, size, _ in parts)
+        return Upload(row[0], row[1], row[2], row[3], machine, row[6], row[7], list(dict.fromkeys(missing)), size)
 
     def put_part(self, upload_id: str, sha256: str, data: bytes) -> None:
         """One part; again is no error. Raises UnknownThere, RemoteRefused."""
