@@ -71,12 +71,14 @@ class Calls:
         """A JSON document. Raises RemoteError."""
         return shapes.document(self.ask("GET", path, query=query).body)
 
-    def send(self, method: str, path: str, document: Any, *, again: bool = True, **query: str | int) -> Any:
+    def send(
+        self, method: str, path: str, document: Any, *, headers: Mapping[str, str] | None = None, again: bool = True
+    ) -> Any:
         """Send a JSON document; the answer's, None where there is none. `again`: whether another try does no harm when
         nobody knows whether it arrived. Raises RemoteError."""
         content = json.dumps(document, separators=(",", ":")).encode()
-        headers = {"Content-Type": _JSON}
-        return shapes.document(self.ask(method, path, query=query, headers=headers, content=content, again=again).body)
+        sent = {**(headers or {}), "Content-Type": _JSON}
+        return shapes.document(self.ask(method, path, headers=sent, content=content, again=again).body)
 
     def delete(self, path: str) -> None:
         """What is gone already is no error here: whoever asks for that sees to it."""
@@ -93,9 +95,13 @@ class Calls:
         again: bool = True,
         patience: float = 0.0,
     ) -> Reply:
-        """One request with a short answer. `patience`: seconds that it may take beyond the pace. Raises RemoteError."""
+        """One request with a short answer. `patience`: seconds that it may take beyond the pace. A file is sent from
+        where it stands, at another try as well. Raises RemoteError."""
+        start = None if content is None or isinstance(content, bytes) else content.tell()
 
         def once() -> Reply:
+            if start is not None and not isinstance(content, bytes | None):
+                content.seek(start)
             sent = {"Accept": f"{_JSON}, application/problem+json", **(headers or {})}
             return self._call(method, path, query=query, headers=sent, content=content, patience=patience)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from typing import BinaryIO
 
 from lifeboat_daemon.remotes import endpoint_shapes as shapes
@@ -24,12 +26,13 @@ class EndpointFiles:
 
     def agents(self) -> list[str]:
         found = self._calls.pages("/agents", "agents", limit=_PAGE)
-        return sorted(shapes.field(each, "id", str) for each in found)
+        return sorted(shapes.field(each, "id", str) for each in found if each.get("sealed"))
 
     def add_agent(self, agent_id: str) -> None:
         """The endpoint learns the id alone: the name lies in the head, which it cannot read."""
         asked = {"id": agent_id, "name": agent_id, "source_runtime": "sealed", "sealed": True}
-        self._calls.send("POST", "/agents", asked)
+        with contextlib.suppress(StaleBase):  # it is there
+            self._calls.send("POST", "/agents", asked)
 
     def names(self, agent_id: str) -> list[StoredFile]:
         try:
@@ -41,10 +44,9 @@ class EndpointFiles:
     def put(self, agent_id: str, name: str, source: BinaryIO) -> None:
         path = f"{_of(agent_id)}/files/{segment(name)}"
         start = source.tell()
-        size = source.seek(0, 2) - start
+        size = source.seek(0, os.SEEK_END) - start
         source.seek(start)
-        headers = {"Content-Type": FILE}
-        self._calls.ask("PUT", path, headers=headers, content=source, again=False, patience=size / SLOWEST)
+        self._calls.ask("PUT", path, headers={"Content-Type": FILE}, content=source, patience=size / SLOWEST)
 
     def read(self, agent_id: str, name: str) -> BinaryIO:
         file, _ = self._calls.fetch(f"{_of(agent_id)}/files/{segment(name)}")

@@ -44,7 +44,8 @@ class EndpointRemote:
         return self._about
 
     def agents(self) -> list[RemoteAgent]:
-        return [shapes.agent(each) for each in self._calls.pages("/agents", "agents", limit=_PAGE)]
+        found = self._calls.pages("/agents", "agents", limit=_PAGE)
+        return [shapes.agent(each) for each in found if not each.get("sealed")]
 
     def agent(self, agent_id: str) -> RemoteAgent:
         return shapes.agent(self._calls.get(_of(agent_id)))

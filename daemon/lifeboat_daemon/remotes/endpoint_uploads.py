@@ -32,7 +32,7 @@ def push(calls: Calls, agent_id: str, bundle: Bundle, headers: dict[str, str], *
         "base_sequence": bundle.base,
         "parts": [{"sha256": each.sha256, "size": each.size} for each in parts],
     }
-    begun = calls.send("POST", base, asked)
+    begun = calls.send("POST", base, asked, headers=headers)
     upload = segment(shapes.field(begun, "upload_id", str))
     missing = set(shapes.items(begun, "missing", str))
     known = {each.sha256: each for each in parts}
@@ -43,7 +43,7 @@ def push(calls: Calls, agent_id: str, bundle: Bundle, headers: dict[str, str], *
         data = bundle.file.read(each.size)
         calls.ask("PUT", f"{base}/{upload}/parts/{each.sha256}", headers={"Content-Type": FILE}, content=data)
     patience = bundle.size / SLOWEST
-    reply = calls.ask("POST", f"{base}/{upload}/commit", headers=headers, again=False, patience=patience)
+    reply = calls.ask("POST", f"{base}/{upload}/commit", again=False, patience=patience)
     return shapes.document(reply.body)
 
 
