@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 from starlette.types import Message, Receive, Scope
 
-from lifeboat_endpoint.errors import RemoteBusy, RemoteTooLarge
-from lifeboat_endpoint.server.problems import SlowBody
+from lifeboat_endpoint.errors import RemoteBusy, RemoteTooLarge, RemoteUnreachable
+from lifeboat_endpoint.server.problems import Refusal
 from lifeboat_endpoint.server.settings import Pace
 
 
@@ -54,7 +54,7 @@ class Taken:
 
 
 async def read(scope: Scope, receive: Receive, limit: int, pace: Pace, taken: Taken) -> bytes:
-    """The whole body. Raises RemoteTooLarge, SlowBody, RemoteBusy, ClientGone."""
+    """The whole body. Raises RemoteTooLarge, Refusal (408), RemoteBusy, ClientGone."""
     parts = []
     async for part in stream(scope, receive, limit, pace, pace.body_seconds):
         taken.add(len(part))
@@ -85,7 +85,7 @@ async def _next(receive: Receive, seconds: float) -> Message:
         async with asyncio.timeout(max(0.0, seconds)):
             message = await receive()
     except TimeoutError:
-        raise SlowBody("the body did not arrive in time") from None
+        raise Refusal(408, RemoteUnreachable("the body did not arrive in time")) from None
     if message["type"] == "http.disconnect":
         raise ClientGone
     return message

@@ -48,12 +48,12 @@ class Lane:
 class Lanes:
     """Some of them."""
 
-    def __init__(self, count: int, most: int) -> None:
-        self._lanes = [Lane(f"lane-{number}", most) for number in range(count)]
+    def __init__(self, name: str, count: int, most: int) -> None:
+        self._lanes = [Lane(f"{name}-{number}", most) for number in range(count)]
 
-    def of(self, *key: str) -> Lane:
-        """The lane of a tenant, or of an agent of one: always the same."""
-        digest = hashlib.blake2b("\0".join(key).encode(), digest_size=8).digest()
+    def of(self, key: str) -> Lane:
+        """The lane of an agent, or of whoever asks: always the same."""
+        digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
         return self._lanes[int.from_bytes(digest) % len(self._lanes)]
 
     def close(self, last: Callable[[], object]) -> None:

@@ -56,6 +56,14 @@ def check(key: bytes, token: str, method: str, now: datetime) -> Permission:
     return permission
 
 
+def agent_of(token: str) -> str:
+    """Whose agent an address says it is for, before that is believed; "" where it says nothing."""
+    try:
+        return msgspec.json.decode(_parts(token)[0], type=Permission).agent
+    except (UnknownThere, msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+
+
 def _parts(token: str) -> tuple[bytes, bytes]:
     payload, dot, mac = token.partition(".")
     if not dot or len(token) > _LONGEST:

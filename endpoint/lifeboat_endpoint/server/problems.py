@@ -18,32 +18,7 @@ from lifeboat_endpoint.errors import RemoteError
 MEDIA_TYPE = "application/problem+json"
 _TYPE = "urn:lifeboat:problem:"
 
-
-class RateLimited(errors.RemoteBusy):
-    """Too many requests of one token, or too many failed ones of one address."""
-
-
-class SlowBody(errors.RemoteUnreachable):
-    """A body that did not arrive in time."""
-
-
-class Mismatch(errors.RemoteRefused):
-    """A request that is not of the form that the route takes."""
-
-
-class Precondition(errors.StaleBase):
-    """What `If-Match` or `If-None-Match` asks for does not hold."""
-
-
-class NoRoute(errors.UnknownThere):
-    """There is no such route."""
-
-
 STATUS: tuple[tuple[type[LifeboatError], int], ...] = (
-    (RateLimited, 429),
-    (SlowBody, 408),
-    (Mismatch, 400),
-    (Precondition, 412),
     (errors.StaleBase, 409),
     (errors.EpochBehind, 409),
     (errors.RemoteFull, 507),
@@ -57,6 +32,15 @@ STATUS: tuple[tuple[type[LifeboatError], int], ...] = (
 """The first class that fits counts. RemoteDenied is 401 or 403, all others are 500."""
 
 
+class Refusal(Exception):
+    """An error with another status than the table's: what HTTP itself has a word for."""
+
+    def __init__(self, status: int, error: RemoteError) -> None:
+        super().__init__(error.message)
+        self.status = status
+        self.error = error
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A status, the document, and headers that belong to it."""
@@ -68,8 +52,8 @@ class Problem:
 
 def problem(error: Exception, request_id: str) -> Problem:
     """What a client is told of an error."""
-    told = for_client(error, request_id)
-    status = _status(told)
+    told = for_client(error.error if isinstance(error, Refusal) else error, request_id)
+    status = error.status if isinstance(error, Refusal) else _status(told)
     details = told.details() if isinstance(told, RemoteError) else {}
     document = {
         "type": _TYPE + told.code,
@@ -103,8 +87,12 @@ def of_status(status: int, request_id: str, headers: dict[str, str] | None = Non
 
 def for_client(error: Exception, request_id: str) -> LifeboatError:
     """The error as a client may know it: nothing of this side's paths, tables or programs."""
-    if isinstance(error, RemoteError | errors.KeyRevoked):
+    if isinstance(error, errors.RemoteDamaged):
+        return errors.RemoteDamaged(f"what the endpoint keeps is damaged; its log says more of {request_id}")
+    if isinstance(error, RemoteError):
         return error
+    if isinstance(error, errors.KeyRevoked):
+        return errors.KeyRevoked("the key of this data was taken away: nothing of it can be read or written")
     if isinstance(error, AlfError):
         return errors.RemoteRefused(error.message)
     if isinstance(error, errors.VaultFull):
@@ -113,14 +101,16 @@ def for_client(error: Exception, request_id: str) -> LifeboatError:
         return errors.RemoteBusy("the endpoint is busy with this agent", retry_after=1)
     if isinstance(error, errors.UnknownSequence):
         return errors.UnknownThere("there is no such sequence")
+    if isinstance(error, errors.UnknownTenant):
+        return errors.RemoteDenied("this is no token of this endpoint")
     if isinstance(error, errors.KeySourceRefused):
         return errors.RemoteBusy("the endpoint cannot reach the key of its data", retry_after=60)
     if isinstance(error, errors.VaultError):
-        return errors.RemoteDamaged(f"the endpoint could not read or write its data; its log says more of {request_id}")
+        return errors.RemoteDamaged(f"the endpoint cannot read or write its data; its log says more of {request_id}")
     return _Accident(f"the endpoint failed; its log says more of {request_id}")
 
 
-class _Accident(RemoteError):
+class _Accident(LifeboatError):
     """Something that must not happen."""
 
     code = "accident"
@@ -141,6 +131,6 @@ def _headers(error: LifeboatError, status: int) -> dict[str, str]:
         headers["Retry-After"] = str(max(1, round(after or 1)))
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if isinstance(error, errors.StaleBase) and not isinstance(error, Precondition):
+    if isinstance(error, errors.StaleBase):
         headers["X-Latest-Sequence"] = str(error.sequence or 0)
     return headers

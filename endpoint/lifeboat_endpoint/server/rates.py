@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import threading
+
 _MOST_KEYS = 10_000
 
 
 class Buckets:
-    """A bucket a key: `burst` at once, `rate` a second on average. For one thread."""
+    """A bucket a key: `burst` at once, `rate` a second on average. For many threads."""
 
     def __init__(self, rate: float, burst: float) -> None:
         self._rate = rate
         self._burst = burst
         self._levels: dict[str, tuple[float, float]] = {}
+        self._guard = threading.Lock()
 
     def take(self, key: str, now: float) -> float:
         """Take one; 0 when there was one, else the seconds until there is. `now` in seconds, never going back."""
+        with self._guard:
+            return self._take(key, now)
+
+    def _take(self, key: str, now: float) -> float:
         level, at = self._levels.get(key, (self._burst, now))
         level = min(self._burst, level + (now - at) * self._rate)
         if level < 1:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-SMALLEST_DIRECT = 6_000_000
-"""Bytes: older clients send bodies up to here in one request, and know no other way below it."""
-
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How much of what is taken. Bytes and seconds."""
+    """How much of what is taken at once, and for how long. Bytes and seconds; what one body may have is said by the
+    endpoint's `Limits`."""
 
-    direct_bytes: int = 16_000_000
-    """The largest body of one request."""
     waiting_bytes: int = 512_000_000
     """All bodies that are being received at once."""
     pause_seconds: float = 30.0

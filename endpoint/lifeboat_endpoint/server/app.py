@@ -1,0 +1,156 @@
+"""The endpoint as an ASGI application: routes of the table at `/` and at `/v1`, and what is around them."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route as PathRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from lifeboat_alf import codec
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_endpoint.endpoint import Endpoint, limits_of
+from lifeboat_endpoint.server import logs, openapi, table
+from lifeboat_endpoint.server.api import Route
+from lifeboat_endpoint.server.bodies import ClientGone
+from lifeboat_endpoint.server.call import Server
+from lifeboat_endpoint.server.handling import Handling
+from lifeboat_endpoint.server.logs import Record
+from lifeboat_endpoint.server.metrics import Metrics
+from lifeboat_endpoint.server.problems import MEDIA_TYPE, of_status, problem
+from lifeboat_endpoint.server.sending import headers_of, send_problem
+from lifeboat_endpoint.server.settings import ServerSettings
+from lifeboat_endpoint.server.upkeep import Upkeep
+
+PREFIXES = ("", "/v1")
+_KEY = "lifeboat.record"
+
+
+def make_app(folder: Path, settings: ServerSettings, *, routes: Iterable[Route] | None = None) -> Starlette:
+    """The application over the data folder of an endpoint, with all `routes` that there are unless given. It opens the
+    folder now and closes it when the server ends. Raises as `Endpoint.open`."""
+    endpoint = Endpoint.open(folder)
+    found = tuple(table.routes() if routes is None else routes)
+    server = Server(
+        endpoint, settings, limits_of(endpoint.settings), endpoint.clock, Metrics(), version("agent-lifeboat"), found
+    )
+    server.document = codec.encode(openapi.document(found, server.release))
+    handling = Handling(server)
+    upkeep = Upkeep(endpoint) if settings.maintenance else None
+    paths = [PathRoute(prefix + path, app) for prefix in PREFIXES for path, app in _apps(found, handling)]
+    application = Starlette(
+        routes=paths,
+        lifespan=partial(_lifespan, handling, upkeep),
+        exception_handlers={HTTPException: _http_problem},
+    )
+    application.router.redirect_slashes = False
+    application.add_middleware(_Outermost, metrics=server.metrics)
+    application.state.server = server
+    return application
+
+
+@asynccontextmanager
+async def _lifespan(handling: Handling, upkeep: Upkeep | None, _: Starlette) -> AsyncIterator[None]:
+    if upkeep is not None:
+        upkeep.start()
+    try:
+        yield
+    finally:
+        if upkeep is not None:
+            upkeep.stop()
+        handling.close()
+
+
+class _Outermost:
+    """Every answer has a request id, a line in the log and its place in the figures."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        record = scope[_KEY] = Record(secrets.token_hex(8), scope["method"], time.monotonic())
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            logs.request(record)
+            self._metrics.request(
+                _known(record.method), record.route, record.status, record.seconds, record.received, record.sent
+            )
+
+
+class _PathApp:
+    """The routes of one path, by method."""
+
+    def __init__(self, path: str, routes: dict[str, Route], handling: Handling) -> None:
+        self._path = path
+        self._routes = routes
+        self._handling = handling
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        record: Record = scope[_KEY]
+        record.route = self._path
+        method = scope["method"]
+        route = self._routes.get("GET" if method == "HEAD" else method)
+        if route is None:
+            allowed = ", ".join(sorted({*self._routes, *(("HEAD",) if "GET" in self._routes else ())}))
+            await send_problem(of_status(405, record.id, {"Allow": allowed}), False, send, record)
+            return
+        begun = False
+
+        async def sending(message: dict[str, object]) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._handling.handle(route, scope, receive, sending, record)  # type: ignore[arg-type]
+        except ClientGone:
+            record.status = record.status or 499
+        except Exception as error:
+            found = problem(error, record.id)
+            if found.status >= 500 and found.status != 507 and not _is_expected(error):
+                logs.trouble(record, error)
+            if begun:
+                raise  # the client sees that the answer was cut off
+            await send_problem(found, method == "HEAD", send, record)
+
+
+def _is_expected(error: Exception) -> bool:
+    """What a client is asked to wait for is no trouble of this side."""
+    return isinstance(error, LifeboatError) and error.code == "remote_busy"
+
+
+def _apps(routes: Iterable[Route], handling: Handling) -> list[tuple[str, _PathApp]]:
+    """By path, those without parameters first: `/deltas/upload` is no `/deltas/{sequence}`."""
+    paths: dict[str, dict[str, Route]] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method] = route
+    ordered = sorted(paths.items(), key=lambda item: (item[0].count("/"), "{" in item[0].rpartition("/")[2]))
+    return [(path, _PathApp(path, methods, handling)) for path, methods in ordered]
+
+
+async def _http_problem(request: Request, error: Exception) -> Response:
+    """What Starlette itself says no to: no such route, or a malformed request."""
+    assert isinstance(error, HTTPException)
+    record: Record = request.scope[_KEY]
+    record.status = error.status_code
+    document = of_status(error.status_code, record.id).document
+    return Response(codec.encode(document), error.status_code, headers_of(record), MEDIA_TYPE)
+
+
+def _known(method: str) -> str:
+    return method if method in ("GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "PATCH") else "other"

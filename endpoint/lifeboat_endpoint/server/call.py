@@ -1,0 +1,98 @@
+"""What a handler is given: a request that was let in, read and checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.server import presigned
+from lifeboat_endpoint.server.settings import ServerSettings
+from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.tenancy.callers import Caller
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.server.api import Route
+    from lifeboat_endpoint.server.metrics import Metrics
+    from lifeboat_endpoint.service.space import TenantSpace
+
+
+@dataclass(slots=True)
+class Server:
+    """What one process serves with. `transfer_key` signs addresses, the same in all processes of the endpoint; it is
+    asked for when it is needed, since its wrapping key may be away for a while."""
+
+    endpoint: Endpoint
+    settings: ServerSettings
+    limits: Limits
+    clock: Clock
+    metrics: Metrics
+    release: str
+    routes: tuple[Route, ...] = ()
+    document: bytes = b""
+    _key: bytes = b""
+
+    def transfer_key(self) -> bytes:
+        """Raises KeyRevoked, KeySourceRefused."""
+        from lifeboat_endpoint.server.transfer_key import kept_key
+
+        if not self._key:
+            self._key = kept_key(self.endpoint)
+        return self._key
+
+
+@dataclass(slots=True)
+class Call:
+    """One request. `path` and `query` are checked, `body` is a Struct, bytes, an iterator of bytes or None. `headers`
+    have small letters. `address` is whom the connection comes from, `forwarded` says that somebody stands between."""
+
+    server: Server
+    route: Route
+    path: dict[str, str]
+    query: Any
+    headers: dict[str, str]
+    address: str
+    forwarded: bool
+    known: Caller | None = None
+    body: Any = None
+    noted: dict[str, Any] = field(default_factory=dict)
+    subject: str = ""
+
+    @property
+    def caller(self) -> Caller:
+        """Whoever asks, on a route that is not open."""
+        assert self.known is not None
+        return self.known
+
+    @property
+    def agent_id(self) -> str:
+        return self.path["agent_id"]
+
+    @property
+    def space(self) -> TenantSpace:
+        """What the endpoint does for the caller's tenant, in this thread."""
+        return self.server.endpoint.space(self.caller.tenant_id)
+
+    @property
+    def now(self) -> datetime:
+        return self.server.clock.now()
+
+    def note(self, **details: Any) -> None:
+        """More for the row of the audit: ids and counts, never content."""
+        self.noted.update(details)
+
+    def signed_url(self, method: str, what: str, *, limit: int) -> str:
+        """An absolute address that permits one thing for some minutes."""
+        token = presigned.permit(
+            self.server.transfer_key(),
+            method,
+            what,
+            limit=limit,
+            tenant=self.caller.tenant_id,
+            agent=self.agent_id,
+            now=self.now,
+            seconds=self.server.settings.pace.permission_seconds,
+        )
+        return f"{self.server.settings.public_url}/transfers/{token}"

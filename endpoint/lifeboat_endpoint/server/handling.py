@@ -1,0 +1,180 @@
+"""From a request to its answer: who asks, may they, what do they send, what is it answered.
+
+The event loop only moves bytes. Whatever reads a file or a database runs in a lane, the same one for the same agent;
+bodies that are streamed and answers from files keep theirs until they are done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
+
+from starlette.datastructures import QueryParams
+from starlette.types import Receive, Scope, Send
+
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_endpoint.errors import RemoteBusy, RemoteDenied
+from lifeboat_endpoint.server import bodies, parameters, presigned
+from lifeboat_endpoint.server.api import OPEN, Answer, Octets, Route
+from lifeboat_endpoint.server.bodies import Budget
+from lifeboat_endpoint.server.call import Call, Server
+from lifeboat_endpoint.server.lanes import Lane, Lanes
+from lifeboat_endpoint.server.logs import Record
+from lifeboat_endpoint.server.names import is_loopback
+from lifeboat_endpoint.server.problems import Refusal
+from lifeboat_endpoint.server.rates import Buckets
+from lifeboat_endpoint.server.sending import send_answer
+from lifeboat_endpoint.tenancy.callers import Caller
+from lifeboat_endpoint.tenancy.token_secrets import id_of
+
+_FORWARDED = ("forwarded", "x-forwarded-for")
+_LARGEST_UNREAD = 64 * 1024
+"""A body that a route does not want is read up to here and thrown away."""
+
+
+class Handling:
+    """How one process handles requests; what it keeps between them."""
+
+    def __init__(self, server: Server) -> None:
+        pace = server.settings.pace
+        self.server = server
+        self.lanes = Lanes("agents", pace.lanes, pace.lane_queue)
+        self.transfers = Lanes("transfers", pace.lanes, pace.lane_queue)
+        self._budget = Budget(pace.waiting_bytes)
+        self._tokens = Buckets(pace.token_rate, pace.token_burst)
+        self._failures = Buckets(pace.failure_rate, pace.failure_burst)
+
+    async def handle(self, route: Route, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
+        """Answer a request. Raises what a problem document is made of, before anything was sent."""
+        call = self._call(route, scope)
+        with self._budget.taking() as taken:
+            lane = self._lane(call)
+            answer = await self._answered(call, lane, scope, receive, record, taken)
+            if route.pushes:
+                reached(Step.ENDPOINT_ANSWERED)
+            record.status = answer.status
+            await send_answer(answer, lane, scope["method"] == "HEAD", send, record)
+
+    async def _answered(
+        self, call: Call, lane: Lane, scope: Scope, receive: Receive, record: Record, taken: bodies.Taken
+    ) -> Answer:
+        route = call.route
+        if route.quick:
+            return route.handler(call)
+        if route.body is None:
+            await self._discard(scope, receive)
+            return await lane.run(partial(self._work, call, record))
+        if route.scopes is not OPEN:
+            await lane.run(partial(self._let_in, call, record))
+        if isinstance(route.body, Octets) and route.body.streamed:
+            return await self._streamed(call, lane, scope, receive, record)
+        limit = self._limit(route)
+        data = await bodies.read(scope, receive, limit, self.server.settings.pace, taken)
+        record.received = len(data)
+        call.body = data if isinstance(route.body, Octets) else parameters.body(data, route.body)
+        return await lane.run(partial(self._work, call, record))
+
+    def _limit(self, route: Route) -> int:
+        name = route.body.limit if isinstance(route.body, Octets) else "direct_bytes"
+        return int(getattr(self.server.limits, name))
+
+    async def _discard(self, scope: Scope, receive: Receive) -> None:
+        """Older clients announce JSON and send nothing; whoever sends something is not told off for a little."""
+        async for _ in bodies.stream(scope, receive, _LARGEST_UNREAD, self.server.settings.pace, 30.0):
+            pass
+
+    # Who asks ---------------------------------------------------------------------------------------------------
+
+    def _call(self, route: Route, scope: Scope) -> Call:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        path = parameters.path_parameters(scope["path_params"])
+        pairs = QueryParams(scope["query_string"]).multi_items()
+        found = None if route.query is None else parameters.query(pairs, route.query)
+        address = scope["client"][0] if scope.get("client") else ""
+        forwarded = any(name in headers for name in _FORWARDED)
+        return Call(self.server, route, path, found, headers, address, forwarded)
+
+    def _lane(self, call: Call) -> Lane:
+        """The lane of the agent, or else of whoever asks: known before anything is read."""
+        streamed = isinstance(call.route.body, Octets) and call.route.body.streamed
+        agent = presigned.agent_of(call.path["transfer"]) if "transfer" in call.path else call.path.get("agent_id")
+        key = agent or id_of(_bearer(call)) or ""
+        return (self.transfers if streamed else self.lanes).of(key)
+
+    def _let_in(self, call: Call, record: Record) -> None:
+        """Find out whose token it is, and whether it may. Raises RemoteDenied, Refusal (429)."""
+        if call.route.scopes is OPEN or call.known is not None or (call.route.near and is_near(call)):
+            return
+        try:
+            caller = self.server.endpoint.control.authenticate(_bearer(call))
+            if call.route.scopes:
+                caller.need(*call.route.scopes)
+        except RemoteDenied as error:
+            self._denied(call, error)
+            raise
+        self._check_rate(caller)
+        call.known = caller
+        record.tenant = caller.tenant_id
+
+    def _check_rate(self, caller: Caller) -> None:
+        after = self._tokens.take(caller.token_id, time.monotonic())
+        if after:
+            raise Refusal(429, RemoteBusy("too many requests with this token", retry_after=after))
+
+    def _denied(self, call: Call, error: RemoteDenied) -> None:
+        """Failures are in the audit, but nobody fills it: who fails too often is asked to wait."""
+        after = self._failures.take(call.address, time.monotonic())
+        if after:
+            raise Refusal(429, RemoteBusy("too many requests without a token that counts", retry_after=after))
+        details = {"route": call.route.path, "scope": error.scope, "address": call.address}
+        self.server.endpoint.control.note(None, "denied", id_of(_bearer(call)) or "", details)
+
+    # What is done -----------------------------------------------------------------------------------------------
+
+    def _work(self, call: Call, record: Record) -> Answer:
+        """In the lane's thread."""
+        self._let_in(call, record)
+        answer = call.route.handler(call)
+        if call.known is not None:
+            record.tenant = call.known.tenant_id
+        if call.route.audit and call.known is not None:
+            subject = call.subject or call.path.get("agent_id", "")
+            self.server.endpoint.control.note(call.known, call.route.audit, subject, call.noted)
+        return answer
+
+    async def _streamed(self, call: Call, lane: Lane, scope: Scope, receive: Receive, record: Record) -> Answer:
+        """The handler takes the body piece by piece while it comes, in a lane of its own kind: a slow sender keeps no
+        agent waiting."""
+        pace = self.server.settings.pace
+        source = bodies.stream(scope, receive, self._limit(call.route), pace, pace.transfer_seconds)
+        call.body = _pulled(source, asyncio.get_running_loop(), record)
+        return await lane.run(partial(self._work, call, record))
+
+    def close(self) -> None:
+        """Finish what was begun, and write what was gathered."""
+        for lanes in (self.transfers, self.lanes):
+            lanes.close(self.server.endpoint.close_thread)
+        self.server.endpoint.close()
+
+
+def _pulled(source: AsyncIterator[bytes], loop: asyncio.AbstractEventLoop, record: Record) -> Iterator[bytes]:
+    """What the event loop receives, for a thread that asks for it."""
+
+    async def following() -> bytes | None:
+        return await anext(source, None)
+
+    while (part := asyncio.run_coroutine_threadsafe(following(), loop).result()) is not None:
+        record.received += len(part)
+        yield part
+
+
+def _bearer(call: Call) -> str:
+    scheme, _, secret = call.headers.get("authorization", "").partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else ""
+
+
+def is_near(call: Call) -> bool:
+    """Whether a program of this machine asks, with nobody in between."""
+    return is_loopback(call.address) and not call.forwarded

@@ -1,0 +1,152 @@
+"""Agents: which there are, how they stand, their keys, signatures and epochs."""
+
+from __future__ import annotations
+
+from lifeboat_alf import codec
+from lifeboat_endpoint.errors import StaleBase, UnknownThere
+from lifeboat_endpoint.server.api import JSON, NOTHING, Answer, Octets, Route
+from lifeboat_endpoint.server.call import Call
+from lifeboat_endpoint.server.problems import Refusal
+from lifeboat_endpoint.server.routes.making import ETAG, agent_of, etag, head_of, machine_of
+from lifeboat_endpoint.server.shapes import (
+    AgentInfo,
+    Agents,
+    AgentsQuery,
+    Epoch,
+    ExpectedEpoch,
+    Head,
+    NewAgent,
+    Signatures,
+    Taken,
+)
+from lifeboat_endpoint.tenancy.callers import PULL, PUSH
+
+_KEYS = Octets("direct_bytes", media_type="application/json")
+_EITHER = (PULL, PUSH)
+
+
+def list_agents(call: Call) -> Answer:
+    asked: AgentsQuery = call.query
+    space = call.space
+    found = space.agents_page(asked.after, asked.limit)
+    following = found[-1].id if len(found) == asked.limit else None
+    return Answer(Agents([agent_of(agent, sealed=space.is_sealed(agent.id)) for agent in found], following))
+
+
+def register(call: Call) -> Answer:
+    asked: NewAgent = call.body
+    call.subject = asked.id.lower()
+    made, fresh = call.space.register_new(call.subject, asked.name, asked.source_runtime, sealed=asked.sealed)
+    if not fresh:
+        latest = made.head.number if made.head is not None else None
+        raise Refusal(409, StaleBase("the agent is registered already", sequence=latest))
+    return Answer(agent_of(made, sealed=asked.sealed), 201)
+
+
+def show(call: Call) -> Answer:
+    space = call.space
+    return Answer(agent_of(space.agent(call.agent_id), sealed=space.is_sealed(call.agent_id)))
+
+
+def head(call: Call) -> Answer:
+    found = call.space.head(call.agent_id)
+    return Answer(head_of(found), headers={"ETag": etag(found)})
+
+
+def keys(call: Call) -> Answer:
+    found = call.space.keys(call.agent_id)
+    if found is None:
+        raise UnknownThere("no keys of this agent were sent")
+    return Answer(codec.encode(found), media_type="application/json")
+
+
+def put_keys(call: Call) -> Answer:
+    document = codec.decode_object(call.body, entry="the body")
+    call.space.put_keys(call.agent_id, document)
+    return Answer(status=204)
+
+
+def put_signatures(call: Call) -> Answer:
+    asked: Signatures = call.body
+    taken = call.space.put_signatures(call.agent_id, [(each.sequence, each.signature) for each in asked.signatures])
+    call.note(taken=taken)
+    return Answer(Taken(taken))
+
+
+def raise_epoch(call: Call) -> Answer:
+    asked: ExpectedEpoch = call.body
+    machine = asked.machine or machine_of(call.headers)
+    made = call.space.raise_epoch(call.agent_id, asked.expected, machine=machine)
+    call.note(epoch=made)
+    return Answer(Epoch(made))
+
+
+ROUTES = (
+    Route(
+        "GET",
+        "/agents",
+        list_agents,
+        "Agents of the tenant, by id.",
+        (PULL,),
+        {200: Agents},
+        query=AgentsQuery,
+        audit="read.agents",
+    ),
+    Route(
+        "POST",
+        "/agents",
+        register,
+        "Make an agent known.",
+        (PUSH,),
+        {201: AgentInfo},
+        body=NewAgent,
+        problems=(409, 422, 507),
+        audit="agent.add",
+    ),
+    Route("GET", "/agents/{agent_id}", show, "How an agent stands.", _EITHER, {200: AgentInfo}, audit="read.agent"),
+    Route(
+        "GET",
+        "/agents/{agent_id}/head",
+        head,
+        "The newest state of an agent.",
+        _EITHER,
+        {200: Head},
+        problems=(422,),
+        answer_headers=ETAG,
+        audit="read.head",
+    ),
+    Route("GET", "/agents/{agent_id}/keys", keys, "The agent's wrapped keys.", (PULL,), {200: JSON}, audit="read.keys"),
+    Route(
+        "PUT",
+        "/agents/{agent_id}/keys",
+        put_keys,
+        "Keep the agent's wrapped keys, which the endpoint cannot open.",
+        (PUSH,),
+        {204: NOTHING},
+        body=_KEYS,
+        problems=(422, 507),
+        audit="write.keys",
+    ),
+    Route(
+        "PUT",
+        "/agents/{agent_id}/signatures",
+        put_signatures,
+        "New signatures of states whose key counts no more.",
+        (PUSH,),
+        {200: Taken},
+        body=Signatures,
+        problems=(507,),
+        audit="write.signatures",
+    ),
+    Route(
+        "POST",
+        "/agents/{agent_id}/epoch",
+        raise_epoch,
+        "Begin a new epoch: whoever writes in an older one is refused from now on.",
+        (PUSH,),
+        {200: Epoch},
+        body=ExpectedEpoch,
+        problems=(409, 507),
+        audit="epoch.raise",
+    ),
+)

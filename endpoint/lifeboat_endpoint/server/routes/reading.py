@@ -1,0 +1,35 @@
+"""Parts of a state, read back so that its owner can hold them against the original."""
+
+from __future__ import annotations
+
+import base64
+
+from lifeboat_endpoint.server.api import Answer, Route
+from lifeboat_endpoint.server.call import Call
+from lifeboat_endpoint.server.shapes import Read, ReadAsked
+from lifeboat_endpoint.tenancy.callers import PULL
+
+
+def read(call: Call) -> Answer:
+    asked: ReadAsked = call.body
+    found = [
+        None if body is None else base64.b64encode(body).decode()
+        for body in call.space.read(call.agent_id, asked.sequence, asked.entries, asked.records)
+    ]
+    call.note(sequence=asked.sequence, entries=len(asked.entries), records=len(asked.records))
+    middle = len(asked.entries)
+    return Answer(Read(found[:middle], found[middle:]))
+
+
+ROUTES = (
+    Route(
+        "POST",
+        "/agents/{agent_id}/read",
+        read,
+        "Bytes of entries (by path) and records (by id) of a state.",
+        (PULL,),
+        {200: Read},
+        body=ReadAsked,
+        audit="read.items",
+    ),
+)

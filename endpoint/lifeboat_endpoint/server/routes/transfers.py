@@ -1,0 +1,87 @@
+"""Signed addresses at work (see `presigned`): whoever has one needs no token, and can do one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from lifeboat_endpoint.errors import RemoteTooLarge, UnknownTenant, UnknownThere
+from lifeboat_endpoint.server import presigned
+from lifeboat_endpoint.server.api import NOTHING, OCTETS, OPEN, Answer, Octets, Route
+from lifeboat_endpoint.server.call import Call
+from lifeboat_endpoint.server.presigned import Permission
+from lifeboat_endpoint.server.routes import deltas, snapshots, uploads
+from lifeboat_endpoint.tenancy.callers import Caller
+
+
+def fetch(call: Call) -> Answer:
+    permission = _permission(call, "GET")
+    kind, _, what = permission.object.partition("/")
+    call.note(object=permission.object)
+    if kind == snapshots.SNAPSHOT:
+        return snapshots.snapshot_file(call, int(what))
+    if kind == snapshots.RESTORE:
+        return snapshots.restore_file(call, int(what))
+    if kind == deltas.DELTA:
+        base, _, number = what.partition("-")
+        return deltas.delta_file(call, int(base), int(number))
+    raise UnknownThere("this address permits nothing")
+
+
+def put(call: Call) -> Answer:
+    permission = _permission(call, "PUT")
+    kind, _, upload_id = permission.object.partition("/")
+    expires = datetime.fromtimestamp(permission.expires, UTC)
+    if kind != uploads.UPLOAD or not call.space.use_once(permission.use, expires):
+        raise UnknownThere("this address permits nothing: it was used")
+    size = call.space.put_body(upload_id, _limited(call, permission.limit))
+    call.note(bytes=size)
+    return Answer(status=204)
+
+
+def _limited(call: Call, limit: int) -> Iterator[bytes]:
+    size = 0
+    for part in call.body:
+        size += len(part)
+        if size > limit:
+            raise RemoteTooLarge(f"at most {limit} bytes may be sent there")
+        yield part
+
+
+def _permission(call: Call, method: str) -> Permission:
+    """What the address permits; the call is then that of whoever asked for it. A tenant that was removed meanwhile has
+    nothing there."""
+    server = call.server
+    found = presigned.check(server.transfer_key(), call.path["transfer"], method, call.now)
+    call.known = Caller(found.tenant, "", "a signed address", frozenset())
+    call.path["agent_id"] = found.agent
+    try:
+        server.endpoint.space(found.tenant)
+    except UnknownTenant:
+        raise UnknownThere("this address permits nothing: it ended") from None
+    return found
+
+
+ROUTES = (
+    Route(
+        "GET",
+        "/transfers/{transfer}",
+        fetch,
+        "Fetch what a signed address is for.",
+        OPEN,
+        {200: OCTETS},
+        problems=(403, 422, 503),
+        audit="read.transfer",
+    ),
+    Route(
+        "PUT",
+        "/transfers/{transfer}",
+        put,
+        "Send what a signed address is for, once.",
+        OPEN,
+        {204: NOTHING},
+        body=Octets("bundle_bytes", streamed=True),
+        problems=(403, 422, 507),
+        audit="write.transfer",
+    ),
+)

@@ -1,0 +1,84 @@
+"""Answers on their way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from starlette.types import Send
+
+from lifeboat_endpoint.server.api import Answer
+from lifeboat_endpoint.server.lanes import Lane
+from lifeboat_endpoint.server.logs import Record
+from lifeboat_endpoint.server.problems import MEDIA_TYPE, Problem
+
+_PIECE = 1 << 20
+_ALWAYS = {
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "server": "lifeboat",
+}
+
+
+async def send_answer(answer: Answer, lane: Lane, is_head: bool, send: Send, record: Record) -> None:
+    """An answer: JSON, bytes, nothing, or a file, which is read in the lane and closed."""
+    if answer.file is not None:
+        await _send_file(answer, lane, is_head, send, record)
+        return
+    body, media_type = _body(answer)
+    await _begin(send, answer.status, answer.headers, media_type, len(body), record)
+    await _end(send, b"" if is_head else body, record)
+
+
+async def send_problem(problem: Problem, is_head: bool, send: Send, record: Record) -> None:
+    record.status = problem.status
+    body = msgspec.json.encode(problem.document)
+    await _begin(send, problem.status, problem.headers, MEDIA_TYPE, len(body), record)
+    await _end(send, b"" if is_head else body, record)
+
+
+def _body(answer: Answer) -> tuple[bytes, str]:
+    if answer.content is None:
+        return b"", answer.media_type
+    if isinstance(answer.content, bytes):
+        return answer.content, answer.media_type or "application/octet-stream"
+    return msgspec.json.encode(answer.content), answer.media_type or "application/json"
+
+
+async def _send_file(answer: Answer, lane: Lane, is_head: bool, send: Send, record: Record) -> None:
+    file = answer.file
+    assert file is not None
+    try:
+        media_type = answer.media_type or "application/octet-stream"
+        await _begin(send, answer.status, answer.headers, media_type, answer.size, record)
+        while not is_head and (piece := await lane.run(lambda: file.read(_PIECE))):
+            record.sent += len(piece)
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    finally:
+        await lane.run(file.close)
+
+
+async def _begin(send: Send, status: int, headers: dict[str, str], media_type: str, size: int, record: Record) -> None:
+    found = headers_of(record)
+    if media_type:
+        found["content-type"] = media_type
+    if status != 204:
+        found["content-length"] = str(size)
+    found.update({name.lower(): value for name, value in headers.items()})
+    await send({"type": "http.response.start", "status": status, "headers": _encoded(found)})
+
+
+def headers_of(record: Record) -> dict[str, str]:
+    """What every answer has."""
+    return {**_ALWAYS, "x-request-id": record.id}
+
+
+def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+
+
+async def _end(send: Send, body: bytes, record: Record) -> None:
+    record.sent += len(body)
+    message: dict[str, Any] = {"type": "http.response.body", "body": body, "more_body": False}
+    await send(message)
