@@ -1,0 +1,45 @@
+"""Every kind of remote there is, empty, for tests of what has to hold for all of them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.sealed.folder import REMOTE_KIND as FOLDER
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.remote.contract import About, Remote
+from lifeboat_endpoint.remote.in_process import InProcess
+
+IN_PROCESS, SEALED_FOLDER, PLAIN_FOLDER = "in process", "sealed folder", "plain folder"
+KINDS = (IN_PROCESS, SEALED_FOLDER, PLAIN_FOLDER)
+
+
+@contextlib.contextmanager
+def remote_of(kind: str, folder: Path, context: Context) -> Iterator[Remote]:
+    """A remote in a new folder, as `context`, the home of the agent, uses it."""
+    if kind == IN_PROCESS:
+        with endpoint(folder) as found:
+            yield in_process(found)
+        return
+    folder.mkdir()
+    config = RemoteConfig("stick", folder.as_uri(), sealed=kind == SEALED_FOLDER)
+    with contextlib.closing(FOLDER.open(context, config, None)) as remote:
+        yield remote
+
+
+@contextlib.contextmanager
+def endpoint(folder: Path) -> Iterator[Endpoint]:
+    """An endpoint with a tenant `home`, its key in a file beside it."""
+    key = folder.with_name(f"{folder.name}.key")
+    with Endpoint.create(folder, key_source=f"file:{key}") as made:
+        made.add_tenant("home")
+        yield made
+
+
+def in_process(found: Endpoint) -> InProcess:
+    """Its tenant `home`, without a transport."""
+    space = found.space(found.control.tenant("home").id)
+    return InProcess(space, About(found.id, "in process", "0", False))
