@@ -1,0 +1,1 @@
+"""What every second copy must do, as functions: see `remote.conformance`."""

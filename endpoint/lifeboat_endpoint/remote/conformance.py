@@ -1,0 +1,83 @@
+"""What every second copy must do, whatever it is: one list of checks for tests and for `lifeboat remote test`.
+
+A check makes agents with ids of its own and real signed histories in a scratch folder, and asks the remote. It assumes
+nothing of transport or speed, and removes what it made where the remote can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lifeboat_endpoint.remote.checks import appending, fetching, tampering
+from lifeboat_endpoint.remote.checks.trial import Trial
+from lifeboat_endpoint.remote.contract import Remote
+
+Fresh = Callable[[], Remote]
+"""Opens the remote, each time as another machine would. Whoever gives it closes what it opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check. `name` is a sentence; `quick` ones take a moment; `needs_reading`: it is passed over for a remote that
+    cannot read what it gets."""
+
+    name: str
+    work: Callable[[Trial], None]
+    quick: bool = True
+    needs_reading: bool = False
+
+    def run(self, fresh: Fresh, scratch: Path) -> list[str]:
+        """The ids of agents that stay there, because the remote removes none. Raises AssertionError with a sentence
+        when the remote does otherwise, and what the remote raises where it should not."""
+        trial = Trial(fresh, scratch)
+        try:
+            if not (self.needs_reading and trial.remote.about().sealed):
+                self.work(trial)
+        finally:
+            left = trial.finish()
+        return left
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a check ended. `error` is what it raised, None when it passed; `left` as `Check.run` gives it."""
+
+    check: Check
+    error: Exception | None
+    left: list[str]
+
+
+def run_checks(fresh: Fresh, scratch: Path, *, quick: bool = False) -> Iterator[Outcome]:
+    """Every check (or the quick ones), each in a folder of its own."""
+    for place, check in enumerate(CHECKS):
+        if quick and not check.quick:
+            continue
+        folder = scratch / f"check-{place}"
+        folder.mkdir(parents=True)
+        try:
+            yield Outcome(check, None, check.run(fresh, folder))
+        except Exception as error:  # whatever it is, the next check is made
+            yield Outcome(check, error, [])
+
+
+_SLOW = (
+    fetching.every_state_comes_back_as_it_was_signed,
+    fetching.a_snapshot_and_the_deltas_after_it_make_the_head,
+    fetching.the_same_request_gives_the_same_bytes,
+    fetching.a_copy_that_differs_is_found_out,
+)
+
+
+def _check(work: Callable[[Trial], None], *, needs_reading: bool = False) -> Check:
+    name = work.__name__.replace("_", " ")
+    return Check(name, work, quick=work not in _SLOW and not needs_reading, needs_reading=needs_reading)
+
+
+CHECKS: list[Check] = [
+    *(_check(work) for work in appending.ALL),
+    *(_check(work) for work in tampering.ALL),
+    *(_check(work, needs_reading=True) for work in tampering.READABLE),
+    *(_check(work) for work in fetching.ALL),
+]

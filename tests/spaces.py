@@ -1,0 +1,50 @@
+"""Tenants of an endpoint for tests: real folders, real encryption, a clock that stands still."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from vaults import ManualClock
+
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_endpoint.at_rest.keyed import KeyedSealer
+from lifeboat_endpoint.at_rest.sealer import Sealer
+from lifeboat_endpoint.remote.contract import About
+from lifeboat_endpoint.remote.in_process import InProcess
+from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.space import TenantSpace
+
+TENANT = "tenant"
+
+
+class TestKeys:
+    """Data keys without a source; `rotate` makes another one the current one."""
+
+    __test__ = False
+
+    def __init__(self) -> None:
+        self._current = 1
+
+    def rotate(self) -> None:
+        self._current += 1
+
+    def sealer(self, agent_id: str | None = None) -> Sealer:
+        return self.sealer_of(f"{self._current:012x}", agent_id)
+
+    def sealer_of(self, key_id: str, agent_id: str | None = None) -> Sealer:
+        key = hashlib.sha256(f"{key_id} {agent_id}".encode()).digest()
+        return KeyedSealer(key, key_id=key_id, tenant=TENANT, agent=agent_id or "")
+
+
+def space_in(folder: Path, keys: TestKeys | None = None, **options: Any) -> TenantSpace:
+    """The tenant in `folder`, as one more thread or process opens it."""
+    clock = options.pop("clock", None) or ManualClock()
+    limits = options.pop("limits", None) or Limits(**options.pop("limited", {}))
+    files = options.pop("files", None) or SystemFiles()
+    return TenantSpace(folder, TENANT, keys or TestKeys(), limits=limits, files=files, clock=clock, **options)
+
+
+def remote_in(folder: Path, keys: TestKeys | None = None) -> InProcess:
+    return InProcess(space_in(folder, keys), About("endpoint", "in process", "test", False))
