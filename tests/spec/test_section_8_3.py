@@ -88,11 +88,9 @@ def _contents(state: State) -> Iterator[tuple[str, bytes]]:
 
 def test_a_service_learns_no_credential(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that a machine full of secrets sends, and nothing that an endpoint keeps of it, holds one of them."""
-    scanner = Scanner.of(canaries.of(NEW))
-    with (
-        canary_story.machine(tmp_path / "machine", NEW) as story,
-        second_copies.endpoint(tmp_path / "endpoint") as found,
-    ):
+    scanner, there = Scanner.of(canaries.of(NEW)), tmp_path / "endpoint"
+    with canary_story.machine(tmp_path / "machine", NEW) as story, second_copies.endpoint(there) as found:
+        assert scanner.file(story.state.config), "there is something to be found"
         story.once("agents", "add", story.state.workspace, "--name", canary_story.NAME)
         remote = _Recorder(second_copies.in_process(found))
         monkeypatch.setattr(replicating, "open_remote", lambda *_: remote)
