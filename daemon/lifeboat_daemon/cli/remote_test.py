@@ -35,14 +35,19 @@ def test(session: Session, remote: str, quick: bool) -> int:
             if not session.output.as_json:
                 _say(session, result)
     failed = [result for result in results if not result.ok]
+    left = sum(len(result.left) for result in results)
 
     def text() -> None:
         if failed:
             session.output.line(f"{len(failed)} of {count_text(len(results), 'check')} failed.", style="bold red")
         else:
             session.output.line(f"{config.name} does what it must ({count_text(len(results), 'check')}).", style="bold")
+        if left:
+            which = count_text(left, "made-up agent stays", "made-up agents stay")
+            session.output.line(f"{which} there: only whoever runs it can remove agents.")
 
-    document = {"name": config.name, "ok": not failed, "checks": [result.to_json() for result in results]}
+    checks = [result.to_json() for result in results]
+    document = {"name": config.name, "ok": not failed, "checks": checks, "left": left}
     session.output.document(document, text)
     return 1 if failed else 0
 

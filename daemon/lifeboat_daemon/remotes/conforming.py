@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.context import Context
@@ -13,20 +14,25 @@ from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_endpoint.remote.contract import Remote
 
+if TYPE_CHECKING:
+    from lifeboat_endpoint.remote.conformance import Check
+
 Tell = Callable[[int, int], None]
 """(checks made, checks in all)"""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One check. `message` says what was not as it must be, "" when it was."""
+    """One check. `message` says what was not as it must be, "" when it was. `left`: ids of made-up agents that stay
+    there, because the remote lets nobody remove any."""
 
     name: str
     ok: bool
     message: str = ""
+    left: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {"name": self.name, "ok": self.ok, "message": self.message or None}
 
 
 def run(context: Context, config: RemoteConfig, *, quick: bool = False, tell: Tell | None = None) -> Iterator[Result]:
@@ -47,17 +53,16 @@ def run(context: Context, config: RemoteConfig, *, quick: bool = False, tell: Te
             if tell is not None:
                 tell(made, len(checks))
             with scratch_folder(context, "remote-test") as scratch:
-                yield _result(check.name, lambda check=check, scratch=scratch: check.run(fresh, scratch))  # type: ignore[misc]
+                yield _result(check, fresh, scratch)
     finally:
         for remote in opened:
             remote.close()
 
 
-def _result(name: str, work: Callable[[], None]) -> Result:
+def _result(check: Check, fresh: Callable[[], Remote], scratch: Path) -> Result:
     try:
-        work()
+        return Result(check.name, True, left=check.run(fresh, scratch))
     except AssertionError as error:
-        return Result(name, False, str(error) or "it does otherwise")
+        return Result(check.name, False, str(error) or "it does otherwise")
     except LifeboatError as error:
-        return Result(name, False, f"{error.title}: {error.message}")
-    return Result(name, True)
+        return Result(check.name, False, f"{error.title}: {error.message}")
