@@ -104,5 +104,5 @@ def drop_bodies(metadata: MetadataStore, writer: ObjectWriter, numbers: list[int
     details = {"objects": len(numbers), "reencoded": reencoded}
     audit.append(metadata, now, "drop versions", "large artifacts", details)
     reached(Step.THIN_COMMITTED)
-    kept = sum(1 for _ in metadata.rows(sql.SEQUENCES))
+    kept = sum(1 for _ in metadata.rows(sql.SEQUENCES, (-1, 2**62)))
     return ThinReport([], kept, len(numbers), reencoded)
