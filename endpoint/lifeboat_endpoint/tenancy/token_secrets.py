@@ -32,4 +32,4 @@ def id_of(secret: str) -> str | None:
 
 def digest(secret: str) -> bytes:
     """What is kept of a token."""
-    return hashlib.sha256(secret.encode()).digest()
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()

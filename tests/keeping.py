@@ -1,0 +1,66 @@
+"""Endpoints for tests, in this process: a key file beside the data, a tenant, and agents with a real history."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sealed import MovingClock
+from vaults import START, commit
+
+from lifeboat_alf import codec, metas
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.settings import FILE
+from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_endpoint.vault import Draft, EntryPut
+
+AGENT = "0190f0a0-0000-7000-8000-0000000000a1"
+OTHER = "0190f0a0-0000-7000-8000-0000000000a2"
+CANARY = b"the password of the harbour is halibut\n"
+
+
+def new_endpoint(folder: Path, *, clock: MovingClock | None = None, key_scope: str = "tenant") -> Endpoint:
+    """An endpoint in `folder/data`, its key in `folder/endpoint.key`."""
+    source = f"file:{folder / 'endpoint.key'}"
+    return Endpoint.create(folder / "data", key_source=source, key_scope=key_scope, clock=clock or MovingClock())
+
+
+def reopened(endpoint: Endpoint, **settings: Any) -> Endpoint:
+    """The endpoint as another process opens it, after settings were changed by hand."""
+    path = endpoint.folder / FILE
+    path.write_bytes(codec.encode_pretty({**codec.decode(path.read_bytes()), **settings}))
+    return Endpoint.open(endpoint.folder, clock=endpoint.clock)
+
+
+def with_history(
+    endpoint: Endpoint, tenant: Tenant, agent_id: str = AGENT, *, hours: int = 0, since: datetime = START
+) -> None:
+    """An agent with one state, and one more for each hour."""
+    space = endpoint.space(tenant.id)
+    space.register(agent_id, "Juniper", "openclaw")
+    with space.vault(agent_id) as vault:
+        for hour in range(hours + 1):
+            body = CANARY + b"- hour %d\n" % hour
+            commit(vault, Draft({"raw/openclaw/MEMORY.md": EntryPut({}, body)}), since + timedelta(hours=hour))
+
+
+def with_large_file(endpoint: Endpoint, tenant: Tenant, bodies: list[bytes], agent_id: str = AGENT) -> None:
+    """States of an agent in which one large file changes."""
+    space = endpoint.space(tenant.id)
+    space.register(agent_id, "Juniper", "openclaw")
+    meta = {metas.ATTACHMENT: {"tier": 3}}
+    with space.vault(agent_id) as vault:
+        for number, body in enumerate(bodies):
+            commit(vault, Draft({"artifacts/chart.bin": EntryPut(dict(meta), body)}), START + timedelta(hours=number))
+
+
+def numbers(endpoint: Endpoint, tenant: Tenant, agent_id: str = AGENT) -> list[int]:
+    """Which sequences are kept."""
+    with endpoint.space(tenant.id).vault(agent_id) as vault:
+        return [row.number for row in vault.sequences()]
+
+
+def files_holding(folder: Path, secret: bytes) -> list[Path]:
+    """Files in which some bytes stand as they are."""
+    return [path for path in folder.rglob("*") if path.is_file() and secret in path.read_bytes()]
