@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sealed import new_sealer
+
 from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.store.disk import DiskBlobs
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
 from lifeboat_endpoint.store.sqlite import SqliteStore
@@ -12,6 +15,13 @@ from lifeboat_endpoint.testing import StoreConformance
 class TestSqliteAndDisk(StoreConformance):
     def open_stores(self, folder: Path) -> tuple[MetadataStore, BlobStore]:
         return SqliteStore(folder / "rows.db", create=True), DiskBlobs(folder / "bodies", SystemFiles())
+
+
+class TestSealedSqliteAndDisk(TestSqliteAndDisk):
+    key = new_sealer()
+
+    def sealer(self) -> Sealer:
+        return self.key
 
 
 def test_the_file_is_set_up_as_promised(tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ Rows are walked in pages by their keys, never while they change under an open st
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore, Row
 from lifeboat_endpoint.vault import digest
 from lifeboat_endpoint.vault import statements as sql
@@ -24,11 +26,18 @@ _TEXTS = (
 """(kind, what gives key and value, what sets the value of a key)"""
 
 
+class Resealed(NamedTuple):
+    """How many objects are under the new key, and how many are not: those that the old one does not open either."""
+
+    objects: int
+    damaged: int
+
+
 def reseal(
     metadata: MetadataStore, blobs: BlobStore, writer: ObjectWriter, old: Columns, new: Columns, seed: bytes
-) -> int:
-    """How many objects there are. `writer` puts what is too large for a row into new files, and flushes them; the old
-    ones are nobody's after the commit."""
+) -> Resealed:
+    """`writer` puts what is too large for a row into new files, and flushes them; the old ones are nobody's after the
+    commit."""
     if new.is_plain:
         _add_content_keys(metadata, Objects(metadata, blobs, old), seed)
     elif old.is_plain:
@@ -51,17 +60,21 @@ def reseal(
 # Objects ------------------------------------------------------------------------------------------------------------
 
 
-def _objects(metadata: MetadataStore, blobs: BlobStore, writer: ObjectWriter, old: Columns, new: Columns) -> int:
-    done = 0
-    for row in _paged(metadata, sql.OBJECTS_AFTER, lambda row: (row[0],), (0,)):
-        number, salt, sha256, file, held = row
-        data = held if file is None else blobs.read(file)
-        if data is not None:
-            held, file = writer.place(new.body(old.body_of(data)), is_large=file is not None)
-        values = (new.salt(old.salt_of(salt)), new.sha256(old.sha256_of(sha256)), file, held, number)
-        metadata.execute(sql.RESEAL_OBJECT, values)
+def _objects(metadata: MetadataStore, blobs: BlobStore, writer: ObjectWriter, old: Columns, new: Columns) -> Resealed:
+    """What is damaged stays as it is, for a verification to name: it must not keep a key from being given up."""
+    done = damaged = 0
+    for number, salt, sha256, file, held in _paged(metadata, sql.OBJECTS_AFTER, lambda row: (row[0],), (0,)):
+        try:
+            data = held if file is None else blobs.read(file)
+            body = None if data is None else old.body_of(data)
+            opened = old.salt_of(salt), old.sha256_of(sha256)
+        except VaultDamaged:
+            damaged += 1
+            continue
+        place = (None, None) if body is None else writer.place(new.body(body), is_large=file is not None)
+        metadata.execute(sql.RESEAL_OBJECT, (new.salt(opened[0]), new.sha256(opened[1]), *place, number))
         done += 1
-    return done
+    return Resealed(done, damaged)
 
 
 def _paged(

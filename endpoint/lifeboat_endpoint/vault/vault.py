@@ -424,6 +424,7 @@ class Vault:
 
     def get(self, key: str, default: Any = None) -> Any:
         """A small JSON value decided earlier."""
+        self._columns.check(self._metadata)
         row = self._metadata.row(sql.DECISION, (key,))
         return default if row is None else json_of(self._columns.text_of(DECISION, row[0]))
 
