@@ -1,7 +1,7 @@
 """How a log stays small although nobody but its writer can read it: which files it should consist of.
 
 A log is one snapshot and the deltas on top of it, and now and then another snapshot. A new snapshot pays once the
-deltas since the last one weigh an eighth of it and are many, or weigh as much as it, or are very many: so what is sent
+deltas since the last one are many and weigh an eighth of it, or weigh as much as it, or are very many: so what is sent
 stays within nine times what changed, and a restore reads few files. With it, states that were thinned here go there
 too: the deltas around them become one, made of the states of this machine. What this machine cannot make stays as it
 is, and so does all that something kept rests on.
@@ -24,13 +24,15 @@ from lifeboat_endpoint.vault import Vault
 MANY = 64
 VERY_MANY = 1024
 """Deltas since a snapshot."""
+LITTLE = 1 << 20
+"""Bytes of deltas that are not worth a snapshot while they are few."""
 _SHARE = 8
 
 
 def is_due(grown: Grown) -> bool:
     """Whether a new snapshot pays."""
     heavy = grown.deltas >= MANY and grown.bytes * _SHARE >= grown.snapshot
-    return heavy or grown.deltas >= VERY_MANY or (grown.deltas > 1 and grown.bytes >= max(grown.snapshot, 1))
+    return heavy or grown.deltas >= VERY_MANY or (grown.deltas > 1 and grown.bytes >= max(grown.snapshot, LITTLE))
 
 
 class Material(Protocol):

@@ -150,7 +150,7 @@ def _doubt(signature: JsonObject, statement: JsonObject, trusted: Trusted) -> st
         _check(signature, statement)
         return error.message
     except SignatureError as error:
-        raise RemoteDamaged(f"the head of the agent's log: {error.message}") from None
+        raise RemoteDamaged(f"the head of the agent's log: {error.message}") from error
     return ""
 
 

@@ -1,0 +1,178 @@
+"""A sealed log stays small: what was thinned here goes there too, and every kept state restores as before."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+from tests.killing import killed_at
+from tests.sealed_logs import Machine, content_there
+
+from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.testing import AGENT_ID
+from lifeboat_daemon.remotes.sealed import compacting, index
+from lifeboat_daemon.remotes.sealed.compacting import Make, VaultMaterial, is_due, plan
+from lifeboat_daemon.remotes.sealed.head import FileReference, Grown, Row
+
+
+class WithNumbers(VaultMaterial):
+    """The vault's states, but for those that were thinned."""
+
+    numbers_here: frozenset[int]
+
+    def numbers(self) -> Collection[int]:
+        return self.numbers_here
+
+    def write(self, number: int, on: int | None, out: BinaryIO) -> None:
+        assert {number, on} - {None} <= self.numbers_here
+        super().write(number, on, out)
+
+
+@pytest.fixture
+def laptop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    monkeypatch.setattr(compacting, "MANY", 4)
+    monkeypatch.setattr(compacting, "_SHARE", 1000)
+    return Machine(tmp_path / "laptop", tmp_path / "stick")
+
+
+def compacted(machine: Machine, keep: set[int], here: set[int] | None = None) -> bool:
+    with machine.vault() as vault:
+        material = WithNumbers(vault)
+        material.numbers_here = frozenset(keep if here is None else here)
+        return machine.log().compact(AGENT_ID, material, keep)
+
+
+def test_what_was_thinned_goes_and_what_is_kept_restores(laptop: Machine) -> None:
+    laptop.write(12)
+    keep = {2, 5, 6, 11}
+    assert compacted(laptop, keep)
+    log = laptop.log()
+    assert {each.number for each in log.sequences(AGENT_ID)} == keep
+    for number in keep:
+        assert content_there(log, number) == laptop.content(number)
+    assert [(each.base, each.number) for each in log.deltas(AGENT_ID, 2)] == [(2, 5), (5, 6), (6, 11)]
+
+
+def test_an_answer_begins_at_the_next_state_that_can_be_had(laptop: Machine) -> None:
+    laptop.write(12)
+    compacted(laptop, {2, 5, 6, 11})
+    assert [(each.base, each.number) for each in laptop.log().deltas(AGENT_ID, 3)] == [(5, 6), (6, 11)]
+
+
+def test_what_this_machine_cannot_make_stays_with_all_it_rests_on(laptop: Machine) -> None:
+    laptop.write(10)
+    assert compacted(laptop, {3, 6, 9}, here={6, 9})
+    log = laptop.log()
+    assert [each.number for each in log.sequences(AGENT_ID)] == [0, 1, 2, 3, 4, 5, 6, 9]
+    for number in (3, 6, 9):
+        assert content_there(log, number) == laptop.content(number)
+
+
+def test_a_push_goes_on_after_a_compaction(laptop: Machine) -> None:
+    laptop.write(8)
+    compacted(laptop, {0, 7})
+    assert laptop.write(1) == [8]
+    assert content_there(laptop.log(), 8) == laptop.content(8)
+    assert not laptop.log().needs_compaction(AGENT_ID)
+
+
+def test_a_compaction_is_wanted_after_many_deltas_and_not_again_at_once(laptop: Machine) -> None:
+    laptop.write(4)
+    assert not laptop.log().needs_compaction(AGENT_ID)
+    laptop.write(1)
+    assert laptop.log().needs_compaction(AGENT_ID)
+    compacted(laptop, set(range(5)))
+    assert not laptop.log().needs_compaction(AGENT_ID)
+
+
+def test_files_that_nothing_names_any_more_go_after_a_day(laptop: Machine) -> None:
+    laptop.write(12)
+    for path in laptop.agent_folder.glob("0*"):
+        os.utime(path, (path.stat().st_mtime - 90000,) * 2)
+    compacted(laptop, {0, 11})
+    assert len(list(laptop.agent_folder.glob("0*"))) == 3
+    assert content_there(laptop.log(), 0) == laptop.content(0)
+
+
+@pytest.mark.parametrize(
+    ("step", "nth"), [(Step.SEALED_FILE_WRITTEN, 2), (Step.SEALED_HEAD_REPLACED, 1), (Step.SEALED_SWEPT, 1)]
+)
+def test_a_compaction_that_was_killed_loses_nothing(laptop: Machine, step: Step, nth: int) -> None:
+    laptop.write(8)
+    assert killed_at(lambda: compacted(laptop, {1, 4, 7}), step, nth)
+    for number in (1, 4, 7):
+        assert content_there(laptop.log(), number) == laptop.content(number)
+    assert compacted(laptop, {1, 4, 7})
+    assert {each.number for each in laptop.log().sequences(AGENT_ID)} == {1, 4, 7}
+
+
+def test_a_compaction_meets_another_machine_that_wrote(laptop: Machine) -> None:
+    laptop.write(8)
+
+    class Interrupting(VaultMaterial):
+        def write(self, number: int, on: int | None, out: BinaryIO) -> None:
+            super().write(number, on, out)
+            if on is not None:
+                laptop.log().raise_epoch(AGENT_ID, laptop.log().agent(AGENT_ID).epoch)
+
+    with laptop.vault() as vault:
+        assert not laptop.log().compact(AGENT_ID, Interrupting(vault), {0, 7})
+    assert [each.number for each in laptop.log().sequences(AGENT_ID)] == list(range(8))
+
+
+def test_rows_that_were_moved_out_of_the_head_are_thinned_too(laptop: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "SEGMENT", 3)
+    laptop.write(20)
+    keep = {0, 1, 2, 3, 10, 19}
+    compacted(laptop, keep)
+    assert {each.number for each in laptop.log().sequences(AGENT_ID)} == keep
+    for number in keep:
+        assert content_there(laptop.log(), number) == laptop.content(number)
+
+
+# Plans ----------------------------------------------------------------------------------------------------------
+
+
+def row(number: int, on: int | None, size: int = 10) -> Row:
+    stored = FileReference(f"{number}-{on}", size, "0" * 64)
+    return Row(number, on, on, 1, "2026-11-20T12:00:00.000Z", "00" * 32, stored)
+
+
+LOG = [row(0, None, 100), *(row(number, number - 1) for number in range(1, 10))]
+
+
+def test_nothing_is_made_where_everything_is_kept() -> None:
+    assert plan(LOG, range(10), range(10), with_snapshot=False) == LOG
+
+
+def test_a_new_snapshot_stands_behind_the_newest_delta() -> None:
+    assert plan(LOG, range(10), range(10), with_snapshot=True) == [*LOG, Make(9, None)]
+
+
+def test_the_newest_state_stays_whatever_is_kept() -> None:
+    assert plan(LOG, [], range(10), with_snapshot=False) == [Make(9, None)]
+
+
+def test_a_snapshot_between_stays_while_it_spares_more_than_it_takes() -> None:
+    light, heavy = row(4, None, 20), row(4, None, 100)
+    for between, stays in ((light, True), (heavy, False)):
+        log = [*LOG[:5], between, *LOG[5:], row(9, None, 50)]
+        assert (between in plan(log, range(10), range(10), with_snapshot=False)) is stays
+
+
+@pytest.mark.parametrize(
+    ("grown", "due"),
+    [
+        (Grown(3, 3000, 100_000), False),
+        (Grown(64, 3000, 100_000), False),
+        (Grown(64, 13_000, 100_000), True),
+        (Grown(2, 100_000, 100_000), False),
+        (Grown(2, 2 << 20, 2 << 20), True),
+        (Grown(1024, 3000, 100_000_000), True),
+    ],
+)
+def test_a_snapshot_pays_by_what_came_since_the_last(grown: Grown, due: bool) -> None:
+    assert is_due(grown) is due
