@@ -1,6 +1,9 @@
-"""A capture and the care for the history that follows it: what `lifeboat sync` and a worker do with each agent."""
+"""A capture, the care for the history that follows it, and the sending to second copies: what `lifeboat sync` and a
+worker do with each agent."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import retention
@@ -9,6 +12,10 @@ from lifeboat_daemon.capture.outcome import JsonObject, report_document
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
+from lifeboat_daemon.health import due, second_copies
+from lifeboat_daemon.health.states import ERROR, OK, WAITING
+from lifeboat_daemon.remotes import acknowledged, registry
+from lifeboat_daemon.remotes.contract import RemoteConfig
 
 
 def sync(context: Context, agent: Agent, *, full: bool = False, care: bool = True) -> JsonObject:
@@ -29,6 +36,46 @@ def looked_after(context: Context, agent: Agent) -> list[str]:
             return retention.look_after(context, agent)
     except LifeboatError as error:
         return [f"captured, but old history was not looked after: {error.message}"]
+
+
+def sent(
+    context: Context, agent: Agent, *, tell: Callable[[str, int, int | None], None] = lambda *_: None
+) -> list[JsonObject]:
+    """Send an agent to every second copy now, whatever waits, and read back what is to be read back again; of each what
+    `sync --json` says. Never raises for what fails there. Raises OSError."""
+    return [_sent(context, agent, config, tell) for config in registry.everyone(context)]
+
+
+def _sent(
+    context: Context, agent: Agent, config: RemoteConfig, tell: Callable[[str, int, int | None], None]
+) -> JsonObject:
+    from lifeboat_daemon.remotes import sending
+
+    if config.problem is not None:
+        return _failed(config, ERROR, config.problem, second_copies.UNUSABLE, "lifeboat doctor")
+    try:
+        document = sending.told(config, sending.send(context, agent, config, asked=True, tell=tell))
+        if document["state"] == OK:
+            _read_back(context, agent, config)
+    except LifeboatError as error:
+        return _failed(config, WAITING if error.retryable else ERROR, error.message, error.code, error.fix)
+    return document
+
+
+def _failed(config: RemoteConfig, state: str, message: str, code: str, fix: str | None) -> JsonObject:
+    return second_copies.told(config.name, None, state, optional=config.optional, message=message, code=code, fix=fix)
+
+
+def _read_back(context: Context, agent: Agent, config: RemoteConfig) -> None:
+    """As the service does it, where that is due."""
+    from lifeboat_daemon.remotes import verifying
+
+    with context.vault(agent.id) as vault:
+        known = acknowledged.read(vault).get(config.id)
+    every = float(context.setting("verify.every", agent))
+    verified_at = None if known is None else known.verified_at
+    if due.remote_is_due(verified_at, every, context.clock.now(), share=due.share(agent.id, config.id)):
+        verifying.verify(context, agent, config)
 
 
 def head_number(context: Context, agent: Agent) -> int | None:

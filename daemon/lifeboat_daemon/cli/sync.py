@@ -1,4 +1,4 @@
-"""`lifeboat sync`: capture now."""
+"""`lifeboat sync`: capture now, and send it to every second copy."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from lifeboat_daemon.cli.naming import AGENT
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.errors import Busy, ServiceError
+from lifeboat_daemon.health import second_copies
 from lifeboat_daemon.words import argument, change_groups, path_text
 
 _LISTS = {
@@ -29,25 +30,30 @@ _LISTS = {
 
 
 @click.command(
-    short_help="Capture what changed, of every agent or of those named.",
+    short_help="Capture what changed, and send it to every second copy.",
     epilog=examples("lifeboat sync", "lifeboat sync Juniper"),
 )
 @click.argument("names", metavar="[AGENT]...", nargs=-1, type=AGENT)
 @click.option("--unless-paused", is_flag=True, help="Leave an agent alone that rests, also one that is named.")
 @session_command
 def sync(session: Session, names: tuple[str, ...], unless_paused: bool) -> int:
-    """Capture what changed, of every agent or of those named, by the service where one runs; then let go what retention
-    lets go, and the history of agents that were removed a month ago."""
+    """Capture what changed, of every agent or of those named, and send it to every second copy, by the service where
+    one runs; then let go what retention lets go, and the history of agents that were removed a month ago. It ends with
+    1 when an agent was not captured, or when a second copy that is not optional did not get it."""
     chosen = [agents.find(session.context, name) for name in names] or agents.everyone(session.context)
     if not chosen:
         session.output.note("No agent is protected yet: lifeboat agents discover")
     due = [agent for agent in chosen if (names and not unless_paused) or not _rests(session, agent)]
     documents = _captured_by_daemon(session, due)
     if documents is None:
-        documents = [_capture(session, agent) for agent in due]
+        documents = [_synced(session, agent) for agent in due]
         registry.sweep_removed(session.context, trusted=clock_trust.is_trusted(session.context))
     session.output.document({"agents": documents}, lambda: _print(session.output, documents))
-    return 1 if any(document["state"] == "error" for document in documents) else 0
+    return 1 if any(map(_has_failed, documents)) else 0
+
+
+def _has_failed(document: dict[str, Any]) -> bool:
+    return document["state"] == "error" or any(map(second_copies.has_failed, document["remotes"]))
 
 
 def _rests(session: Session, agent: Agent) -> bool:
@@ -68,7 +74,7 @@ def _captured_by_daemon(session: Session, chosen: list[Agent]) -> list[dict[str,
         client = running(session.context.home)
         if client is None:
             return None
-        with client, session.output.progress("Capturing"):
+        with client, session.output.progress("Capturing and sending"):
             documents: list[dict[str, Any]] = client.ask(methods.SYNC, agents=[agent.id for agent in chosen])["agents"]
     except ServiceError as error:
         session.output.warn(f"the service did not capture: {error.message}; it is done without it")
@@ -80,7 +86,15 @@ def _with_patience(session: Session, chosen: list[Agent], document: dict[str, An
     """What the service says of one agent. It waits for nobody who has the agent's lock; this command does, where that
     is worth it."""
     agent = next((one for one in chosen if one.id == document["id"]), None)
-    return document if agent is None or document.get("code") != Busy.code else _capture(session, agent)
+    return document if agent is None or document.get("code") != Busy.code else _synced(session, agent)
+
+
+def _synced(session: Session, agent: Agent) -> dict[str, Any]:
+    """One agent, captured and sent by this process."""
+    document = _capture(session, agent)
+    with session.output.progress(f"Sending {agent.name}") as bar:
+        remotes = syncing.sent(session.context, agent, tell=lambda _, done, total: bar(done, total or 0))
+    return {**document, "remotes": remotes}
 
 
 def _capture(session: Session, agent: Agent) -> dict[str, Any]:
@@ -98,6 +112,28 @@ def _print(output: Output, documents: list[dict[str, Any]]) -> None:
         print_remarks(output, document)
         if document.get("fix"):
             output.warn(f"what helps: {document['fix']}")
+        for remote in document["remotes"]:
+            _print_remote(output, document["name"], remote)
+
+
+def _print_remote(output: Output, name: str, remote: dict[str, Any]) -> None:
+    """One line for each second copy; what helps is an advice of its own."""
+    text = remote_sentence(remote)
+    if remote["state"] in ("ok", "held") or remote["optional"]:
+        output.line(f"{name}: {text}")
+        return
+    output.warn(f"{name}: {text}")
+    if remote["fix"]:
+        output.note(f"  what helps: {remote['fix']}")
+
+
+def remote_sentence(remote: dict[str, Any]) -> str:
+    """What came of sending to one second copy, in one line."""
+    place = f"{remote['name']} (optional)" if remote["optional"] else remote["name"]
+    if remote["state"] == "ok":
+        return f"{place} has sequence {remote['sequence']}"
+    has = "it has nothing yet" if remote["sequence"] is None else f"it has sequence {remote['sequence']}"
+    return f"{place}: {remote['message'] or remote['state']}; {has}"
 
 
 def print_remarks(output: Output, document: dict[str, Any]) -> None:

@@ -55,6 +55,27 @@ class RemoteFacts(msgspec.Struct, frozen=True):
         return self.pending > 0 or self.state == WAITING
 
 
+def told(
+    name: str,
+    sequence: int | None,
+    state: str,
+    *,
+    optional: bool,
+    bytes: int = 0,
+    message: str = "",
+    code: str = "",
+    fix: str | None = None,
+) -> JsonObject:
+    """One remote of an agent in `sync --json`: what came of sending it everything."""
+    why = {"message": message or None, "code": code or None, "fix": fix}
+    return {"name": name, "sequence": sequence, "state": state, "optional": optional, "bytes": bytes, **why}
+
+
+def has_failed(document: JsonObject) -> bool:
+    """Whether what `told` says is a failure: something on which somebody relies did not get what there is."""
+    return not document["optional"] and document["state"] in (WAITING, FENCED, ERROR)
+
+
 def required(remotes: Iterable[RemoteFacts]) -> list[RemoteFacts]:
     """Those on which somebody relies."""
     return [one for one in remotes if not one.optional]

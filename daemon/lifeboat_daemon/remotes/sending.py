@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.health.second_copies import NO_NETWORK
+from lifeboat_daemon.health import second_copies
+from lifeboat_daemon.health.second_copies import NO_NETWORK, JsonObject
 from lifeboat_daemon.health.states import WAITING
 from lifeboat_daemon.remotes import acknowledged
 from lifeboat_daemon.remotes.acknowledged import Acknowledged
@@ -33,6 +34,20 @@ def send(context: Context, agent: Agent, config: RemoteConfig, *, asked: bool = 
     if known.code == DEFERRED and _is_scarce(now):
         return _waits(context, agent, config, known, known.message, DEFERRED)
     return replicate(context, agent, config, tell=tell, may_send=lambda size: conditions.deferral(now, size, limit))
+
+
+def told(config: RemoteConfig, outcome: Outcome) -> JsonObject:
+    """An outcome as `sync --json` tells it."""
+    return second_copies.told(
+        config.name,
+        outcome.sequence,
+        outcome.state,
+        optional=config.optional,
+        bytes=outcome.bytes,
+        message=outcome.message,
+        code=outcome.code,
+        fix=outcome.fix,
+    )
 
 
 def needs_network(config: RemoteConfig) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.errors import Cancelled
 from lifeboat_daemon.health import due
-from lifeboat_daemon.health.second_copies import DEFERRED, NO_NETWORK, UNUSABLE, RemoteFacts
+from lifeboat_daemon.health.second_copies import DEFERRED, NO_NETWORK, UNUSABLE, RemoteFacts, told
 from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING
 from lifeboat_daemon.logs import Word
 from lifeboat_daemon.schedule import backoff, conditions
@@ -201,7 +201,7 @@ class Replication:
     def _ended(self, charge: Charge, way: _Way, answer: JsonObject) -> JsonObject:
         """What a push brought: when the next one may be, and what is told of it."""
         document: JsonObject = answer["remote"]
-        state, code = document["state"], document.get("code", "")
+        state, code = document["state"], document.get("code") or ""
         self._set_pause(way, state, code, answer.get("retry_after"))
         if state != OK or document.get("bytes"):
             level = "info" if state in (OK, HELD) else "warning"
@@ -297,8 +297,7 @@ def _is_wanted(charge: Charge, remote: RemoteFacts) -> bool:
 
 def _document(remote: RemoteFacts, state: str, message: str, code: str) -> JsonObject:
     """One remote of `sync --json` that nobody came to."""
-    said = {"message": message, "code": code}
-    return {"name": remote.name, "sequence": remote.sequence, "state": state, "optional": remote.optional, **said}
+    return told(remote.name, remote.sequence, state, optional=remote.optional, message=message, code=code)
 
 
 def _timer(agent_id: str, remote: str) -> str:

@@ -35,7 +35,7 @@ def run(work: Work) -> JsonObject:
 
     outcome = sending.send(context, agent, config, asked=bool(work.parameters.get("asked")), tell=tell)
     return {
-        "remote": {**outcome.to_json(), "optional": config.optional},
+        "remote": sending.told(config, outcome),
         "retry_after": outcome.retry_after,
         "facts": status.gather(context, agent).to_json(),
     }
