@@ -72,7 +72,7 @@ class RunningEndpoint:
         with self._log.open("ab") as err:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", program],
-                env={**os.environ, "PYTHONPATH": _HERE},
+                env={**os.environ, "PYTHONPATH": _HERE, "XDG_CONFIG_HOME": str(self.data.parent / "config")},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=err,

@@ -8,6 +8,7 @@ from lifeboat_daemon.cli.lazy import LazyGroup
 
 _HERE = "lifeboat_daemon.cli"
 COMMANDS = {
+    "serve": f"{_HERE}.endpoint_serve:serve",
     "tenant": f"{_HERE}.endpoint_tenants:tenant",
     "token": f"{_HERE}.endpoint_tokens:token",
     "compact": f"{_HERE}.endpoint_care:compact",

@@ -1,0 +1,159 @@
+"""`lifeboat endpoint serve`: the server itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.units import notify
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.endpoint import Endpoint
+    from lifeboat_endpoint.server.serve import Served
+
+FIRST_TENANT, FIRST_TOKEN = "home", "first"
+_LISTEN = "0.0.0.0:8443"
+_LISTEN_PLAIN = "127.0.0.1:8080"
+_EXTRA = ("granian", "starlette", "prometheus_client")
+FILE = click.Path(path_type=Path)
+
+
+@dataclass(frozen=True, slots=True)
+class _New:
+    """A token that was made for this start, and whether the endpoint was made with it."""
+
+    tenant: str
+    secret: str
+    made_endpoint: bool
+
+
+@click.command(
+    short_help="Serve the endpoint in DIR until Ctrl-C.",
+    epilog=examples(
+        "lifeboat endpoint serve --data /srv/lifeboat",
+        "lifeboat endpoint serve --join home --data /srv/lifeboat",
+        "lifeboat endpoint serve --public-url https://lifeboat.example.com --data /srv/lifeboat",
+        "lifeboat endpoint serve --plain-http --listen 127.0.0.1:8080 --data /srv/lifeboat",
+    ),
+)
+@click.option("--listen", metavar="HOST:PORT", help=f"Else {_LISTEN}, or {_LISTEN_PLAIN} with --plain-http.")
+@click.option("--plain-http", is_flag=True, help="Without TLS, for programs of this machine only.")
+@click.option("--public-url", metavar="URL", help="How clients reach it, where this machine cannot know.")
+@click.option("--name", "names", multiple=True, metavar="HOST", help="The certificate is for this one too. Repeatable.")
+@click.option("--certificate", type=FILE, metavar="FILE", help="A certificate of yours (PEM), with its chain.")
+@click.option("--key", type=FILE, metavar="FILE", help="The key of that certificate (PEM, PKCS#8).")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="How many processes answer.")
+@click.option("--join", metavar="TENANT", help="Make a new token of the tenant, and show its join line.")
+@endpoint_command
+def serve(
+    session: EndpointSession,
+    listen: str | None,
+    plain_http: bool,
+    public_url: str | None,
+    names: tuple[str, ...],
+    certificate: Path | None,
+    key: Path | None,
+    workers: int,
+    join: str | None,
+) -> None:
+    """Serve the endpoint in DIR until Ctrl-C. Where DIR holds nothing, the endpoint is made, with a tenant `home`, and
+    the line is shown with which a machine joins it: lifeboat remote add NAME 'LINE'.
+
+    Without --certificate the endpoint has an authority of its own, which machines know by the pin in that line.
+    """
+    server = _server_module()
+    host, port = server.names.parsed_listen(listen or (_LISTEN_PLAIN if plain_http else _LISTEN))
+    wanted = server.Wanted(session.data, host, port, plain_http, public_url, workers, certificate, key, tuple(names))
+    server.check(wanted)
+    new = _token(session, join)
+    server.serve(wanted, lambda served: _say(session, served, new))
+
+
+def _server_module() -> Any:
+    """Raises ServerMissing."""
+    from lifeboat_endpoint.errors import ServerMissing
+
+    try:
+        from lifeboat_endpoint.server import serve as server
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in _EXTRA:
+            raise ServerMissing(f"{error.name} is not installed") from None
+        raise
+    return server
+
+
+def _token(session: EndpointSession, join: str | None) -> _New | None:
+    from lifeboat_endpoint.endpoint import Endpoint
+    from lifeboat_endpoint.errors import NoEndpoint
+    from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
+
+    try:
+        endpoint, is_new = session.open(), False
+    except NoEndpoint:
+        endpoint, is_new = Endpoint.create(session.data), True
+    with endpoint:
+        named = _tenant(endpoint, join)
+        if named is None:
+            return None
+        token_name = FIRST_TOKEN if not endpoint.control.tokens() else "joined"
+        _, secret = endpoint.control.add_token(endpoint.control.tenant(named).id, token_name, DEVICE_SCOPES)
+        return _New(named, secret, is_new)
+
+
+def _tenant(endpoint: Endpoint, join: str | None) -> str | None:
+    """Whose token is to be made: of the one that was named, or of a first one where there is none yet."""
+    if join is not None and join != FIRST_TENANT:
+        return endpoint.control.tenant(join).name
+    if endpoint.control.tenants():
+        return None if join is None else endpoint.control.tenant(join).name
+    return endpoint.add_tenant(FIRST_TENANT).name
+
+
+def _say(session: EndpointSession, served: Served, new: _New | None) -> None:
+    """In a thread of its own, once it answers."""
+    from lifeboat_endpoint.remote.join import Join, line
+
+    note_address(session, served)
+    notify.ready(f"answers at {served.url}")
+    joined = None if new is None else line(Join(served.url, new.secret, served.pin))
+    document = {
+        "url": served.url,
+        "pin": served.pin or None,
+        "listen": f"{served.host}:{served.port}",
+        "tenant": None if new is None else new.tenant,
+        "token": None if new is None else new.secret,
+        "join": joined,
+        "made_endpoint": new is not None and new.made_endpoint,
+    }
+    if session.output.as_json:
+        session.output.json_line(document)
+    else:
+        _print(session, served, new, joined)
+
+
+def _print(session: EndpointSession, served: Served, new: _New | None, joined: str | None) -> None:
+    output = session.output
+    if new is not None and new.made_endpoint:
+        output.line(f"There is an endpoint in {session.data} now, with the tenant {new.tenant}.")
+    output.line(f"The endpoint answers at {served.url}.", style="bold")
+    if served.pin:
+        output.line(f"Its pin: {served.pin}")
+    if joined is not None:
+        output.line("To keep a second copy here, on the machine of your agents; the line is not shown again:")
+        output.verbatim(f"  lifeboat remote add endpoint '{joined}'")
+    else:
+        output.verbatim(f"A line to join with: {session.command('serve --join TENANT')}")
+
+
+def note_address(session: EndpointSession, served: Served) -> None:
+    """What `token add` and `tenant add` make join lines with."""
+    with session.open() as endpoint:
+        endpoint.control.set(ADDRESS, {"url": served.url, "pin": served.pin})
+
+
+ADDRESS = "address"
