@@ -66,10 +66,11 @@ class EndpointRemote:
             part = min(uploads.PART, self._limit("part_bytes", uploads.PART))
             return shapes.pushed(uploads.push(self._calls, agent_id, bundle, headers, part=part))
         method, path = ("PUT", "snapshot") if bundle.kind == "snapshot" else ("POST", "deltas")
+        base = {} if bundle.base is None else {"base_sequence": bundle.base}
         reply = self._calls.ask(
             method,
             f"{_of(agent_id)}/{path}",
-            query=None if bundle.base is None else {"base_sequence": bundle.base},
+            query={**base, "sequence": bundle.number},
             headers={**headers, "Content-Type": FILE},
             content=bundle.file,
             again=False,  # what came of it says the head

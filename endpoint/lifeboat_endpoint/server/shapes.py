@@ -133,8 +133,13 @@ class PushedDelta(Pushed):
     delta_id: str = field(default="")
 
 
+class NumberQuery(Struct):
+    sequence: Annotated[Number, Meta(description="The number that the bundle must have.")] | None = None
+
+
 class BaseQuery(Struct):
     base_sequence: Annotated[Number, Meta(description="The state that it goes on top of: it must be the head.")]
+    sequence: Annotated[Number, Meta(description="The number that the bundle must have.")] | None = None
 
 
 class SnapshotQuery(Struct):

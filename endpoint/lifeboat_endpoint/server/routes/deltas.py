@@ -36,7 +36,7 @@ DELTA = "delta"
 def push(call: Call) -> Answer:
     asked: BaseQuery = call.query
     machine = machine_of(call.headers)
-    sent = Sent("delta", io.BytesIO(call.body), len(call.body), asked.base_sequence, machine=machine)
+    sent = Sent("delta", io.BytesIO(call.body), len(call.body), asked.base_sequence, asked.sequence, machine)
     return pushed(call, call.space.receive(call.agent_id, sent), len(call.body))
 
 

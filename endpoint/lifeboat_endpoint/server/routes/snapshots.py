@@ -19,7 +19,7 @@ from lifeboat_endpoint.server.routes.making import (
     state_id,
     status_of,
 )
-from lifeboat_endpoint.server.shapes import PAGE, PushedSnapshot, Restore, Snapshot, SnapshotPlace, SnapshotQuery
+from lifeboat_endpoint.server.shapes import PAGE, NumberQuery, PushedSnapshot, Restore, Snapshot, SnapshotPlace, SnapshotQuery
 from lifeboat_endpoint.service.receiving import Received, Sent
 from lifeboat_endpoint.tenancy.callers import PULL, PUSH
 
@@ -30,7 +30,9 @@ _ACCEPT = {"Accept": f"{' or '.join(_FILES)} for the file itself, JSON for its a
 
 
 def push(call: Call) -> Answer:
-    sent = Sent("snapshot", io.BytesIO(call.body), len(call.body), machine=machine_of(call.headers))
+    asked: NumberQuery = call.query
+    machine = machine_of(call.headers)
+    sent = Sent("snapshot", io.BytesIO(call.body), len(call.body), number=asked.sequence, machine=machine)
     received = call.space.receive(call.agent_id, sent)
     return pushed(call, received, len(call.body))
 
@@ -120,6 +122,7 @@ ROUTES = (
         "Send a whole state: the first one of an agent, or, of clients that sign nothing, the next.",
         (PUSH,),
         {200: PushedSnapshot, 201: PushedSnapshot},
+        query=NumberQuery,
         body=_BODY,
         problems=(409, 422, 507),
         headers=MACHINE_SAYS,
