@@ -108,10 +108,7 @@ class EndpointRemote:
     # Fetching ---------------------------------------------------------------------------------------------------
 
     def keys(self, agent_id: str) -> JsonObject | None:
-        try:
-            found = self._calls.get(f"{_of(agent_id)}/keys")
-        except UnknownThere:
-            return None
+        found = self._calls.get(f"{_of(agent_id)}/keys")
         return found if isinstance(found, dict) and found else None
 
     def sequences(self, agent_id: str) -> Iterator[RemoteSequence]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lifeboat_alf import codec
-from lifeboat_endpoint.errors import StaleBase, UnknownThere
+from lifeboat_endpoint.errors import StaleBase
 from lifeboat_endpoint.server.api import JSON, NOTHING, Answer, Octets, Route
 from lifeboat_endpoint.server.call import Call
 from lifeboat_endpoint.server.problems import Refusal
@@ -54,10 +54,8 @@ def head(call: Call) -> Answer:
 
 
 def keys(call: Call) -> Answer:
-    found = call.space.keys(call.agent_id)
-    if found is None:
-        raise UnknownThere("no keys of this agent were sent")
-    return Answer(codec.encode(found), media_type="application/json")
+    """null where none were sent yet."""
+    return Answer(codec.encode(call.space.keys(call.agent_id)), media_type="application/json")
 
 
 def put_keys(call: Call) -> Answer:
@@ -115,7 +113,15 @@ ROUTES = (
         answer_headers=ETAG,
         audit="read.head",
     ),
-    Route("GET", "/agents/{agent_id}/keys", keys, "The agent's wrapped keys.", (PULL,), {200: JSON}, audit="read.keys"),
+    Route(
+        "GET",
+        "/agents/{agent_id}/keys",
+        keys,
+        "The agent's wrapped keys, null for none.",
+        (PULL,),
+        {200: JSON},
+        audit="read.keys",
+    ),
     Route(
         "PUT",
         "/agents/{agent_id}/keys",

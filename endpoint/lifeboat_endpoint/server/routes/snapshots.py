@@ -19,7 +19,15 @@ from lifeboat_endpoint.server.routes.making import (
     state_id,
     status_of,
 )
-from lifeboat_endpoint.server.shapes import PAGE, NumberQuery, PushedSnapshot, Restore, Snapshot, SnapshotPlace, SnapshotQuery
+from lifeboat_endpoint.server.shapes import (
+    PAGE,
+    NumberQuery,
+    PushedSnapshot,
+    Restore,
+    Snapshot,
+    SnapshotPlace,
+    SnapshotQuery,
+)
 from lifeboat_endpoint.service.receiving import Received, Sent
 from lifeboat_endpoint.tenancy.callers import PULL, PUSH
 
