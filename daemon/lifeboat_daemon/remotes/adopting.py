@@ -126,7 +126,7 @@ def adopt(context: Context, adoption: Adoption, *, take_over: str | None) -> Ado
 
 def _chosen(context: Context, agent: Agent, name: str | None) -> tuple[RemoteConfig, RemoteAgent]:
     """The remote to go on from: the one that was named, else the one that is farthest."""
-    configs = registry.everyone(context) if name is None else [registry.find(context, name)]
+    configs = registry.usable(context) if name is None else [registry.find(context, name)]
     found: list[tuple[RemoteConfig, RemoteAgent]] = []
     failed: list[LifeboatError] = []
     for config in configs:

@@ -48,7 +48,7 @@ def raise_everywhere(context: Context, vault: Vault, machine: str) -> Raised:
     """Begin a new epoch at every remote that knows the agent, and in the vault here. A remote that cannot be reached
     learns of it with the next push. Raises EpochMoved when another machine was quicker."""
     raised = Raised(vault.epoch)
-    for config in registry.everyone(context):
+    for config in registry.usable(context):
         try:
             with contextlib.closing(open_remote(context, config)) as remote:
                 there = remote.agent(vault.agent_id)
