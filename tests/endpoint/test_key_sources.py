@@ -164,3 +164,29 @@ def test_kinds_come_from_entry_points() -> None:
 def test_the_default_file_lies_in_the_users_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert default_file("0190") == tmp_path / "lifeboat" / "endpoint" / "0190.key"
+
+
+PLUG_IN = """
+from lifeboat_endpoint.at_rest.key_sources.local import LocalKey
+
+class Remote:
+    def open(self, where, *, outside):
+        return LocalKey(f"kms:{where}", lambda: where.encode() * 32)
+
+    def make(self, where, *, outside):
+        pass
+
+KIND = Remote()
+"""
+
+
+def test_another_kind_is_one_more_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kms_plug_in.py").write_text(PLUG_IN)
+    (tmp_path / "kms_plug_in-1.dist-info").mkdir()
+    (tmp_path / "kms_plug_in-1.dist-info" / "METADATA").write_text("Name: kms-plug-in\nVersion: 1\n")
+    (tmp_path / "kms_plug_in-1.dist-info" / "entry_points.txt").write_text(
+        f"[{registry.GROUP}]\nkms = kms_plug_in:KIND\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    source = made("kms:a", tmp_path)
+    assert source.spec == "kms:a" and source.unwrap(source.wrap(SECRET)) == SECRET and "kms" in registry.kinds()
