@@ -16,6 +16,7 @@ from lifeboat_alf.testing import AGENT_ID
 from lifeboat_daemon.remotes.sealed import compacting, index
 from lifeboat_daemon.remotes.sealed.compacting import Make, VaultMaterial, is_due, plan
 from lifeboat_daemon.remotes.sealed.head import FileReference, Grown, Row
+from lifeboat_endpoint.errors import UnknownThere
 
 
 class WithNumbers(VaultMaterial):
@@ -56,10 +57,11 @@ def test_what_was_thinned_goes_and_what_is_kept_restores(laptop: Machine) -> Non
     assert [(each.base, each.number) for each in log.deltas(AGENT_ID, 2)] == [(2, 5), (5, 6), (6, 11)]
 
 
-def test_an_answer_begins_at_the_next_state_that_can_be_had(laptop: Machine) -> None:
-    laptop.write(12)
-    compacted(laptop, {2, 5, 6, 11})
-    assert [(each.base, each.number) for each in laptop.log().deltas(AGENT_ID, 3)] == [(5, 6), (6, 11)]
+def test_a_state_that_became_part_of_a_merged_delta_is_not_there(laptop: Machine) -> None:
+    laptop.write(6)
+    compacted(laptop, {2, 5})
+    with pytest.raises(UnknownThere):
+        list(laptop.log().deltas(AGENT_ID, 3))
 
 
 def test_what_this_machine_cannot_make_stays_with_all_it_rests_on(laptop: Machine) -> None:

@@ -112,14 +112,6 @@ def test_a_bundle_that_is_not_what_it_says_is_refused(laptop: Machine) -> None:
         laptop.log().push(AGENT_ID, bundle)
 
 
-def test_a_bundle_under_the_key_of_another_user_is_refused(laptop: Machine, tmp_path: Path) -> None:
-    stranger = Machine(tmp_path / "stranger", tmp_path / "elsewhere")
-    stranger.put()
-    laptop.log().register(AGENT_ID, NAME, RUNTIME)
-    with pytest.raises(RemoteRefused):
-        laptop.log().push(AGENT_ID, stranger.bundle(0))
-
-
 def test_an_agent_of_another_user_in_the_same_folder_is_not_listed(laptop: Machine, tmp_path: Path) -> None:
     laptop.write(1)
     stranger = Machine(tmp_path / "stranger", laptop.stick)

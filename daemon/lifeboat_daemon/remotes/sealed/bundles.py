@@ -14,7 +14,7 @@ from lifeboat_alf.delta_reader import DeltaReader
 from lifeboat_alf.errors import AlfError
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.state import Sequence
+from lifeboat_alf.state import JsonObject, Sequence
 from lifeboat_daemon.remotes.sealed.files import Files
 from lifeboat_daemon.remotes.sealed.head import FileReference
 from lifeboat_daemon.remotes.sealed.owner import Owner
@@ -22,28 +22,30 @@ from lifeboat_endpoint.errors import RemoteDamaged, RemoteRefused
 from lifeboat_endpoint.remote.contract import Bundle
 from lifeboat_keys import age, signing
 from lifeboat_keys.errors import AgeError, AgeMissing, NotForYourKey
-from lifeboat_keys.trusted import Trusted
 
 _PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a bundle turned out to be. `large`: SHA-256 of the large artifacts that it names and does not hold."""
+    """What a bundle turned out to be. `large`: SHA-256 of the large artifacts that it names and does not hold; `keys`:
+    the agent's wrapped keys, where it carries them."""
 
     sequence: Sequence
     on: int | None
     large: list[str]
+    keys: JsonObject | None = None
 
 
-def check(bundle: Bundle, agent_id: str, trusted: Trusted) -> Checked:
-    """Read a bundle to its end: it is whole, of this agent, of the state that it says, and its signature holds.
+def check(bundle: Bundle, agent_id: str) -> Checked:
+    """Read a bundle to its end: it is whole, of this agent, of the state that it says, and its signature holds. Whose
+    it is, is for whoever restores.
 
     Raises RemoteRefused.
     """
     try:
         checked = _read_snapshot(bundle) if bundle.kind == "snapshot" else _read_delta(bundle)
-        signing.verify(checked.sequence, trusted)
+        signing.verify(checked.sequence, None)
     except AlfError as error:
         raise RemoteRefused(f"{error.title}: {error.message}") from error
     finally:
@@ -62,7 +64,7 @@ def _read_snapshot(bundle: Bundle) -> Checked:
     with SnapshotReader(bundle.file) as reader:
         reader.check()
         found = (entry.sha256 for entry in reader.entries() if attachments.is_referenced(entry.meta))
-        return Checked(reader.sequence, None, [sha256 for sha256 in found if sha256])
+        return Checked(reader.sequence, None, [sha256 for sha256 in found if sha256], reader.keys)
 
 
 def _read_delta(bundle: Bundle) -> Checked:

@@ -38,7 +38,7 @@ class Chain:
         return [self.snapshots[number], *reversed(path)]
 
     def path_between(self, since: int) -> list[Row]:
-        """The deltas from the first state at or after `since` that can be had to the newest."""
+        """The deltas from the state `since` to the newest."""
         return [row for number in self._numbers if (row := self.deltas.get(number)) and _below(row) >= since]
 
     def _reachable(self, every: Sequence[Row]) -> list[int]:

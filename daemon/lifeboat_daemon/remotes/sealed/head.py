@@ -89,7 +89,8 @@ class WrappedLogKey(msgspec.Struct, frozen=True):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """`number` counts versions of this document. `names` holds name, runtime and machine, sealed in base64 (in clear as
+    """`number` counts versions of this document; it was written at `written_at`, its newest row at `newest_at`. `bytes`
+    are those of all bundles. `names` holds name, runtime and machine, sealed in base64 (in clear as
     an object in a plain log). The last row is the newest state."""
 
     remote: str
@@ -107,6 +108,7 @@ class Head(msgspec.Struct, frozen=True):
     segments: tuple[Segment, ...] = ()
     rows: tuple[Row, ...] = ()
     grown: Grown = Grown()
+    newest_at: str = ""
     bytes: int = 0
 
     @property
@@ -203,4 +205,4 @@ def remote_head(head: Head, machine: str) -> RemoteHead | None:
     if row is None:
         return None
     digest = bytes.fromhex(row.digest)
-    return RemoteHead(row.number, digest, row.epoch, row.time, row.writer, machine, head.written_at)
+    return RemoteHead(row.number, digest, row.epoch, row.time, row.writer, machine, head.newest_at)

@@ -163,7 +163,7 @@ class SealedLog:
 
     def push(self, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
         loaded = self._heads.load(agent_id)
-        checked = bundles.check(bundle, agent_id, self._owner.trusted)
+        checked = bundles.check(bundle, agent_id)
         stored: FileReference | None = None
         for _ in range(TRIES):
             if _is_head(loaded.head, checked.sequence):
@@ -189,7 +189,7 @@ class SealedLog:
 
     def _appended(self, head: Head, checked: Checked, stored: FileReference, machine: str) -> Head:
         sequence = checked.sequence
-        key = self._key(head) if checked.large else self._known_key(head)
+        key = self._key(head) if checked.large or checked.keys else self._known_key(head)
         large = [key.name_of(sha256) for sha256 in checked.large] if key else []
         writer = _writer(sequence) or self._owner.device.id
         row, signers = with_signature(
@@ -199,8 +199,11 @@ class SealedLog:
         if key is not None:
             known = msgspec.structs.replace(known, machine=machine, machine_of=writer)
         made = index.with_row(head, row, self._keeping(head))
+        if key is not None and checked.keys is not None:
+            made = self._with_keys(made, checked.keys, key)
         return msgspec.structs.replace(
             made,
+            newest_at=times.to_text(self._clock.now()),
             epoch=max(head.epoch, sequence.epoch),
             names=head.names if key is None else names.sealed(known, key, plain=not self._sealed),
             signers=signers,
@@ -238,13 +241,17 @@ class SealedLog:
 
     def put_keys(self, agent_id: str, document: JsonObject) -> None:
         def edit(head: Head) -> Head | None:
-            if self._keys_of(head) == document:
-                return None
-            data = self._key(head).seal(_KEYS, codec.encode(document))
-            name = f"{_KEYS}-{secrets.token_hex(6)}.{'box' if self._sealed else 'json'}"
-            return msgspec.structs.replace(head, keys=self._keep_small(head, name, data))
+            made = self._with_keys(head, document, self._key(head))
+            return None if made is head else made
 
         self._heads.change(agent_id, edit)
+
+    def _with_keys(self, head: Head, document: JsonObject, key: Sealing) -> Head:
+        if self._keys_of(head) == document:
+            return head
+        data = key.seal(_KEYS, codec.encode(document))
+        name = f"{_KEYS}-{secrets.token_hex(6)}.{'box' if self._sealed else 'json'}"
+        return msgspec.structs.replace(head, keys=self._keep_small(head, name, data))
 
     def put_signatures(self, agent_id: str, signatures: Iterable[tuple[int, JsonObject]]) -> int:
         given, taken = dict(signatures), 0
@@ -274,7 +281,7 @@ class SealedLog:
     ) -> tuple[Row, dict[str, JsonObject]]:
         sequence = Signed(head.agent, row.number, row.base, row.epoch, row.time, bytes.fromhex(row.digest), signature)
         try:
-            signing.verify(sequence, self._owner.trusted)
+            signing.verify(sequence, None)
         except SignatureError as error:
             raise RemoteRefused(f"the signature of sequence {row.number} does not hold: {error.message}") from error
         return with_signature(row, signature, signers)
@@ -322,12 +329,12 @@ class SealedLog:
         return Bundle("snapshot", path[-1].number, None, file, _size(file))
 
     def _ready(self, loaded: Loaded, path: list[Row]) -> BinaryIO | None:
-        """The file as it was sent, unless the state was signed anew since."""
+        """The file as it was sent, unless the state was signed anew since, or its keys wrapped anew."""
         if len(path) > 1:
             return None
         file = self._fetch(loaded, path[0])
         with states.damaged(), SnapshotReader(file) as reader:
-            same = reader.sequence == sequence_of(path[0], loaded.head)
+            same = reader.sequence == sequence_of(path[0], loaded.head) and reader.keys == self._keys_of(loaded.head)
         if same:
             file.seek(0)
             return file
@@ -349,6 +356,7 @@ class SealedLog:
     def deltas(self, agent_id: str, since: int) -> Iterator[Bundle]:
         loaded = self._heads.load(agent_id)
         chain = Chain(self._rows(loaded.head))
+        chain.row(since)
         for row in chain.path_between(since):
             file = self._fetch(loaded, row)
             with states.damaged(), DeltaReader(file) as reader:
@@ -438,7 +446,7 @@ class SealedLog:
             material.write(wanted.number, wanted.on, file)
             kind: BundleKind = "snapshot" if wanted.on is None else "delta"
             bundle = Bundle(kind, wanted.number, wanted.on, file, _size(file))
-            checked = bundles.check(bundle, head.agent, self._owner.trusted)
+            checked = bundles.check(bundle, head.agent)
             if checked.sequence.digest.hex() != known.digest:
                 raise RemoteRefused(f"sequence {wanted.number} is another state here than there")
             reached(Step.SEALED_FILE_WRITTEN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from lifeboat_alf import merkle
 from lifeboat_alf.state import State
 from lifeboat_daemon.remotes.sealed.bundles import Shelf
 from lifeboat_daemon.remotes.sealed.files import Files
@@ -43,7 +44,7 @@ def _other_state(head: Head, state: State) -> list[str]:
         return ["nothing of the agent was sent there yet"]
     if newest.number != sequence.number:
         return [f"the newest state there is {newest.number}, not {sequence.number}"]
-    if newest.digest != sequence.digest.hex():
+    if newest.digest != sequence.digest.hex() or newest.digest != merkle.state_digest(state, check_bodies=False).hex():
         return [f"sequence {newest.number} there is another state than here"]
     return []
 
