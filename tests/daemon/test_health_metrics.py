@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_daemon.errors import SystemRefused
 from lifeboat_daemon.health import metrics
 from lifeboat_daemon.health.metrics import AgentFigures, Figures
+from lifeboat_daemon.health.second_copies import RemoteFacts
 from lifeboat_daemon.health.standing import WORST_FIRST, AgentStatus
 
 ADA = AgentStatus(
@@ -75,6 +77,26 @@ def test_every_figure_is_there() -> None:
     assert found[("lifeboat_daemon_up", frozenset())] == 1
     assert found[("lifeboat_daemon_start_timestamp_seconds", frozenset())] == 1795165200
     assert found[("lifeboat_build_info", frozenset({("version", "0.1.0")}))] == 1
+
+
+def test_every_second_copy_has_its_figures() -> None:
+    remote = RemoteFacts("server", state="waiting", sequence=5, pending=2, verified_at="2026-11-20T10:00:00.000Z")
+    status = replace(BEA, remotes=(remote,))
+    found = parsed(metrics.render(Figures([AgentFigures(status)])))
+    labels = {"agent": BEA.id, "name": "bea", "remote": "server"}
+    of_remote = {
+        name.removeprefix("lifeboat_remote_"): value
+        for (name, given), value in found.items()
+        if name.startswith("lifeboat_remote_") and given == frozenset(labels.items())
+    }
+    assert of_remote == {
+        "last_verified_timestamp_seconds": 1795168800,
+        "last_acknowledged_timestamp_seconds": 0,
+        "sequence": 5,
+        "pending_sequences": 2,
+    }
+    assert found[("lifeboat_remote_state", frozenset({**labels, "state": "waiting"}.items()))] == 1
+    assert found[("lifeboat_remote_state", frozenset({**labels, "state": "ok"}.items()))] == 0
 
 
 def test_an_agent_is_in_one_state_and_every_word_is_there() -> None:

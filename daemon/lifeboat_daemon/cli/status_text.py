@@ -61,9 +61,27 @@ def _show_table(session: Session, shown: list[AgentStatus]) -> None:
             output.line(f"{one.name}: {reason}")
         if one.fix:
             output.verbatim(f"What helps: {one.fix}")
+    _show_remotes(session, shown)
     never = next((one for one in shown if one.last_verified_at is None), None)
     if never is not None and not any(one.fix for one in shown):
         output.verbatim(f"Try the copy out: lifeboat verify {argument(never.name)}")
+
+
+def _show_remotes(session: Session, shown: list[AgentStatus]) -> None:
+    """Each agent at each second copy, where there is one."""
+    rows = [
+        (
+            one.name,
+            f"{remote.name} (optional)" if remote.optional else remote.name,
+            FOR_PEOPLE.get(remote.state, remote.state),
+            "" if remote.sequence is None else str(remote.sequence),
+            age(session, remote.verified_at),
+        )
+        for one in shown
+        for remote in one.remotes
+    ]
+    if rows:
+        session.output.table(("agent", "second copy", "state", "sequence", "last verified"), rows)
 
 
 def _show_key(session: Session, seen: Seen) -> None:

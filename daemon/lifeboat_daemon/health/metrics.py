@@ -6,7 +6,7 @@ Whether all is well follows from the last verified copy, never from "a job ended
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,14 @@ import msgspec
 from lifeboat_alf import times
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_daemon.errors import system_errors
+from lifeboat_daemon.health.second_copies import RemoteFacts
 from lifeboat_daemon.health.standing import WORST_FIRST, AgentStatus
+from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING
 
 JsonObject = dict[str, Any]
 
 STATES = tuple(sorted(WORST_FIRST))
+REMOTE_STATES = tuple(sorted((ERROR, FENCED, HELD, OK, WAITING)))
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
@@ -48,6 +51,8 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 Sample = tuple[dict[str, str], float]
+Family = tuple[str, str, str, Iterable[Sample]]
+"""(name, type, meaning, samples)."""
 
 
 def render(figures: Figures) -> str:
@@ -60,8 +65,7 @@ def render(figures: Figures) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _families(figures: Figures, agents: list[AgentFigures]) -> Iterator[tuple[str, str, str, Iterable[Sample]]]:
-    """(name, type, meaning, samples) of each."""
+def _families(figures: Figures, agents: list[AgentFigures]) -> Iterator[Family]:
     gauge, counter = "gauge", "counter"
     yield "lifeboat_daemon_up", gauge, "Whether the service runs.", [({}, float(figures.running))]
     if figures.started_at is not None:
@@ -70,7 +74,7 @@ def _families(figures: Figures, agents: list[AgentFigures]) -> Iterator[tuple[st
     if figures.version:
         yield "lifeboat_build_info", gauge, "The release, as a label.", [({"version": figures.version}, 1.0)]
 
-    def each(name: str, kind: str, meaning: str, value: Any) -> tuple[str, str, str, Iterable[Sample]]:
+    def each(name: str, kind: str, meaning: str, value: Any) -> Family:
         samples = [(_of(one), float(value(one))) for one in agents]
         return f"lifeboat_agent_{name}", kind, meaning, samples
 
@@ -86,6 +90,29 @@ def _families(figures: Figures, agents: list[AgentFigures]) -> Iterator[tuple[st
     yield each("vault_bytes", gauge, "What the vault takes on disk.", lambda one: one.status.vault_bytes)
     yield each("captures_total", counter, "Captures since the service began.", lambda one: one.captures)
     yield each("failures_total", counter, "Captures that failed since the service began.", lambda one: one.failures)
+    yield from _of_remotes([(_of(one), remote) for one in agents for remote in one.status.remotes])
+
+
+def _of_remotes(found: list[tuple[dict[str, str], RemoteFacts]]) -> Iterator[Family]:
+    """Of every agent at every second copy. Without any there is nothing to say."""
+    labelled = [({**labels, "remote": remote.name}, remote) for labels, remote in found]
+
+    def each(name: str, meaning: str, value: Callable[[RemoteFacts], float]) -> Family:
+        return f"lifeboat_remote_{name}", "gauge", meaning, [(labels, value(remote)) for labels, remote in labelled]
+
+    if not labelled:
+        return
+    verified = "When what a second copy has was last read back and found whole; 0 for never."
+    yield each("last_verified_timestamp_seconds", verified, lambda one: _seconds(one.verified_at))
+    acknowledged = "When a second copy last took something; 0 for never."
+    yield each("last_acknowledged_timestamp_seconds", acknowledged, lambda one: _seconds(one.acknowledged_at))
+    sequence = "The newest sequence that a second copy has; -1 for none."
+    yield each("sequence", sequence, lambda one: float(-1 if one.sequence is None else one.sequence))
+    yield each("pending_sequences", "Sequences that a second copy does not have yet.", lambda one: float(one.pending))
+    states = [
+        ({**labels, "state": word}, float(one.state == word)) for labels, one in labelled for word in REMOTE_STATES
+    ]
+    yield "lifeboat_remote_state", "gauge", "1 for the state that the second copy is in, 0 for the others.", states
 
 
 def _of(one: AgentFigures) -> dict[str, str]:

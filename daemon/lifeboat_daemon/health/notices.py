@@ -142,6 +142,8 @@ def _trouble(agent: AgentStatus) -> str:
             return "its copy was read back and does not hold"
         if agent.missing:
             return "its workspace is missing, or is not what was captured; nothing is taken until it is back"
+        if agent.refusing is not None:
+            return _refusal(agent, agent.refusing)
         return "the last capture failed" if agent.failed is not None else "something is wrong with it"
     return {
         HELD: "much of its memory was removed; was that an accident? Nothing is lost",
@@ -149,6 +151,18 @@ def _trouble(agent: AgentStatus) -> str:
         NEEDS_KEY: "your key is away or locked; captures go on, credentials cannot be opened",
         OVERDUE: "it has had no verified copy for too long",
     }.get(agent.state, "")
+
+
+def _refusal(agent: AgentStatus, name: str) -> str:
+    """What is wrong with a second copy, by the code of its error: the message may name anything."""
+    code = next(one.code for one in agent.remotes if one.name == name)
+    words = {
+        "other_vault": "is another one than it was",
+        "remote_damaged": "does not hold what it was given",
+        "remote_denied": "does not let this machine in",
+        "remote_forgot": "has lost what it had",
+    }
+    return f"the second copy {name} {words.get(code, 'does not take what is sent')}; captures go on"
 
 
 # States and ages ------------------------------------------------------------------------------------------------
