@@ -12,11 +12,13 @@ from killing import killed_at, steps_of
 from sealed import AGENT, MovingClock, data_keys, new_sealer, opened_keys
 from vaults import ManualClock, commit, content_of, create
 
+from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.testing import AGENT_ID
 from lifeboat_endpoint.at_rest.data_keys import DataKeys
 from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.errors import KeyRevoked, OtherDataKey, VaultFull
+from lifeboat_endpoint.service.vaults import Vaults
 from lifeboat_endpoint.testing import a_day, time_of_day
 from lifeboat_endpoint.vault import Draft, EntryPut, Vault
 
@@ -147,6 +149,18 @@ def test_who_has_the_vault_open_is_told_of_the_new_key(tmp_path: Path) -> None:
             with pytest.raises(OtherDataKey) as caught:
                 question()
             assert caught.value.key_id == NEW.key_id
+
+
+def test_a_vault_that_is_kept_open_is_opened_again_under_its_new_key(tmp_path: Path) -> None:
+    keys = data_keys(tmp_path)
+    kept = Vaults(tmp_path, keys, files=SystemFiles(), clock=ManualClock())
+    vault_id = kept.create(AGENT_ID)
+    before = kept.get(AGENT_ID, vault_id)
+    keys.rotate()
+    with Vault.open(kept.folder_of(AGENT_ID), sealer=keys.sealer_of(before.key_id, AGENT_ID)) as vault:
+        vault.reseal(keys.sealer(AGENT_ID))
+    assert kept.get(AGENT_ID, vault_id).key_id == keys.current() and kept.get(AGENT_ID, vault_id).head() is None
+    kept.close()
 
 
 def test_a_body_that_is_damaged_keeps_nobody_from_giving_up_a_key(tmp_path: Path) -> None:

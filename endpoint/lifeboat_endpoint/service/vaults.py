@@ -35,7 +35,7 @@ class Vaults:
     def get(self, agent_id: str, vault_id: str) -> Vault:
         """The open vault of an agent, which is still the one of this id and key. Raises VaultError, KeyRevoked."""
         vault = self._open.get(agent_id)
-        if vault is not None and vault.id != vault_id:
+        if vault is not None and not _still_is(vault, vault_id):
             self.forget(agent_id)
             vault = None
         if vault is None:
@@ -92,3 +92,12 @@ class Vaults:
         for path in sorted(folder.rglob("*"), reverse=True):
             path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
         folder.rmdir()
+
+
+def _still_is(vault: Vault, vault_id: str) -> bool:
+    """False for one that another process made anew, or put under another key, since it was opened. Raises KeyRevoked."""
+    try:
+        vault.check_key()
+    except errors.OtherDataKey:
+        return False
+    return vault.id == vault_id

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from lifeboat_alf import codec, times
+from lifeboat_alf import codec, merkle, times
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
@@ -75,6 +75,8 @@ class Vault:
             raise errors.VaultDamaged("the tables hold no vault")
         self.id, self.agent_id, self.seed = str(row[0]), str(row[1]), opened_seed(bytes(row[2]), sealer)
         self._seal_with(sealer)
+
+        self._hashes: list[bytes] | None = None
 
     def _seal_with(self, sealer: Sealer) -> None:
         self._columns = Columns(sealer)
@@ -148,6 +150,11 @@ class Vault:
         """Of the data key that seals the vault, "" for a plain one."""
         return self._columns.sealer.key_id
 
+    def check_key(self) -> None:
+        """Raises KeyRevoked when the key was taken away since the vault was opened, OtherDataKey when the vault was put
+        under another one: then it has to be opened again."""
+        self._columns.check(self._metadata)
+
     def close(self) -> None:
         self._metadata.close()
 
@@ -212,6 +219,10 @@ class Vault:
         row = self.head() if number is None else self.sequence(number)
         if row is None:
             raise errors.UnknownSequence("the vault is empty: nothing was captured yet")
+        return self.state_of(row)
+
+    def state_of(self, row: SequenceRow) -> VaultState:
+        """The state of a sequence that is kept."""
         return VaultState(self._metadata, self._objects, row.as_sequence(self.agent_id))
 
     def changes(self, base: int, new: int) -> Changes:
@@ -271,12 +282,13 @@ class Vault:
         DraftInvalid, VaultFull, VaultBusy.
         """
         with self._transaction():
-            head = self.head()
+            head = self._place(sql.HEAD)
             origin = self._origin(head, kind, writer, _text(time), _text(raw_time or time), number)
             writing = objects.ObjectWriter(self._metadata, self._blobs, self._columns)
-            commit = Commit(self._metadata, self._objects, writing, self._files, self.seed)
+            commit = Commit(self._metadata, self._objects, writing, self._files, self.seed, self._hashes_of(head))
             try:
                 changed = commit.run(draft, origin, self._clock.now(), sign, counts)
+                self._hashes = commit.hashes
             except BaseException:
                 # Only before COMMIT: after one that failed, the rows may still come back with the log.
                 writing.discard()
@@ -307,7 +319,7 @@ class Vault:
             return sequence.signature
 
         with self._transaction():
-            head, epoch = self.head(), self.epoch
+            head, epoch = self._place(sql.HEAD), self.epoch
             if fits is not None:
                 fits(head, epoch)
             if head is not None and sequence.number <= head.number:
@@ -315,17 +327,30 @@ class Vault:
             place = (sequence.number, sequence.base, sequence.epoch, sequence.time, _text(raw_time))
             origin = Origin(self.agent_id, *place, kind, writer)
             writing = objects.ObjectWriter(self._metadata, self._blobs, self._columns)
-            commit = Commit(self._metadata, self._objects, writing, self._files, self.seed)
+            commit = Commit(self._metadata, self._objects, writing, self._files, self.seed, self._hashes_of(head))
             try:
                 if not commit.run(draft, origin, self._clock.now(), signed, None):
                     raise errors.DraftInvalid("the state is the one that the head is already")
                 if sequence.epoch > epoch:
                     self._metadata.execute(sql.SET_EPOCH, (sequence.epoch,))
-                made = self.sequence(sequence.number)
+                self._hashes = commit.hashes
+                made = self._place(sql.SEQUENCE, sequence.number)
             except BaseException:
                 writing.discard()
                 raise
+        assert made is not None
         return made
+
+    def _place(self, statement: str, *parameters: Any) -> SequenceRow | None:
+        """A sequence without its pins, inside a transaction that has looked at the key."""
+        row = self._metadata.row(statement, parameters)
+        return None if row is None else sequence_row(row, [])
+
+    def _hashes_of(self, head: SequenceRow | None) -> list[bytes] | None:
+        """The hashes of the head's buckets as they were after the last commit here, unless somebody else has written
+        since, which their root tells."""
+        known = self._hashes
+        return known if known is not None and head is not None and merkle.root(known) == head.digest else None
 
     @property
     def epoch(self) -> int:
