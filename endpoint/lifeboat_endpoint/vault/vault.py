@@ -151,6 +151,10 @@ class Vault:
         return self._columns.sealer.key_id
 
     def check_key(self) -> None:
+        """Raises OtherDataKey when the vault was put under another data key since it was opened here, KeyRevoked."""
+        self._columns.check(self._metadata)
+
+    def check_key(self) -> None:
         """Raises KeyRevoked when the key was taken away since the vault was opened, OtherDataKey when the vault was put
         under another one: then it has to be opened again."""
         self._columns.check(self._metadata)
