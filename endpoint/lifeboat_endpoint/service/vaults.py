@@ -95,9 +95,20 @@ class Vaults:
 
 
 def _still_is(vault: Vault, vault_id: str) -> bool:
-    """False for one that another process made anew, or put under another key, since it was opened. Raises KeyRevoked."""
+    """False for one that another process has made anew, or put under another key, meanwhile. Raises KeyRevoked."""
     try:
         vault.check_key()
     except errors.OtherDataKey:
         return False
     return vault.id == vault_id
+
+
+def _is_current(vault: Vault, vault_id: str) -> bool:
+    """Whether nobody made another vault for the agent, or put this one under another data key. Raises KeyRevoked."""
+    if vault.id != vault_id:
+        return False
+    try:
+        vault.check_key()
+    except errors.OtherDataKey:
+        return False
+    return True
