@@ -18,6 +18,7 @@ from lifeboat_daemon.remotes.outcome import DEFERRED, Outcome
 from lifeboat_daemon.remotes.replicating import quietly, replicate
 from lifeboat_daemon.schedule import conditions
 from lifeboat_daemon.schedule.conditions import Conditions
+from lifeboat_daemon.words import argument
 
 _HERE = frozenset({"", "localhost", "127.0.0.1", "::1"})
 
@@ -46,7 +47,7 @@ def told(config: RemoteConfig, outcome: Outcome) -> JsonObject:
         bytes=outcome.bytes,
         message=outcome.message,
         code=outcome.code,
-        fix=outcome.fix,
+        fix=None if outcome.fix is None else outcome.fix.replace("NAME", argument(config.name)),
     )
 
 

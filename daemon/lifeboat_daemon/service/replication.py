@@ -205,7 +205,7 @@ class Replication:
         self._set_pause(way, state, code, answer.get("retry_after"))
         if state != OK or document.get("bytes"):
             level = "info" if state in (OK, HELD) else "warning"
-            said = {"state": Word(state), "code": Word(code), "sequence": document["sequence"]}
+            said = {"state": Word(state), "code": Word(code) if code else None, "sequence": document["sequence"]}
             self._parts.log.event("pushed", level=level, agent=charge.id, **said, bytes=document.get("bytes", 0))
             self._publish(charge, document)
         return document
