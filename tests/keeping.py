@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sealed import MovingClock
-from vaults import START, commit
+from vaults import START, ManualClock, commit
 
 from lifeboat_alf import codec, metas
 from lifeboat_endpoint.endpoint import Endpoint
@@ -20,10 +19,31 @@ OTHER = "0190f0a0-0000-7000-8000-0000000000a2"
 CANARY = b"the password of the harbour is halibut\n"
 
 
-def new_endpoint(folder: Path, *, clock: MovingClock | None = None, key_scope: str = "tenant") -> Endpoint:
+class RunningClock(ManualClock):
+    """`advance` lets time pass; `jump` sets the wall clock only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._running = 1000.0
+
+    def advance(self, **parts: float) -> None:
+        super().advance(**parts)
+        self._running += timedelta(**parts).total_seconds()
+
+    def jump(self, **parts: float) -> None:
+        super().advance(**parts)
+
+    def since_boot(self) -> float:
+        return self._running
+
+    def monotonic(self) -> float:
+        return self._running
+
+
+def new_endpoint(folder: Path, *, clock: RunningClock | None = None, key_scope: str = "tenant") -> Endpoint:
     """An endpoint in `folder/data`, its key in `folder/endpoint.key`."""
     source = f"file:{folder / 'endpoint.key'}"
-    return Endpoint.create(folder / "data", key_source=source, key_scope=key_scope, clock=clock or MovingClock())
+    return Endpoint.create(folder / "data", key_source=source, key_scope=key_scope, clock=clock or RunningClock())
 
 
 def reopened(endpoint: Endpoint, **settings: Any) -> Endpoint:

@@ -14,7 +14,8 @@ from lifeboat_endpoint.maintenance.locking import alone
 from lifeboat_endpoint.maintenance.trust import trusted_now
 
 EVERY = timedelta(hours=1)
-NOTE = "looked_after_at"
+TRIMMED_EVERY = timedelta(days=1)
+NOTE, TRIMMED = "looked_after_at", "audit_trimmed_at"
 
 
 def run_due(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
@@ -25,7 +26,7 @@ def run_due(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
     control.db; what is wrong with one tenant stands in its TenantCare.
     """
     endpoint.control.flush()
-    if not _is_due(endpoint.control.get(NOTE), now):
+    if not _is_due(endpoint, NOTE, EVERY, now):
         return []
     try:
         with alone(endpoint.folder, seconds=0):
@@ -34,9 +35,10 @@ def run_due(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
         return []
 
 
-def _is_due(last: str | None, now: datetime) -> bool:
+def _is_due(endpoint: Endpoint, note: str, every: timedelta, now: datetime) -> bool:
     """A clock that was set back is no reason to wait for years."""
-    return last is None or not timedelta(0) <= now - times.parse(last) < EVERY
+    last = endpoint.control.get(note)
+    return last is None or not timedelta(0) <= now - times.parse(last) < every
 
 
 def _looked_after(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
@@ -46,9 +48,16 @@ def _looked_after(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
     trusted = trusted_now(endpoint)
     if trusted is not None:
         removal.remove_nobodys(endpoint)
-        kept = endpoint.settings.audit
-        endpoint.control.trim_audit(trusted - timedelta(days=kept.days), kept.rows)
+        _trim_audit(endpoint, trusted)
     return done
+
+
+def _trim_audit(endpoint: Endpoint, now: datetime) -> None:
+    """Once a day: a row stands for each time."""
+    if _is_due(endpoint, TRIMMED, TRIMMED_EVERY, now):
+        kept = endpoint.settings.audit
+        endpoint.control.trim_audit(now - timedelta(days=kept.days), kept.rows)
+        endpoint.control.set(TRIMMED, times.to_text(now))
 
 
 def _of_tenant(endpoint: Endpoint, tenant_id: str) -> TenantCare:

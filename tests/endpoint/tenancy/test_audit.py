@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sealed import MovingClock
+from keeping import RunningClock
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.tenancy.callers import Caller
@@ -20,12 +20,12 @@ CALLER = Caller("tenant-1", "k7m2p9qa", "laptop", frozenset({"push", "pull"}))
 
 
 @pytest.fixture
-def clock() -> MovingClock:
-    return MovingClock()
+def clock() -> RunningClock:
+    return RunningClock()
 
 
 @pytest.fixture
-def control(tmp_path: Path, clock: MovingClock) -> Iterator[Control]:
+def control(tmp_path: Path, clock: RunningClock) -> Iterator[Control]:
     made = Control.create(tmp_path / "control.db", clock=clock)
     yield made
     made.close()
@@ -51,7 +51,7 @@ def test_a_read_names_tenant_token_subject_and_counts(control: Control) -> None:
     assert row.details == {"tenant": "tenant-1", "token": "k7m2p9qa", "sequence": 4, "bytes": 900}
 
 
-def test_what_is_alike_within_a_batch_is_one_row_with_a_count(control: Control, clock: MovingClock) -> None:
+def test_what_is_alike_within_a_batch_is_one_row_with_a_count(control: Control, clock: RunningClock) -> None:
     for _ in range(3):
         control.note(CALLER, "agent.read", "agent-1")
         clock.advance(seconds=1)
@@ -61,7 +61,7 @@ def test_what_is_alike_within_a_batch_is_one_row_with_a_count(control: Control, 
     assert second.subject == "agent-2" and "count" not in second.details
 
 
-def test_closing_writes_what_was_gathered(control: Control, tmp_path: Path, clock: MovingClock) -> None:
+def test_closing_writes_what_was_gathered(control: Control, tmp_path: Path, clock: RunningClock) -> None:
     other = Control(tmp_path / "control.db", clock=clock)
     other.note(CALLER, "agent.read", "agent-1")
     other.close()
@@ -118,7 +118,7 @@ def test_a_row_that_was_changed_or_removed_breaks_the_chain(control: Control, tm
     assert control.check_audit() != []
 
 
-def test_old_rows_go_and_the_chain_stays_whole(control: Control, clock: MovingClock) -> None:
+def test_old_rows_go_and_the_chain_stays_whole(control: Control, clock: RunningClock) -> None:
     control.add_tenant("old")
     clock.advance(days=500)
     control.add_tenant("new")
@@ -130,7 +130,7 @@ def test_old_rows_go_and_the_chain_stays_whole(control: Control, clock: MovingCl
     assert control.check_audit() == []
 
 
-def test_the_oldest_rows_beyond_the_most_that_stay_go(control: Control, clock: MovingClock) -> None:
+def test_the_oldest_rows_beyond_the_most_that_stay_go(control: Control, clock: RunningClock) -> None:
     for number in range(10):
         control.add_tenant(f"tenant {number}")
     control.trim_audit(clock.now() - timedelta(days=400), 3)
@@ -139,7 +139,7 @@ def test_the_oldest_rows_beyond_the_most_that_stay_go(control: Control, clock: M
 
 
 def test_rows_that_were_removed_by_hand_after_a_trimming_are_missed(
-    control: Control, clock: MovingClock, tmp_path: Path
+    control: Control, clock: RunningClock, tmp_path: Path
 ) -> None:
     for number in range(10):
         control.add_tenant(f"tenant {number}")
@@ -150,7 +150,7 @@ def test_rows_that_were_removed_by_hand_after_a_trimming_are_missed(
     assert control.check_audit() != []
 
 
-def test_nothing_is_trimmed_where_nothing_is_old(control: Control, clock: MovingClock) -> None:
+def test_nothing_is_trimmed_where_nothing_is_old(control: Control, clock: RunningClock) -> None:
     control.add_tenant("home")
     assert control.trim_audit(clock.now() - timedelta(days=400), 1000) == 0
     assert kinds(control) == ["endpoint.create", "tenant.add"]

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sealed import MovingClock
+from keeping import RunningClock
 from vaults import START
 
 from lifeboat_endpoint import errors
@@ -18,12 +18,12 @@ from lifeboat_endpoint.tenancy.control import Control
 
 
 @pytest.fixture
-def clock() -> MovingClock:
-    return MovingClock()
+def clock() -> RunningClock:
+    return RunningClock()
 
 
 @pytest.fixture
-def control(tmp_path: Path, clock: MovingClock) -> Iterator[Control]:
+def control(tmp_path: Path, clock: RunningClock) -> Iterator[Control]:
     made = Control.create(tmp_path / "control.db", clock=clock)
     yield made
     made.close()
@@ -61,7 +61,7 @@ def test_what_is_no_token_lets_nobody_in(control: Control) -> None:
 
 
 def test_a_revoked_token_counts_no_more_at_once_in_another_process_too(
-    control: Control, tmp_path: Path, clock: MovingClock
+    control: Control, tmp_path: Path, clock: RunningClock
 ) -> None:
     token, secret = control.add_token(control.add_tenant("home").id, "laptop", ["push"])
     server = Control(tmp_path / "control.db", clock=clock)
@@ -72,7 +72,7 @@ def test_a_revoked_token_counts_no_more_at_once_in_another_process_too(
     server.close()
 
 
-def test_a_token_ends_when_its_time_is_over(control: Control, clock: MovingClock) -> None:
+def test_a_token_ends_when_its_time_is_over(control: Control, clock: RunningClock) -> None:
     tenant = control.add_tenant("home")
     _, secret = control.add_token(tenant.id, "visitor", ["pull"], START + timedelta(days=90))
     clock.advance(days=89)
@@ -106,7 +106,7 @@ def test_a_token_has_known_scopes_and_at_least_one(control: Control, scopes: lis
 
 
 def test_when_a_token_was_last_used_is_kept_without_a_write_for_each_request(
-    control: Control, clock: MovingClock
+    control: Control, clock: RunningClock
 ) -> None:
     tenant = control.add_tenant("home")
     token, secret = control.add_token(tenant.id, "laptop", ["push"])
@@ -156,7 +156,7 @@ def test_an_unknown_token_is_said_to_be_unknown(control: Control) -> None:
         control.revoke_token(token_secrets.new_id())
 
 
-def test_a_newer_control_db_is_refused_by_name(control: Control, tmp_path: Path, clock: MovingClock) -> None:
+def test_a_newer_control_db_is_refused_by_name(control: Control, tmp_path: Path, clock: RunningClock) -> None:
     with control._store.transaction():
         control._store.execute("update control set schema = 99")
     with pytest.raises(errors.VaultNewer, match=r"control\.db has schema 99"):

@@ -1,0 +1,150 @@
+"""Data keys change: what was kept is encrypted anew, the old key opens nothing any more, and nothing is lost."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from keeping import AGENT, CANARY, OTHER, files_holding, new_endpoint, with_history
+from killing import killed_at
+
+from lifeboat_alf.seams.steps import Step
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.maintenance import rotation
+from lifeboat_endpoint.maintenance.care import compact
+from lifeboat_endpoint.maintenance.proving import prove
+from lifeboat_endpoint.tenancy.rows import Tenant
+
+NOTE = "raw/openclaw/MEMORY.md"
+
+
+def read_note(endpoint: Endpoint, tenant: Tenant, agent_id: str = AGENT) -> bytes | None:
+    return endpoint.space(tenant.id).read(agent_id, 0, [NOTE], [])[0]
+
+
+def new_keys(endpoint: Endpoint, tenant: Tenant) -> list[str]:
+    """Rotated; the ids before."""
+    before = endpoint.keys(tenant.id).ids()
+    rotation.rotate(endpoint, [tenant], None)
+    return before
+
+
+@pytest.mark.parametrize("scope", ["tenant", "agent"])
+def test_after_compact_nothing_is_left_that_the_old_keys_sealed(tmp_path: Path, scope: str) -> None:
+    with new_endpoint(tmp_path, key_scope=scope) as endpoint:
+        tenant = endpoint.add_tenant("home")
+        for agent_id in (AGENT, OTHER):
+            with_history(endpoint, tenant, agent_id, hours=2)
+        endpoint.space(tenant.id).put_keys(AGENT, {"agent": AGENT})
+        before = new_keys(endpoint, tenant)
+        care = compact(endpoint, tenant)
+        assert (care.problems, sorted(care.destroyed)) == ([], sorted(before))
+        for key_id in before:
+            assert files_holding(endpoint.tenant_folder(tenant.id), bytes.fromhex(key_id)) == []
+        assert prove(endpoint, [tenant]).findings == []
+        assert endpoint.space(tenant.id).keys(AGENT) == {"agent": AGENT}
+
+
+def test_until_compact_everything_can_be_read_and_written(tmp_path: Path) -> None:
+    with new_endpoint(tmp_path) as endpoint:
+        tenant = endpoint.add_tenant("home")
+        with_history(endpoint, tenant)
+        new_keys(endpoint, tenant)
+        with_history(endpoint, tenant, OTHER)
+        assert read_note(endpoint, tenant) == read_note(endpoint, tenant, OTHER) == CANARY + b"- hour 0\n"
+        assert prove(endpoint, [tenant]).ok
+
+
+def test_a_server_that_runs_meanwhile_goes_on_reading_and_writing(tmp_path: Path) -> None:
+    with new_endpoint(tmp_path) as endpoint:
+        tenant = endpoint.add_tenant("home")
+        with_history(endpoint, tenant)
+        with Endpoint.open(endpoint.folder, clock=endpoint.clock) as server:
+            assert read_note(server, tenant) is not None
+            new_keys(endpoint, tenant)
+            assert compact(endpoint, tenant).problems == []
+            assert read_note(server, tenant) == CANARY + b"- hour 0\n"
+            assert [one.name for one in server.space(tenant.id).agents()] == ["Juniper"]
+            server.space(tenant.id).raise_epoch(AGENT, 1)
+        assert prove(endpoint, [tenant]).findings == []
+
+
+def test_where_one_agent_cannot_be_sealed_anew_the_old_key_stays(tmp_path: Path) -> None:
+    with new_endpoint(tmp_path) as endpoint:
+        tenant = endpoint.add_tenant("home")
+        for agent_id in (AGENT, OTHER):
+            with_history(endpoint, tenant, agent_id)
+        endpoint.forget(tenant.id)
+        (endpoint.tenant_folder(tenant.id) / "agents" / AGENT / "vault.db").write_bytes(b"damaged" * 1000)
+        before = new_keys(endpoint, tenant)
+        care = compact(endpoint, tenant)
+        assert care.destroyed == [] and before[0] in endpoint.keys(tenant.id).ids()
+        assert read_note(endpoint, tenant, OTHER) is not None
+
+
+@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="kills a fork")
+@pytest.mark.parametrize(
+    ("step", "nth"),
+    [
+        (Step.REENCRYPT_KEY_MADE, 1),
+        (Step.REENCRYPT_BODIES_WRITTEN, 1),
+        (Step.REENCRYPT_COMMITTED, 1),
+        (Step.REENCRYPT_COMMITTED, 2),
+        (Step.REENCRYPT_KEY_DESTROYED, 1),
+    ],
+)
+def test_a_rotation_that_is_cut_off_loses_nothing_and_is_finished_by_the_next(
+    tmp_path: Path, step: Step, nth: int
+) -> None:
+    with new_endpoint(tmp_path) as endpoint:
+        tenant = endpoint.add_tenant("home")
+        for agent_id in (AGENT, OTHER):
+            with_history(endpoint, tenant, agent_id)
+        first = endpoint.keys(tenant.id).ids()
+
+    def work() -> None:
+        with Endpoint.open(endpoint.folder, clock=endpoint.clock) as other:
+            rotation.rotate(other, [tenant], None)
+            compact(other, tenant)
+
+    assert killed_at(work, step, nth), f"{step} was not reached on {sys.platform}"
+    with Endpoint.open(endpoint.folder, clock=endpoint.clock) as again:
+        assert read_note(again, tenant) == read_note(again, tenant, OTHER) == CANARY + b"- hour 0\n"
+        rotation.rotate(again, [tenant], None)
+        assert compact(again, tenant).problems == []
+        assert len(again.keys(tenant.id).ids()) == 1 and first[0] not in again.keys(tenant.id).ids()
+        assert prove(again, [tenant]).findings == []
+
+
+def test_another_key_source_protects_what_is_there_and_what_comes(tmp_path: Path) -> None:
+    source = f"file:{tmp_path / 'new.key'}"
+    with new_endpoint(tmp_path) as endpoint:
+        tenant = endpoint.add_tenant("home")
+        with_history(endpoint, tenant)
+        rotation.rotate(endpoint, [tenant], source)
+        rotation.move_endpoint(endpoint, source)
+    (tmp_path / "endpoint.key").unlink()
+    with Endpoint.open(endpoint.folder, clock=endpoint.clock) as again:
+        assert again.settings.key_source == source
+        assert read_note(again, tenant) == CANARY + b"- hour 0\n"
+        assert again.keys(again.add_tenant("office").id).source == source
+
+
+def test_a_key_source_in_the_folder_of_the_data_is_refused_before_anything_changes(tmp_path: Path) -> None:
+    with new_endpoint(tmp_path) as endpoint:
+        tenant = endpoint.add_tenant("home")
+        before = endpoint.keys(tenant.id).ids()
+        with pytest.raises(errors.KeySourceRefused):
+            rotation.rotate(endpoint, [tenant], f"file:{endpoint.folder / 'key'}")
+        assert endpoint.keys(tenant.id).ids() == before
+
+
+def test_new_and_destroyed_keys_stand_in_the_audit(tmp_path: Path) -> None:
+    with new_endpoint(tmp_path) as endpoint:
+        tenant = endpoint.add_tenant("home")
+        (old,) = new_keys(endpoint, tenant)
+        compact(endpoint, tenant)
+        rows = {row.kind: row for row in endpoint.control.audit_rows()}
+    assert rows["key.destroyed"].subject == old and rows["key.rotated"].details == {"tenant": tenant.id}
