@@ -279,6 +279,13 @@ def test_over_a_signed_state_nothing_is_written(vault: Vault, workspace: Path, n
         put(vault, reference.export(workspace))
 
 
+def test_once_a_device_has_begun_an_epoch_nothing_is_written_either(vault: Vault, notes: list[Json]) -> None:
+    vault.raise_epoch()
+    with pytest.raises(StaleBase) as refused:
+        send(vault, [("delete", notes[1])])
+    assert refused.value.sequence == 0
+
+
 def test_a_delta_that_another_client_outran_is_stale(vault: Vault, notes: list[Json]) -> None:
     class Outrunning(ManualClock):
         """A clock that is asked when a delta is half made: then another client is quicker."""

@@ -21,7 +21,8 @@ from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import Entry, JsonObject, Partition, State
 from lifeboat_endpoint.errors import DraftInvalid, RemoteRefused, StaleBase
 from lifeboat_endpoint.legacy.memory import Memory
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault, VaultState
+from lifeboat_endpoint.legacy.notes import changed_notes
+from lifeboat_endpoint.vault import FIRST_EPOCH, Draft, EntryPut, RecordPut, SequenceRow, Vault, VaultState
 
 WRITER = "older client"
 """Who wrote such a state, as `SequenceRow.writer` says it: those clients have no name of their own."""
@@ -41,9 +42,9 @@ class Loss(NamedTuple):
 
 
 def is_adopted(vault: Vault) -> bool:
-    """Whether a device of Lifeboat writes this agent: its head is signed."""
+    """Whether a device of Lifeboat writes this agent: its head is signed, or an epoch began, which only they do."""
     head = vault.head()
-    return head is not None and head.signature is not None
+    return vault.epoch > FIRST_EPOCH or (head is not None and head.signature is not None)
 
 
 def loss(vault: Vault, reader: SnapshotReader) -> Loss:
@@ -90,7 +91,8 @@ def delta(vault: Vault, reader: DeltaReader, base: int, *, clock: Clock, writer:
     for line in reader.records(skip_unknown=True):
         records.check_shape(records.parse(line.line), entry=layout.DELTA_RECORDS, line=line.number)
         _apply(memory, line)
-    entries = {**dict(_changed_documents(reader)), **_head_with(state, memory.partitions)}
+    entries = _notes_after(state, memory)
+    entries |= {**dict(_changed_documents(reader)), **_head_with(state, memory.partitions)}
     return _commit(vault, Draft(entries, memory.puts), head, clock, kind="delta", writer=writer)
 
 
@@ -118,11 +120,11 @@ def _check_agent(vault: Vault, agent_id: str) -> None:
 
 def check_not_adopted(vault: Vault) -> None:
     """Raises StaleBase, which such clients understand best: they tell their user to restore."""
-    head = vault.head()
-    if head is not None and is_adopted(vault):
+    if is_adopted(vault):
+        head = vault.head()
         raise StaleBase(
             "a device of Lifeboat writes this agent: clients that sign nothing can restore it, and change it no more",
-            sequence=head.number,
+            sequence=None if head is None else head.number,
         )
 
 
@@ -237,10 +239,23 @@ def _changed_documents(reader: DeltaReader) -> Iterator[tuple[str, EntryPut | No
             raise RemoteRefused(f"{item.path}: a delta without proof carries whole files only")
 
 
+def _notes_after(state: VaultState, memory: Memory) -> dict[str, EntryPut | None]:
+    """That client sends its files once, and afterwards memories only: its notes follow from these, so that every state
+    restores as what it is."""
+    runtime = str(_head(state)["agent"].get("source_runtime", ""))
+    prefix = layout.raw_prefix(runtime)
+
+    def read(path: str) -> bytes | None:
+        return None if state.entry(prefix + path) is None else state.body(prefix + path)
+
+    files = memory.files()
+    changed = changed_notes(memory.after(files), files, runtime, read)
+    return {prefix + path: None if body is None else EntryPut({}, body) for path, body in changed.items()}
+
+
 def _head_with(state: VaultState, known: list[Partition]) -> dict[str, EntryPut | None]:
     """The head document, if partitions were opened."""
-    head: JsonObject = codec.decode(state.body(layout.MANIFEST))
-    listed = _listed(state, known)
+    head, listed = _head(state), _listed(state, known)
     if listed == head.get("partitions"):
         return {}
     return {layout.MANIFEST: EntryPut({}, codec.encode_pretty({**head, "partitions": listed}))}
@@ -249,6 +264,10 @@ def _head_with(state: VaultState, known: list[Partition]) -> dict[str, EntryPut 
 def _listed(state: VaultState, known: list[Partition]) -> list[JsonObject]:
     """The list of partitions for a head: as it stands there, unless it changed."""
     if known == partitions_of(state):
-        head: JsonObject = codec.decode(state.body(layout.MANIFEST))
-        return list(head.get("partitions", []))
+        return list(_head(state).get("partitions", []))
     return [partitions.to_item(partition) for partition in known]
+
+
+def _head(state: VaultState) -> JsonObject:
+    head: JsonObject = codec.decode(state.body(layout.MANIFEST))
+    return head

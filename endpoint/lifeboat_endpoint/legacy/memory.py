@@ -7,11 +7,11 @@ successor or a tombstone (ALF §3.1.8, §4.1.1). Any id of a chain names the mem
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from lifeboat_alf import ids, lifecycle, partitions, records, times
+from lifeboat_alf import codec, ids, lifecycle, partitions, records, times
 from lifeboat_alf.effective import Chains, chains_of, partitions_of
 from lifeboat_alf.errors import BadDocument
 from lifeboat_alf.lifecycle import Scribe, Step
@@ -21,6 +21,10 @@ from lifeboat_endpoint.vault import RecordPut, Vault
 
 FOLDER = "memory/"
 """Where that client looks for partitions that no manifest names yet."""
+
+_SUCCESSOR = b'"supersedes"'
+_ESCAPES = (b"\\u", b"\\/")
+"""A line with one of them may spell the name of its file in another way."""
 
 
 class Memory:
@@ -47,6 +51,25 @@ class Memory:
     @property
     def puts(self) -> list[RecordPut]:
         return list(self._puts.values())
+
+    def files(self) -> set[str]:
+        """The files of the workspace that the changed memories are of, or were of."""
+        changed = [records.parse(put.line) for put in self._puts.values()]
+        known = {str(record[name]) for record in changed for name in ("id", "supersedes") if record.get(name)}
+        before = (found.line for record_id in known if (found := self._state.record(record_id)) is not None)
+        return {records.origin_file(record) for record in (*changed, *map(records.parse, before))}
+
+    def after(self, files: set[str]) -> Iterator[JsonObject]:
+        """The memories of some files as they are after the changes, those that are deleted left out."""
+        marks = [*map(codec.encode, files), *_ESCAPES]
+        changed = {put.id: put.line for put in self._puts.values()}
+        ended = {str(records.parse(line).get("supersedes")) for line in changed.values() if _SUCCESSOR in line}
+        kept = (record for record in self._state.records() if self._chains.wins(record.id) and record.id not in ended)
+        for line in (*(changed.pop(record.id, record.line) for record in kept), *changed.values()):
+            if any(mark in line for mark in marks):
+                record = records.parse(line)
+                if not records.is_deleted(record):
+                    yield record
 
     def holds(self, record_id: str) -> bool:
         """Whether the memory is there for that client. What was appended here does not count yet."""

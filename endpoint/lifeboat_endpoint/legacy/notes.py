@@ -1,11 +1,13 @@
-"""The notes of a workspace as the memory has them now, for a client that restores files and never looks at records."""
+"""The notes of a workspace as the memory has them: for clients that send memories without files, and restore files
+without looking at memories."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
+from lifeboat_alf import records
 from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint.legacy.sections import Section, join, split
 
@@ -27,6 +29,24 @@ def section_of(record: JsonObject) -> Section:
     place = record.get("raw_source_format")
     line = place.get("line_start") if isinstance(place, dict) else None
     return Section(line if type(line) is int and 0 < line < _LAST else _LAST, str(record.get("content", "")))
+
+
+def changed_notes(
+    memories: Iterable[JsonObject], files: Iterable[str], runtime: str, read: Callable[[str], bytes | None]
+) -> dict[str, bytes | None]:
+    """{path: note, None when no memory of it is left} of those `files` that do not say what their memories say. `read`
+    gives what a file says, None where there is none. Paths are relative to the workspace."""
+    sections: dict[str, list[Section]] = {path: [] for path in files if is_note(path, runtime)}
+    for record in memories:
+        if records.origin_file(record) in sections:
+            sections[records.origin_file(record)].append(section_of(record))
+    found = {}
+    for path, own in sections.items():
+        old = read(path)
+        new = renewed(path, old, own)
+        if new != old:
+            found[path] = new
+    return found
 
 
 def renewed(path: str, body: bytes | None, sections: list[Section]) -> bytes | None:

@@ -18,8 +18,7 @@ from lifeboat_alf.effective import chains_of
 from lifeboat_alf.manifest import DOCUMENT_FIELDS
 from lifeboat_alf.state import BodyAbsent, Entry, JsonObject, Record, Sequence, State, path_key
 from lifeboat_endpoint.legacy.accepting import REDACTED
-from lifeboat_endpoint.legacy.notes import gathered, is_database, is_note, renewed, section_of
-from lifeboat_endpoint.legacy.sections import Section
+from lifeboat_endpoint.legacy.notes import gathered, is_database
 
 _DOCUMENTS = (layout.IDENTITY, layout.PRINCIPALS, layout.CREDENTIALS)
 _MADE_HERE = ("agent", "partitions", "raw_sources", "raw_state", "sync", "layers", DOCUMENT_FIELDS)
@@ -50,7 +49,6 @@ class _LegacyView:
         self._kept = {entry.path: entry for entry in state.entries() if self._is_kept(entry)}
         self._made: dict[str, bytes] = {}
         memory = self._surveyed()
-        self._renew(memory.notes)
         self._gather(memory.loose)
         self._made[layout.MANIFEST] = codec.encode_pretty(self._head(head, memory.partitions))
 
@@ -110,37 +108,20 @@ class _LegacyView:
         return True
 
     def _surveyed(self) -> _Memory:
-        """One pass over the memory. A device that signs keeps its tree current: there no note is made again."""
-        memory = _Memory(set(), {}, [])
-        is_current = self._state.sequence.signature is not None
+        """One pass over the memory."""
+        memory = _Memory(set(), [])
         listed = {number for entry in self._kept.values() for number in entry.meta.get(metas.RECORDS, ())}
         for item in self.records():
             memory.partitions.add(item.partition)
             record = records.parse(item.line)
-            origin = records.origin_file(record)
-            if not is_current and is_note(origin, self._runtime):
-                memory.notes.setdefault(origin, []).append(section_of(record))
-            elif item.id not in listed and not self._has_file(origin) and records.is_visible(record):
+            has_file = item.id in listed or self._has_file(records.origin_file(record))
+            if not has_file and records.is_visible(record):
                 memory.loose.append(record)
-        if is_current:
-            return memory
-        paths = (path.removeprefix(self._prefix) for path in self._kept if path.startswith(self._prefix))
-        return memory._replace(notes={**{path: [] for path in paths if is_note(path, self._runtime)}, **memory.notes})
+        return memory
 
     def _has_file(self, origin: str) -> bool:
         """A database in the tree is a copy of once; the memories in it have no file."""
         return self._prefix + origin in self._kept and not is_database(origin)
-
-    def _renew(self, notes: dict[str, list[Section]]) -> None:
-        """That client sends its files once, and afterwards memories only: its notes follow from these."""
-        for path, sections in sorted(notes.items()):
-            entry = self._prefix + path
-            old = self._state.body(entry) if entry in self._kept else None
-            new = renewed(path, old, sections)
-            if new is None:
-                self._kept.pop(entry, None)
-            elif new != old:
-                self._made[entry] = new
 
     def _gather(self, loose: list[JsonObject]) -> None:
         taken = {path.removeprefix(self._prefix) for path in (*self._kept, *self._made)}
@@ -157,10 +138,9 @@ class _LegacyView:
 
 
 class _Memory(NamedTuple):
-    """Partitions that have some, what notes are made of, and memories that stand in no file."""
+    """Partitions that have some, and memories that stand in no file."""
 
     partitions: set[str]
-    notes: dict[str, list[Section]]
     loose: list[JsonObject]
 
 

@@ -5,10 +5,11 @@ from lifeboat_endpoint.vault.retention import Retention
 from lifeboat_endpoint.vault.rows import AuditRow, Pin, SequenceRow
 from lifeboat_endpoint.vault.state import VaultState
 from lifeboat_endpoint.vault.thinning import ThinReport
-from lifeboat_endpoint.vault.vault import LAST_VERIFIED, Vault
+from lifeboat_endpoint.vault.vault import FIRST_EPOCH, LAST_VERIFIED, Vault
 from lifeboat_endpoint.vault.verification import Finding, Verification
 
 __all__ = [
+    "FIRST_EPOCH",
     "LAST_VERIFIED",
     "AuditRow",
     "Draft",

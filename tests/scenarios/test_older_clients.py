@@ -1,0 +1,192 @@
+"""The reference client, unchanged, against a running endpoint: alone, beside itself, and beside devices of Lifeboat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import reference_archives as reference
+from cli_client import run
+from endpoint_servers import RunningEndpoint, running_endpoint
+from harbour import Harbour, harbour
+from reference_client import ClientError, ReferenceClient
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.demo.workspace import FAKE_KEY, FAKE_TOKEN
+from lifeboat_daemon.remotes import registry, replicating
+from lifeboat_daemon.remotes.contract import RemoteConfig
+
+Files = dict[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEndpoint]:
+    """Plain HTTP on this machine: what that client can use without a public certificate."""
+    with running_endpoint(tmp_path_factory.mktemp("endpoint"), plain=True) as running:
+        yield running
+
+
+@pytest.fixture
+def client(endpoint: RunningEndpoint, tmp_path: Path) -> ReferenceClient:
+    return ReferenceClient(endpoint.url, endpoint.token, tmp_path / "alf")
+
+
+@pytest.fixture
+def another(endpoint: RunningEndpoint, tmp_path: Path) -> ReferenceClient:
+    """The same user on a second machine, where the address ends in /v1."""
+    return ReferenceClient(f"{endpoint.url}/v1/", endpoint.token, tmp_path / "another-alf")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "SOUL.md").write_text("# Ada\n\nCurious and kind.\n")
+    (folder / "USER.md").write_text("# Robin\n")
+    (folder / "MEMORY.md").write_text("# Memory\n\n## Tea\n\nLikes tea.\n\n## Home\n\nLives in Lisbon.\n")
+    (folder / "memory/2026-11-02.md").write_text("## Morning\n\nWatered the plants.\n")
+    (folder / "memory/2026-11-03.md").write_text("## Evening\n\nRead a book.\n")
+    reference.agent_id(folder)
+    return folder
+
+
+def files(folder: Path) -> Files:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def edit(workspace: Path, old: str, new: str) -> None:
+    note = workspace / "MEMORY.md"
+    note.write_text(note.read_text().replace(old, new))
+
+
+# That client alone --------------------------------------------------------------------------------------------------
+
+
+def test_what_it_synced_comes_back_on_an_empty_machine_as_it_is_now(
+    client: ReferenceClient, another: ReferenceClient, workspace: Path, tmp_path: Path
+) -> None:
+    number = reference.agent_id(workspace)
+    assert client.sync(workspace) == {"ok": True, "sequence": 0, "delta": False, "no_changes": False}
+    edit(workspace, "## Tea\n\nLikes tea.", "## First\n\nOn top.\n\n## Tea\n\nPrefers coffee.")
+    assert client.sync(workspace)["sequence"] == 1
+    (workspace / "memory/2026-11-03.md").unlink()
+    assert client.sync(workspace)["sequence"] == 2
+    assert client.sync(workspace)["no_changes"]
+    assert client.agent(number)["latest_sequence"] == 2
+    assert another.restore(number, tmp_path / "new")["sequence"] == 2
+    assert files(tmp_path / "new") == files(workspace)
+
+
+def test_what_is_too_large_for_one_request_goes_in_three_steps(
+    endpoint: RunningEndpoint, workspace: Path, tmp_path: Path
+) -> None:
+    client = ReferenceClient(endpoint.url, endpoint.token, tmp_path / "alf", direct_limit=100)
+    client.sync(workspace)
+    edit(workspace, "Lisbon", "Porto")
+    assert client.sync(workspace)["sequence"] == 1
+    client.restore(reference.agent_id(workspace), tmp_path / "new")
+    assert files(tmp_path / "new") == files(workspace)
+
+
+def test_a_snapshot_of_a_second_machine_is_the_next_sequence_and_the_first_one_hears_of_it(
+    client: ReferenceClient, another: ReferenceClient, workspace: Path, tmp_path: Path
+) -> None:
+    client.sync(workspace)
+    elsewhere = tmp_path / "elsewhere"
+    client.restore(reference.agent_id(workspace), elsewhere)
+    edit(elsewhere, "Lisbon", "Porto")
+    assert another.sync(elsewhere)["sequence"] == 1
+    edit(workspace, "Likes tea", "Likes water")
+    with pytest.raises(ClientError) as refused:
+        client.sync(workspace)
+    assert refused.value.sequence == 1
+
+
+def test_after_a_restore_on_a_new_machine_it_goes_on_once_its_state_is_deleted(
+    client: ReferenceClient, another: ReferenceClient, workspace: Path, tmp_path: Path
+) -> None:
+    number, new = reference.agent_id(workspace), tmp_path / "new"
+    client.sync(workspace)
+    another.restore(number, new)
+    edit(new, "Lisbon", "Porto")
+    with pytest.raises(ClientError, match="previous snapshot"):
+        another.sync(new)
+    another.forget(number)
+    assert another.sync(new)["sequence"] == 1
+
+
+def test_without_a_token_that_counts_it_is_not_let_in(endpoint: RunningEndpoint, tmp_path: Path) -> None:
+    stranger = ReferenceClient(endpoint.url, "not-a-token", tmp_path / "alf")
+    with pytest.raises(ClientError, match="401"):
+        stranger.agent("019a0000-0000-7000-8000-0000000000aa")
+
+
+def test_an_agent_that_is_not_there_is_not_found(client: ReferenceClient) -> None:
+    with pytest.raises(ClientError, match="404"):
+        client.restore("019a0000-0000-7000-8000-0000000000aa", Path("nowhere"))
+
+
+# Beside devices of Lifeboat -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ada(tmp_path: Path, endpoint: RunningEndpoint) -> Harbour:
+    """An agent that Lifeboat protects, sent to the endpoint after two days."""
+    made = harbour(tmp_path / "ada")
+    made.day_passes()
+    _replicate(made, endpoint)
+    return made
+
+
+def _replicate(ada: Harbour, endpoint: RunningEndpoint) -> None:
+    config = _remote(ada.context, endpoint)
+    outcome = replicating.replicate(ada.context, ada.agent, config)
+    assert (outcome.state, outcome.message) == ("ok", "")
+
+
+def _remote(context: Context, endpoint: RunningEndpoint) -> RemoteConfig:
+    """The endpoint as the home's second copy."""
+    with endpoint.client() as client:
+        about = client.get("/version").json()
+    registry.save_token(context, "home", endpoint.token)
+    return registry.save(context, RemoteConfig("home", endpoint.url, id=about["id"]))
+
+
+def test_an_agent_of_lifeboat_is_restored_as_it_is_now_without_secrets_and_home(
+    ada: Harbour, client: ReferenceClient, tmp_path: Path
+) -> None:
+    client.restore(ada.agent.id, tmp_path / "new")
+    mine, found = files(ada.workspace), files(tmp_path / "new")
+    del found[reference.AGENT_FILE]
+    assert {"MEMORY.md", "SOUL.md", "memory/2026-11-20.md"} <= found.keys()
+    assert found == {name: mine[name] for name in found}
+    for secret in (FAKE_KEY, FAKE_TOKEN):
+        assert not [name for name, body in found.items() if secret.encode() in body]
+
+
+def test_a_device_of_lifeboat_takes_over_an_agent_that_only_that_client_wrote(
+    isolated_home: Path, endpoint: RunningEndpoint, client: ReferenceClient, workspace: Path, tmp_path: Path
+) -> None:
+    number = reference.agent_id(workspace)
+    client.sync(workspace)
+    edit(workspace, "Lisbon", "Porto")
+    client.sync(workspace)
+    _remote(Context.open(), endpoint)
+    run("keys", "init", "--words-to", tmp_path / "words", "--no-prove")
+    target = tmp_path / "openclaw/workspace"
+    coming = ("restore", number, "--from", "home", "--to", target, "--adopt", "--yes", "--accept-unsigned")
+    assert "older client" in run(*coming, expect=3)["error"]["message"]
+    run(*coming, "--take-over", "older client")
+    assert files(target)["MEMORY.md"] == files(workspace)["MEMORY.md"]
+    (target / "MEMORY.md").write_text((target / "MEMORY.md").read_text() + "\n## New\n\nSigned from now on.\n")
+    document = run("sync")
+    assert [each["state"] for each in document["agents"][0]["remotes"]] == ["ok"]
+    head = client.agent(number)["latest_sequence"]
+    assert head == document["agents"][0]["sequence"] > 1
+    edit(workspace, "Likes tea", "Likes water")
+    with pytest.raises(ClientError) as refused:
+        client.sync(workspace)
+    assert refused.value.sequence == head
+    client.restore(number, tmp_path / "again")
+    assert files(tmp_path / "again")["MEMORY.md"] == (target / "MEMORY.md").read_bytes()
