@@ -1,11 +1,12 @@
 """The vault: states, not a chain (see `vault.Vault`)."""
 
+from lifeboat_endpoint.vault.beginning import FIRST_EPOCH
 from lifeboat_endpoint.vault.draft import Draft, EntryPut, RecordPut, take_delta, take_over
 from lifeboat_endpoint.vault.retention import Retention
 from lifeboat_endpoint.vault.rows import AuditRow, Pin, SequenceRow
 from lifeboat_endpoint.vault.state import VaultState
 from lifeboat_endpoint.vault.thinning import ThinReport
-from lifeboat_endpoint.vault.vault import FIRST_EPOCH, LAST_VERIFIED, Vault
+from lifeboat_endpoint.vault.vault import LAST_VERIFIED, Vault
 from lifeboat_endpoint.vault.verification import Finding, Verification
 
 __all__ = [
