@@ -46,7 +46,7 @@ def add(session: EndpointSession, name: str, key_source: str | None, key_scope: 
     Makes the endpoint when DIR holds none; --key-source is then that of the whole endpoint, and else the tenant's own.
     Without it the key of a new endpoint is a file in your configuration folder. Whoever loses the key loses the data.
     """
-    from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
+    from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES, SCOPES
 
     with _opened(session, key_source, key_scope) as (endpoint, is_new):
         own_source = None if is_new else key_source
@@ -58,7 +58,7 @@ def add(session: EndpointSession, name: str, key_source: str | None, key_scope: 
         "id": made.id,
         "token": secret,
         "token_id": token.id,
-        "scopes": sorted(token.scopes),
+        "scopes": [scope for scope in SCOPES if scope in token.scopes],
         "quota": quota,
         "key_source": source,
         "made_endpoint": is_new,

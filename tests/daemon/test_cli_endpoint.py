@@ -1,0 +1,143 @@
+"""`lifeboat endpoint`: what scripts rely on, and what people are told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_client import Json, run
+from keeping import AGENT, with_history
+
+from lifeboat_daemon.cli import program
+from lifeboat_endpoint.endpoint import Endpoint
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def made(data: Path) -> Json:
+    return run("endpoint", "tenant", "add", "home", "--data", data)
+
+
+def endpoint(data: Path, *arguments: str, expect: int = 0) -> Json:
+    return run("endpoint", *arguments, "--data", data, expect=expect)
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path, expect: int = 0) -> str:
+    """What people are told, on both streams."""
+    capsys.readouterr()
+    assert program.run([str(argument) for argument in arguments]) == expect
+    told = capsys.readouterr()
+    return told.out + told.err
+
+
+def test_the_first_tenant_makes_the_endpoint_and_its_token_opens_it(made: Json, data: Path) -> None:
+    assert {"tenant", "id", "token", "scopes", "key_source"} <= set(made) and made["made_endpoint"] is True
+    assert (made["tenant"], made["scopes"]) == ("home", ["push", "pull"])
+    with Endpoint.open(data) as found:
+        caller = found.control.authenticate(made["token"])
+        assert (caller.tenant_id, caller.scopes) == (made["id"], frozenset({"push", "pull"}))
+
+
+def test_no_home_of_lifeboat_is_made_for_an_endpoint(made: Json, isolated_home: Path) -> None:
+    assert not (isolated_home / "lifeboat").exists()
+
+
+def test_the_folder_may_come_from_the_environment(made: Json, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIFEBOAT_ENDPOINT_DATA", str(data))
+    assert [one["tenant"] for one in run("endpoint", "tenant", "list")["tenants"]] == ["home"]
+
+
+def test_a_second_tenant_may_have_a_key_and_a_quota_of_its_own(made: Json, data: Path, tmp_path: Path) -> None:
+    source = f"file:{tmp_path / 'office.key'}"
+    second = endpoint(data, "tenant", "add", "office", "--quota", "20GB", "--key-source", source)
+    assert second["made_endpoint"] is False and (tmp_path / "office.key").exists()
+    listed = endpoint(data, "tenant", "list")["tenants"]
+    assert [(one["tenant"], one["quota"], one["tokens"]) for one in listed] == [
+        ("home", None, 1),
+        ("office", 20 << 30, 1),
+    ]
+    assert listed[0]["key_source"] != listed[1]["key_source"] == source
+
+
+def test_a_name_that_is_taken_is_refused(made: Json, data: Path) -> None:
+    assert endpoint(data, "tenant", "add", "HOME", expect=3)["error"]["code"] == "tenant_exists"
+
+
+def test_where_there_is_no_endpoint_the_error_names_the_command_that_makes_one(tmp_path: Path) -> None:
+    error = endpoint(tmp_path / "empty", "tenant", "list", expect=1)["error"]
+    assert error["code"] == "no_endpoint" and f"--data {tmp_path / 'empty'}" in error["fix"]
+
+
+def test_a_token_is_added_listed_without_its_secret_and_revoked(made: Json, data: Path) -> None:
+    added = endpoint(data, "token", "add", "home", "--name", "reader", "--scope", "pull", "--expires", "90d")
+    assert added["token"].startswith(f"lb_{added['id']}_") and added["scopes"] == ["pull"]
+    listed = endpoint(data, "token", "list", "home")["tokens"]
+    assert [one["name"] for one in listed] == ["first", "reader"] and added["token"] not in json.dumps(listed)
+    assert endpoint(data, "token", "revoke", added["id"])["state"] == "revoked"
+    assert [one["state"] for one in endpoint(data, "token", "list")["tokens"]] == ["active", "revoked"]
+    assert endpoint(data, "token", "revoke", "aaaaaaaa", expect=1)["error"]["code"] == "unknown_token"
+
+
+@pytest.mark.parametrize("words", [("--scope", "root"), ("--expires", "0s"), ("--expires", "soon")])
+def test_what_no_token_can_be_is_not_understood(made: Json, data: Path, words: tuple[str, ...]) -> None:
+    assert endpoint(data, "token", "add", "home", *words, expect=2)["error"]["code"] == "usage"
+
+
+def test_a_tenant_is_not_removed_without_its_name_or_yes(made: Json, data: Path) -> None:
+    assert endpoint(data, "tenant", "remove", "home", expect=3)["error"]["code"] == "consent_needed"
+    assert endpoint(data, "tenant", "remove", "home", "--yes")["id"] == made["id"]
+    assert endpoint(data, "tenant", "list")["tenants"] == []
+
+
+def test_keys_are_rotated_and_compact_destroys_the_old_ones(made: Json, data: Path) -> None:
+    with Endpoint.open(data) as found:
+        with_history(found, found.control.tenant("home"))
+    rotated = endpoint(data, "rotate-key")
+    assert rotated["tenants"][0]["older"] == 1 and rotated["next"] == f"lifeboat endpoint compact --data {data}"
+    (tenant,) = endpoint(data, "compact")["tenants"]
+    assert len(tenant["keys_destroyed"]) == 1 and tenant["problems"] == []
+    assert tenant["agents"][0]["id"] == AGENT and tenant["agents"][0]["steps"]
+
+
+def test_a_key_source_for_the_whole_endpoint_leaves_tenants_with_their_own(
+    made: Json, data: Path, tmp_path: Path
+) -> None:
+    own, new = f"file:{tmp_path / 'own.key'}", f"file:{tmp_path / 'new.key'}"
+    endpoint(data, "tenant", "add", "office", "--key-source", own)
+    assert [one["tenant"] for one in endpoint(data, "rotate-key", "--key-source", new)["tenants"]] == ["home"]
+    assert [one["key_source"] for one in endpoint(data, "tenant", "list")["tenants"]] == [new, own]
+
+
+def test_verify_ends_with_1_when_something_is_wrong(made: Json, data: Path) -> None:
+    with Endpoint.open(data) as found:
+        with_history(found, found.control.tenant("home"))
+    assert endpoint(data, "verify")["ok"] is True
+    (data / "tenants" / made["id"] / "agents" / AGENT / "vault.db").write_bytes(b"something else" * 1000)
+    proof = endpoint(data, "verify", expect=1)
+    assert proof["ok"] is False and proof["findings"][0]["agent"] == AGENT
+
+
+def test_the_audit_names_what_was_done_and_never_a_token(made: Json, data: Path) -> None:
+    rows = endpoint(data, "audit")["rows"]
+    assert [row["kind"] for row in rows] == ["endpoint.create", "tenant.add", "token.add"]
+    assert rows[2]["tenant"] == made["id"] and made["token"] not in json.dumps(rows)
+    assert endpoint(data, "audit", "--tenant", "home", "--limit", "1")["rows"] == rows[2:]
+    checked = endpoint(data, "audit", "--check")
+    assert checked["ok"] is True and checked["hash"] == rows[2]["hash"]
+
+
+def test_people_are_told_the_token_where_the_key_lies_and_what_comes_next(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = said(capsys, "endpoint", "tenant", "add", "home", "--data", data)
+    assert "  lb_" in told and "keep a copy of that key elsewhere" in told
+    assert f"lifeboat endpoint serve --data {data}" in told
+    assert "lb_" not in said(capsys, "endpoint", "token", "list", "--data", data)
+    assert "All of it is whole" in said(capsys, "endpoint", "verify", "--data", data)
+    assert "The audit is whole: rows 1 to " in said(capsys, "endpoint", "audit", "--check", "--data", data)
