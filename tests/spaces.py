@@ -37,6 +37,9 @@ class TestKeys:
         key = hashlib.sha256(f"{key_id} {agent_id}".encode()).digest()
         return KeyedSealer(key, key_id=key_id, tenant=TENANT, agent=agent_id or "")
 
+    def destroy_agent(self, agent_id: str) -> list[str]:
+        return []
+
 
 def space_in(folder: Path, keys: TestKeys | None = None, **options: Any) -> TenantSpace:
     """The tenant in `folder`, as one more thread or process opens it."""

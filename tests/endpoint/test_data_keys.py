@@ -1,16 +1,21 @@
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
 import pytest
 from killing import killed_at
 from sealed import AGENT, OTHER_AGENT, OTHER_TENANT, TENANT, MovingClock, data_keys, key_file, opened_keys
+from vaults import ManualClock
 
+from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.at_rest import data_keys as data_keys_module
 from lifeboat_endpoint.at_rest.data_keys import FILE, DataKeys
 from lifeboat_endpoint.errors import KeyRevoked, KeySourceRefused, OtherDataKey, VaultDamaged, VaultExists, VaultMissing
+from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.space import TenantSpace
 
 
 def document(folder: Path, tenant: str = TENANT) -> Path:
@@ -84,6 +89,19 @@ def test_the_keys_of_one_agent_can_be_destroyed(tmp_path: Path) -> None:
     keys = data_keys(tmp_path, scope="agent")
     one, other = keys.sealer(AGENT).key_id, keys.sealer(OTHER_AGENT).key_id
     assert keys.destroy_agent(AGENT) == [one] and other in keys.ids() and keys.destroy_agent(AGENT) == []
+
+
+def test_an_agent_that_is_removed_takes_its_keys_along(tmp_path: Path) -> None:
+    keys = data_keys(tmp_path, scope="agent")
+    folder = document(tmp_path).parent
+    with contextlib.closing(
+        TenantSpace(folder, TENANT, keys, limits=Limits(), files=SystemFiles(), clock=ManualClock())
+    ) as space:
+        for agent in (AGENT, OTHER_AGENT):
+            space.register(agent, "Ada", "openclaw")
+        gone = keys.current(AGENT)
+        space.remove_agent(AGENT)
+    assert gone not in opened_keys(tmp_path).ids() and len(keys.ids()) == 2
 
 
 def test_a_key_that_all_agents_have_is_not_destroyed_with_one(tmp_path: Path) -> None:

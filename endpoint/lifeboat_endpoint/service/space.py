@@ -138,6 +138,7 @@ class TenantSpace:
             for body in bodies:
                 self._bodies.remove(body)
             self._vaults.remove(agent_id)
+            self._keys.destroy_agent(agent_id)
 
     def accept_held(self, agent_id: str) -> RemoteAgent:
         """What looked like an accident was meant: the agent is held no more."""

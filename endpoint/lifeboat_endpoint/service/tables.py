@@ -30,6 +30,10 @@ class Keys(Protocol):
         """The key that something is sealed under. Raises KeyRevoked."""
         ...
 
+    def destroy_agent(self, agent_id: str) -> list[str]:
+        """Let go of the keys that only this agent has; their ids."""
+        ...
+
 
 def open_tables(folder: Path, tenant_id: str, files: FileOperations, clock: Clock) -> SqliteStore:
     """The tables of a tenant in its folder, both made when missing. Raises VaultDamaged for those of another tenant,
