@@ -60,8 +60,7 @@ def render(key: UserKey, made_at: str, remotes: Sequence[KitRemote] = ()) -> str
         "ON A NEW MACHINE",
         f"{_INDENT}pipx install 'agent-lifeboat[archive]'",
         f"{_INDENT}lifeboat keys recover",
-        f"{_INDENT}lifeboat alf import FILE --to ~/.openclaw/workspace \\",
-        f"{_INDENT * 2}--state-dir ~/.openclaw --with-credentials",
+        *(_INDENT + line for line in _way_back(remotes)),
         "",
         "SECOND COPIES",
         *_remote_lines(remotes),
@@ -121,6 +120,18 @@ def _numbered_words(text: str) -> dict[int, str]:
         if 1 <= int(match[1]) <= words.WORDS:
             found.setdefault(int(match[1]), match[2])
     return found
+
+
+def _way_back(remotes: Sequence[KitRemote]) -> Iterable[str]:
+    """The commands that bring an agent back: from the first second copy, or from an archive."""
+    if not remotes:
+        yield "lifeboat alf import FILE --to ~/.openclaw/workspace \\"
+        yield f"{_INDENT}--state-dir ~/.openclaw --with-credentials"
+        return
+    yield "lifeboat remote add NAME ADDRESS [--pin PIN] [--token-stdin]"
+    yield "lifeboat agents list --remote NAME"
+    yield "lifeboat restore AGENT --from NAME --to ~/.openclaw/workspace \\"
+    yield f"{_INDENT}--state-dir ~/.openclaw --with-credentials"
 
 
 def _remote_lines(remotes: Sequence[KitRemote]) -> Iterable[str]:

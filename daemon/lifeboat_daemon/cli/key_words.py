@@ -120,12 +120,14 @@ def _given_key(session: Session, words_from: Path | None, page: Path | None) -> 
 @session_command
 def export_kit(session: Session, target: Path, force: bool) -> None:
     """Write one page with the 24 words, the key id, a QR code, and what a new machine needs. It is the key."""
+    from lifeboat_daemon.remotes.kit import kit_remotes
+
     refuse_mixture(session, target)
     key = passphrases.for_use(session).keys().user_key()
     made_at = session.context.now()
     with destination(session, target, force=force) as write:
         assert write is not None
-        write(kit.render(key, made_at[:10]).rstrip("\n"))
+        write(kit.render(key, made_at[:10], kit_remotes(session.context)).rstrip("\n"))
     document = {"path": str(target), "key_id": key.key_id, "created_at": made_at}
     session.output.document(document, lambda: _say_kit(session, target))
 

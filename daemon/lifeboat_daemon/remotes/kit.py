@@ -1,0 +1,21 @@
+"""What the recovery kit says of second copies: where they are, and how to be let in without the old machine."""
+
+from __future__ import annotations
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.remotes import registry
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_keys.kit import KitRemote
+
+_ENDPOINT = "whoever runs it makes one: lifeboat endpoint token add TENANT"
+_FOLDER = "none is needed: who has the folder and these words has it all"
+
+
+def kit_remotes(context: Context) -> list[KitRemote]:
+    """Every second copy whose file can be used."""
+    return [_kit_remote(config) for config in registry.usable(context)]
+
+
+def _kit_remote(config: RemoteConfig) -> KitRemote:
+    pin = f"sha256:{config.pin}" if config.pin else ""
+    return KitRemote(config.name, config.url, pin, _ENDPOINT if config.url.startswith("http") else _FOLDER)

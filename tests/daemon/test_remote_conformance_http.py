@@ -1,0 +1,67 @@
+"""What every second copy must do, done by a real endpoint over HTTPS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from endpoint_servers import RunningEndpoint, running_endpoint
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.remotes import adding, endpoint_remote, endpoint_uploads, join
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_endpoint.remote.conformance import CHECKS, Check
+from lifeboat_endpoint.remote.contract import Remote
+
+_IN_PARTS = (
+    "a first snapshot becomes the head",
+    "a delta goes on top of the head",
+    "a delta whose base is not the head is refused",
+    "the same push again changes nothing",
+    "a delta with a forged signature is refused",
+)
+IN_PARTS = [check for check in CHECKS if check.name in _IN_PARTS]
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEndpoint]:
+    with running_endpoint(tmp_path_factory.mktemp("served")) as made:
+        yield made
+
+
+@pytest.fixture
+def config(endpoint: RunningEndpoint, isolated_home: Path) -> RemoteConfig:
+    return adding.add(Context.open(), "home", join.read(endpoint.join))[0]
+
+
+def run(check: Check, config: RemoteConfig, scratch: Path) -> None:
+    opened: list[Remote] = []
+
+    def fresh() -> Remote:
+        opened.append(open_remote(Context.open(), config))
+        return opened[-1]
+
+    try:
+        check.run(fresh, scratch)
+    finally:
+        for remote in opened:
+            remote.close()
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name.replace(" ", "_"))
+def test_over_https(check: Check, config: RemoteConfig, tmp_path: Path) -> None:
+    run(check, config, tmp_path)
+
+
+@pytest.mark.parametrize("check", IN_PARTS, ids=lambda check: check.name.replace(" ", "_"))
+def test_in_parts(check: Check, config: RemoteConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is too large for one request."""
+    monkeypatch.setattr(endpoint_uploads, "PART", 700)
+    monkeypatch.setattr(endpoint_remote.EndpointRemote, "_limit", lambda self, name, otherwise: _limit(name, otherwise))
+    run(check, config, tmp_path)
+
+
+def _limit(name: str, otherwise: int) -> int:
+    return 0 if name == "direct_bytes" else otherwise
