@@ -1,0 +1,159 @@
+"""Signed addresses: one thing, for some minutes, and an upload once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from served_apps import ServedApp, client, served
+from vaults import ManualClock
+
+from lifeboat_endpoint.errors import UnknownThere
+from lifeboat_endpoint.server import presigned
+
+__all__ = ["client", "served"]
+KEY = bytes(32)
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def permit(**changes: object) -> str:
+    facts = {"limit": 10, "tenant": "t", "agent": "a", "now": NOW, "seconds": 900, **changes}
+    return presigned.permit(KEY, "PUT", "upload/1", **facts)  # type: ignore[arg-type]
+
+
+def test_an_address_permits_what_it_says() -> None:
+    found = presigned.check(KEY, permit(), "PUT", NOW)
+    assert (found.object, found.limit, found.tenant, found.agent) == ("upload/1", 10, "t", "a")
+
+
+def test_it_ends(served: ServedApp) -> None:
+    token = permit(seconds=900)
+    presigned.check(KEY, token, "PUT", NOW + timedelta(seconds=899))
+    with pytest.raises(UnknownThere):
+        presigned.check(KEY, token, "PUT", NOW + timedelta(seconds=900))
+
+
+@given(st.data())
+def test_a_changed_one_permits_nothing(data: st.DataObject) -> None:
+    token = permit()
+    place = data.draw(st.integers(0, len(token) - 2))
+    letter = data.draw(st.sampled_from("ABCDxyz01_-.").filter(lambda letter: letter != token[place]))
+    changed = token[:place] + letter + token[place + 1 :]
+    if changed.split(".")[0] == token.split(".")[0]:  # the last letter of a text has bits that mean nothing
+        with pytest.raises(UnknownThere):
+            presigned.check(bytes(31) + b"x", changed, "PUT", NOW)
+    else:
+        with pytest.raises(UnknownThere):
+            presigned.check(KEY, changed, "PUT", NOW)
+
+
+@given(st.text(max_size=80))
+def test_what_is_no_address_permits_nothing(text: str) -> None:
+    with pytest.raises(UnknownThere):
+        presigned.check(KEY, text, "GET", NOW)
+
+
+def test_another_method_and_another_key_permit_nothing() -> None:
+    for key, method in ((KEY, "GET"), (bytes(31) + b"x", "PUT")):
+        with pytest.raises(UnknownThere):
+            presigned.check(key, permit(), method, NOW)
+
+
+# Over the routes ----------------------------------------------------------------------------------------------------
+
+
+def upload(served: ServedApp, client: httpx.Client) -> tuple[str, str, bytes]:
+    """An upload that was begun: its path, the path that confirms it, and what is to be sent."""
+    machine = served.registered(client)
+    machine.capture()
+    begun = client.post(
+        f"/agents/{machine.agent_id}/snapshot/upload", headers={"Content-Type": "application/json"}
+    ).json()
+    confirm = f"/agents/{machine.agent_id}/snapshot/upload/{begun['snapshot_id']}/confirm"
+    return path_of(begun["upload_url"]), confirm, machine.snapshot().file.read()
+
+
+def path_of(url: str) -> str:
+    """The path of an address that must be one of the public URL, whatever host was asked for."""
+    assert url.startswith("https://endpoint.example.com/")
+    return urlsplit(url).path
+
+
+def without(client: httpx.Client) -> dict[str, str]:
+    """No token."""
+    return {"Authorization": ""}
+
+
+def test_three_steps_send_a_snapshot_without_the_token(served: ServedApp, client: httpx.Client) -> None:
+    path, confirm, data = upload(served, client)
+    assert client.put(path, content=data, headers=without(client)).status_code == 204
+    answer = client.post(confirm, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["sequence"], answer.json()["size_bytes"]) == (201, 0, len(data))
+    assert client.post(confirm).status_code == 200
+
+
+def test_an_upload_is_permitted_once(served: ServedApp, client: httpx.Client) -> None:
+    path, _, data = upload(served, client)
+    assert client.put(path, content=data).status_code == 204
+    assert client.put(path, content=data).status_code == 404
+
+
+def test_an_upload_that_is_not_there_yet_cannot_be_confirmed(served: ServedApp, client: httpx.Client) -> None:
+    _, confirm, _ = upload(served, client)
+    assert client.post(confirm).status_code == 422
+
+
+def test_an_address_for_sending_fetches_nothing(served: ServedApp, client: httpx.Client) -> None:
+    path, _, _ = upload(served, client)
+    assert client.get(path).status_code == 404
+
+
+def test_an_upload_of_another_agent_cannot_be_confirmed(served: ServedApp, client: httpx.Client) -> None:
+    path, confirm, data = upload(served, client)
+    client.put(path, content=data)
+    other = served.registered(client).agent_id
+    assert client.post(f"/agents/{other}/{confirm.split('/', 3)[3]}").status_code == 404
+
+
+def test_an_address_ends_after_some_minutes(served: ServedApp, client: httpx.Client) -> None:
+    machine = served.pushed(client)
+    path = path_of(client.get(f"/agents/{machine.agent_id}/restore").json()["snapshot"]["url"])
+    assert client.get(path, headers=without(client)).status_code == 200
+    served.server.clock = ManualClock(datetime.now(UTC) + timedelta(seconds=901))
+    assert client.get(path, headers=without(client)).status_code == 404
+
+
+def test_an_address_of_a_tenant_that_was_removed_permits_nothing(served: ServedApp, client: httpx.Client) -> None:
+    machine = served.pushed(client)
+    path = path_of(client.get(f"/agents/{machine.agent_id}/restore").json()["snapshot"]["url"])
+    token = presigned.permit(
+        served.server.transfer_key(),
+        "GET",
+        "restore/0",
+        limit=0,
+        tenant=served.tenants["office"],
+        agent=machine.agent_id,
+        now=datetime.now(UTC),
+        seconds=60,
+    )
+    assert client.get(f"/transfers/{token}").status_code == 404
+    served.server.endpoint.control.begin_removal(served.tenants["home"])
+    for_everybody = [client.get(path).status_code for _ in range(8)]
+    assert set(for_everybody) <= {200, 404}
+
+
+def test_the_token_is_in_no_address_and_the_address_in_no_log(
+    served: ServedApp, client: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", "lifeboat.endpoint"):
+        path, _, data = upload(served, client)
+        client.put(path, content=data)
+    assert served.token not in path
+    ours = "\n".join(record.getMessage() for record in caplog.records if record.name == "lifeboat.endpoint")
+    assert "/transfers/{transfer}" in ours
+    assert path.removeprefix("/transfers/") not in ours
+    assert served.token not in ours

@@ -1,0 +1,252 @@
+"""What the routes answer, and to whom."""
+
+from __future__ import annotations
+
+import io
+from urllib.parse import quote
+
+import httpx
+import pytest
+from served_apps import ServedApp, bearer, client, push_delta, served
+
+from lifeboat_alf.delta import DeltaReader
+from lifeboat_alf.snapshot import SnapshotReader
+
+__all__ = ["client", "served"]
+UNKNOWN = "0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa"
+
+
+def test_every_route_is_there_with_and_without_a_version(client: httpx.Client) -> None:
+    assert client.get("/v1/version").json()["id"] == client.get("/version").json()["id"]
+
+
+@pytest.mark.parametrize("path", ["/version", "/health/live", "/health/ready", "/openapi.json", "/ca.pem"])
+def test_what_is_open_asks_for_no_token(client: httpx.Client, path: str) -> None:
+    assert client.get(path, headers={"Authorization": ""}).status_code == 200
+
+
+def test_without_a_token_nobody_comes_in(client: httpx.Client) -> None:
+    answer = client.get("/agents", headers={"Authorization": ""})
+    assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+    assert answer.json()["code"] == "remote_denied"
+
+
+def test_a_revoked_token_counts_no_more_at_once(served: ServedApp, client: httpx.Client) -> None:
+    token = served.new_token()
+    assert client.delete("/token", headers=bearer(token)).status_code == 204
+    assert client.get("/token", headers=bearer(token)).status_code == 401
+
+
+def test_a_token_without_the_scope_is_told_which_one_it_lacks(served: ServedApp, client: httpx.Client) -> None:
+    answer = client.get("/agents", headers=bearer(served.new_token("push")))
+    assert (answer.status_code, answer.json()["scope"]) == (403, "pull")
+
+
+def test_a_token_says_whose_it_is(client: httpx.Client) -> None:
+    assert client.get("/token").json() == {
+        "tenant": "home",
+        "name": "test",
+        "scopes": ["pull", "push"],
+        "expires_at": None,
+    }
+
+
+def test_what_belongs_to_somebody_else_is_not_there(served: ServedApp, client: httpx.Client) -> None:
+    machine = served.pushed(client)
+    foreign = bearer(served.new_token(tenant="office"))
+    for path in ("", "/head", "/snapshot", "/sequences", "/deltas", "/restore", "/keys"):
+        there = client.get(f"/agents/{machine.agent_id}{path}", headers=foreign)
+        never = client.get(f"/agents/{UNKNOWN}{path}", headers=foreign)
+        assert (there.status_code, never.status_code) == (404, 404)
+        same = {"detail": "", "request_id": ""}
+        assert {**there.json(), **same} == {**never.json(), **same}
+
+
+def test_an_agent_registers_once(served: ServedApp, client: httpx.Client) -> None:
+    machine = served.registered(client)
+    answer = client.post("/agents", json={"id": machine.agent_id, "name": "ada", "source_runtime": "openclaw"})
+    assert (answer.status_code, answer.headers["x-latest-sequence"]) == (409, "0")
+    found = client.get(f"/agents/{machine.agent_id}").json()
+    assert (found["name"], found["latest_sequence"], found["head"]) == ("ada", 0, None)
+
+
+def test_a_push_answers_with_the_new_head_and_the_same_push_again_with_200(
+    served: ServedApp, client: httpx.Client
+) -> None:
+    machine = served.registered(client)
+    machine.capture()
+    body = machine.snapshot().file.read()
+    path = f"/agents/{machine.agent_id}/snapshot"
+    headers = {"X-Lifeboat-Machine": quote("Käthes laptop")}
+    first, again = client.put(path, content=body, headers=headers), client.put(path, content=body, headers=headers)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json() == again.json()
+    assert first.json()["head"]["machine"] == "Käthes laptop"
+    assert first.json()["head"]["digest"] == machine.here.digest.hex()
+
+
+def test_a_delta_on_another_base_names_the_head(served: ServedApp, client: httpx.Client) -> None:
+    machine = served.pushed(client, captures=2)
+    machine.capture()
+    answer = push_delta(client, machine, 0)
+    assert (answer.status_code, answer.headers["x-latest-sequence"]) == (409, "1")
+    assert (answer.json()["code"], answer.json()["sequence"]) == ("stale_base", 1)
+
+
+def test_what_is_no_bundle_is_refused(served: ServedApp, client: httpx.Client) -> None:
+    machine = served.registered(client)
+    answer = client.put(f"/agents/{machine.agent_id}/snapshot", content=b"not a ZIP file")
+    assert (answer.status_code, answer.json()["code"]) == (422, "remote_refused")
+
+
+def test_the_snapshot_is_a_file_or_an_address_as_the_request_accepts(served: ServedApp, client: httpx.Client) -> None:
+    machine = served.pushed(client, captures=3)
+    path = f"/agents/{machine.agent_id}/snapshot"
+    file = client.get(path, headers={"Accept": "application/zip"})
+    assert file.headers["content-type"] == "application/zip"
+    assert SnapshotReader(io.BytesIO(file.content)).sequence.digest == machine.here.digest
+    document = client.get(path, params={"sequence": 0, "include_deltas": "true"}).json()
+    assert document["snapshot_url"].startswith("https://endpoint.example.com/transfers/")
+    assert [(each["base_sequence"], each["sequence"]) for each in document["deltas"]] == [(0, 1), (1, 2)]
+    fetched = client.get(document["snapshot_url"].removeprefix("https://endpoint.example.com"))
+    assert SnapshotReader(io.BytesIO(fetched.content)).sequence.number == 0
+
+
+def test_a_delta_leads_from_any_kept_state_to_any_later_one(served: ServedApp, client: httpx.Client) -> None:
+    machine = served.pushed(client, captures=4)
+    path = f"/agents/{machine.agent_id}/deltas/3"
+    reader = DeltaReader(io.BytesIO(client.get(path, params={"base": 1}).content))
+    assert (reader.base_sequence, reader.sequence.number) == (1, 3)
+    assert client.get(path).headers["x-base-sequence"] == "2"
+    assert client.get(path, params={"base": 3}).status_code == 404
+
+
+@pytest.mark.parametrize(("path", "name"), [("deltas", "deltas"), ("sequences", "sequences")])
+def test_lists_come_in_pages(served: ServedApp, client: httpx.Client, path: str, name: str) -> None:
+    machine = served.pushed(client, captures=5)
+    found, since = [], -1
+    while since is not None:
+        page = client.get(f"/agents/{machine.agent_id}/{path}", params={"since": since, "limit": 2}).json()
+        found += [each["sequence"] for each in page[name]]
+        since = page["next"]
+    assert found == ([1, 2, 3, 4] if path == "deltas" else [0, 1, 2, 3, 4])
+
+
+def test_agents_come_in_pages(served: ServedApp, client: httpx.Client) -> None:
+    made = sorted(served.registered(client).agent_id for _ in range(3))
+    first = client.get("/agents", params={"limit": 2}).json()
+    rest = client.get("/agents", params={"limit": 2, "after": first["next"]}).json()
+    assert [each["id"] for each in first["agents"] + rest["agents"]] == made
+    assert rest["next"] is None
+
+
+def test_the_head_has_a_tag_that_changes_with_it(served: ServedApp, client: httpx.Client) -> None:
+    machine = served.registered(client)
+    path = f"/agents/{machine.agent_id}/head"
+    empty = client.get(path)
+    machine.capture()
+    client.put(f"/agents/{machine.agent_id}/snapshot", content=machine.snapshot().file.read())
+    full = client.get(path)
+    assert (empty.json()["sequence"], full.json()["sequence"]) == (None, 0)
+    assert empty.headers["etag"] != full.headers["etag"]
+
+
+def test_an_epoch_is_raised_only_from_the_one_in_force(served: ServedApp, client: httpx.Client) -> None:
+    path = f"/agents/{served.pushed(client).agent_id}/epoch"
+    assert client.post(path, json={"expected": 1}).json() == {"epoch": 2}
+    answer = client.post(path, json={"expected": 1})
+    assert (answer.status_code, answer.json()["code"], answer.json()["epoch"]) == (409, "epoch_moved", 2)
+
+
+def test_keys_travel_outside_of_history(served: ServedApp, client: httpx.Client) -> None:
+    path = f"/agents/{served.registered(client).agent_id}/keys"
+    assert client.get(path).json() is None
+    assert client.put(path, json={"version": 1, "wrapped": "abc"}).status_code == 204
+    assert client.get(path).json() == {"version": 1, "wrapped": "abc"}
+
+
+def test_a_bundle_in_parts_travels_only_as_far_as_it_is_missing(served: ServedApp, client: httpx.Client) -> None:
+    import hashlib
+
+    machine = served.registered(client)
+    machine.capture()
+    data = machine.snapshot().file.read()
+    parts = [data[:1000], data[1000:]]
+    names = [hashlib.sha256(part).hexdigest() for part in parts]
+    asked = {
+        "kind": "snapshot",
+        "parts": [{"sha256": name, "size": len(part)} for name, part in zip(names, parts, strict=True)],
+    }
+    base = f"/agents/{machine.agent_id}/uploads"
+    first = client.post(base, json=asked).json()
+    assert first["missing"] == names
+    assert client.put(f"{base}/{first['upload_id']}/parts/{names[0]}", content=parts[0]).status_code == 204
+    again = client.post(base, json=asked).json()
+    assert again["missing"] == names[1:]
+    assert client.put(f"{base}/{again['upload_id']}/parts/{names[1]}", content=parts[1]).status_code == 204
+    commit = client.post(f"{base}/{again['upload_id']}/commit")
+    assert (commit.status_code, commit.json()["sequence"]) == (201, 0)
+
+
+def test_a_sealed_head_is_replaced_only_by_who_has_seen_it(client: httpx.Client) -> None:
+    document = {"id": UNKNOWN, "name": UNKNOWN, "source_runtime": "sealed", "sealed": True}
+    assert client.post("/agents", json=document).status_code == 201
+    path = f"/agents/{UNKNOWN}/sealed/head"
+    assert client.put(path, content=b"blind").status_code == 428
+    first = client.put(path, content=b"one", headers={"If-None-Match": "*"})
+    assert first.status_code == 204
+    assert client.put(path, content=b"two", headers={"If-None-Match": "*"}).status_code == 412
+    second = client.put(path, content=b"two", headers={"If-Match": first.headers["etag"]})
+    assert (second.status_code, client.get(path).content) == (204, b"two")
+    assert client.get(path).headers["etag"] == second.headers["etag"]
+
+
+def test_a_sealed_file_never_changes(client: httpx.Client) -> None:
+    client.post("/agents", json={"id": UNKNOWN, "name": UNKNOWN, "source_runtime": "sealed", "sealed": True})
+    path = f"/agents/{UNKNOWN}/sealed/files/0001.age"
+    assert [client.put(path, content=b"x").status_code for _ in range(2)] == [204, 204]
+    assert client.put(path, content=b"y").status_code == 422
+    assert [each["size"] for each in client.get(f"/agents/{UNKNOWN}/sealed/files").json()["files"]] == [1]
+    assert client.delete(path).status_code == 204
+    assert client.get(path).status_code == 404
+
+
+def test_head_answers_as_get_without_the_body(served: ServedApp, client: httpx.Client) -> None:
+    agent = served.pushed(client).agent_id
+    for path in ("/version", f"/agents/{agent}", f"/agents/{agent}/snapshot?sequence=0"):
+        headers = {"Accept": "application/octet-stream"}
+        full, bare = client.get(path, headers=headers), client.head(path, headers=headers)
+        assert (bare.status_code, bare.content) == (200, b"")
+        assert bare.headers["content-length"] == full.headers["content-length"]
+
+
+def test_no_route_and_no_method_are_problems_too(client: httpx.Client) -> None:
+    nothing, wrong = client.get("/nothing"), client.delete("/version")
+    assert (nothing.status_code, wrong.status_code, wrong.headers["allow"]) == (404, 405, "GET, HEAD")
+    for answer in (nothing, wrong):
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.json()["status"] == answer.status_code
+        assert answer.json()["request_id"] == answer.headers["x-request-id"]
+
+
+def test_figures_are_for_this_machine_and_for_whoever_looks_after_it(served: ServedApp, client: httpx.Client) -> None:
+    assert client.get("/metrics").status_code == 403  # the client of this test comes from elsewhere
+    served.pushed(client)
+    answer = client.get("/metrics", headers=bearer(served.new_token("admin")))
+    assert 'route="/agents/{agent_id}/snapshot"' in answer.text
+    assert served.tenants["home"] not in answer.text
+
+
+def test_an_accident_tells_its_request_and_nothing_else(
+    served: ServedApp, client: httpx.Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(tenant_id: str) -> None:
+        raise ZeroDivisionError("SOUL.md of ada")
+
+    monkeypatch.setattr(served.server.endpoint, "space", fail)
+    with caplog.at_level("INFO", "lifeboat.endpoint"):
+        answer = client.get("/agents")
+    assert (answer.status_code, answer.json()["code"]) == (500, "accident")
+    assert "SOUL" not in answer.text + caplog.text
+    assert "ZeroDivisionError at " in caplog.text
+    assert answer.json()["request_id"] in caplog.text

@@ -1,0 +1,109 @@
+"""The endpoint's application without a port, for tests: real data, real routes, requests of httpx."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from lifeboat_alf import ids
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.remote.checks.trial import Machine
+from lifeboat_endpoint.server.app import make_app
+from lifeboat_endpoint.server.call import Server
+from lifeboat_endpoint.server.settings import Pace, ServerSettings
+from lifeboat_endpoint.vault import Vault
+from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.user_key import UserKey
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from starlette.testclient import TestClient
+
+Json = dict[str, Any]
+PUBLIC = "https://endpoint.example.com"
+MACHINE = "laptop"
+
+
+class ServedApp:
+    """An endpoint in `folder` with the tenants `home` and `office`, and its application."""
+
+    def __init__(self, folder: Path, **pace: Any) -> None:
+        self.folder = folder
+        self._vaults: list[Vault] = []
+        with Endpoint.create(folder / "data", key_source=f"file:{folder / 'endpoint.key'}") as endpoint:
+            self.tenants = {name: endpoint.add_tenant(name).id for name in ("home", "office")}
+        settings = ServerSettings(PUBLIC, b"the certificate", "ab" * 32, Pace(**pace), maintenance=False)
+        self.app = make_app(folder / "data", settings)
+        self.server: Server = self.app.state.server
+        self.token = self.new_token()
+
+    def new_token(self, *scopes: str, tenant: str = "home") -> str:
+        """The secret of a new token."""
+        with Endpoint.open(self.folder / "data") as endpoint:
+            return endpoint.control.add_token(self.tenants[tenant], "test", scopes or ("push", "pull"))[1]
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Any]:
+        """A client that shows `token`; the application ends with it."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        with TestClient(self.app, base_url="http://elsewhere.example.com", headers=headers) as client:
+            yield client
+        for vault in self._vaults:
+            vault.close()
+
+    def machine(self, name: str = "agent") -> Machine:
+        """A machine that writes an agent of its own, which the endpoint does not know yet."""
+        agent_id = ids.new("2026-11-20T12:00:00.000Z")
+        vault = Vault.create(self.folder / f"vault-{len(self._vaults)}-{name}", agent_id)
+        self._vaults.append(vault)
+        return Machine(agent_id, vault, DeviceKey.generate(UserKey.generate()), MACHINE)
+
+    def registered(self, client: httpx.Client) -> Machine:
+        """The same, and registered."""
+        machine = self.machine()
+        document = {"id": machine.agent_id, "name": "ada", "source_runtime": "openclaw"}
+        assert client.post("/agents", json=document).status_code == 201
+        return machine
+
+    def pushed(self, client: httpx.Client, captures: int = 1) -> Machine:
+        """A registered agent with some states, each pushed."""
+        machine = self.registered(client)
+        first = machine.capture()
+        answer = client.put(f"/agents/{machine.agent_id}/snapshot", content=machine.snapshot().file.read())
+        assert answer.status_code == 201, answer.text
+        for base in range(first.number, first.number + captures - 1):
+            machine.capture()
+            assert push_delta(client, machine, base).status_code == 201
+        return machine
+
+
+def push_delta(client: httpx.Client, machine: Machine, base: int, **options: Any) -> httpx.Response:
+    """Send what the machine has since a state."""
+    path = f"/agents/{machine.agent_id}/deltas"
+    return client.post(path, params={"base_sequence": base}, content=machine.delta(base).file.read(), **options)
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def codes(answers: Sequence[httpx.Response]) -> list[int]:
+    return [answer.status_code for answer in answers]
+
+
+@pytest.fixture
+def served(tmp_path: Path, request: pytest.FixtureRequest) -> ServedApp:
+    """With a `Pace` of its own where a test is parametrized with one."""
+    return ServedApp(tmp_path, **getattr(request, "param", {}))
+
+
+@pytest.fixture
+def client(served: ServedApp) -> Iterator[httpx.Client]:
+    with served.running() as found:
+        yield found
