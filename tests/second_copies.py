@@ -6,15 +6,18 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from endpoint_servers import RunningEndpoint, running_endpoint
+
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.remotes import registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.sealed.folder import REMOTE_KIND as FOLDER
+from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.remote.contract import About, Remote
 from lifeboat_endpoint.remote.in_process import InProcess
 
-IN_PROCESS, SEALED_FOLDER, PLAIN_FOLDER = "in process", "sealed folder", "plain folder"
-KINDS = (IN_PROCESS, SEALED_FOLDER, PLAIN_FOLDER)
+IN_PROCESS, HTTP, SEALED_FOLDER, PLAIN_FOLDER = "in process", "HTTP", "sealed folder", "plain folder"
+KINDS = (IN_PROCESS, HTTP, SEALED_FOLDER, PLAIN_FOLDER)
 
 
 @contextlib.contextmanager
@@ -24,10 +27,24 @@ def remote_of(kind: str, folder: Path, context: Context) -> Iterator[Remote]:
         with endpoint(folder) as found:
             yield in_process(found)
         return
+    if kind == HTTP:
+        with running_endpoint(folder, plain=True) as running:
+            config = added(context, running)
+            with contextlib.closing(open_remote(context, config)) as remote:
+                yield remote
+        return
     folder.mkdir()
     config = RemoteConfig("stick", folder.as_uri(), sealed=kind == SEALED_FOLDER)
-    with contextlib.closing(FOLDER.open(context, config, None)) as remote:
+    with contextlib.closing(open_remote(context, config)) as remote:
         yield remote
+
+
+def added(context: Context, running: RunningEndpoint, name: str = "home") -> RemoteConfig:
+    """A running endpoint as a remote of a home, with its first token."""
+    with running.client() as client:
+        about = client.get("/version").json()
+    registry.save_token(context, name, running.token)
+    return registry.save(context, RemoteConfig(name, running.url, id=about["id"], pin=running.pin))
 
 
 @contextlib.contextmanager

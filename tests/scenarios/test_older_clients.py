@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import reference_archives as reference
+import second_copies
 from cli_client import run
 from endpoint_servers import RunningEndpoint, running_endpoint
 from harbour import Harbour, harbour
@@ -14,8 +15,7 @@ from reference_client import ClientError, ReferenceClient
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo.workspace import FAKE_KEY, FAKE_TOKEN
-from lifeboat_daemon.remotes import registry, replicating
-from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes import replicating
 
 Files = dict[str, bytes]
 
@@ -140,17 +140,8 @@ def ada(tmp_path: Path, endpoint: RunningEndpoint) -> Harbour:
 
 
 def _replicate(ada: Harbour, endpoint: RunningEndpoint) -> None:
-    config = _remote(ada.context, endpoint)
-    outcome = replicating.replicate(ada.context, ada.agent, config)
+    outcome = replicating.replicate(ada.context, ada.agent, second_copies.added(ada.context, endpoint))
     assert (outcome.state, outcome.message) == ("ok", "")
-
-
-def _remote(context: Context, endpoint: RunningEndpoint) -> RemoteConfig:
-    """The endpoint as the home's second copy."""
-    with endpoint.client() as client:
-        about = client.get("/version").json()
-    registry.save_token(context, "home", endpoint.token)
-    return registry.save(context, RemoteConfig("home", endpoint.url, id=about["id"]))
 
 
 def test_an_agent_of_lifeboat_is_restored_as_it_is_now_without_secrets_and_home(
@@ -172,7 +163,7 @@ def test_a_device_of_lifeboat_takes_over_an_agent_that_only_that_client_wrote(
     client.sync(workspace)
     edit(workspace, "Lisbon", "Porto")
     client.sync(workspace)
-    _remote(Context.open(), endpoint)
+    second_copies.added(Context.open(), endpoint)
     run("keys", "init", "--words-to", tmp_path / "words", "--no-prove")
     target = tmp_path / "openclaw/workspace"
     coming = ("restore", number, "--from", "home", "--to", target, "--adopt", "--yes", "--accept-unsigned")
