@@ -6,8 +6,8 @@ import io
 from pathlib import Path
 from typing import Any
 
-from tests.protected import SteadyClock
-from tests.vaults import content_of
+from protected import SteadyClock
+from vaults import content_of
 
 from lifeboat_alf import codec, layout, metas
 from lifeboat_alf.delta import write_delta

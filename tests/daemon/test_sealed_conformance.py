@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.sealed_logs import Machine
+from sealed_logs import Machine
 
 from lifeboat_endpoint.remote.conformance import CHECKS, Check
 

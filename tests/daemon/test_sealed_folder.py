@@ -8,9 +8,9 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.failing_files import WRITES, FailingFiles
-from tests.killing import killed_at
-from tests.sealed_logs import NAME, RUNTIME, Machine, content_there
+from failing_files import WRITES, FailingFiles
+from killing import killed_at
+from sealed_logs import NAME, RUNTIME, Machine, content_there
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.testing import AGENT_ID

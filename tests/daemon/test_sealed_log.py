@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.sealed_logs import MACHINE, NAME, RUNTIME, Machine, content_there
+from sealed_logs import MACHINE, NAME, RUNTIME, Machine, content_there
 
 from lifeboat_alf.delta_reader import DeltaReader
 from lifeboat_alf.snapshot import SnapshotReader
@@ -64,8 +64,9 @@ def test_deltas_come_back_as_they_were_pushed(laptop: Machine) -> None:
     assert found[0].file.read() == sent
 
 
-def test_a_state_behind_many_deltas_comes_back(laptop: Machine) -> None:
-    newest = laptop.write(2 * states.DEPTH + 3)[-1]
+def test_a_state_behind_many_deltas_comes_back(laptop: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "DEPTH", 2)
+    newest = laptop.write(6)[-1]
     assert content_there(laptop.log(), newest) == laptop.content(newest)
 
 
@@ -292,10 +293,10 @@ def test_a_folder_is_kept_one_way_only(laptop: Machine, tmp_path: Path) -> None:
 
 
 def test_the_head_stays_small_and_nothing_is_lost(laptop: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "SEGMENT", 4)
-    numbers = laptop.write(15)
+    monkeypatch.setattr(index, "SEGMENT", 3)
+    numbers = laptop.write(10)
     log = laptop.log()
-    assert len(log._heads.load(AGENT_ID).head.rows) < 8
+    assert len(log._heads.load(AGENT_ID).head.rows) < 6
     assert [each.number for each in log.sequences(AGENT_ID)] == numbers
     assert content_there(log, numbers[1]) == laptop.content(numbers[1])
     assert _verified(laptop).ok

@@ -17,6 +17,7 @@ from lifeboat_endpoint import errors
 from lifeboat_endpoint.service import sealed_statements as sql
 from lifeboat_endpoint.service.bodies import Bodies
 from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.refusing import as_remote
 from lifeboat_endpoint.service.roster import Roster
 from lifeboat_endpoint.service.tables import Keys, opened
 from lifeboat_endpoint.store.protocols import MetadataStore
@@ -51,6 +52,7 @@ class SealedFiles:
         self._limits = limits
         self._clock = clock
 
+    @as_remote()
     def names(self, agent_id: str) -> list[SealedFile]:
         """Sorted by name."""
         self._check_agent(agent_id)
@@ -60,6 +62,7 @@ class SealedFiles:
             for name, size, written_at in self._metadata.rows(sql.FILES, (agent_id,))
         ]
 
+    @as_remote()
     def put(self, agent_id: str, name: str, data: bytes) -> None:
         """Keep a file, durably. The same bytes under the same name again are no error: an answer may have been lost.
         Raises RemoteRefused (the name is taken, or none), RemoteTooLarge, RemoteFull."""
@@ -80,14 +83,16 @@ class SealedFiles:
                 return
         self._refuse_other(agent_id, name, data)
 
+    @as_remote()
     def get(self, agent_id: str, name: str) -> bytes:
-        """Raises UnknownThere, VaultDamaged, KeyRevoked."""
+        """Raises UnknownThere, RemoteDamaged, KeyRevoked."""
         self._check_agent(agent_id)
         row = self._row(agent_id, name)
         if row is None:
             raise errors.UnknownThere(f"there is no file {name!r}")
         return self._bodies.read(agent_id, row[1])
 
+    @as_remote()
     def remove(self, agent_id: str, name: str) -> None:
         """One that is gone is no error."""
         self._check_agent(agent_id)
@@ -104,12 +109,14 @@ class SealedFiles:
         self._metadata.execute(sql.DROP_HEAD, (agent_id,))
         return found
 
+    @as_remote()
     def head(self, agent_id: str) -> tuple[bytes, str] | None:
         """Its bytes and its tag."""
         self._check_agent(agent_id)
         row = self._metadata.row(sql.HEAD, (agent_id,))
         return None if row is None else (opened(self._keys, agent_id, _HEAD, bytes(row[1])), str(row[0]))
 
+    @as_remote()
     def set_head(self, agent_id: str, data: bytes, expected: str | None) -> str:
         """Replace the head if its tag is `expected` (None: there is none); the new tag. Raises HeadMoved,
         RemoteTooLarge."""

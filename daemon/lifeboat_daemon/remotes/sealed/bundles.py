@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import secrets
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -75,6 +77,19 @@ def _read_delta(bundle: Bundle) -> Checked:
         read = (attachments.from_json(item, (), number=n) for n, item in enumerate(reader.attachments, 1))
         large = [item.sha256 for item in read if item.sha256 and item.fields.get("tier") == attachments.REFERENCED]
         return Checked(reader.sequence, reader.base_sequence, large)
+
+
+def name_of(checked: Checked) -> str:
+    """A new name for its file: it says no more than the head does."""
+    kind = "alf" if checked.on is None else "alf-delta"
+    return f"{checked.sequence.number:012d}-{secrets.token_hex(6)}.{kind}"
+
+
+def size_of(file: BinaryIO) -> int:
+    """Bytes of a file, which stands at its beginning afterwards."""
+    size = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    return size
 
 
 class Shelf:

@@ -9,43 +9,28 @@ import contextlib
 import hashlib
 import io
 import random
-import secrets
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import BinaryIO
 
 import msgspec
 
-from lifeboat_alf import codec, times
-from lifeboat_alf.delta import write_delta
-from lifeboat_alf.delta_reader import DeltaReader
-from lifeboat_alf.diff import diff
-from lifeboat_alf.errors import SignatureError
+from lifeboat_alf import times
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.state import Sequence as Signed
 from lifeboat_alf.state import State
 from lifeboat_daemon.release import release
-from lifeboat_daemon.remotes.sealed import bundles, compacting, index, names, states
-from lifeboat_daemon.remotes.sealed.bundles import Checked, Shelf
-from lifeboat_daemon.remotes.sealed.chain import Chain
+from lifeboat_daemon.remotes.sealed import bundles, compacting, names
+from lifeboat_daemon.remotes.sealed.bundles import Checked, Shelf, name_of
 from lifeboat_daemon.remotes.sealed.compacting import Material
 from lifeboat_daemon.remotes.sealed.files import Files, HeadMoved
-from lifeboat_daemon.remotes.sealed.head import (
-    FileReference,
-    Head,
-    JsonObject,
-    Row,
-    remote_head,
-    row_of,
-    sequence_of,
-    signature_of,
-    with_signature,
-)
+from lifeboat_daemon.remotes.sealed.head import FileReference, Head, JsonObject, remote_head, row_of, with_signature
 from lifeboat_daemon.remotes.sealed.heads import TRIES, Heads, Loaded
-from lifeboat_daemon.remotes.sealed.log_key import LARGE, LogKeys, PlainLogKey, Sealing, quietly
+from lifeboat_daemon.remotes.sealed.inside import Inside
+from lifeboat_daemon.remotes.sealed.log_key import LogKeys, PlainLogKey
 from lifeboat_daemon.remotes.sealed.names import Names
 from lifeboat_daemon.remotes.sealed.owner import Owner
+from lifeboat_daemon.remotes.sealed.reading import Reading
+from lifeboat_daemon.remotes.sealed.rewriting import Rewriting
 from lifeboat_daemon.remotes.sealed.verifying import verify
 from lifeboat_endpoint.errors import (
     EpochBehind,
@@ -59,20 +44,15 @@ from lifeboat_endpoint.errors import (
 from lifeboat_endpoint.remote.contract import (
     About,
     Bundle,
-    BundleKind,
     RemoteAgent,
     RemoteHead,
     RemoteSequence,
     RemoteVerification,
 )
-from lifeboat_keys import signing
 from lifeboat_keys.encodings import device_id, from_base64
 from lifeboat_keys.errors import SignedByAnother
 
 FIRST_EPOCH = 1
-_KEYS = "keys"
-_ORPHANED = 86400.0
-"""Seconds after which a file that no head names is nobody's."""
 
 
 class SealedLog:
@@ -93,6 +73,8 @@ class SealedLog:
         self._kind = kind
         self._sealed = sealed
         self._heads = Heads(files, owner, log_keys, clock, sealed=sealed)
+        self._inside = Inside(files, self._heads, log_keys, shelf, sealed=sealed)
+        self._rewriting = Rewriting(files, self._heads, self._inside, shelf)
 
     def about(self) -> About:
         return About(self._files.identity(), self._kind, release(), self._sealed)
@@ -132,7 +114,7 @@ class SealedLog:
 
     def _agent(self, loaded: Loaded) -> RemoteAgent:
         head = loaded.head
-        found = names.opened(head, self._key_if_there(head))
+        found = names.opened(head, self._inside.key_if_there(head))
         newest = remote_head(head, self._machine(head, found))
         return RemoteAgent(head.agent, found.name, found.runtime, head.epoch, newest, head.bytes, head.created_at)
 
@@ -141,23 +123,10 @@ class SealedLog:
         return found.machine if newest is not None and found.machine_of == newest.writer else ""
 
     def _remote_head(self, loaded: Loaded) -> RemoteHead:
-        found = names.opened(loaded.head, self._known_key(loaded.head))
+        found = names.opened(loaded.head, self._inside.known_key(loaded.head))
         made = remote_head(loaded.head, self._machine(loaded.head, found))
         assert made is not None
         return made
-
-    # The log's key ----------------------------------------------------------------------------------------------
-
-    def _key(self, head: Head) -> Sealing:
-        """Raises what the keys raise."""
-        return self._log_keys.get(head) if self._sealed else PlainLogKey()
-
-    def _known_key(self, head: Head) -> Sealing | None:
-        """Nobody is asked for the user's key."""
-        return self._log_keys.known(head) if self._sealed else PlainLogKey()
-
-    def _key_if_there(self, head: Head) -> Sealing | None:
-        return quietly(lambda: self._log_keys.get(head)) if self._sealed else PlainLogKey()
 
     # Sending ----------------------------------------------------------------------------------------------------
 
@@ -176,7 +145,7 @@ class SealedLog:
                 raise
             if stored is None:
                 reached(Step.SEALED_FILE_WRITTEN)
-                stored = self._shelf.keep(loaded.head.agent, _name_of(checked), bundle.file)
+                stored = self._shelf.keep(loaded.head.agent, name_of(checked), bundle.file)
             try:
                 made = self._heads.replace(loaded, self._appended(loaded.head, checked, stored, machine))
             except HeadMoved:
@@ -189,7 +158,7 @@ class SealedLog:
 
     def _appended(self, head: Head, checked: Checked, stored: FileReference, machine: str) -> Head:
         sequence = checked.sequence
-        key = self._key(head) if checked.large or checked.keys else self._known_key(head)
+        key = self._inside.key(head) if checked.large or checked.keys else self._inside.known_key(head)
         large = [key.name_of(sha256) for sha256 in checked.large] if key else []
         writer = _writer(sequence) or self._owner.device.id
         row, signers = with_signature(
@@ -198,9 +167,9 @@ class SealedLog:
         known = names.opened(head, key)
         if key is not None:
             known = msgspec.structs.replace(known, machine=machine, machine_of=writer)
-        made = index.with_row(head, row, self._keeping(head))
+        made = self._inside.with_row(head, row)
         if key is not None and checked.keys is not None:
-            made = self._with_keys(made, checked.keys, key)
+            made = self._inside.with_keys(made, checked.keys)
         return msgspec.structs.replace(
             made,
             newest_at=times.to_text(self._clock.now()),
@@ -220,10 +189,10 @@ class SealedLog:
         if not digests:
             return []
         loaded = self._heads.load(agent_id)
-        named = self._large(loaded)
+        named = self._inside.large(loaded.head)
         if not named:
             return []
-        key = self._key(loaded.head)
+        key = self._inside.key(loaded.head)
         there = {file.name for file in self._files.names(agent_id)}
         wanted = {sha256: key.name_of(sha256) for sha256 in digests}
         return [sha256 for sha256, name in wanted.items() if name in named and name not in there]
@@ -232,8 +201,8 @@ class SealedLog:
         loaded = self._heads.load(agent_id)
         if hashlib.sha256(data).hexdigest() != sha256:
             raise RemoteRefused("the bytes have another digest")
-        named = self._large(loaded)
-        name = self._key(loaded.head).name_of(sha256) if named else ""
+        named = self._inside.large(loaded.head)
+        name = self._inside.key(loaded.head).name_of(sha256) if named else ""
         if name not in named:
             raise UnknownThere("no state there names a large artifact of this digest")
         if all(file.name != name for file in self._files.names(agent_id)):
@@ -241,50 +210,13 @@ class SealedLog:
 
     def put_keys(self, agent_id: str, document: JsonObject) -> None:
         def edit(head: Head) -> Head | None:
-            made = self._with_keys(head, document, self._key(head))
+            made = self._inside.with_keys(head, document)
             return None if made is head else made
 
         self._heads.change(agent_id, edit)
 
-    def _with_keys(self, head: Head, document: JsonObject, key: Sealing) -> Head:
-        if self._keys_of(head) == document:
-            return head
-        data = key.seal(_KEYS, codec.encode(document))
-        name = f"{_KEYS}-{secrets.token_hex(6)}.{'box' if self._sealed else 'json'}"
-        return msgspec.structs.replace(head, keys=self._keep_small(head, name, data))
-
     def put_signatures(self, agent_id: str, signatures: Iterable[tuple[int, JsonObject]]) -> int:
-        given, taken = dict(signatures), 0
-
-        def edit(head: Head) -> Head | None:
-            nonlocal taken
-            rows, signers, changed = [], head.signers, False
-            taken = len({row.number for row in self._rows(head)} & given.keys())
-            for row in self._rows(head):
-                if row.number in given:
-                    made, signers = self._signed_again(head, row, given[row.number], signers)
-                    changed, row = changed or made != row, made
-                rows.append(row)
-            if not changed:
-                return None
-            used = {row.signer for row in rows}
-            made_head = index.with_rows(head, rows, self._fetching(head), self._keeping(head))
-            return msgspec.structs.replace(
-                made_head, signers={name: rest for name, rest in signers.items() if name in used}
-            )
-
-        self._heads.change(agent_id, edit)
-        return taken
-
-    def _signed_again(
-        self, head: Head, row: Row, signature: JsonObject, signers: dict[str, JsonObject]
-    ) -> tuple[Row, dict[str, JsonObject]]:
-        sequence = Signed(head.agent, row.number, row.base, row.epoch, row.time, bytes.fromhex(row.digest), signature)
-        try:
-            signing.verify(sequence, None)
-        except SignatureError as error:
-            raise RemoteRefused(f"the signature of sequence {row.number} does not hold: {error.message}") from error
-        return with_signature(row, signature, signers)
+        return self._rewriting.put_signatures(agent_id, dict(signatures))
 
     def raise_epoch(self, agent_id: str, expected: int, *, machine: str = "") -> int:
         def edit(head: Head) -> Head:
@@ -297,87 +229,23 @@ class SealedLog:
     # Fetching ---------------------------------------------------------------------------------------------------
 
     def keys(self, agent_id: str) -> JsonObject | None:
-        return self._keys_of(self._heads.load(agent_id).head)
-
-    def _keys_of(self, head: Head) -> JsonObject | None:
-        if head.keys is None:
-            return None
-        data = self._key(head).open(_KEYS, self._fetch_small(head, head.keys))
-        try:
-            document: JsonObject = codec.decode_object(data, entry=head.keys.file)
-        except ValueError as error:
-            raise RemoteDamaged(f"the agent's wrapped keys cannot be read: {error}") from None
-        return document
+        return self._inside.keys(self._heads.load(agent_id).head)
 
     def sequences(self, agent_id: str) -> Iterator[RemoteSequence]:
-        head = self._heads.load(agent_id).head
-        chain = Chain(self._rows(head))
-        for number in chain.numbers:
-            row = chain.row(number)
-            signature = signature_of(row, head.signers)
-            digest, size = bytes.fromhex(row.digest), row.stored.size
-            kind = "snapshot" if row.is_snapshot else "delta"
-            yield RemoteSequence(number, row.base, digest, row.epoch, row.time, kind, row.writer, size, signature)
+        return self._reading(agent_id).sequences()
 
     def snapshot(self, agent_id: str, number: int | None = None) -> Bundle:
-        loaded = self._heads.load(agent_id)
-        newest = loaded.head.newest
-        if newest is None:
-            raise UnknownThere("nothing of the agent was sent there yet")
-        path = Chain(self._rows(loaded.head)).path_to(newest.number if number is None else number)
-        file = self._ready(loaded, path) or self._made_snapshot(loaded, path)
-        return Bundle("snapshot", path[-1].number, None, file, _size(file))
-
-    def _ready(self, loaded: Loaded, path: list[Row]) -> BinaryIO | None:
-        """The file as it was sent, unless the state was signed anew since, or its keys wrapped anew."""
-        if len(path) > 1:
-            return None
-        file = self._fetch(loaded, path[0])
-        with states.damaged(), SnapshotReader(file) as reader:
-            same = reader.sequence == sequence_of(path[0], loaded.head) and reader.keys == self._keys_of(loaded.head)
-        if same:
-            file.seek(0)
-            return file
-        file.close()
-        return None
-
-    def _made_snapshot(self, loaded: Loaded, path: list[Row]) -> BinaryIO:
-        made = self._shelf.unnamed()
-        with self._state(loaded, path) as state:
-            write_snapshot(state, made, keys=self._keys_of(loaded.head))
-        made.seek(0)
-        return made
-
-    @contextlib.contextmanager
-    def _state(self, loaded: Loaded, path: list[Row]) -> Iterator[State]:
-        with states.laid(path, lambda row: self._fetch(loaded, row), self._shelf.unnamed) as state:
-            yield states.Resigned(state, sequence_of(path[-1], loaded.head))
+        return self._reading(agent_id).snapshot(number)
 
     def deltas(self, agent_id: str, since: int) -> Iterator[Bundle]:
-        loaded = self._heads.load(agent_id)
-        chain = Chain(self._rows(loaded.head))
-        chain.row(since)
-        for row in chain.path_between(since):
-            file = self._fetch(loaded, row)
-            with states.damaged(), DeltaReader(file) as reader:
-                same = reader.sequence == sequence_of(row, loaded.head)
-            if not same:
-                file.close()
-                file = self._made_delta(loaded, chain, row)
-            file.seek(0)
-            yield Bundle("delta", row.number, row.on, file, _size(file))
+        return self._reading(agent_id).deltas(since)
 
-    def _made_delta(self, loaded: Loaded, chain: Chain, row: Row) -> BinaryIO:
-        """Of a state that was signed anew since it was sent."""
-        made = self._shelf.unnamed()
-        before = chain.path_to(row.on or 0)
-        with self._state(loaded, before) as old, self._state(loaded, [*before, row]) as new:
-            write_delta(diff(old, new), made)
-        return made
+    def _reading(self, agent_id: str) -> Reading:
+        return Reading(self._inside, self._shelf, self._heads.load(agent_id))
 
     def object(self, agent_id: str, sha256: str) -> bytes:
         loaded = self._heads.load(agent_id)
-        name = self._key(loaded.head).name_of(sha256)
+        name = self._inside.key(loaded.head).name_of(sha256)
         with self._files.read(agent_id, name) as source, self._shelf.opened(name, source) as file:
             data = file.read()
         if hashlib.sha256(data).hexdigest() != sha256:
@@ -387,7 +255,7 @@ class SealedLog:
     def verify(self, agent_id: str, state: State, *, bodies: int, chance: random.Random) -> RemoteVerification:
         try:
             loaded = self._heads.load(agent_id)
-            rows = self._rows(loaded.head)
+            rows = self._inside.rows(loaded.head)
         except RemoteDamaged as error:
             return RemoteVerification(None, findings=[error.message])
         return verify(self._files, self._shelf, loaded, rows, state, bodies, chance)
@@ -399,120 +267,14 @@ class SealedLog:
         return compacting.is_due(self._heads.load(agent_id).head.grown)
 
     def compact(self, agent_id: str, material: Material, keep: Collection[int]) -> bool:
-        """Write a snapshot of the newest state, and let go of the states that are not in `keep`; what is needed to
-        restore one that is kept stays. `material` makes bundles of states that this machine has. False when another
-        machine wrote meanwhile: then nothing changed."""
-        loaded = self._heads.load(agent_id)
-        head, rows = loaded.head, self._rows(loaded.head)
-        wanted = compacting.plan(rows, keep, material.numbers(), with_snapshot=compacting.is_due(head.grown))
-        if wanted == rows:
-            return True
-        made, signers = self._made_rows(head, wanted, material, Chain(rows))
-        used = {row.signer for row in made}
-        changed = msgspec.structs.replace(
-            index.with_rows(head, made, self._fetching(head), self._keeping(head)),
-            signers={name: rest for name, rest in signers.items() if name in used},
-            grown=compacting.grown_of(made),
-        )
-        try:
-            self._heads.replace(loaded, changed)
-        except HeadMoved:
-            return False
-        self.sweep(agent_id)
-        return True
-
-    def _made_rows(
-        self, head: Head, wanted: Sequence[Row | compacting.Make], material: Material, chain: Chain
-    ) -> tuple[list[Row], dict[str, JsonObject]]:
-        made, signers = list[Row](), head.signers
-        for each in wanted:
-            if isinstance(each, compacting.Make):
-                row, signers = self._made_row(head, each, material, chain, signers)
-                made.append(row)
-            else:
-                made.append(each)
-        return made, signers
-
-    def _made_row(
-        self,
-        head: Head,
-        wanted: compacting.Make,
-        material: Material,
-        chain: Chain,
-        signers: dict[str, JsonObject],
-    ) -> tuple[Row, dict[str, JsonObject]]:
-        known = chain.row(wanted.number)
-        with self._shelf.unnamed() as file:
-            material.write(wanted.number, wanted.on, file)
-            kind: BundleKind = "snapshot" if wanted.on is None else "delta"
-            bundle = Bundle(kind, wanted.number, wanted.on, file, _size(file))
-            checked = bundles.check(bundle, head.agent)
-            if checked.sequence.digest.hex() != known.digest:
-                raise RemoteRefused(f"sequence {wanted.number} is another state here than there")
-            reached(Step.SEALED_FILE_WRITTEN)
-            stored = self._shelf.keep(head.agent, _name_of(checked), file)
-        key = self._key(head) if checked.large else None
-        large = [key.name_of(sha256) for sha256 in checked.large] if key else []
-        row = row_of(checked.sequence, checked.on, known.writer, stored, large)
-        return with_signature(row, checked.sequence.signature, signers)
+        """Write a snapshot of the newest state if one pays, and let go of the states that are not in `keep`; what is
+        needed to restore one that is kept stays. `material` makes bundles of states that this machine has. False when
+        another machine wrote meanwhile: then nothing changed."""
+        return self._rewriting.compact(agent_id, material, keep)
 
     def sweep(self, agent_id: str) -> int:
-        """Remove files that no head has named for a day; how many. What other machines are writing is younger."""
-        reached(Step.SEALED_SWEPT)
-        loaded = self._heads.load(agent_id)
-        named = self._named(loaded)
-        old = [
-            file.name
-            for file in self._files.names(agent_id)
-            if file.name not in named and file.age is not None and file.age > _ORPHANED
-        ]
-        if not self._heads.is_current(loaded):
-            return 0
-        for name in old:
-            self._files.remove(agent_id, name)
-        return len(old)
-
-    def _named(self, loaded: Loaded) -> set[str]:
-        head = loaded.head
-        rows = self._rows(head)
-        every = {row.stored.file for row in rows} | {segment.stored.file for segment in head.segments}
-        return every | {name for row in rows for name in row.large} | ({head.keys.file} if head.keys else set())
-
-    # Files ------------------------------------------------------------------------------------------------------
-
-    def _rows(self, head: Head) -> list[Row]:
-        return index.rows_of(head, self._fetching(head))
-
-    def _large(self, loaded: Loaded) -> set[str]:
-        return {name for row in self._rows(loaded.head) for name in row.large if name.startswith(LARGE)}
-
-    def _fetch(self, loaded: Loaded, row: Row) -> BinaryIO:
-        try:
-            return self._shelf.fetch(loaded.head.agent, row.stored)
-        except UnknownThere:
-            if not self._heads.is_current(loaded):
-                raise RemoteBusy("the log was rewritten meanwhile", retry_after=1.0) from None
-            raise RemoteDamaged(f"{row.stored.file} is gone") from None
-
-    def _fetching(self, head: Head) -> index.Fetch:
-        return lambda stored: self._fetch_small(head, stored)
-
-    def _fetch_small(self, head: Head, stored: FileReference) -> bytes:
-        try:
-            with self._files.read(head.agent, stored.file) as source:
-                data = source.read()
-        except UnknownThere:
-            raise RemoteDamaged(f"{stored.file} is gone") from None
-        if (len(data), hashlib.sha256(data).hexdigest()) != (stored.size, stored.sha256):
-            raise RemoteDamaged(f"{stored.file} is not the file that was written")
-        return data
-
-    def _keeping(self, head: Head) -> index.Keep:
-        return lambda name, source: self._keep_small(head, name, source.read())
-
-    def _keep_small(self, head: Head, name: str, data: bytes) -> FileReference:
-        self._files.put(head.agent, name, io.BytesIO(data))
-        return FileReference(name, len(data), hashlib.sha256(data).hexdigest())
+        """Remove files that no head has named for a day; how many."""
+        return self._rewriting.sweep(agent_id)
 
     def close(self) -> None:
         self._files.close()
@@ -540,14 +302,3 @@ def _check_fit(head: Head, checked: Checked) -> None:
 def _writer(sequence: Signed) -> str:
     """The device that signed, by its testimony, which is known to hold."""
     return "" if sequence.signature is None else device_id(from_base64(sequence.signature["device"]))
-
-
-def _name_of(checked: Checked) -> str:
-    kind = "alf" if checked.on is None else "alf-delta"
-    return f"{checked.sequence.number:012d}-{secrets.token_hex(6)}.{kind}"
-
-
-def _size(file: BinaryIO) -> int:
-    size = file.seek(0, io.SEEK_END)
-    file.seek(0)
-    return size

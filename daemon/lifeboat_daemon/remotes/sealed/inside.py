@@ -1,0 +1,123 @@
+"""What is inside a log once its head is known: rows, small files, keys."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import secrets
+from typing import BinaryIO
+
+import msgspec
+
+from lifeboat_alf import codec
+from lifeboat_daemon.remotes.sealed import index
+from lifeboat_daemon.remotes.sealed.bundles import Shelf
+from lifeboat_daemon.remotes.sealed.files import Files
+from lifeboat_daemon.remotes.sealed.head import FileReference, Head, JsonObject, Row
+from lifeboat_daemon.remotes.sealed.heads import Heads, Loaded
+from lifeboat_daemon.remotes.sealed.log_key import LogKeys, PlainLogKey, Sealing, quietly
+from lifeboat_endpoint.errors import RemoteBusy, RemoteDamaged, UnknownThere
+
+_KEYS = "keys"
+
+
+class Inside:
+    """Of the logs of one remote. Raises RemoteDamaged where something is not what the head says."""
+
+    def __init__(self, files: Files, heads: Heads, log_keys: LogKeys, shelf: Shelf, *, sealed: bool) -> None:
+        self._files = files
+        self._heads = heads
+        self._log_keys = log_keys
+        self._shelf = shelf
+        self._sealed = sealed
+
+    # The log's key ----------------------------------------------------------------------------------------------
+
+    def key(self, head: Head) -> Sealing:
+        """Raises what the keys raise."""
+        return self._log_keys.get(head) if self._sealed else PlainLogKey()
+
+    def known_key(self, head: Head) -> Sealing | None:
+        """Nobody is asked for the user's key."""
+        return self._log_keys.known(head) if self._sealed else PlainLogKey()
+
+    def key_if_there(self, head: Head) -> Sealing | None:
+        return quietly(lambda: self._log_keys.get(head)) if self._sealed else PlainLogKey()
+
+    # Rows and files ---------------------------------------------------------------------------------------------
+
+    def rows(self, head: Head) -> list[Row]:
+        """All of them, oldest first."""
+        return index.rows_of(head, lambda stored: self._small(head, stored))
+
+    def with_rows(self, head: Head, rows: list[Row], signers: dict[str, JsonObject]) -> Head:
+        """The head with these rows instead, and of the signers those that they name."""
+        made = index.with_rows(head, rows, lambda stored: self._small(head, stored), self._keeping(head))
+        used = {row.signer for row in rows}
+        return msgspec.structs.replace(made, signers={name: rest for name, rest in signers.items() if name in used})
+
+    def with_row(self, head: Head, row: Row) -> Head:
+        """The head with one more row."""
+        return index.with_row(head, row, self._keeping(head))
+
+    def large(self, head: Head) -> set[str]:
+        """The large artifacts that its states name."""
+        return {name for row in self.rows(head) for name in row.large}
+
+    def named(self, head: Head) -> set[str]:
+        """Every file that belongs to the log."""
+        rows = self.rows(head)
+        every = {row.stored.file for row in rows} | {segment.stored.file for segment in head.segments}
+        return every | {name for row in rows for name in row.large} | ({head.keys.file} if head.keys else set())
+
+    def bundle(self, loaded: Loaded, row: Row) -> BinaryIO:
+        """The content of a row's file, which the caller closes. Raises RemoteBusy when it was let go meanwhile, and
+        what the keys raise."""
+        try:
+            return self._shelf.fetch(loaded.head.agent, row.stored)
+        except UnknownThere:
+            if not self._heads.is_current(loaded):
+                raise RemoteBusy("the log was rewritten meanwhile", retry_after=1.0) from None
+            raise RemoteDamaged(f"{row.stored.file} is gone") from None
+
+    # Wrapped keys -----------------------------------------------------------------------------------------------
+
+    def keys(self, head: Head) -> JsonObject | None:
+        """The agent's wrapped keys."""
+        if head.keys is None:
+            return None
+        data = self.key(head).open(_KEYS, self._small(head, head.keys))
+        try:
+            found = codec.decode(data)
+        except msgspec.DecodeError:
+            found = None
+        if not isinstance(found, dict):
+            raise RemoteDamaged("the agent's wrapped keys cannot be read")
+        return found
+
+    def with_keys(self, head: Head, document: JsonObject) -> Head:
+        """The same head where it has them already."""
+        if self.keys(head) == document:
+            return head
+        data = self.key(head).seal(_KEYS, codec.encode(document))
+        name = f"{_KEYS}-{secrets.token_hex(6)}.{'box' if self._sealed else 'json'}"
+        return msgspec.structs.replace(head, keys=self._keep(head, name, data))
+
+    # Small files ------------------------------------------------------------------------------------------------
+
+    def _small(self, head: Head, stored: FileReference) -> bytes:
+        try:
+            with self._files.read(head.agent, stored.file) as source:
+                data = source.read()
+        except UnknownThere:
+            raise RemoteDamaged(f"{stored.file} is gone") from None
+        if (len(data), hashlib.sha256(data).hexdigest()) != (stored.size, stored.sha256):
+            raise RemoteDamaged(f"{stored.file} is not the file that was written")
+        return data
+
+    def _keeping(self, head: Head) -> index.Keep:
+        return lambda name, source: self._keep(head, name, source.read())
+
+    def _keep(self, head: Head, name: str, data: bytes) -> FileReference:
+        self._files.put(head.agent, name, io.BytesIO(data))
+        return FileReference(name, len(data), hashlib.sha256(data).hexdigest())
