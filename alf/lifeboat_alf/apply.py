@@ -208,7 +208,7 @@ class AppliedState:
 
     def _lay_partitions(self, opened: list[Partition]) -> None:
         """A new head where the delta brings none but opens or seals partitions."""
-        if self._delta.head is not None:
+        if self._delta.head is not None or not (opened or self._delta.sealed):
             return
         head = self._head()
         known = partitions.from_head(head)

@@ -25,12 +25,14 @@ _WORTH_IT = 2
 """A patch must be at most one n-th of the plain packed text."""
 
 
-def make(base: bytes, new: bytes) -> bytes | None:
-    """A patch that leads from `base` to `new`; None where it would not pay or the texts are too large."""
+def make(base: bytes, new: bytes, packed: int | None = None) -> bytes | None:
+    """A patch that leads from `base` to `new`; None where it would not pay or the texts are too large. `packed` is the
+    size in bytes of `new` packed by itself, where the caller knows it."""
     if len(base) < _SHORTEST_BASE or max(len(base), len(new)) > SIZE_LIMIT:
         return None
     patch = zstd.compress(new, options=_options(len(base) + len(new)), zstd_dict=_prefix(base))
-    return patch if len(patch) * _WORTH_IT < len(zlib.compress(new, 1)) else None
+    alone = len(zlib.compress(new, 1)) if packed is None else packed
+    return patch if len(patch) * _WORTH_IT < alone else None
 
 
 def apply(base: bytes, patch: bytes, size: int) -> bytes:

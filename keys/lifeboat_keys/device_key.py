@@ -10,6 +10,7 @@ public key, its certificate and the signature, so that the user's public key alo
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any
 
@@ -96,7 +97,7 @@ def check(testimony: Any, context: str, statement: JsonObject, trusted: Trusted 
         raise SignatureError(f"the signature is not well formed: {error}") from None
     if trusted is not None:
         trusted.check(user, device)
-    _check_one(user.sign, _certificate_message(device, user), certificate, "the certificate of the device")
+    _check_certificate(user.sign, _certificate_message(device, user), certificate)
     _check_one(device, _message(context, statement), signature, "the signature")
     return user
 
@@ -112,6 +113,12 @@ def _fields(testimony: Any) -> tuple[UserPublic, bytes, bytes, bytes]:
         from_base64(testimony.get("certificate"), SIGNATURE_BYTES),
         from_base64(testimony.get("signature"), SIGNATURE_BYTES),
     )
+
+
+@functools.lru_cache(maxsize=256)
+def _check_certificate(public: bytes, message: bytes, certificate: bytes) -> None:
+    """The certificate of a device is on everything that it signs; what does not hold is checked every time."""
+    _check_one(public, message, certificate, "the certificate of the device")
 
 
 def _check_one(public: bytes, message: bytes, signature: bytes, what: str) -> None:

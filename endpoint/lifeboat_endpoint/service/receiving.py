@@ -124,7 +124,7 @@ class Receiving:
                 return Received(self._noted(row, vault, head, reader, sent), False)
             check_fit(sequence, base, head, vault.epoch)
             writer = _check_proof(sequence, base, sent)
-            draft = _draft(vault, reader)
+            draft = _draft(vault, head, reader)
             reached(Step.ENDPOINT_CHECKED)
             made = self._accept(vault, sequence, base, draft, writer)
         return Received(self._noted(row, vault, made or head_of(vault), reader, sent), made is not None)
@@ -246,7 +246,8 @@ def _check_proof(sequence: Sequence, base: int | None, sent: Sent) -> str:
     return device_id(from_base64(sequence.signature["device"]))
 
 
-def _draft(vault: Vault, reader: Reader) -> Draft:
+def _draft(vault: Vault, head: SequenceRow | None, reader: Reader) -> Draft:
     if isinstance(reader, SnapshotReader):
         return take_over(reader)
-    return take_delta(AppliedState(vault.state(), reader))
+    assert head is not None, "a delta fits a head only"
+    return take_delta(AppliedState(vault.state_of(head), reader))

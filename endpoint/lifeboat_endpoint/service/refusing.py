@@ -24,6 +24,8 @@ def as_remote() -> Iterator[None]:
         raise errors.RemoteBusy("another request is writing this agent", retry_after=_SOON) from error
     except errors.UnknownSequence as error:
         raise errors.UnknownThere(error.message) from error
+    except errors.OtherDataKey as error:
+        raise errors.RemoteBusy("this agent is being encrypted anew", retry_after=_SOON) from error
     except (errors.VaultDamaged, errors.VaultMissing, errors.VaultNewer) as error:
         raise errors.RemoteDamaged("what the endpoint keeps of this agent cannot be read") from error
     except errors.VaultUnusable as error:

@@ -74,6 +74,7 @@ class Vaults:
             self.forget(agent_id)
 
     def _opened(self, agent_id: str) -> Vault:
+        """Under whichever of the tenant's data keys sealed it."""
         folder, sealer = self.folder_of(agent_id), self._keys.sealer(agent_id)
         try:
             return Vault.open(folder, files=self._files, clock=self._clock, sealer=sealer)
@@ -101,14 +102,3 @@ def _still_is(vault: Vault, vault_id: str) -> bool:
     except errors.OtherDataKey:
         return False
     return vault.id == vault_id
-
-
-def _is_current(vault: Vault, vault_id: str) -> bool:
-    """Whether nobody made another vault for the agent, or put this one under another data key. Raises KeyRevoked."""
-    if vault.id != vault_id:
-        return False
-    try:
-        vault.check_key()
-    except errors.OtherDataKey:
-        return False
-    return True

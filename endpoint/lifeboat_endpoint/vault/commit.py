@@ -72,14 +72,22 @@ class Commit:
     """The rows of one new sequence. Lives inside one open transaction."""
 
     def __init__(
-        self, metadata: MetadataStore, objects: Objects, writer: ObjectWriter, files: FileOperations, seed: bytes
+        self,
+        metadata: MetadataStore,
+        objects: Objects,
+        writer: ObjectWriter,
+        files: FileOperations,
+        seed: bytes,
+        hashes: list[bytes] | None = None,
     ) -> None:
+        """`hashes` of the head's buckets where they are known; afterwards those of the new head."""
         self._metadata = metadata
         self._objects = objects
         self._columns = objects.columns
         self._writer = writer
         self._files = files
         self._seed = seed
+        self.hashes = hashes
         self._touched: set[int] = set()
         self._counts = {"put": 0, "removed": 0, "create": 0, "update": 0, "delete": 0}
 
@@ -227,7 +235,8 @@ class Commit:
     # The sequence -----------------------------------------------------------------------------------------------
 
     def _write_sequence(self, origin: Origin, now: datetime, sign: Sign | None, counts: JsonObject | None) -> None:
-        root = digest.update(self._metadata, self._columns, self._touched)
+        self.hashes = digest.update(self._metadata, self._columns, self._touched, self.hashes)
+        root = merkle.root(self.hashes)
         sequence = Sequence(origin.agent_id, origin.number, origin.base, origin.epoch, origin.time, root)
         signature = None if sign is None else sign(sequence)
         self._metadata.execute(

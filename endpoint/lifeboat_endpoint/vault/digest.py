@@ -37,9 +37,11 @@ def put(metadata: MetadataStore, columns: Columns, hashes: list[bytes]) -> None:
     metadata.execute_many(sql.ADD_BUCKET, [(group, _sealed(columns, hashes, group)) for group in groups])
 
 
-def update(metadata: MetadataStore, columns: Columns, touched: set[int]) -> bytes:
-    """Re-hash the touched buckets from the live rows; the state digest."""
-    hashes = stored_buckets(metadata, columns)
+def update(
+    metadata: MetadataStore, columns: Columns, touched: set[int], known: list[bytes] | None = None
+) -> list[bytes]:
+    """Re-hash the touched buckets from the live rows; the hashes of all. `known` are those of the state before."""
+    hashes = stored_buckets(metadata, columns) if known is None else list(known)
     fresh = _hash_buckets(_live_items(metadata, columns, touched), touched)
     for number, value in fresh.items():
         hashes[number] = value
@@ -48,7 +50,7 @@ def update(metadata: MetadataStore, columns: Columns, touched: set[int]) -> byte
     else:
         rows = [(_sealed(columns, hashes, group), group) for group in sorted({number // _GROUP for number in fresh})]
     metadata.execute_many(sql.SET_BUCKET, rows)
-    return merkle.root(hashes)
+    return hashes
 
 
 def _sealed(columns: Columns, hashes: list[bytes], group: int) -> bytes:
@@ -64,6 +66,12 @@ def stored_buckets(metadata: MetadataStore, columns: Columns) -> list[bytes]:
     if len(opened) != merkle.BUCKETS * LEAF_BYTES:
         raise VaultDamaged(f"there are hashes of {len(opened) // LEAF_BYTES} buckets")
     return [opened[start : start + LEAF_BYTES] for start in range(0, len(opened), LEAF_BYTES)]
+
+
+def still_of(known: list[bytes] | None, digest: bytes | None) -> list[bytes] | None:
+    """The hashes known from an earlier commit, if they are those of the state with this digest: then nobody else has
+    written since, and they need not be read."""
+    return known if known is not None and digest is not None and merkle.root(known) == digest else None
 
 
 def live_buckets(metadata: MetadataStore, columns: Columns) -> list[bytes]:

@@ -18,6 +18,8 @@ PLAIN, ZSTD, PATCH = "plain", "zstd", "patch"
 SMALLEST_COMPRESSED = 1024
 LARGEST_PATCHED = 4 << 20
 _LEVEL = 3
+_SMALL_PATCH = 16
+"""A patch of this part of a body: packed alone hardly a text is smaller."""
 
 
 class CodingError(ValueError):
@@ -38,9 +40,11 @@ def encode(body: bytes) -> Encoded:
 
 
 def encode_against(base: bytes, body: bytes) -> Encoded:
-    """A patch if it takes less than half of what `encode` takes."""
+    """A patch if it takes less than half of what `encode` takes. A small one is taken without trying the other way."""
+    difference = patch.make(base, body, len(body))
+    if difference is not None and len(difference) * _SMALL_PATCH <= len(body):
+        return Encoded(PATCH, difference)
     whole = encode(body)
-    difference = patch.make(base, body)
     if difference is None or 2 * len(difference) >= len(whole.data):
         return whole
     return Encoded(PATCH, difference)

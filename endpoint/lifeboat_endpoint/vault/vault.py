@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from lifeboat_alf import codec, merkle, times
+from lifeboat_alf import codec, times
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
@@ -23,7 +23,7 @@ from lifeboat_endpoint.store.disk import DiskBlobs, translated
 from lifeboat_endpoint.store.migrations import migrate
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore, Row
 from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.vault import audit, changes, countersigning, objects, resealing, versions
+from lifeboat_endpoint.vault import audit, changes, countersigning, digest, objects, resealing, versions
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.beginning import fresh_file, initialise, opened_seed
 from lifeboat_endpoint.vault.columns import DECISION, LABEL, Columns
@@ -145,14 +145,21 @@ class Vault:
             self._columns.check(self._metadata)
             yield
 
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[objects.ObjectWriter]:
+        """Inside a transaction. After a failure the files are removed, but only before COMMIT: after one that failed,
+        the rows may still come back with the log."""
+        writer = objects.ObjectWriter(self._metadata, self._blobs, self._columns)
+        try:
+            yield writer
+        except BaseException:
+            writer.discard()
+            raise
+
     @property
     def key_id(self) -> str:
         """Of the data key that seals the vault, "" for a plain one."""
         return self._columns.sealer.key_id
-
-    def check_key(self) -> None:
-        """Raises OtherDataKey when the vault was put under another data key since it was opened here, KeyRevoked."""
-        self._columns.check(self._metadata)
 
     def check_key(self) -> None:
         """Raises KeyRevoked when the key was taken away since the vault was opened, OtherDataKey when the vault was put
@@ -288,15 +295,7 @@ class Vault:
         with self._transaction():
             head = self._place(sql.HEAD)
             origin = self._origin(head, kind, writer, _text(time), _text(raw_time or time), number)
-            writing = objects.ObjectWriter(self._metadata, self._blobs, self._columns)
-            commit = Commit(self._metadata, self._objects, writing, self._files, self.seed, self._hashes_of(head))
-            try:
-                changed = commit.run(draft, origin, self._clock.now(), sign, counts)
-                self._hashes = commit.hashes
-            except BaseException:
-                # Only before COMMIT: after one that failed, the rows may still come back with the log.
-                writing.discard()
-                raise
+            changed = self._write(draft, origin, head, sign, counts)
         return self.sequence(origin.number) if changed else None
 
     def accept(
@@ -330,31 +329,29 @@ class Vault:
                 raise errors.DraftInvalid(f"the head is {head.number}, so the next sequence is not {sequence.number}")
             place = (sequence.number, sequence.base, sequence.epoch, sequence.time, _text(raw_time))
             origin = Origin(self.agent_id, *place, kind, writer)
-            writing = objects.ObjectWriter(self._metadata, self._blobs, self._columns)
-            commit = Commit(self._metadata, self._objects, writing, self._files, self.seed, self._hashes_of(head))
-            try:
-                if not commit.run(draft, origin, self._clock.now(), signed, None):
-                    raise errors.DraftInvalid("the state is the one that the head is already")
-                if sequence.epoch > epoch:
-                    self._metadata.execute(sql.SET_EPOCH, (sequence.epoch,))
-                self._hashes = commit.hashes
-                made = self._place(sql.SEQUENCE, sequence.number)
-            except BaseException:
-                writing.discard()
-                raise
+            if not self._write(draft, origin, head, signed, None):
+                raise errors.DraftInvalid("the state is the one that the head is already")
+            if sequence.epoch > epoch:
+                self._metadata.execute(sql.SET_EPOCH, (sequence.epoch,))
+            made = self._place(sql.SEQUENCE, sequence.number)
         assert made is not None
         return made
+
+    def _write(
+        self, draft: Draft, origin: Origin, head: SequenceRow | None, sign: Sign | None, counts: JsonObject | None
+    ) -> bool:
+        """The rows of a new sequence, inside a transaction; False when it would change nothing."""
+        known = digest.still_of(self._hashes, None if head is None else head.digest)
+        with self._writing() as writer:
+            commit = Commit(self._metadata, self._objects, writer, self._files, self.seed, known)
+            changed = commit.run(draft, origin, self._clock.now(), sign, counts)
+        self._hashes = commit.hashes
+        return changed
 
     def _place(self, statement: str, *parameters: Any) -> SequenceRow | None:
         """A sequence without its pins, inside a transaction that has looked at the key."""
         row = self._metadata.row(statement, parameters)
         return None if row is None else sequence_row(row, [])
-
-    def _hashes_of(self, head: SequenceRow | None) -> list[bytes] | None:
-        """The hashes of the head's buckets as they were after the last commit here, unless somebody else has written
-        since, which their root tells."""
-        known = self._hashes
-        return known if known is not None and head is not None and merkle.root(known) == head.digest else None
 
     @property
     def epoch(self) -> int:
@@ -440,7 +437,7 @@ class Vault:
         """Put signatures in the place of those that sequences have, by number; how many were taken. Numbers that are
         not here and signatures that are here already are passed over. All or none: raises SignatureError for one that
         does not hold."""
-        with self._metadata.transaction():
+        with self._transaction():
             named = ((self._one(sql.SEQUENCE, number), document) for number, document in signatures)
             done = countersigning.replaced(((row, new) for row, new in named if row is not None), self.agent_id)
             for number, document in done:
@@ -512,13 +509,8 @@ class Vault:
     def _letting_go(self, work: Callable[[objects.ObjectWriter], ThinReport]) -> ThinReport:
         """One transaction that drops content, then the space of it. The caller holds the agent's lock."""
         before = self.size()
-        with self._transaction():
-            writing = objects.ObjectWriter(self._metadata, self._blobs, self._columns)
-            try:
-                report = work(writing)
-            except BaseException:
-                writing.discard()
-                raise
+        with self._transaction(), self._writing() as writer:
+            report = work(writer)
         reached(Step.THIN_SWEPT)
         objects.sweep(self._metadata, self._blobs)
         if report.objects_dropped or report.dropped:
@@ -563,15 +555,10 @@ class Vault:
         A body that is damaged stays as it is. Raises VaultFull, VaultBusy, VaultDamaged for rows that cannot be opened,
         KeyRevoked; then nothing happened.
         """
-        writer = objects.ObjectWriter(self._metadata, self._blobs, self._columns)
-        with self._transaction():
-            try:
-                done = resealing.reseal(self._metadata, self._blobs, writer, self._columns, Columns(sealer), self.seed)
-                self._audit("reseal", sealer.key_id, {"from": self.key_id, **done._asdict()})
-                reached(Step.REENCRYPT_COMMITTED)
-            except BaseException:
-                writer.discard()
-                raise
+        with self._transaction(), self._writing() as writer:
+            done = resealing.reseal(self._metadata, self._blobs, writer, self._columns, Columns(sealer), self.seed)
+            self._audit("reseal", sealer.key_id, {"from": self.key_id, **done._asdict()})
+            reached(Step.REENCRYPT_COMMITTED)
         self._seal_with(sealer)
         objects.sweep(self._metadata, self._blobs)
         self._metadata.compact()
