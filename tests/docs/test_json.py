@@ -13,10 +13,12 @@ import pytest
 from cli_client import run
 from fake_openclaw import FakeOpenClaw
 from fake_systemctl import FakeSystemctl
+from keeping import with_history
 from openclaw_workspaces import StateFolder
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.logs import open_log
+from lifeboat_endpoint.endpoint import Endpoint
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "json.md"
 Json = dict[str, Any]
@@ -32,7 +34,7 @@ def _sections() -> dict[str, list[str]]:
             cell
             for row in cells
             for cell in row[:-1]
-            if not cell.startswith(("| `agents ", "| `keys ", "| `daemon ", "| `service "))
+            if not cell.startswith(("| `agents ", "| `keys ", "| `daemon ", "| `service ", "| `endpoint "))
         ]
         found[heading] = [name for cell in fields for name in re.findall(r"`([^`]+)`", cell)]
     return found
@@ -109,6 +111,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield from _service_documents(folder)
     yield from _file_documents(workspace, folder)
     yield from _rotation_documents(folder)
+    yield from _endpoint_documents(folder)
 
 
 def _hook_documents(folder: Path) -> Iterator[tuple[str, Json]]:
@@ -131,6 +134,30 @@ def _service_documents(folder: Path) -> Iterator[tuple[str, Json]]:
         patched.setenv("PATH", fake.path)
         for words in (("install", "--print"), ("install", "--no-start"), ("status",), ("uninstall",)):
             yield "`lifeboat service`", run("service", *words)
+
+
+def _endpoint_documents(folder: Path) -> Iterator[tuple[str, Json]]:
+    """With a finding, and an agent that something was let go of."""
+    data, source = folder / "endpoint", f"file:{folder / 'endpoint.key'}"
+    heading = "`lifeboat endpoint`"
+    yield heading, run("endpoint", "tenant", "add", "home", "--key-source", source, "--data", data)
+    with Endpoint.open(data) as endpoint:
+        with_history(endpoint, endpoint.control.tenant("home"))
+    token = run("endpoint", "token", "add", "home", "--data", data)
+    yield heading, token
+    for words in (
+        ("tenant", "list"),
+        ("rotate-key",),
+        ("compact",),
+        ("token", "revoke", token["id"]),
+        ("token", "list"),
+        ("audit",),
+        ("audit", "--check"),
+    ):
+        yield heading, run("endpoint", *words, "--data", data)
+    data.chmod(0o755)
+    yield heading, run("endpoint", "verify", "--data", data, expect=1)
+    yield heading, run("endpoint", "tenant", "remove", "home", "--yes", "--data", data)
 
 
 def _rotation_documents(folder: Path) -> Iterator[tuple[str, Json]]:
