@@ -24,8 +24,10 @@ KINDS = (IN_PROCESS, HTTP, SEALED_FOLDER, PLAIN_FOLDER)
 def remote_of(kind: str, folder: Path, context: Context) -> Iterator[Remote]:
     """A remote in a new folder, as `context`, the home of the agent, uses it."""
     if kind == IN_PROCESS:
-        with endpoint(folder) as found:
-            yield in_process(found)
+        key = folder.with_name(f"{folder.name}.key")
+        with Endpoint.create(folder, key_source=f"file:{key}") as made:
+            space = made.space(made.add_tenant("home").id)
+            yield InProcess(space, About(made.id, "in process", "0", False))
         return
     if kind == HTTP:
         with running_endpoint(folder, plain=True) as running:
@@ -45,18 +47,3 @@ def added(context: Context, running: RunningEndpoint, name: str = "home") -> Rem
         about = client.get("/version").json()
     registry.save_token(context, name, running.token)
     return registry.save(context, RemoteConfig(name, running.url, id=about["id"], pin=running.pin))
-
-
-@contextlib.contextmanager
-def endpoint(folder: Path) -> Iterator[Endpoint]:
-    """An endpoint with a tenant `home`, its key in a file beside it."""
-    key = folder.with_name(f"{folder.name}.key")
-    with Endpoint.create(folder, key_source=f"file:{key}") as made:
-        made.add_tenant("home")
-        yield made
-
-
-def in_process(found: Endpoint) -> InProcess:
-    """Its tenant `home`, without a transport."""
-    space = found.space(found.control.tenant("home").id)
-    return InProcess(space, About(found.id, "in process", "0", False))

@@ -5,24 +5,22 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import canaries
 import canary_story
+import httpx
 import pyrage
 import pytest
 import second_copies
 from canary_scan import Scanner
 from cli_client import run
+from endpoint_servers import running_endpoint
 from openclaw_workspaces import NEW
 
 from lifeboat_alf.state import BodyAbsent, State
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import replicating
-from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.remote.contract import Bundle
-from lifeboat_endpoint.remote.in_process import InProcess
 from lifeboat_keys import age
 
 
@@ -40,30 +38,20 @@ def test_a_whole_archive_is_encrypted_on_demand_and_opens_for_its_user_alone(age
     assert (copy / "SOUL.md").read_text() == soul
 
 
-class _Recorder:
-    """A remote that remembers every body that it is sent, and answers as the one behind it."""
+def _recorded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """Every request that leaves this process from now on, whole."""
+    sent: list[bytes] = []
+    real = httpx.HTTPTransport.handle_request
 
-    def __init__(self, remote: InProcess) -> None:
-        self._remote = remote
-        self.bodies: list[bytes] = []
+    def handle(transport: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
+        assert isinstance(request.stream, httpx.SyncByteStream)
+        body = b"".join(request.stream)
+        request.stream = httpx.ByteStream(body)
+        sent.append(f"{request.method} {request.url} {request.headers}".encode() + b"\r\n" + body)
+        return real(transport, request)
 
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._remote, name)
-
-        def recorded(*arguments: Any, **named: Any) -> Any:
-            for each in (*arguments, *named.values()):
-                self.bodies.append(_body(each))
-            return method(*arguments, **named)
-
-        return recorded
-
-
-def _body(argument: Any) -> bytes:
-    if isinstance(argument, Bundle):
-        body = argument.file.read()
-        argument.file.seek(0)
-        return body
-    return argument if isinstance(argument, bytes) else repr(argument).encode()
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", handle)
+    return sent
 
 
 def _readable_there(found: Endpoint) -> Iterator[tuple[str, bytes]]:
@@ -88,20 +76,23 @@ def _contents(state: State) -> Iterator[tuple[str, bytes]]:
 
 def test_a_service_learns_no_credential(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that a machine full of secrets sends, and nothing that an endpoint keeps of it, holds one of them."""
-    scanner, there = Scanner.of(canaries.of(NEW)), tmp_path / "endpoint"
-    with canary_story.machine(tmp_path / "machine", NEW) as story, second_copies.endpoint(there) as found:
+    scanner, sent = Scanner.of(canaries.of(NEW)), _recorded(monkeypatch)
+    with (
+        canary_story.machine(tmp_path / "machine", NEW) as story,
+        running_endpoint(tmp_path / "remote", plain=True) as running,
+    ):
         assert scanner.file(story.state.config), "there is something to be found"
         story.once("agents", "add", story.state.workspace, "--name", canary_story.NAME)
-        remote = _Recorder(second_copies.in_process(found))
-        monkeypatch.setattr(replicating, "open_remote", lambda *_: remote)
-        monkeypatch.setattr(remote._remote, "close", lambda: None)
-        config = RemoteConfig("home", "https://endpoint.example.com", id=found.id)
+        config = second_copies.added(story.context, running)
         outcomes = [replicating.replicate(story.context, story.agent, config)]
         story.rotate()
         story.run("sync")
         outcomes.append(replicating.replicate(story.context, story.agent, config))
         assert [(outcome.state, outcome.message) for outcome in outcomes] == [("ok", ""), ("ok", "")]
-        sent = [leak for number, body in enumerate(remote.bodies) for leak in scanner.data(body, f"body {number}")]
-        kept = [leak for where, body in _readable_there(found) for leak in scanner.data(body, where)]
-        assert sum(map(len, remote.bodies)) > 10_000 and any(body for _, body in _readable_there(found))
-    assert canary_story.told(sent + kept + scanner.folders(there)) == ""
+        running.stop()
+        with Endpoint.open(running.data) as found:
+            readable = list(_readable_there(found))
+    leaks = [leak for number, each in enumerate(sent) for leak in scanner.data(each, f"request {number}")]
+    leaks += [leak for where, body in readable for leak in scanner.data(body, where)]
+    assert sum(map(len, sent)) > 10_000 and any("SOUL.md" in where for where, _ in readable)
+    assert canary_story.told(leaks + scanner.folders(tmp_path / "remote")) == ""
