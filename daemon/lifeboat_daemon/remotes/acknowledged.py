@@ -25,7 +25,8 @@ class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
     ended (a word of `health.standing`), `message` why, for people, `code` of the error, `tries` how many failed in a
     row, `tried_at` the last one. `fenced`: {reason, machine, since, epoch}, who writes the agent there now. `objects`:
     the newest state whose large artifacts are all there; `keys`: the digest of the wrapped keys that are there;
-    `signed_for`: the user's key under which the history there is signed.
+    `signed_for`: the user's key under which the history there is signed. `damaged`: what did not hold
+    when it was read back, until all that is there was read back and held.
     """
 
     name: str = ""
@@ -44,6 +45,7 @@ class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
     objects: int | None = None
     keys: str = ""
     signed_for: str = ""
+    damaged: str = ""
 
 
 def read(vault: Vault) -> dict[str, Acknowledged]:

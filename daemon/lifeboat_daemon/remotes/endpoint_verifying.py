@@ -16,6 +16,9 @@ from lifeboat_endpoint.errors import RemoteDamaged
 from lifeboat_endpoint.remote import sampling
 from lifeboat_endpoint.remote.contract import RemoteSequence, RemoteVerification
 
+AT_ONCE = 64
+"""Files, and memories, that are asked for in one request."""
+
 
 def object_of(calls: Calls, path: str, sha256: str) -> bytes:
     """The bytes of a large artifact. Raises UnknownThere, RemoteDamaged (they are others)."""
@@ -43,9 +46,10 @@ def verify(calls: Calls, path: str, state: State, *, bodies: int, chance: random
     result = sampling.compare_head(state.sequence, None if head is None else _listed(calls, path, head.number))
     if head is None or head.number != state.sequence.number:
         return result
-    sample = sampling.choose(state, bodies, chance)
-    found, lines = read(calls, path, head.number, *sample.names())
-    return sampling.compare_bodies(sample, [*found, *lines], result)
+    for part in sampling.parts(sampling.choose(state, bodies, chance), AT_ONCE):
+        found, lines = read(calls, path, head.number, *part.names())
+        result = sampling.compare_bodies(part, [*found, *lines], result)
+    return result
 
 
 def _listed(calls: Calls, path: str, number: int) -> RemoteSequence | None:

@@ -9,6 +9,7 @@ from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING
 from lifeboat_daemon.remotes import acknowledged, registry
 from lifeboat_daemon.remotes.acknowledged import Acknowledged
 from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_endpoint.errors import RemoteDamaged
 from lifeboat_endpoint.vault import SequenceRow, Vault
 
 NOTHING = -1
@@ -58,6 +59,8 @@ def _state(
     """Its word, why, and the code of that. What the last try said counts until the next one."""
     if config.problem is not None:
         return ERROR, config.problem, UNUSABLE
+    if known.damaged and known.state != FENCED:
+        return ERROR, f"its copy does not hold: {known.damaged}", RemoteDamaged.code
     if known.state in (ERROR, FENCED):
         return known.state, known.message, known.code
     if target is None or count or known.number is None or (known.state == WAITING and known.message):

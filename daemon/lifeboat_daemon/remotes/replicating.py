@@ -202,7 +202,7 @@ class _Replication:
             return self._waiting(why, DEFERRED)
         reached(Step.REPLICATE_OBJECTS_SENT)
         self._compact(target)
-        if known.verified_at is None:
+        if known.verified_at is None or known.damaged:
             found = verifying.look(self._context, self._vault, self._remote, self._agent, self._config)
             if not found.ok:
                 raise RemoteDamaged(f"its copy does not hold: {found.findings[0]}")

@@ -20,6 +20,8 @@ JsonObject = dict[str, Any]
 
 BODIES = 64
 """Items of the newest state that are read back; by chance, so that in time all of them are."""
+EVERYTHING = 1 << 40
+"""After a copy did not hold: a sample may look elsewhere, and takes nothing back."""
 
 
 def verify(context: Context, agent: Agent, config: RemoteConfig, *, bodies: int = BODIES) -> JsonObject:
@@ -47,10 +49,17 @@ def look(
     row = None if head is None else vault.find(head.number)
     if head is None or row is None or row.digest != head.digest:
         return RemoteVerification(None)
-    found = remote.verify(agent.id, vault.state(row.number), bodies=bodies, chance=random.Random())
+    known = acknowledged.read(vault).get(config.id)
+    if known is not None and known.damaged:
+        bodies = EVERYTHING
+    try:
+        found = remote.verify(agent.id, vault.state(row.number), bodies=bodies, chance=random.Random())
+    except RemoteDamaged as error:
+        found = RemoteVerification(row.number, findings=[error.message])
     if found.ok:
-        acknowledged.note(vault, config.id, verified_number=row.number, verified_at=context.now())
+        acknowledged.note(vault, config.id, verified_number=row.number, verified_at=context.now(), damaged="")
         return found
-    message = f"its copy does not hold: {found.findings[0]}"
-    acknowledged.note(vault, config.id, state=ERROR, message=message, code=RemoteDamaged.code)
+    first = found.findings[0]
+    why = {"message": f"its copy does not hold: {first}", "code": RemoteDamaged.code}
+    acknowledged.note(vault, config.id, state=ERROR, damaged=first, **why)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -27,6 +27,12 @@ class Sample:
     def names(self) -> tuple[list[str], list[str]]:
         """(paths of entries, ids of records)"""
         return [entry.path for entry in self.entries], [record.id for record in self.records]
+
+
+def parts(sample: Sample, size: int) -> Iterator[Sample]:
+    """The same items, so many at once: for whoever asks for them over a network. At least one part."""
+    for start in range(0, max(len(sample.entries), len(sample.records), 1), size):
+        yield Sample(sample.entries[start : start + size], sample.records[start : start + size])
 
 
 def choose(state: State, bodies: int, chance: random.Random) -> Sample:

@@ -1,0 +1,252 @@
+"""Agents sent to a second copy and read back from there: by a worker, by `lifeboat sync`, by the service."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_client import run
+from machines import Machine, there
+from serving import serving, until
+
+from lifeboat_daemon import config, status, syncing
+from lifeboat_daemon.errors import BadRequest, Cancelled, UnknownRemote
+from lifeboat_daemon.remotes import acknowledged, registry, sending, verifying
+from lifeboat_daemon.schedule import conditions
+from lifeboat_daemon.schedule.conditions import Conditions
+from lifeboat_daemon.work.operations import push, verify_remote
+from lifeboat_daemon.work.worker import Work
+from lifeboat_endpoint.remote.contract import RemoteVerification
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Iterator[Machine]:
+    """Protected, captured, and with a folder as a second copy that has nothing yet."""
+    made = Machine(tmp_path / "laptop")
+    made.add(name="ada")
+    (tmp_path / "stick").mkdir()
+    made.add_remote("home", (tmp_path / "stick").as_uri())
+    yield made
+
+
+def work(ada: Machine, **parameters: Any) -> Work:
+    return Work(ada.context, ada.known_agent, {"remote": "home", **parameters})
+
+
+def synced(ada: Machine, monkeypatch: pytest.MonkeyPatch, *, ends: int = 0) -> Json:
+    """What `lifeboat sync` says."""
+    for name in ("LIFEBOAT_HOME", "HOME"):
+        monkeypatch.setenv(name, ada.context.environment[name])
+    return run("sync", expect=ends)
+
+
+def state(ada: Machine) -> str:
+    return status.of_agent(ada.context, ada.known_agent, ada.context.keys().status()).state
+
+
+# The work of a worker ---------------------------------------------------------------------------------------------
+
+
+def test_a_push_brings_everything_there_and_says_how_the_agent_stands(ada: Machine) -> None:
+    answer = push.run(work(ada))
+    assert (answer["remote"]["state"], answer["remote"]["sequence"]) == ("ok", 0)
+    (remote,) = answer["facts"]["remotes"]
+    assert (remote["state"], remote["sequence"], remote["pending"]) == ("ok", 0, 0)
+    assert remote["verified_at"] is not None
+    assert there(ada.context, ada.remote(), ada.agent.id) == ada.entries_at()
+
+
+def test_a_push_tells_how_far_it_is_and_can_be_stopped_there(ada: Machine) -> None:
+    told: list[tuple[str, int, int | None]] = []
+    stopped = Work(
+        ada.context, ada.known_agent, {"remote": "home"}, lambda *said: told.append(said), lambda: bool(told)
+    )
+    with pytest.raises(Cancelled):
+        push.run(stopped)
+    text, _, total = told[0]
+    assert text.startswith("home: ") and total
+    assert push.run(work(ada))["remote"]["state"] == "ok"
+    assert ada.acknowledged().tries == 0
+
+
+def test_a_push_is_for_one_remote_that_is_known(ada: Machine) -> None:
+    with pytest.raises(BadRequest):
+        push.run(work(ada, remote=7))
+    with pytest.raises(UnknownRemote):
+        push.run(work(ada, remote="office"))
+
+
+def test_a_remote_is_read_back(ada: Machine) -> None:
+    ada.push()
+    before = ada.acknowledged().verified_at
+    ada.clock.advance(hours=20)
+    answer = verify_remote.run(work(ada))
+    assert answer["ok"] and answer["sequence"] == 0 and answer["items"] > 0
+    assert answer["facts"]["remotes"][0]["verified_at"] != before
+
+
+def test_a_file_of_a_remote_that_cannot_be_used_is_an_error_of_the_agent(
+    ada: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry.file(ada.context, "home").write_text("url = 7\n")
+    assert state(ada) == "error"
+    (document,) = synced(ada, monkeypatch, ends=1)["agents"]
+    assert document["remotes"][0]["state"] == "error"
+
+
+# Conditions -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def distant(ada: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """The folder counts as one behind a network."""
+    monkeypatch.setattr(sending, "needs_network", lambda _: True)
+    return ada
+
+
+def given(monkeypatch: pytest.MonkeyPatch, **found: Any) -> None:
+    monkeypatch.setattr(conditions, "read", lambda _: Conditions(**{"online": True, **found}))
+
+
+def test_without_a_network_nobody_is_asked_and_it_is_written_once(
+    distant: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given(monkeypatch, online=False)
+    monkeypatch.setattr(sending, "replicate", None)
+    answer = push.run(work(distant))
+    assert (answer["remote"]["state"], answer["remote"]["code"]) == ("waiting", "no_network")
+    with distant.context.vault(distant.agent.id) as vault:
+        rows = len(list(vault.audit_rows()))
+    push.run(work(distant))
+    with distant.context.vault(distant.agent.id) as vault:
+        assert len(list(vault.audit_rows())) == rows
+
+
+@pytest.mark.parametrize("scarce", [{"metered": True}, {"saver": True, "on_battery": True}])
+def test_much_to_send_waits_for_better_conditions_and_a_little_does_not(
+    distant: Machine, monkeypatch: pytest.MonkeyPatch, scarce: Json
+) -> None:
+    given(monkeypatch, **scarce)
+    config.write(distant.context.home, distant.context.files, "defer.above", "1KB")
+    answer = push.run(work(distant))["remote"]
+    assert (answer["state"], answer["code"], answer["sequence"]) == ("waiting", "deferred", None)
+    assert state(distant) == "waiting"
+    monkeypatch.setattr(sending, "replicate", None)
+    assert push.run(work(distant))["remote"]["message"] == answer["message"]  # and nobody is asked
+    monkeypatch.undo()
+    assert push.run(work(distant))["remote"]["state"] == "ok"
+
+
+def test_what_somebody_asks_for_waits_for_nothing(distant: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    given(monkeypatch, metered=True, online=False)
+    config.write(distant.context.home, distant.context.files, "defer.above", "1KB")
+    assert push.run(work(distant, asked=True))["remote"]["state"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("url", "needs"),
+    [
+        ("file:///srv/stick", False),
+        ("http://127.0.0.1:8443", False),
+        ("http://[::1]:8443/v1", False),
+        ("https://sync.example.com", True),
+        ("https://192.0.2.7:8443", True),
+    ],
+)
+def test_a_folder_and_a_service_on_this_machine_need_no_network(url: str, needs: bool) -> None:
+    assert sending.needs_network(registry.parse(f'url = "{url}"'.encode(), "home")) is needs
+
+
+# A copy that does not hold ----------------------------------------------------------------------------------------
+
+
+class Broken:
+    """A remote of which one item comes back changed, unless everything is read."""
+
+    asked: list[int]
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked, self.is_broken = [], True
+        opened = verifying.open_remote
+
+        def broken(*given: Any) -> Any:
+            remote = opened(*given)
+            remote.verify = self._verify
+            return remote
+
+        monkeypatch.setattr(verifying, "open_remote", broken)
+        monkeypatch.setattr("lifeboat_daemon.remotes.replicating.open_remote", broken)
+
+    def _verify(self, agent_id: str, state: Any, *, bodies: int, chance: random.Random) -> RemoteVerification:
+        self.asked.append(bodies)
+        findings = ["raw/openclaw/SOUL.md came back changed"] if self.is_broken else []
+        return RemoteVerification(state.sequence.number, findings=findings)
+
+
+def test_a_copy_that_does_not_hold_stays_an_error_until_all_of_it_held(
+    ada: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.push()
+    broken = Broken(monkeypatch)
+    assert not verify_remote.run(work(ada))["ok"]
+    assert state(ada) == "error"
+    assert push.run(work(ada))["remote"]["code"] == "remote_damaged"
+    broken.is_broken = False
+    assert push.run(work(ada))["remote"]["state"] == "ok"
+    assert state(ada) == "ok"
+    assert broken.asked == [verifying.BODIES, verifying.EVERYTHING, verifying.EVERYTHING]
+
+
+# By command -------------------------------------------------------------------------------------------------------
+
+
+def test_sync_sends_to_every_remote_and_says_so(ada: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "other").mkdir()
+    ada.add_remote("office", (tmp_path / "other").as_uri())
+    (document,) = synced(ada, monkeypatch)["agents"]
+    assert [(each["name"], each["state"], each["sequence"]) for each in document["remotes"]] == [
+        ("home", "ok", 0),
+        ("office", "ok", 0),
+    ]
+
+
+@pytest.mark.parametrize(("optional", "ends"), [(False, 1), (True, 0)])
+def test_sync_fails_where_a_remote_that_counts_did_not_get_it(
+    ada: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optional: bool, ends: int
+) -> None:
+    registry.save(ada.context, replace(ada.remote(), optional=optional))
+    (tmp_path / "stick").rename(tmp_path / "away")
+    (document,) = synced(ada, monkeypatch, ends=ends)["agents"]
+    assert document["state"] == "ok" and document["remotes"][0]["state"] == "waiting"
+
+
+def test_sync_reads_back_what_was_not_for_a_day(ada: Machine) -> None:
+    ada.push()
+    ada.clock.advance(days=1)
+    before = ada.acknowledged().verified_at
+    syncing.sent(ada.context, ada.known_agent)
+    assert ada.acknowledged().verified_at != before
+
+
+# By the service ---------------------------------------------------------------------------------------------------
+
+
+def test_the_service_sends_what_it_captures(ada: Machine) -> None:
+    with serving(ada.context) as daemon:
+        until(lambda: daemon.agent()["verified_in"] == "home", "the first push")
+        (ada.workspace / "MEMORY.md").write_text("# Memory\n\nThe lamp at the pier is green.\n")
+        until(lambda: _number(ada) == 1, "the change to be sent")
+        until(lambda: daemon.agent()["state"] == "ok", "the agent to be ok again")
+    assert there(ada.context, ada.remote(), ada.agent.id) == ada.entries_at()
+
+
+def _number(ada: Machine) -> int | None:
+    with ada.context.vault(ada.agent.id) as vault:
+        known = acknowledged.read(vault).get(ada.remote().id)
+    return None if known is None else known.number
