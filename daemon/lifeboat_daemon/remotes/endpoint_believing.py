@@ -24,7 +24,7 @@ class Authority:
         self._context = context
         self._config = config
         self._pace = pace
-        self._renewed = False
+        self._fetched = False
 
     @property
     def is_own(self) -> bool:
@@ -42,16 +42,16 @@ class Authority:
         return http_certificates.only(self._fetch())
 
     def renew(self) -> bool:
-        """Fetch the certificate again, once: an authority may have renewed it with the same key. Whether it is another
-        one now. Raises Unreachable, NotTheOne."""
-        if not self.is_own or self._renewed:
+        """Fetch the certificate again, unless that was just done: an authority may have renewed it with the same key.
+        Whether it is another one now. Raises Unreachable, NotTheOne."""
+        if not self.is_own or self._fetched:
             return False
-        self._renewed = True
         return registry.authority(self._context, self._config.name) != self._fetch()
 
     def _fetch(self) -> str:
         """The certificate that the pin names, from whoever answers: nothing that is secret is sent, and what comes is
         held against the pin."""
+        self._fetched = True
         session = Session(self._config.url, tls=http_certificates.anybody(), pace=self._pace)
         with contextlib.closing(session):
             reply = session.call("GET", http_certificates.PLACE, most=_LARGEST)
