@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -293,3 +294,48 @@ def test_a_changed_body_is_found(twins: tuple[Vault, Vault]) -> None:
     _, hidden = twins
     hidden._metadata.execute("update object set body = (select body from object where id = 2) where id = 1")
     assert {finding.kind for finding in hidden.verify(trusted=None).findings} == {"body"}
+
+
+# Memory -------------------------------------------------------------------------------------------------------------
+
+
+class Counting:
+    """A sealer that counts what is opened, by kind."""
+
+    def __init__(self) -> None:
+        self.inner = new_sealer()
+        self.key_id = self.inner.key_id
+        self.opened: Counter[str] = Counter()
+
+    def seal(self, kind: str, data: bytes) -> bytes:
+        return self.inner.seal(kind, data)
+
+    def open(self, kind: str, sealed: bytes) -> bytes:
+        self.opened[kind] += 1
+        return self.inner.open(kind, sealed)
+
+    def token(self, kind: str, text: str) -> str:
+        return self.inner.token(kind, text)
+
+    def text(self, kind: str, token: str) -> str:
+        self.opened[kind] += 1
+        return self.inner.text(kind, token)
+
+
+def test_records_stay_a_stream(tmp_path: Path) -> None:
+    counting = Counting()
+    with new_vault(tmp_path / "vault", counting) as vault:
+        commit(vault, Draft({}, [create(f"memory {number}") for number in range(300)]))
+        records = vault.state().records()
+        counting.opened.clear()
+        next(records)
+        assert counting.opened["body"] == counting.opened["salt"] == 1
+
+
+def test_what_is_looked_up_opens_nothing_else(tmp_path: Path) -> None:
+    counting = Counting()
+    with new_vault(tmp_path / "vault", counting) as vault:
+        commit(vault, Draft({f"raw/{number}.md": EntryPut({}, b"%d" % number) for number in range(100)}))
+        state = vault.state()
+        counting.opened.clear()
+        assert state.body("raw/50.md") == b"50" and counting.opened == {"body": 1}
