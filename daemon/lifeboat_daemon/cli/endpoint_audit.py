@@ -91,7 +91,7 @@ def _document(row: AuditRow) -> dict[str, Any]:
 
 def _row(document: dict[str, Any], names: dict[str, str]) -> tuple[object, ...]:
     tenant = document["tenant"] or ""
-    details = " ".join(f"{name}={value}" for name, value in document["details"].items())
+    details = " ".join(f"{name}={value}" for name, value in document["details"].items() if value is not None)
     when = time_text(document["time"])
     who = names.get(tenant, tenant)
     return document["number"], when, document["kind"], document["subject"], who, document["token"] or "", details

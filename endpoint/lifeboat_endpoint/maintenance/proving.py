@@ -14,6 +14,7 @@ from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance.care import told
+from lifeboat_endpoint.maintenance.trust import is_trusted
 from lifeboat_endpoint.tenancy.rows import Tenant
 from lifeboat_endpoint.vault import Verification
 
@@ -22,7 +23,7 @@ _READABLE_BY_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 @dataclass(frozen=True, slots=True)
 class EndpointFinding:
-    """One thing that is wrong. `kind`: folder, key, audit, tenant, sealed, or that of a vault's finding (body, digest,
+    """One thing that is wrong. `kind`: folder, key, clock, audit, tenant, sealed, or that of a vault's finding (body, digest,
     signature, rows, database). `tenant` is a name, "" for the endpoint; `agent` an id or ""."""
 
     kind: str
@@ -81,6 +82,9 @@ def _prove_control(endpoint: Endpoint, proof: Proof) -> None:
     except errors.VaultError as error:
         proof.found("audit", f"the audit cannot be read: {error.message}")
         return
+    if not is_trusted(endpoint):
+        right = "set it right, or lifeboat endpoint compact --trust-clock"
+        proof.found("clock", f"the clock does not follow from before, and nothing old goes: {right}")
     for number in broken:
         proof.found("audit", "was changed, or rows before it were removed or put in", subject=f"row {number}")
 

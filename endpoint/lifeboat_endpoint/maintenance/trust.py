@@ -23,13 +23,19 @@ class _Kept(msgspec.Struct):
 
 def trusted_now(endpoint: Endpoint) -> datetime | None:
     """Now, when the clock fits the last moment that was trusted, which moves on then; None when it does not."""
+    if not is_trusted(endpoint):
+        return None
     clock = endpoint.clock
     now, anchor = clock.now(), _anchor(endpoint.control.get(NOTE))
-    if not believes(anchor, now, clock.since_boot(), clock.boot_id()):
-        return None
     if anchor is None or anchor.boot != clock.boot_id() or now - anchor.wall >= _REFRESH:
         believe(endpoint)
     return now
+
+
+def is_trusted(endpoint: Endpoint) -> bool:
+    """Whether there is a time that is trusted. Nothing is written."""
+    clock = endpoint.clock
+    return believes(_anchor(endpoint.control.get(NOTE)), clock.now(), clock.since_boot(), clock.boot_id())
 
 
 def believe(endpoint: Endpoint) -> None:

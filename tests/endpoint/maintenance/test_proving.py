@@ -9,16 +9,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from keeping import AGENT, OTHER, new_endpoint, reopened, with_history, with_large_file
+from keeping import AGENT, OTHER, RunningClock, new_endpoint, reopened, with_history, with_large_file
 
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.maintenance import trust
 from lifeboat_endpoint.maintenance.proving import Proof, prove
 from lifeboat_endpoint.tenancy.rows import Tenant
 
 
 @pytest.fixture
-def endpoint(tmp_path: Path) -> Iterator[Endpoint]:
-    with new_endpoint(tmp_path) as made:
+def clock() -> RunningClock:
+    return RunningClock()
+
+
+@pytest.fixture
+def endpoint(tmp_path: Path, clock: RunningClock) -> Iterator[Endpoint]:
+    with new_endpoint(tmp_path, clock=clock) as made:
         yield made
 
 
@@ -138,3 +144,9 @@ def test_sealed_files_are_read_back_too(endpoint: Endpoint, tenant: Tenant) -> N
     body.write_bytes(body.read_bytes()[:-1] + b"\0")
     proof = proof_of(endpoint)
     assert kinds(proof) == ["sealed"] and "0001.age" in proof.findings[0].message
+
+
+def test_a_clock_that_is_not_trusted_is_said(endpoint: Endpoint, tenant: Tenant, clock: RunningClock) -> None:
+    trust.believe(endpoint)
+    clock.jump(days=-3)
+    assert kinds(proof_of(endpoint)) == ["clock"]
