@@ -23,8 +23,8 @@ _READABLE_BY_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 @dataclass(frozen=True, slots=True)
 class EndpointFinding:
-    """One thing that is wrong. `kind`: folder, key, clock, audit, tenant, sealed, or that of a vault's finding (body, digest,
-    signature, rows, database). `tenant` is a name, "" for the endpoint; `agent` an id or ""."""
+    """One thing that is wrong. `kind`: folder, key, clock, audit, tenant, sealed, or that of a vault's finding (body,
+    digest, signature, rows, database). `tenant` is a name, "" for the endpoint; `agent` an id or ""."""
 
     kind: str
     tenant: str
