@@ -124,6 +124,33 @@ def test_every_question_has_the_answer_of_the_plain_vault(twins: tuple[Vault, Va
     assert plain == hidden
 
 
+ODD = [
+    "a",
+    "A",
+    "a/b",
+    "a.b",
+    "a b",
+    "\u00e9",
+    "e\u0301",
+    "z",
+    "\uffff",
+    "\U00010000",
+    "\U0010ffff/x",
+    "n" * 300,
+    "raw/%2F",
+]
+
+
+@pytest.mark.parametrize("prefix", ["", "a", "a/", "\u00e9", "\U0010ffff", "\ud7ff", "nn"])
+def test_odd_paths_have_the_order_of_the_plain_vault(tmp_path: Path, prefix: str) -> None:
+    found = []
+    for name, sealer in (("plain", PLAIN), ("sealed", SEALER)):
+        with new_vault(tmp_path / name, sealer) as vault:
+            commit(vault, Draft({path: EntryPut({}, path.encode()) for path in ODD}))
+            found.append([(entry.path, vault.state().body(entry.path)) for entry in vault.state().entries(prefix)])
+    assert found[0] == found[1]
+
+
 def test_a_sealed_vault_verifies_and_its_digests_are_those_of_its_states(twins: tuple[Vault, Vault]) -> None:
     _, hidden = twins
     assert hidden.verify(trusted=None).findings == [] and hidden.check_audit() == []
