@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,12 +80,11 @@ def _server_module() -> Any:
     from lifeboat_endpoint.errors import ServerMissing
 
     try:
-        from lifeboat_endpoint.server import serve as server
+        return import_module("lifeboat_endpoint.server.serve")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in _EXTRA:
             raise ServerMissing(f"{error.name} is not installed") from None
         raise
-    return server
 
 
 def _token(session: EndpointSession, join: str | None) -> _New | None:

@@ -118,10 +118,16 @@ def _load(folder: str, settings: ServerSettings) -> Any:
 
 
 def _end_with_parent() -> None:
+    """Whoever answers for nobody ends: a port that is held would keep the next start from it. A process that is just
+    being made does not hear a signal yet."""
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
+    if parent is None:
+        return
+    parent.join()
+    for _ in range(_GRACE):
         os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(1.0)
+    os._exit(1)
 
 
 # Where and as what ----------------------------------------------------------------------------------------------------

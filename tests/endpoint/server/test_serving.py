@@ -1,0 +1,204 @@
+"""The server itself: processes, ports, TLS, its start and its end."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+import trustme
+from cli_client import Json, run
+from endpoint_servers import PATIENCE, RunningEndpoint, running_endpoint
+
+from lifeboat_daemon.cli import endpoint_serve
+from lifeboat_daemon.cli.endpoint_session import EndpointSession
+from lifeboat_daemon.cli.output import Output
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.errors import ServerMissing
+from lifeboat_endpoint.remote.join import parse
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEndpoint]:
+    with running_endpoint(tmp_path_factory.mktemp("endpoint"), workers=2) as running:
+        yield running
+
+
+@pytest.fixture
+def keys_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+def refused(status: int, data: Path, *options: str) -> Json:
+    """The error of a start that must fail with a status."""
+    error: Json = run("endpoint", "serve", "--data", data, *options, expect=status)["error"]
+    return error
+
+
+def test_one_command_makes_an_endpoint_and_the_line_to_join_with(tmp_path: Path) -> None:
+    with running_endpoint(tmp_path) as running:
+        join = parse(running.join)
+        with running.client() as client:
+            assert client.get("/token").json()["tenant"] == "home"
+        told = running.restart()
+    assert (join.url, join.token, join.pin) == (running.url, running.token, running.pin)
+    assert (told["url"], told["pin"], told["token"]) == (running.url, running.pin, None)
+
+
+@pytest.mark.usefixtures("keys_elsewhere")
+def test_another_machine_joins_with_a_token_of_its_own(tmp_path: Path) -> None:
+    session = EndpointSession(Output(as_json=True), tmp_path / "data")
+    first, none, again = (endpoint_serve._token(session, join) for join in (None, None, "home"))
+    assert first is not None and again is not None
+    assert (none, first.tenant, again.tenant) == (None, "home", "home")
+    assert (first.made_endpoint, again.made_endpoint) == (True, False)
+    assert first.secret != again.secret
+
+
+@pytest.mark.usefixtures("keys_elsewhere")
+def test_nobody_joins_a_tenant_that_there_is_not(tmp_path: Path) -> None:
+    assert refused(1, tmp_path / "data", "--listen", "127.0.0.1:0", "--join", "office")["code"] == "unknown_tenant"
+
+
+def test_several_processes_answer_as_one(endpoint: RunningEndpoint) -> None:
+    def many() -> list[int]:
+        found = []
+        for _ in range(6):
+            with endpoint.client() as client:
+                found.append(client.get("/token").status_code)
+        return found
+
+    assert many() == [200] * 6
+    with endpoint.client() as client:
+        assert 'lifeboat_requests_total{method="GET",route="/token",status="200"} 6.0' in client.get("/metrics").text
+
+
+def tls(endpoint: RunningEndpoint, version: ssl.TLSVersion) -> str | None:
+    context = ssl.create_default_context(cafile=str(endpoint.ca))
+    context.minimum_version = context.maximum_version = version
+    url = httpx.URL(endpoint.url)
+    with (
+        socket.create_connection((url.host, url.port or 443), timeout=PATIENCE) as connection,
+        context.wrap_socket(connection, server_hostname=url.host) as secured,
+    ):
+        secured.sendall(b"GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert secured.recv(100).startswith(b"HTTP/1.1 200")
+        return secured.version()
+
+
+def test_tls_1_3_is_spoken(endpoint: RunningEndpoint) -> None:
+    assert tls(endpoint, ssl.TLSVersion.TLSv1_3) == "TLSv1.3"
+
+
+def test_tls_1_2_is_refused(endpoint: RunningEndpoint) -> None:
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        tls(endpoint, ssl.TLSVersion.TLSv1_2)
+
+
+def test_plain_http_is_refused_where_tls_is_spoken(endpoint: RunningEndpoint) -> None:
+    with pytest.raises(httpx.HTTPError):
+        httpx.get(endpoint.url.replace("https://", "http://") + "/version", timeout=PATIENCE)
+
+
+def test_plain_http_is_for_this_machine_only(tmp_path: Path) -> None:
+    error = refused(3, tmp_path / "data", "--plain-http", "--listen", "0.0.0.0:0")
+    assert error["code"] == "cannot_serve"
+    assert not (tmp_path / "data").exists()
+
+
+def test_who_does_not_know_the_authority_is_not_let_on(endpoint: RunningEndpoint) -> None:
+    with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
+        httpx.get(f"{endpoint.url}/version", timeout=PATIENCE)
+
+
+@pytest.mark.usefixtures("keys_elsewhere")
+def test_a_port_that_is_taken_is_said(endpoint: RunningEndpoint, tmp_path: Path) -> None:
+    listen = endpoint.url.removeprefix("https://")
+    error = refused(1, tmp_path / "data", "--listen", listen)
+    assert error["code"] == "port_taken"
+    assert str(httpx.URL(endpoint.url).port) in str(error["message"])
+
+
+def test_a_given_certificate_is_served(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    leaf = authority.issue_cert("127.0.0.1")
+    certificate, key = tmp_path / "given.pem", tmp_path / "given.key"
+    leaf.private_key_and_cert_chain_pem.write_to_path(certificate)
+    key.write_bytes(pkcs8(leaf.private_key_pem.bytes()))
+    with running_endpoint(tmp_path, options=["--certificate", str(certificate), "--key", str(key)]) as running:
+        context = ssl.create_default_context()
+        authority.configure_trust(context)
+        with httpx.Client(verify=context, timeout=PATIENCE) as client:
+            assert client.get(f"{running.url}/version").status_code == 200
+            assert client.get(f"{running.url}/ca.pem").status_code == 404
+    assert (running.pin, parse(running.join).pin) == ("", "")
+
+
+def pkcs8(pem: bytes) -> bytes:
+    from cryptography.hazmat.primitives import serialization as forms
+
+    key = forms.load_pem_private_key(pem, None)
+    return key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption())
+
+
+@pytest.mark.usefixtures("keys_elsewhere")
+def test_what_is_no_certificate_is_said(tmp_path: Path) -> None:
+    for name in ("given.pem", "given.key"):
+        (tmp_path / name).write_text("no certificate")
+    options = ["--certificate", str(tmp_path / "given.pem"), "--key", str(tmp_path / "given.key")]
+    assert refused(3, tmp_path / "data", "--listen", "127.0.0.1:0", *options)["code"] == "cannot_serve"
+
+
+def test_a_request_under_way_is_answered_before_it_ends(tmp_path: Path) -> None:
+    with running_endpoint(tmp_path, plain=True) as running:
+        url = httpx.URL(running.url)
+        with socket.create_connection((url.host, url.port or 80), timeout=PATIENCE) as connection:
+            head = f"POST /agents HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {running.token}\r\n"
+            body = b'{"id": "0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa", "name": "ada"}'
+            connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[:10])
+            time.sleep(0.2)
+            ending = threading.Thread(target=running.stop)
+            ending.start()
+            time.sleep(0.2)
+            connection.sendall(body[10:])
+            assert connection.recv(100).startswith(b"HTTP/1.1 201")
+        ending.join(PATIENCE)
+        assert running.process is not None
+        assert running.process.returncode == 0
+        with Endpoint.open(running.data) as endpoint:
+            assert "agent.add" in [row.kind for row in endpoint.control.audit_rows()]
+
+
+def test_no_token_and_no_name_is_in_the_log(endpoint: RunningEndpoint) -> None:
+    with endpoint.client() as client:
+        client.get("/agents", params={"after": "secret-query"})
+        client.get("/transfers/secret-address")
+        client.get("/secret-path")
+    log = endpoint.log
+    assert "route=/transfers/{transfer}" in log
+    assert endpoint.token not in log
+    assert "secret" not in log
+
+
+def test_processes_that_answer_end_with_the_first_one(tmp_path: Path) -> None:
+    with running_endpoint(tmp_path, plain=True, workers=2) as running:
+        assert running.process is not None
+        children = psutil.Process(running.process.pid).children(recursive=True)
+        running.process.kill()
+        gone, alive = psutil.wait_procs(children, timeout=PATIENCE)
+        assert (len(gone) >= 2, alive) == (True, [])
+
+
+def test_without_its_libraries_the_server_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "granian", None)
+    monkeypatch.delitem(sys.modules, "lifeboat_endpoint.server.serve", raising=False)
+    with pytest.raises(ServerMissing) as caught:
+        endpoint_serve._server_module()
+    assert caught.value.fix == "pipx inject agent-lifeboat 'agent-lifeboat[server]'"
