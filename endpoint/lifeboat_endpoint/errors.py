@@ -26,6 +26,7 @@ LifeboatError
     +-- EpochBehind         another machine took the agent over
     |   +-- EpochMoved      somebody else began the new epoch
     +-- RemoteDamaged       what came back is not what was kept
+    +-- JoinInvalid         a line that is no join line
 +-- EndpointError         an endpoint's own data
     +-- NoEndpoint          no endpoint's data in the folder
     +-- EndpointUnsafe      others can change the folder, or it holds something else

@@ -141,3 +141,10 @@ def test_people_are_told_the_token_where_the_key_lies_and_what_comes_next(
     assert "lb_" not in said(capsys, "endpoint", "token", "list", "--data", data)
     assert "All of it is whole" in said(capsys, "endpoint", "verify", "--data", data)
     assert "The audit is whole: rows 1 to " in said(capsys, "endpoint", "audit", "--check", "--data", data)
+
+
+def test_damage_is_told_with_what_helps_an_operator(made: Json, data: Path) -> None:
+    for part in ("control.db", "control.db-wal"):
+        (data / part).unlink(missing_ok=True)
+    error = endpoint(data, "tenant", "list", expect=1)["error"]
+    assert error["code"] == "vault_missing" and f"lifeboat endpoint verify --data {data}" in error["fix"]

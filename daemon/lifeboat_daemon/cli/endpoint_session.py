@@ -4,6 +4,7 @@ a server that keeps the agents of others needs none."""
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -68,11 +69,25 @@ def endpoint_command(
         try:
             return function(session, *arguments, **options)
         except LifeboatError as error:
-            if error.fix is not None:
-                error.fix = error.fix.replace("--data DIR", f"--data {argument(str(data))}")
+            error.fix = _with_folder(_for_operators(error), data)
             raise
 
     return run
+
+
+def _for_operators(error: LifeboatError) -> str | None:
+    """What helps on an endpoint: a vault's errors speak to whoever has one agent on this machine."""
+    if error.code in ("vault_damaged", "vault_missing"):
+        return "put the folder back from a backup, then: lifeboat endpoint verify --data DIR"
+    if error.code == "vault_full":
+        return "free some space, then give the command again"
+    if error.code == "vault_unusable":
+        return "ls -l DIR"
+    return error.fix
+
+
+def _with_folder(fix: str | None, data: Path) -> str | None:
+    return None if fix is None else re.sub(r"\bDIR\b", lambda _: argument(str(data)), fix)
 
 
 def chosen(endpoint: Endpoint, named: str | None) -> list[Tenant]:
