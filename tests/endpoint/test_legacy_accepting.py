@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import zipfile
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from vaults import ManualClock
 from lifeboat_alf import layout, partitions, records
 from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.effective import effective_records
-from lifeboat_alf.errors import WrongAgent
+from lifeboat_alf.errors import BadDocument, WrongAgent
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_endpoint.errors import RemoteRefused, StaleBase
 from lifeboat_endpoint.legacy import accepting
@@ -109,18 +110,6 @@ def test_a_snapshot_on_a_history_is_the_next_sequence_and_replaces_none(vault: V
     assert contents(vault) == sorted(record["content"] for record in reference.export(workspace).records)
     assert vault.state(0).entry("raw/openclaw/memory/2026-11-02.md") is not None
     assert vault.state().entry("raw/openclaw/memory/2026-11-02.md") is None
-
-
-def test_how_much_a_snapshot_would_take_away_is_known_before(vault: Vault, workspace: Path) -> None:
-    put(vault, reference.export(workspace))
-    note(workspace, "MEMORY.md", "## Only this\n")
-    with SnapshotReader(io.BytesIO(reference.write_snapshot(reference.export(workspace)))) as reader:
-        assert accepting.loss(vault, reader) == accepting.Loss(4, 2)
-
-
-def test_nothing_is_taken_away_from_an_agent_without_history(vault: Vault, workspace: Path) -> None:
-    with SnapshotReader(io.BytesIO(reference.write_snapshot(reference.export(workspace)))) as reader:
-        assert accepting.loss(vault, reader) == accepting.Loss(0, 0)
 
 
 def test_a_snapshot_of_another_agent_is_refused(vault: Vault, workspace: Path) -> None:
@@ -304,3 +293,59 @@ def test_a_delta_that_another_client_outran_is_stale(vault: Vault, notes: list[J
         accepting.delta(vault, reader, 0, clock=Outrunning())
     assert refused.value.sequence == 1
     assert notes[1]["content"] in contents(vault)
+
+
+def test_a_delta_whose_answer_was_lost_gives_the_head_when_it_is_sent_again(vault: Vault, notes: list[Json]) -> None:
+    new = {**notes[0], "id": "019a0000-0000-7000-8000-0000000000aa", "content": "new"}
+    changes = [("create", new), ("update", {**notes[1], "content": "## Tea"}), ("delete", notes[2])]
+    made = send(vault, changes)
+    assert send(vault, changes) == made
+    assert len(vault.sequences()) == 2
+
+
+def test_a_delta_of_which_the_head_says_only_a_part_or_more_is_stale(vault: Vault, notes: list[Json]) -> None:
+    send(vault, [("delete", notes[2]), ("update", {**notes[1], "content": "## Tea"})])
+    for other in ([("delete", notes[2])], [("delete", notes[2]), ("delete", notes[1])]):
+        with pytest.raises(StaleBase):
+            send(vault, other)
+
+
+BAD_PARTS: list[Json] = [
+    {"temporal": None},
+    {"temporal": {}},
+    {"temporal": {"created_at": "yesterday"}},
+    {"temporal": {"created_at": "2026-11-20T12:00:00Z", "observed_at": 7}},
+    {"temporal": {"created_at": "2026-11-20"}},
+    {"content": 7},
+    {"source": []},
+]
+
+
+@pytest.mark.parametrize("part", BAD_PARTS)
+def test_a_record_that_is_none_is_refused_in_whatever_it_comes(
+    vault: Vault, workspace: Path, tmp_path: Path, part: Json
+) -> None:
+    archive = reference.export(workspace)
+    bad = {**archive.records[0], **part}
+    whole = _edited(reference.write_snapshot(archive), archive.records[0], bad)
+    with SnapshotReader(io.BytesIO(whole)) as reader, pytest.raises(BadDocument):
+        accepting.snapshot(vault, reader, clock=ManualClock())
+    assert vault.head() is None
+    put(vault, archive)
+    with pytest.raises(BadDocument):
+        send(vault, [("update", bad)])
+    with SnapshotReader(io.BytesIO(whole)) as reader, pytest.raises(BadDocument):
+        accepting.snapshot(vault, reader, clock=ManualClock())
+
+
+def _edited(archive: bytes, old: Json, new: Json) -> bytes:
+    """The archive with another line in the place of a record's."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as source, zipfile.ZipFile(out, "w") as target:
+        for name in source.namelist():
+            target.writestr(name, source.read(name).replace(_line(old), _line(new)))
+    return out.getvalue()
+
+
+def _line(record: Json) -> bytes:
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()

@@ -225,3 +225,24 @@ def test_the_manifest_says_what_is_there(vault: Vault) -> None:
     head = json.loads(vault.state().body(layout.MANIFEST))
     assert found.manifest["layers"]["memory"]["record_count"] == 5
     assert found.manifest["raw_sources"] == ["openclaw"] and head["agent"] == found.manifest["agent"]
+
+
+def test_rows_of_zeroclaw_that_such_a_client_sent_come_as_notes_and_its_settings_not_at_all(tmp_path: Path) -> None:
+    number = "019a0000-0000-7000-8000-0000000000aa"
+    rows = {"runtime": "zeroclaw", "origin": "sqlite", "extraction_method": "agent_written"}
+    records = [record(text, agent_id=number, namespace="core", source=rows) for text in ("Likes tea.", "Sails.")]
+    agent = {"id": number, "name": "Zoe", "source_runtime": "zeroclaw"}
+    manifest = {"alf_version": "1.0.0", "created_at": testing.TIME, "agent": agent}
+    raw = {"raw/zeroclaw/config.toml": b'api_key = "<redacted>"\n', "raw/zeroclaw/memory/core.md": b"Of once.\n"}
+    with Vault.create(tmp_path / "vault", number, clock=ManualClock()) as vault:
+        sent = reference.write_snapshot(reference.Archive(manifest, records, raw))
+        with SnapshotReader(io.BytesIO(sent)) as reader:
+            accepting.snapshot(vault, reader, clock=ManualClock())
+        bundle = reference.write_delta(manifest, [("update", {**records[0], "content": "Likes coffee."})], 0)
+        with DeltaReader(io.BytesIO(bundle)) as delta:
+            accepting.delta(vault, delta, 0, clock=ManualClock())
+        view = legacy_view(vault.state())
+        assert {entry.path: view.body(entry.path) for entry in view.entries("raw/")} == {
+            "raw/zeroclaw/memory/core.md": b"Of once.\n",
+            "raw/zeroclaw/memory/core-records.md": b"Likes coffee.\n\nSails.\n",
+        }

@@ -103,6 +103,30 @@ def test_a_snapshot_of_a_second_machine_is_the_next_sequence_and_the_first_one_h
     assert refused.value.sequence == 1
 
 
+def test_after_an_answer_that_was_lost_the_same_sync_goes_through(
+    client: ReferenceClient, workspace: Path, tmp_path: Path
+) -> None:
+    client.sync(workspace)
+    edit(workspace, "Lisbon", "Porto")
+    before = files(tmp_path / "alf")
+    assert client.sync(workspace)["sequence"] == 1
+    for name, body in before.items():
+        (tmp_path / "alf" / name).write_bytes(body)
+    assert client.sync(workspace)["sequence"] == 1
+
+
+def test_a_snapshot_that_lacks_most_of_the_memory_is_held_and_the_state_before_stays(
+    client: ReferenceClient, another: ReferenceClient, workspace: Path, tmp_path: Path
+) -> None:
+    client.sync(workspace)
+    emptied = tmp_path / "emptied"
+    emptied.mkdir()
+    (emptied / reference.AGENT_FILE).write_text(reference.agent_id(workspace))
+    assert another.sync(emptied)["sequence"] == 1
+    held = another.agent(reference.agent_id(workspace))["held"]
+    assert held["previous"] == 0 and held["reason"]
+
+
 def test_after_a_restore_on_a_new_machine_it_goes_on_once_its_state_is_deleted(
     client: ReferenceClient, another: ReferenceClient, workspace: Path, tmp_path: Path
 ) -> None:

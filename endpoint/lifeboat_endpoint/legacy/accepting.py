@@ -10,22 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
 
 from lifeboat_alf import attachments, codec, layout, metas, partitions, records
 from lifeboat_alf.delta_reader import DeltaReader, RecordLine
-from lifeboat_alf.effective import Chains, chains_of, effective_records, partitions_of
+from lifeboat_alf.effective import Chains, effective_records, partitions_of
 from lifeboat_alf.errors import WrongAgent
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.state import Entry, JsonObject, Partition, State
+from lifeboat_alf.state import Entry, JsonObject, Partition, Record, State
 from lifeboat_endpoint.errors import DraftInvalid, RemoteRefused, StaleBase
-from lifeboat_endpoint.legacy.memory import Memory
+from lifeboat_endpoint.legacy.memory import Memory, check
 from lifeboat_endpoint.legacy.notes import changed_notes
 from lifeboat_endpoint.vault import FIRST_EPOCH, Draft, EntryPut, RecordPut, SequenceRow, Vault, VaultState
 
 WRITER = "older client"
 """Who wrote such a state, as `SequenceRow.writer` says it: those clients have no name of their own."""
+
+SNAPSHOT, DELTA = "snapshot", "delta"
+"""Kinds of such sequences."""
 
 REDACTED = frozenset({"raw/zeroclaw/config.toml"})
 """Never kept: a settings file that was redacted line by line. Written back it would break the live one."""
@@ -34,27 +36,10 @@ _NOT_EXPORTED = ("", "<not-exported>")
 _IN_CLEAR = "none"
 
 
-class Loss(NamedTuple):
-    """How many memories the head has, and how many of them a snapshot no longer has."""
-
-    memories: int
-    gone: int
-
-
 def is_adopted(vault: Vault) -> bool:
     """Whether a device of Lifeboat writes this agent: its head is signed, or an epoch began, which only they do."""
     head = vault.head()
     return vault.epoch > FIRST_EPOCH or (head is not None and head.signature is not None)
-
-
-def loss(vault: Vault, reader: SnapshotReader) -> Loss:
-    """What a snapshot would take away from the head's memory; for the guard, before `snapshot`."""
-    if vault.head() is None:
-        return Loss(0, 0)
-    state = vault.state()
-    sent = {record.id for record in reader.records()}
-    alive = list(_alive(state, chains_of(state)))
-    return Loss(len(alive), sum(sent.isdisjoint(chain) for chain in alive))
 
 
 def snapshot(vault: Vault, reader: SnapshotReader, *, clock: Clock, writer: str = WRITER) -> SequenceRow:
@@ -69,13 +54,14 @@ def snapshot(vault: Vault, reader: SnapshotReader, *, clock: Clock, writer: str 
     _check_credentials(reader)
     head = vault.head()
     draft = _whole(reader) if head is None else _next_snapshot(vault, reader, clock)
-    found = _commit(vault, draft, head, clock, kind="snapshot", writer=writer) or head
+    found = _commit(vault, draft, head, clock, kind=SNAPSHOT, writer=writer) or head
     assert found is not None, "a snapshot has a head document at least"
     return found
 
 
 def delta(vault: Vault, reader: DeltaReader, base: int, *, clock: Clock, writer: str = WRITER) -> SequenceRow | None:
-    """What that client changed since `base`, as the sequence after it; None when that is nothing.
+    """What that client changed since `base`, as the sequence after it; None when that is nothing. A delta that made
+    the head, sent once more because its answer was lost, gives the head.
 
     As the client means it: a `create` of what it has and changes to what it has not are ignored, so are operations
     that nobody knows and further lines about a record that the same delta creates; a deleted record is gone.
@@ -85,15 +71,17 @@ def delta(vault: Vault, reader: DeltaReader, base: int, *, clock: Clock, writer:
     """
     _check_agent(vault, reader.agent_id)
     check_not_adopted(vault)
+    head = vault.head()
+    if head is not None and _is_sent_again(vault, reader, head, base, clock):
+        return head
     head = _checked_base(vault, base)
     state = vault.state(base)
     memory = Memory(vault, state, clock.now())
-    for line in reader.records(skip_unknown=True):
-        records.check_shape(records.parse(line.line), entry=layout.DELTA_RECORDS, line=line.number)
+    for line in _lines(reader):
         _apply(memory, line)
     entries = _notes_after(state, memory)
     entries |= {**dict(_changed_documents(reader)), **_head_with(state, memory.partitions)}
-    return _commit(vault, Draft(entries, memory.puts), head, clock, kind="delta", writer=writer)
+    return _commit(vault, Draft(entries, memory.puts), head, clock, kind=DELTA, writer=writer)
 
 
 def _commit(
@@ -150,7 +138,8 @@ def _check_credentials(reader: SnapshotReader) -> None:
 
 def _check_payloads(body: bytes) -> None:
     document = codec.decode_object(body, entry=layout.CREDENTIALS)
-    for item in document.get("credentials") or []:
+    listed = document.get("credentials")
+    for item in listed if isinstance(listed, list) else []:
         encryption = item.get("encryption") if isinstance(item, dict) else None
         algorithm = encryption.get("algorithm") if isinstance(encryption, dict) else None
         if algorithm in (None, _IN_CLEAR) and item.get("encrypted_payload") not in (None, *_NOT_EXPORTED):
@@ -162,8 +151,12 @@ def _check_payloads(body: bytes) -> None:
 
 def _whole(reader: SnapshotReader) -> Draft:
     entries = {entry.path: _taken(reader, entry) for entry in _kept(reader)}
-    appended = (RecordPut("create", item.id, item.partition, item.line) for item in reader.records())
-    return Draft(entries, appended)
+    return Draft(entries, map(_appended, reader.records()))
+
+
+def _appended(record: Record) -> RecordPut:
+    check(records.parse(record.line), entry=record.partition, line=record.position + 1)
+    return RecordPut("create", record.id, record.partition, record.line)
 
 
 def _next_snapshot(vault: Vault, reader: SnapshotReader, clock: Clock) -> Draft:
@@ -171,6 +164,7 @@ def _next_snapshot(vault: Vault, reader: SnapshotReader, clock: Clock) -> Draft:
     memory = Memory(vault, state, clock.now())
     sent = set()
     for record in reader.records():
+        check(records.parse(record.line), entry=record.partition, line=record.position + 1)
         memory.put(record.line)
         sent.add(record.id)
     for chain in _alive(state, memory.chains):
@@ -212,6 +206,27 @@ def _is_there(state: VaultState, entry: Entry) -> bool:
 
 
 # Deltas -------------------------------------------------------------------------------------------------------------
+
+
+def _lines(reader: DeltaReader) -> Iterator[RecordLine]:
+    for line in reader.records(skip_unknown=True):
+        check(records.parse(line.line), entry=layout.DELTA_RECORDS, line=line.number)
+        yield line
+
+
+def _is_sent_again(vault: Vault, reader: DeltaReader, head: SequenceRow, base: int, clock: Clock) -> bool:
+    """Whether the head is what this delta makes of its base, and nothing else."""
+    if head.base != base or head.kind != DELTA:
+        return False
+    memory, named = Memory(vault, vault.state(head.number), clock.now()), set[str]()
+    for line in _lines(reader):
+        named.update(memory.chains.chain_of(line.id))
+        if line.operation == "delete":
+            memory.remove(line.id)
+        else:
+            memory.put(line.line)
+    changed = {change.record.id for change in vault.changes(base, head.number).records}
+    return not memory.puts and changed <= named
 
 
 def _apply(memory: Memory, line: RecordLine) -> None:

@@ -77,7 +77,7 @@ class Memory:
         return held is not None and not records.is_deleted(records.parse(held.line))
 
     def put(self, line: bytes) -> None:
-        """A record as that client has it now: new, changed, back again, or as it was. Raises BadDocument."""
+        """A record, which was checked, as that client has it now: new, changed, back again, or as it was."""
         record = records.parse(line)
         record_id = str(record["id"])
         if record_id in self._appended:
@@ -188,13 +188,20 @@ def _moment(record: JsonObject) -> str:
 
 
 def _text(record: JsonObject, *names: str) -> str:
+    """The first of these times that is stated."""
+    return str(next(record["temporal"][name] for name in names if record["temporal"].get(name)))
+
+
+def check(record: JsonObject, *, entry: str, line: int) -> None:
+    """What is relied on here: fields of the right kind, and times. Raises BadDocument."""
+    records.check_shape(record, entry=entry, line=line)
     temporal = record.get("temporal") or {}
-    moment = next((temporal[name] for name in names if temporal.get(name)), None)
+    stated = [temporal.get("created_at"), *filter(None, [temporal.get("observed_at")])]
     try:
-        times.parse(moment)  # type: ignore[arg-type]
+        for moment in stated:
+            times.parse(moment)
     except (TypeError, ValueError):
-        raise BadDocument(f"the record {record.get('id')} has no time", entry=FOLDER) from None
-    return str(moment)
+        raise BadDocument("a record without a time", entry=entry, line=line) from None
 
 
 def _minting(vault: Vault) -> Callable[..., str]:
