@@ -338,11 +338,12 @@ class TenantSpace:
         return True
 
     def sweep(self, now: datetime) -> int:
-        """Drop what was not finished in time and what nothing names; how many uploads and bodies."""
+        """Drop what was not finished in time and what nothing names; how many uploads, agents and bodies."""
         done = self.uploads.sweep(now)
         with as_remote():
             with self._metadata.transaction():
                 self._metadata.execute(sql.DROP_USED, (times.to_text(now),))
+                done += self._vaults.sweep(self.roster.ids())
             return done + stored.sweep_orphans(self._metadata, self._blobs, now)
 
     def orphans(self) -> int:

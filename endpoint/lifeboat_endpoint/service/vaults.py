@@ -4,6 +4,7 @@ push."""
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Collection
 from pathlib import Path
 
 from lifeboat_alf.seams.clock import Clock
@@ -68,6 +69,15 @@ class Vaults:
         """Destroy the vault of an agent. What is open elsewhere finds nothing any more."""
         self.forget(agent_id)
         self._remove(self.folder_of(agent_id))
+
+    def sweep(self, known: Collection[str]) -> int:
+        """Destroy what is left of agents that are not known (any more); how many. Nobody makes one meanwhile."""
+        if not self._folder.exists():
+            return 0
+        loose = [item.name for item in self._files.scan(self._folder) if item.name not in known]
+        for agent_id in loose:
+            self.remove(agent_id)
+        return len(loose)
 
     def close(self) -> None:
         for agent_id in list(self._open):

@@ -1,0 +1,218 @@
+"""Uploads in parts and in one body, and what is swept of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from spaces import TestKeys, space_in
+from vaults import START, ManualClock
+
+from lifeboat_endpoint.errors import RemoteFull, RemoteRefused, RemoteTooLarge, StaleBase, UnknownThere
+from lifeboat_endpoint.remote.checks.trial import Machine, Trial
+from lifeboat_endpoint.remote.contract import About
+from lifeboat_endpoint.remote.in_process import InProcess
+from lifeboat_endpoint.service.space import Part, TenantSpace
+
+DAY = timedelta(hours=24)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def keys() -> TestKeys:
+    return TestKeys()
+
+
+@pytest.fixture
+def space(tmp_path: Path, clock: ManualClock, keys: TestKeys) -> Iterator[TenantSpace]:
+    with space_in(tmp_path / "tenant", keys, clock=clock, limited={"part_bytes": 5000}) as space:
+        yield space
+
+
+@pytest.fixture
+def machine(space: TenantSpace, tmp_path: Path) -> Iterator[Machine]:
+    """One whose first state was captured, and registered."""
+    trial = Trial(lambda: InProcess(space, About("id", "test", "test", False)), tmp_path)
+    made = trial.machine()
+    made.capture(raw__openclaw__file=hashlib.shake_256(b"noise").digest(20_000))
+    yield made
+    made.vault.close()
+
+
+def _snapshot(machine: Machine) -> bytes:
+    with machine.snapshot().file as file:
+        return file.read()
+
+
+def _cut(data: bytes, size: int = 5000) -> dict[str, bytes]:
+    pieces = [data[start : start + size] for start in range(0, len(data), size)]
+    return {hashlib.sha256(piece).hexdigest(): piece for piece in pieces}
+
+
+def _parts(pieces: dict[str, bytes]) -> list[Part]:
+    return [Part(digest, len(piece)) for digest, piece in pieces.items()]
+
+
+def _bodies(tmp_path: Path) -> list[str]:
+    return sorted(path.name for path in (tmp_path / "tenant" / "files").iterdir())
+
+
+def test_a_bundle_comes_in_parts_in_any_order(space: TenantSpace, machine: Machine, tmp_path: Path) -> None:
+    pieces = _cut(_snapshot(machine))
+    upload = space.begin_upload(machine.agent_id, "snapshot", None, _parts(pieces), "laptop")
+    assert upload.missing == list(pieces)
+    for digest in reversed(pieces):
+        space.put_part(upload.id, digest, pieces[digest])
+    assert space.upload(upload.id).missing == []
+    head = space.commit_upload(upload.id)
+    assert (head.number, head.digest, head.machine) == (0, machine.here.digest, "laptop")
+    assert _bodies(tmp_path) == []
+
+
+def test_a_commit_whose_answer_was_lost_gives_the_head_again(space: TenantSpace, machine: Machine) -> None:
+    pieces = _cut(_snapshot(machine))
+    upload = space.begin_upload(machine.agent_id, "snapshot", None, _parts(pieces))
+    for digest, piece in pieces.items():
+        space.put_part(upload.id, digest, piece)
+    assert space.commit_upload(upload.id) == space.commit_upload(upload.id)
+
+
+def test_parts_of_an_earlier_upload_are_not_sent_again(space: TenantSpace, machine: Machine) -> None:
+    pieces = _cut(_snapshot(machine))
+    first, second, *rest = pieces
+    earlier = space.begin_upload(machine.agent_id, "snapshot", None, _parts(pieces))
+    space.put_part(earlier.id, first, pieces[first])
+    space.put_part(earlier.id, second, pieces[second])
+    upload = space.begin_upload(machine.agent_id, "snapshot", None, _parts(pieces))
+    assert upload.missing == rest
+    space.abort_upload(earlier.id)
+    for digest in rest:
+        space.put_part(upload.id, digest, pieces[digest])
+    assert space.commit_upload(upload.id).number == 0
+
+
+def test_an_upload_without_all_its_parts_is_not_committed(space: TenantSpace, machine: Machine) -> None:
+    upload = space.begin_upload(machine.agent_id, "snapshot", None, _parts(_cut(_snapshot(machine))))
+    with pytest.raises(RemoteRefused):
+        space.commit_upload(upload.id)
+    assert space.head(machine.agent_id) is None
+
+
+def test_a_part_that_is_another_one_is_refused(space: TenantSpace, machine: Machine) -> None:
+    pieces = _cut(_snapshot(machine))
+    upload = space.begin_upload(machine.agent_id, "snapshot", None, _parts(pieces))
+    other = b"other bytes"
+    for digest, piece in ((next(iter(pieces)), other), (hashlib.sha256(other).hexdigest(), other)):
+        with pytest.raises(RemoteRefused):
+            space.put_part(upload.id, digest, piece)
+    assert space.upload(upload.id).missing == list(pieces)
+
+
+def test_what_came_is_refused_as_a_push_would_be(space: TenantSpace, machine: Machine) -> None:
+    machine.capture()
+    with machine.delta(0).file as file:
+        pieces = _cut(file.read())
+    upload = space.begin_upload(machine.agent_id, "delta", 0, _parts(pieces))
+    for digest, piece in pieces.items():
+        space.put_part(upload.id, digest, piece)
+    with pytest.raises(StaleBase):
+        space.commit_upload(upload.id)
+
+
+def test_one_body_comes_in_chunks_and_may_come_again(space: TenantSpace, machine: Machine, tmp_path: Path) -> None:
+    data = _snapshot(machine)
+    upload = space.begin_upload(machine.agent_id, "snapshot")
+    space.put_body(upload.id, [b"something", b" else" * 3000])
+    assert space.put_body(upload.id, [data[:7], data[7:9000], data[9000:]]) == len(data)
+    assert len(_bodies(tmp_path)) == -(-len(data) // 5000)
+    assert space.commit_upload(upload.id).digest == machine.here.digest
+
+
+def test_a_body_that_breaks_off_leaves_nothing(space: TenantSpace, machine: Machine, tmp_path: Path) -> None:
+    upload = space.begin_upload(machine.agent_id, "snapshot")
+
+    def broken() -> Iterator[bytes]:
+        yield b"x" * 12_000
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        space.put_body(upload.id, broken())
+    assert _bodies(tmp_path) == []
+
+
+def test_parts_lie_encrypted_on_the_disk(space: TenantSpace, machine: Machine, tmp_path: Path) -> None:
+    data = _snapshot(machine)
+    upload = space.begin_upload(machine.agent_id, "snapshot", machine="the blue laptop")
+    space.put_body(upload.id, [data])
+    held = b"".join(path.read_bytes() for path in (tmp_path / "tenant").rglob("*") if path.is_file())
+    assert data[:64] not in held and b"PK\x03\x04" not in held and b"blue laptop" not in held
+
+
+def test_too_much_is_refused(space: TenantSpace, machine: Machine, tmp_path: Path) -> None:
+    with pytest.raises(RemoteTooLarge):
+        space.begin_upload(machine.agent_id, "snapshot", None, [Part("0" * 64, 5001)])
+    with pytest.raises(RemoteRefused):
+        space.begin_upload(machine.agent_id, "snapshot", None, [Part("../x", 5)])
+    with space_in(tmp_path / "tenant", limited={"bundle_bytes": 900}) as small, pytest.raises(RemoteTooLarge):
+        small.put_body(small.begin_upload(machine.agent_id, "snapshot").id, [b"x" * 500, b"x" * 500])
+    with space_in(tmp_path / "tenant", limited={"tenant_bytes": 900}) as poor, pytest.raises(RemoteFull):
+        poor.put_body(poor.begin_upload(machine.agent_id, "snapshot").id, [b"x" * 500, b"x" * 500])
+    assert _bodies(tmp_path) == []
+
+
+def test_an_upload_of_an_agent_that_is_not_there_is_not_begun(space: TenantSpace) -> None:
+    with pytest.raises(UnknownThere):
+        space.begin_upload("nobody", "snapshot")
+
+
+def test_what_is_not_finished_in_a_day_is_swept(
+    space: TenantSpace, machine: Machine, clock: ManualClock, tmp_path: Path
+) -> None:
+    upload = space.begin_upload(machine.agent_id, "snapshot")
+    space.put_body(upload.id, [b"x" * 100])
+    clock.moment += DAY
+    with pytest.raises(UnknownThere):
+        space.commit_upload(upload.id)
+    assert _bodies(tmp_path) != []
+    assert space.sweep(clock.now()) == 1
+    assert _bodies(tmp_path) == []
+
+
+def test_a_body_that_nothing_names_is_swept_after_a_day(
+    space: TenantSpace, machine: Machine, clock: ManualClock, tmp_path: Path
+) -> None:
+    (tmp_path / "tenant" / "files" / ("0a" * 16)).write_bytes(b"left by a crash")
+    assert space.sweep(clock.now()) == 0
+    clock.moment += DAY - timedelta(seconds=1)
+    upload = space.begin_upload(machine.agent_id, "snapshot")
+    space.put_body(upload.id, [b"x" * 100])
+    assert space.sweep(clock.now()) == 0
+    clock.moment += timedelta(seconds=1)
+    assert space.sweep(clock.now()) == 1
+    assert len(_bodies(tmp_path)) == 1 and "0a" * 16 not in _bodies(tmp_path)
+
+
+def test_what_an_agent_left_behind_is_swept(space: TenantSpace, clock: ManualClock, tmp_path: Path) -> None:
+    left = tmp_path / "tenant" / "agents" / "left"
+    (left / "objects").mkdir(parents=True)
+    (left / "objects" / "0a").write_bytes(b"of a removal that was cut off")
+    assert space.sweep(clock.now()) == 1
+    assert not left.exists()
+
+
+def test_a_permission_is_used_once_until_it_has_run_out(space: TenantSpace, clock: ManualClock, tmp_path: Path) -> None:
+    expires = START + timedelta(minutes=10)
+    assert space.use_once("token", expires)
+    with space_in(tmp_path / "tenant", clock=clock) as other:
+        assert not other.use_once("token", expires)
+        assert other.use_once("another", expires)
+    clock.moment += timedelta(minutes=10)
+    space.sweep(clock.now())
+    assert space.use_once("token", expires)
