@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -42,6 +43,12 @@ class ServedApp:
         self.app = make_app(folder / "data", settings)
         self.server: Server = self.app.state.server
         self.token = self.new_token()
+
+    @property
+    def document(self) -> Json:
+        """The OpenAPI document."""
+        found: Json = json.loads(self.server.document)
+        return found
 
     def new_token(self, *scopes: str, tenant: str = "home") -> str:
         """The secret of a new token."""

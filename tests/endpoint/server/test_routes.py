@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import uuid
 from urllib.parse import quote
 
 import httpx
@@ -11,6 +12,7 @@ from served_apps import ServedApp, bearer, client, push_delta, served
 
 from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.snapshot import SnapshotReader
+from lifeboat_endpoint.remote.contract import TRIAL
 
 __all__ = ["client", "served"]
 UNKNOWN = "0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa"
@@ -40,6 +42,17 @@ def test_a_revoked_token_counts_no_more_at_once(served: ServedApp, client: httpx
 def test_a_token_without_the_scope_is_told_which_one_it_lacks(served: ServedApp, client: httpx.Client) -> None:
     answer = client.get("/agents", headers=bearer(served.new_token("push")))
     assert (answer.status_code, answer.json()["scope"]) == (403, "pull")
+
+
+def test_a_machine_removes_what_was_made_up_for_a_trial_and_nothing_else(
+    served: ServedApp, client: httpx.Client
+) -> None:
+    for runtime, status in ((TRIAL, 204), ("openclaw", 403)):
+        agent = str(uuid.uuid4())
+        client.post("/agents", json={"id": agent, "name": "ada", "source_runtime": runtime})
+        assert client.delete(f"/agents/{agent}").status_code == status
+    assert client.delete(f"/agents/{agent}", headers=bearer(served.new_token("admin"))).status_code == 204
+    assert client.get(f"/agents/{agent}").status_code == 404
 
 
 def test_a_token_says_whose_it_is(client: httpx.Client) -> None:

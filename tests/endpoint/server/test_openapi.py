@@ -1,0 +1,75 @@
+"""The OpenAPI document and the server cannot differ: what is asked as the one says is answered as it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+from described_requests import operations, try_out
+from served_apps import ServedApp
+
+from lifeboat_endpoint.server import openapi, table
+from lifeboat_endpoint.server.api import OPEN, Answer, Route
+from lifeboat_endpoint.server.call import Call
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> ServedApp:
+    return ServedApp(tmp_path_factory.mktemp("served"), failure_burst=1e9, token_burst=1e9)
+
+
+@pytest.fixture(scope="module")
+def client(served: ServedApp) -> Iterator[httpx.Client]:
+    with served.running() as found:
+        yield found
+
+
+def test_what_the_document_says_is_what_is_answered(served: ServedApp, client: httpx.Client) -> None:
+    known = {"agent_id": served.pushed(client, captures=2).agent_id, "sequence": "1"}
+    found = operations(served)
+    assert len(found) > 40
+    for operation in found:
+        try_out(served, client, operation, known, examples=3)
+
+
+def test_the_document_is_openapi_3_1(served: ServedApp) -> None:
+    assert served.document["openapi"] == "3.1.0"
+    assert served.document["paths"].keys() == {route.path for route in table.OWN}
+
+
+def test_every_operation_has_a_name_of_its_own(served: ServedApp) -> None:
+    names = [operation["operationId"] for path in served.document["paths"].values() for operation in path.values()]
+    assert len(names) == len(set(names))
+
+
+class Found(msgspec.Struct):
+    found: bool
+
+
+def answer(call: Call) -> Answer:
+    return Answer(Found(True))
+
+
+ADDED = (Route("GET", "/formats/example", answer, "A route of another package.", OPEN, {200: Found}, quick=True),)
+
+
+def test_a_package_adds_routes_that_are_described_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [
+        EntryPoint("example", f"{__name__}:ADDED", table.GROUP),
+        EntryPoint("broken", "there_is_no_such_package:ROUTES", table.GROUP),
+    ]
+    monkeypatch.setattr(EntryPoint, "load", lambda point: ADDED if point.name == "example" else 1 / 0)
+    monkeypatch.setattr(table, "entry_points", lambda group: points)
+    found = tuple(table.routes())
+    assert found == (*table.OWN, *ADDED)
+    assert "/formats/example" in openapi.document(found, "0")["paths"]
+
+
+def test_what_is_there_already_is_not_taken_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    taken = Route("GET", "/version", answer, "Another version.", OPEN, {200: Found})
+    monkeypatch.setattr(table, "_added", lambda: iter([taken]))
+    assert tuple(table.routes()) == table.OWN
