@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
+from datetime import timedelta
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,20 +13,27 @@ from killing import killed_at
 from sealed_logs import Machine, content_there
 
 from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.testing import AGENT_ID
+from lifeboat_daemon.remotes.bundling import Material
 from lifeboat_daemon.remotes.sealed import compacting, index
-from lifeboat_daemon.remotes.sealed.compacting import Make, VaultMaterial, is_due, plan
+from lifeboat_daemon.remotes.sealed.compacting import Make, is_due, plan
 from lifeboat_daemon.remotes.sealed.head import FileReference, Grown, Row
 from lifeboat_endpoint.errors import UnknownThere
+from lifeboat_endpoint.vault import Retention, take_over
 
 
-class WithNumbers(VaultMaterial):
-    """The vault's states, but for those that were thinned."""
+class Thinned(Material):
+    """The vault's states, but for those that count as thinned."""
 
     numbers_here: frozenset[int]
+    numbers_gone: frozenset[int]
 
     def numbers(self) -> Collection[int]:
         return self.numbers_here
+
+    def gone(self) -> Collection[int]:
+        return self.numbers_gone
 
     def write(self, number: int, on: int | None, out: BinaryIO) -> None:
         assert {number, on} - {None} <= self.numbers_here
@@ -41,9 +49,32 @@ def laptop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def compacted(machine: Machine, keep: set[int], here: set[int] | None = None) -> bool:
     with machine.vault() as vault:
-        material = WithNumbers(vault)
+        material = Thinned(vault, None)
         material.numbers_here = frozenset(keep if here is None else here)
-        return machine.log().compact(AGENT_ID, material, keep)
+        material.numbers_gone = frozenset(super(Thinned, material).numbers()) - keep
+        return machine.log().compact(AGENT_ID, material)
+
+
+def test_what_the_settings_let_go_here_goes_there_and_nothing_else(laptop: Machine) -> None:
+    laptop.write(6)
+    with laptop.vault() as vault:
+        report = vault.thin(Retention(0, 0, 0), laptop.context.clock.now() + timedelta(days=40))
+        assert laptop.log().compact(AGENT_ID, Material(vault, None))
+        numbers = [row.number for row in vault.sequences()]
+    assert report.dropped
+    assert [each.number for each in laptop.log().sequences(AGENT_ID)] == numbers
+    for number in numbers:
+        assert content_there(laptop.log(), number) == laptop.content(number)
+
+
+def test_what_this_machine_never_had_stays(laptop: Machine, tmp_path: Path) -> None:
+    laptop.write(5)
+    newcomer = Machine(tmp_path / "newcomer", laptop.stick, key=laptop.key)
+    newcomer.vault().close()
+    with newcomer.vault() as vault, SnapshotReader(laptop.log().snapshot(AGENT_ID).file) as state:
+        vault.accept(state.sequence, take_over(state), kind="pull", writer="", raw_time=state.sequence.time)
+        assert newcomer.log().compact(AGENT_ID, Material(vault, None))
+    assert [each.number for each in laptop.log().sequences(AGENT_ID)] == [0, 1, 2, 3, 4]
 
 
 def test_what_was_thinned_goes_and_what_is_kept_restores(laptop: Machine) -> None:
@@ -114,14 +145,17 @@ def test_a_compaction_that_was_killed_loses_nothing(laptop: Machine, step: Step,
 def test_a_compaction_meets_another_machine_that_wrote(laptop: Machine) -> None:
     laptop.write(5)
 
-    class Interrupting(VaultMaterial):
+    class Interrupting(Material):
+        def gone(self) -> Collection[int]:
+            return {1, 2, 3}
+
         def write(self, number: int, on: int | None, out: BinaryIO) -> None:
             super().write(number, on, out)
             if on is not None:
                 laptop.log().raise_epoch(AGENT_ID, laptop.log().agent(AGENT_ID).epoch)
 
     with laptop.vault() as vault:
-        assert not laptop.log().compact(AGENT_ID, Interrupting(vault), {0, 4})
+        assert not laptop.log().compact(AGENT_ID, Interrupting(vault, None))
     assert [each.number for each in laptop.log().sequences(AGENT_ID)] == list(range(5))
 
 
@@ -147,22 +181,22 @@ LOG = [row(0, None, 100), *(row(number, number - 1) for number in range(1, 10))]
 
 
 def test_nothing_is_made_where_everything_is_kept() -> None:
-    assert plan(LOG, range(10), range(10), with_snapshot=False) == LOG
+    assert plan(LOG, [], range(10), with_snapshot=False) == LOG
 
 
 def test_a_new_snapshot_stands_behind_the_newest_delta() -> None:
-    assert plan(LOG, range(10), range(10), with_snapshot=True) == [*LOG, Make(9, None)]
+    assert plan(LOG, [], range(10), with_snapshot=True) == [*LOG, Make(9, None)]
 
 
-def test_the_newest_state_stays_whatever_is_kept() -> None:
-    assert plan(LOG, [], range(10), with_snapshot=False) == [Make(9, None)]
+def test_the_newest_state_stays_whatever_goes() -> None:
+    assert plan(LOG, range(10), range(10), with_snapshot=False) == [Make(9, None)]
 
 
 def test_a_snapshot_between_stays_while_it_spares_more_than_it_takes() -> None:
     light, heavy = row(4, None, 20), row(4, None, 100)
     for between, stays in ((light, True), (heavy, False)):
         log = [*LOG[:5], between, *LOG[5:], row(9, None, 50)]
-        assert (between in plan(log, range(10), range(10), with_snapshot=False)) is stays
+        assert (between in plan(log, [], range(10), with_snapshot=False)) is stays
 
 
 @pytest.mark.parametrize(

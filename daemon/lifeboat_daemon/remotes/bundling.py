@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, cast
 
@@ -33,6 +33,28 @@ def delta(context: Context, vault: Vault, base: int, number: int) -> Iterator[Bu
     with _file(context) as file:
         write_delta(vault.changes(base, number), file)
         yield _bundle(Bundle("delta", number, base, file, 0))
+
+
+class Material:
+    """Whatever bundle a remote wants that cannot make any itself (see `contract.Material`)."""
+
+    def __init__(self, vault: Vault, keys: JsonObject | None) -> None:
+        self._vault = vault
+        self._keys = keys
+
+    def numbers(self) -> Collection[int]:
+        return {row.number for row in self._vault.sequences()}
+
+    def gone(self) -> Collection[int]:
+        """The audit says which sequences were thinned: what this vault never had is for others to let go."""
+        rows = (row for row in self._vault.audit_rows() if row.kind == "thin")
+        return {int(number) for row in rows for number in row.details["sequences"]}
+
+    def write(self, number: int, on: int | None, out: BinaryIO) -> None:
+        if on is None:
+            write_snapshot(self._vault.state(number), out, keys=self._keys)
+        else:
+            write_delta(self._vault.changes(on, number), out)
 
 
 def watched(bundle: Bundle, tell: Tell) -> Bundle:

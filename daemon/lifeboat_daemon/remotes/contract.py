@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection
+    from typing import BinaryIO
 
     from lifeboat_daemon.context import Context
-    from lifeboat_endpoint.remote.contract import Bundle, Remote
+    from lifeboat_endpoint.remote.contract import Remote
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +50,30 @@ class RemoteKind(Protocol):
         ...
 
 
+class Material(Protocol):
+    """States as this machine has them, for a remote that cannot make bundles of what it has."""
+
+    def numbers(self) -> Collection[int]:
+        """Those that it can make bundles of."""
+        ...
+
+    def gone(self) -> Collection[int]:
+        """Those that it had and let go, because the user's settings say so."""
+        ...
+
+    def write(self, number: int, on: int | None, out: BinaryIO) -> None:
+        """The delta from `on` to `number`, or with None the snapshot of `number`, as it is signed here."""
+        ...
+
+
 @runtime_checkable
 class Compactable(Protocol):
     """A remote that cannot read what it has: this side keeps it small."""
 
     def needs_compaction(self, agent_id: str) -> bool: ...
 
-    def compact(self, agent_id: str, bundle: Bundle, keep: Sequence[int]) -> None:
-        """Take a snapshot of the state that is the head there, and let go what is no longer needed for the numbers in
-        `keep`, each of which still restores exactly afterwards if it did before."""
+    def compact(self, agent_id: str, material: Material) -> bool:
+        """Take a snapshot of the state that is the head there if one pays, and let go what this machine let go. Every
+        other state still restores exactly afterwards. False when another machine wrote meanwhile: then nothing
+        changed."""
         ...

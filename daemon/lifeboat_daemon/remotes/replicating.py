@@ -201,7 +201,7 @@ class _Replication:
         if why is not None:
             return self._waiting(why, DEFERRED)
         reached(Step.REPLICATE_OBJECTS_SENT)
-        self._compact(target)
+        self._compact()
         if known.verified_at is None or known.damaged:
             found = verifying.look(self._context, self._vault, self._remote, self._agent, self._config)
             if not found.ok:
@@ -264,12 +264,10 @@ class _Replication:
             found = (change.entry for change in changes if change.entry is not None)
         return (entry for entry in found if attachments.is_referenced(entry.meta))
 
-    def _compact(self, target: SequenceRow) -> None:
+    def _compact(self) -> None:
         """Remotes that cannot read what they have are kept small from here."""
         if isinstance(self._remote, Compactable) and self._remote.needs_compaction(self._agent.id):
-            kept = [row.number for row in self._vault.sequences() if row.number <= target.number]
-            with bundling.snapshot(self._context, self._vault, target.number, self._keys()) as bundle:
-                self._remote.compact(self._agent.id, bundle, kept)
+            self._remote.compact(self._agent.id, bundling.Material(self._vault, self._keys()))
 
     # What is said -------------------------------------------------------------------------------------------------
 

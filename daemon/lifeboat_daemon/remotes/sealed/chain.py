@@ -15,16 +15,16 @@ class Chain:
         every = list(rows)
         self.snapshots = {row.number: row for row in every if row.is_snapshot}
         self.deltas = {row.number: row for row in every if not row.is_snapshot}
-        self._numbers = self._reachable(every)
+        self._reachable = _reachable(every)
 
     @property
     def numbers(self) -> list[int]:
         """The states that can be had, oldest first."""
-        return self._numbers
+        return sorted(self._reachable)
 
     def row(self, number: int) -> Row:
         """What says which state it is. Raises UnknownThere."""
-        if number not in self._numbers:
+        if number not in self._reachable:
             raise UnknownThere(f"sequence {number} was never sent there, or was thinned")
         return self.deltas.get(number) or self.snapshots[number]
 
@@ -39,14 +39,15 @@ class Chain:
 
     def path_between(self, since: int) -> list[Row]:
         """The deltas from the state `since` to the newest."""
-        return [row for number in self._numbers if (row := self.deltas.get(number)) and _below(row) >= since]
+        return [row for number in self.numbers if (row := self.deltas.get(number)) and _below(row) >= since]
 
-    def _reachable(self, every: Sequence[Row]) -> list[int]:
-        found: set[int] = set()
-        for row in sorted(every, key=lambda row: row.number):
-            if row.is_snapshot or row.on in found:
-                found.add(row.number)
-        return sorted(found)
+
+def _reachable(every: Sequence[Row]) -> set[int]:
+    found: set[int] = set()
+    for row in sorted(every, key=lambda row: row.number):
+        if row.is_snapshot or row.on in found:
+            found.add(row.number)
+    return found
 
 
 def _below(delta: Row) -> int:

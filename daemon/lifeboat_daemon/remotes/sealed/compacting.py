@@ -12,14 +12,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import BinaryIO, Protocol
 
-from lifeboat_alf.delta import write_delta
-from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.state import JsonObject
 from lifeboat_daemon.remotes.sealed.chain import Chain
 from lifeboat_daemon.remotes.sealed.head import Grown, Row
-from lifeboat_endpoint.vault import Vault
 
 MANY = 64
 VERY_MANY = 1024
@@ -35,33 +30,6 @@ def is_due(grown: Grown) -> bool:
     return heavy or grown.deltas >= VERY_MANY or (grown.deltas > 1 and grown.bytes >= max(grown.snapshot, LITTLE))
 
 
-class Material(Protocol):
-    """Makes bundles of states that this machine has."""
-
-    def numbers(self) -> Collection[int]: ...
-
-    def write(self, number: int, on: int | None, out: BinaryIO) -> None:
-        """The delta from `on` to `number`, or with None the snapshot of `number`, as it is signed here."""
-        ...
-
-
-class VaultMaterial:
-    """The states of an agent's vault; `keys` is what travels in a snapshot beside them."""
-
-    def __init__(self, vault: Vault, keys: JsonObject | None = None) -> None:
-        self._vault = vault
-        self._keys = keys
-
-    def numbers(self) -> Collection[int]:
-        return {row.number for row in self._vault.sequences()}
-
-    def write(self, number: int, on: int | None, out: BinaryIO) -> None:
-        if on is None:
-            write_snapshot(self._vault.state(number), out, keys=self._keys)
-        else:
-            write_delta(self._vault.changes(on, number), out)
-
-
 @dataclass(frozen=True, slots=True)
 class Make:
     """A file that is not there yet: the snapshot of a state (`on` None), or the delta to it."""
@@ -70,17 +38,17 @@ class Make:
     on: int | None
 
 
-def plan(rows: Sequence[Row], keep: Collection[int], here: Collection[int], *, with_snapshot: bool) -> list[Row | Make]:
+def plan(rows: Sequence[Row], gone: Collection[int], here: Collection[int], *, with_snapshot: bool) -> list[Row | Make]:
     """What the log should consist of, in its order: for each number its delta, then its snapshot.
 
-    Kept are the numbers in `keep`, the newest, and what those need that this machine (which has `here`) cannot make.
+    What is `gone` goes, but for the newest, and for what others need that this machine (which has `here`) cannot make.
     """
     chain = Chain(rows)
     if not chain.numbers:
         return list(rows)
     planned: list[Row | Make] = []
     before: int | None = None
-    for number, wanted in _wanted(chain, set(keep), set(here)):
+    for number, wanted in _wanted(chain, set(gone), set(here)):
         if before is not None:
             planned.append(wanted)
         if before is None or number in chain.snapshots or (with_snapshot and number == chain.numbers[-1]):
@@ -89,9 +57,9 @@ def plan(rows: Sequence[Row], keep: Collection[int], here: Collection[int], *, w
     return _without_spare_snapshots(planned)
 
 
-def _wanted(chain: Chain, keep: set[int], here: set[int]) -> Iterator[tuple[int, Row | Make]]:
+def _wanted(chain: Chain, gone: set[int], here: set[int]) -> Iterator[tuple[int, Row | Make]]:
     """(number, its file), oldest first; of the first one its snapshot."""
-    numbers = _closed(chain, keep, here)
+    numbers = _closed(chain, gone, here)
     for before, number in zip([None, *numbers], numbers, strict=False):
         known = chain.snapshots.get(number) if before is None else chain.deltas.get(number)
         if known is not None and known.on == before:
@@ -100,10 +68,10 @@ def _wanted(chain: Chain, keep: set[int], here: set[int]) -> Iterator[tuple[int,
             yield number, Make(number, before)
 
 
-def _closed(chain: Chain, keep: set[int], here: set[int]) -> list[int]:
+def _closed(chain: Chain, gone: set[int], here: set[int]) -> list[int]:
     """The kept numbers, with those between that are needed because nobody can make the file that would do without."""
     every = chain.numbers
-    kept = [number for number in every if number in keep or number == every[-1]]
+    kept = [number for number in every if number not in gone or number == every[-1]]
     first = kept[0]
     if first not in chain.snapshots and first not in here:
         kept = [*(row.number for row in chain.path_to(first)[:-1]), *kept]

@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import io
 import random
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -19,9 +19,9 @@ from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import Sequence as Signed
 from lifeboat_alf.state import State
 from lifeboat_daemon.release import release
+from lifeboat_daemon.remotes.contract import Material
 from lifeboat_daemon.remotes.sealed import bundles, compacting, names
 from lifeboat_daemon.remotes.sealed.bundles import Checked, Shelf, name_of
-from lifeboat_daemon.remotes.sealed.compacting import Material
 from lifeboat_daemon.remotes.sealed.files import Files, HeadMoved
 from lifeboat_daemon.remotes.sealed.head import FileReference, Head, JsonObject, remote_head, row_of, with_signature
 from lifeboat_daemon.remotes.sealed.heads import TRIES, Heads, Loaded
@@ -266,11 +266,10 @@ class SealedLog:
         """Whether so much came since the newest snapshot that a new one pays."""
         return compacting.is_due(self._heads.load(agent_id).head.grown)
 
-    def compact(self, agent_id: str, material: Material, keep: Collection[int]) -> bool:
-        """Write a snapshot of the newest state if one pays, and let go of the states that are not in `keep`; what is
-        needed to restore one that is kept stays. `material` makes bundles of states that this machine has. False when
-        another machine wrote meanwhile: then nothing changed."""
-        return self._rewriting.compact(agent_id, material, keep)
+    def compact(self, agent_id: str, material: Material) -> bool:
+        """Write a snapshot of the newest state if one pays, and let go of the states that this machine let go; what
+        others need to be restored stays. False when another machine wrote meanwhile: then nothing changed."""
+        return self._rewriting.compact(agent_id, material)
 
     def sweep(self, agent_id: str) -> int:
         """Remove files that no head has named for a day; how many."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import Sequence as Signed
+from lifeboat_daemon.remotes.contract import Material
 from lifeboat_daemon.remotes.sealed import bundles, compacting
 from lifeboat_daemon.remotes.sealed.bundles import Shelf, name_of, size_of
 from lifeboat_daemon.remotes.sealed.chain import Chain
-from lifeboat_daemon.remotes.sealed.compacting import Make, Material
+from lifeboat_daemon.remotes.sealed.compacting import Make
 from lifeboat_daemon.remotes.sealed.files import Files, HeadMoved
 from lifeboat_daemon.remotes.sealed.head import Head, JsonObject, Row, row_of, with_signature
 from lifeboat_daemon.remotes.sealed.heads import Heads
@@ -36,11 +37,11 @@ class Rewriting:
         self._inside = inside
         self._shelf = shelf
 
-    def compact(self, agent_id: str, material: Material, keep: Collection[int]) -> bool:
+    def compact(self, agent_id: str, material: Material) -> bool:
         """See `SealedLog.compact`."""
         loaded = self._heads.load(agent_id)
         head, rows = loaded.head, self._inside.rows(loaded.head)
-        wanted = compacting.plan(rows, keep, material.numbers(), with_snapshot=compacting.is_due(head.grown))
+        wanted = compacting.plan(rows, material.gone(), material.numbers(), with_snapshot=compacting.is_due(head.grown))
         if wanted == rows:
             return True
         made, signers = self._made_rows(head, wanted, material, Chain(rows))
