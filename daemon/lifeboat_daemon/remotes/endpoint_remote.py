@@ -57,6 +57,11 @@ class EndpointRemote:
         except StaleBase:  # 409: it is there
             return self.agent(agent_id)
 
+    def remove_agent(self, agent_id: str) -> None:
+        """Have all that is kept of an agent destroyed: of one that was made up for a trial, or with a token of whoever
+        looks after the endpoint. Raises RemoteError."""
+        self._calls.delete(_of(agent_id))
+
     # Sending ----------------------------------------------------------------------------------------------------
 
     def push(self, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:

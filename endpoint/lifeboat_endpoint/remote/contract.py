@@ -20,6 +20,9 @@ from lifeboat_alf.state import State
 JsonObject = dict[str, Any]
 BundleKind = Literal["snapshot", "delta"]
 
+TRIAL = "lifeboat remote test"
+"""The runtime of agents that are made up to try out a remote. An endpoint has these removed by whoever may push."""
+
 
 @dataclass(frozen=True, slots=True)
 class About:

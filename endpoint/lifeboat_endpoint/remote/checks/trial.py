@@ -16,14 +16,14 @@ from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.state import JsonObject, Sequence
 from lifeboat_alf.testing import first_day, head, quarter_file, record
-from lifeboat_endpoint.remote.contract import Bundle, BundleKind, Remote, RemoteHead, RemoteSequence
+from lifeboat_endpoint.remote.contract import TRIAL, Bundle, BundleKind, Remote, RemoteHead, RemoteSequence
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault, take_over
 from lifeboat_keys import signing
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
 
 NAME = "Lifeboat remote test"
-RUNTIME = "openclaw"
+RUNTIME = TRIAL
 NOTE = "raw/openclaw/NOTE.md"
 _START = datetime(2026, 10, 1, 12, tzinfo=UTC)
 _CREATED = "2026-10-01T08:00:00.000Z"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lifeboat_alf import codec
-from lifeboat_endpoint.errors import StaleBase
+from lifeboat_endpoint.errors import RemoteDenied, StaleBase
+from lifeboat_endpoint.remote.contract import TRIAL
 from lifeboat_endpoint.server.api import JSON, NOTHING, Answer, Octets, Route
 from lifeboat_endpoint.server.call import Call
 from lifeboat_endpoint.server.problems import Refusal
@@ -19,7 +20,7 @@ from lifeboat_endpoint.server.shapes import (
     Signatures,
     Taken,
 )
-from lifeboat_endpoint.tenancy.callers import PULL, PUSH
+from lifeboat_endpoint.tenancy.callers import ADMIN, PULL, PUSH
 
 _KEYS = Octets("direct_bytes", media_type="application/json")
 _EITHER = (PULL, PUSH)
@@ -46,6 +47,14 @@ def register(call: Call) -> Answer:
 def show(call: Call) -> Answer:
     space = call.space
     return Answer(agent_of(space.agent(call.agent_id), sealed=space.is_sealed(call.agent_id)))
+
+
+def remove(call: Call) -> Answer:
+    """A machine may remove what it made up to try the endpoint out, and nothing else: its token lies on a disk."""
+    if call.space.agent(call.agent_id).runtime != TRIAL and ADMIN not in call.caller.scopes:
+        raise RemoteDenied("only whoever looks after the endpoint may remove an agent", scope=ADMIN)
+    call.space.remove_agent(call.agent_id)
+    return Answer(status=204)
 
 
 def head(call: Call) -> Answer:
@@ -102,6 +111,16 @@ ROUTES = (
         audit="agent.add",
     ),
     Route("GET", "/agents/{agent_id}", show, "How an agent stands.", _EITHER, {200: AgentInfo}, audit="read.agent"),
+    Route(
+        "DELETE",
+        "/agents/{agent_id}",
+        remove,
+        "Remove an agent and all that is kept of it: any with the scope admin, else what was made up for a trial.",
+        (PUSH, ADMIN),
+        {204: NOTHING},
+        problems=(422, 507),
+        audit="agent.remove",
+    ),
     Route(
         "GET",
         "/agents/{agent_id}/head",
