@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from archive_files import ArchiveFile
 from cli_client import run
+from served_apps import ServedApp, push_delta
 
 
 def test_a_delta_after_a_session_is_under_100_kilobytes(agent: Path, export: Callable[..., ArchiveFile]) -> None:
@@ -18,3 +20,14 @@ def test_a_delta_after_a_session_is_under_100_kilobytes(agent: Path, export: Cal
     memory.write_text(memory.read_text() + "\n## Pilots\n\nThey count.\n")
     run("sync")
     assert export(agent, "d.alf-delta", "--since", "0").path.stat().st_size < 100_000
+
+
+def test_an_endpoint_takes_the_delta_of_a_session_within_5_seconds(tmp_path: Path) -> None:
+    served = ServedApp(tmp_path)
+    with served.running() as client:
+        machine = served.pushed(client)
+        notes = {f"raw__openclaw__memory__{day}.md": b"The pilot said so.\n" * 500 for day in range(10)}
+        machine.capture(**notes)
+        began = time.monotonic()
+        assert push_delta(client, machine, 0).status_code == 201
+        assert time.monotonic() - began < 5

@@ -176,6 +176,18 @@ def test_a_request_under_way_is_answered_before_it_ends(tmp_path: Path) -> None:
             assert "agent.add" in [row.kind for row in endpoint.control.audit_rows()]
 
 
+def test_nothing_inside_of_the_service_talks_over_a_network(endpoint: RunningEndpoint) -> None:
+    """So there is nothing that mutual TLS would have to protect (spec §8.5.2)."""
+    assert endpoint.process is not None
+    first = psutil.Process(endpoint.process.pid)
+    with endpoint.client() as client:
+        client.get("/agents")
+        found = [each for process in (first, *first.children()) for each in process.net_connections("inet")]
+    port = httpx.URL(endpoint.url).port
+    assert found
+    assert {each.laddr.port for each in found if each.laddr} == {port}
+
+
 def test_no_token_and_no_name_is_in_the_log(endpoint: RunningEndpoint) -> None:
     with endpoint.client() as client:
         client.get("/agents", params={"after": "secret-query"})
