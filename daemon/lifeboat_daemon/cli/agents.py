@@ -25,7 +25,7 @@ from lifeboat_daemon.cli.session import Session, confirm, session_command
 from lifeboat_daemon.cli.sync import print_remarks, sentence
 from lifeboat_daemon.errors import ServiceError
 from lifeboat_daemon.poke import poke
-from lifeboat_daemon.words import NO_BREAK, argument, count_text, path_text, size_text, time_text
+from lifeboat_daemon.words import NO_BREAK, argument, count_text, listed, path_text, size_text, time_text
 
 if TYPE_CHECKING:
     from lifeboat_daemon.kept import Kept
@@ -165,9 +165,19 @@ def _missing(session: Session, first: bool) -> list[str]:
     return [
         *lines,
         f"{said[:1].upper()}{said[1:]}.",
-        "The copy is on this disk only; one to take elsewhere: lifeboat alf export",
+        _elsewhere(session),
         _captured_how(session),
     ]
+
+
+def _elsewhere(session: Session) -> str:
+    """Where the copies of the agent will be."""
+    from lifeboat_daemon.remotes import registry as remotes
+
+    names = [remote.name for remote in remotes.usable(session.context)]
+    if not names:
+        return "The copy is on this disk only; a second one: lifeboat remote add NAME URL"
+    return f"What is captured goes to {listed(names)} too; now: lifeboat sync"
 
 
 def _captured_how(session: Session) -> str:
