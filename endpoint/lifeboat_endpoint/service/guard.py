@@ -39,17 +39,25 @@ def judge(before: Set[frozenset[str]], after: Set[frozenset[str]], words: str) -
     return f"{gone} of {len(before)} memories were removed {words}"
 
 
-def look(vault: Vault, before: SequenceRow, now: datetime) -> tuple[str, int] | None:
-    """The reason to hold the head that came after `before`, and the number of the state to go back to."""
+def look(vault: Vault, before: SequenceRow, now: datetime, accepted: int | None) -> tuple[str, int] | None:
+    """The reason to hold the head that came after `before`, and the number of the state to go back to. Losses add up
+    over a day, or since the state `accepted`: an accident in small steps is one too."""
     after = memories(vault.state())
     reason = judge(memories(vault.state(before.number)), after, "at once")
     if reason is not None:
         return reason, before.number
-    earlier = vault.at(now - _WINDOW)
-    if earlier is None or earlier.number == before.number:
+    earlier = _day_ago(vault, now, accepted)
+    if earlier.number >= before.number:
         return None
     reason = judge(memories(vault.state(earlier.number)), after, "within a day")
     return None if reason is None else (reason, earlier.number)
+
+
+def _day_ago(vault: Vault, now: datetime, accepted: int | None) -> SequenceRow:
+    """The state of a day ago, the first one of a younger history, or the accepted one where that is newer."""
+    found = vault.at(now - _WINDOW) or vault.sequences(limit=1)[0]
+    newer = None if accepted is None or accepted <= found.number else vault.find(accepted)
+    return newer or found
 
 
 def is_over(vault: Vault, previous: int) -> bool:

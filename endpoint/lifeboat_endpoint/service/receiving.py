@@ -150,19 +150,21 @@ class Receiving:
         reached(Step.ENDPOINT_COUNTED)
         self._grown[row.id] += head.bytes
         keys = reader.keys if isinstance(reader, SnapshotReader) else None
-        known = row.adopted and row.facts.held is None and row.facts.machine == sent.machine
+        known = row.facts.held is None and row.facts.machine == sent.machine
         if not known or keys is not None or self._grown[row.id] >= _COUNT_STEP:
             row = self._note(row, vault, keys, sent.machine)
         return remote_head(head, row)
 
     def _note(self, row: AgentRow, vault: Vault, keys: JsonObject | None, machine: str) -> AgentRow:
         del self._grown[row.id]
-        with as_remote(), self._metadata.transaction():
-            if keys is not None:
-                self._roster.set_keys(row.id, keys)
-            row = self._roster.note(row, machine=machine, held=None)
-            row = row if row.adopted else self._roster.adopt(row)
-            return self._roster.count(row, vault.size())
+        with as_remote():
+            if row.facts.held is not None:  # a device of Lifeboat has a guard of its own
+                vault.unpin(row.facts.held["previous"], guard.PIN)
+            with self._metadata.transaction():
+                if keys is not None:
+                    self._roster.set_keys(row.id, keys)
+                row = self._roster.note(row, machine=machine, held=None)
+                return self._roster.count(row, vault.size())
 
     # States that nobody signed ----------------------------------------------------------------------------------
 
@@ -195,7 +197,7 @@ class Receiving:
             vault.unpin(held["previous"], guard.PIN)
             held = None
         if held is None and before is not None and before.number != made.number:
-            found = guard.look(vault, before, self._clock.now())
+            found = guard.look(vault, before, self._clock.now(), row.facts.accepted)
             if found is not None:
                 vault.pin(found[1], guard.PIN)
                 held = {"reason": found[0], "previous": found[1]}

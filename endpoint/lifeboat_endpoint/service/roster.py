@@ -22,22 +22,23 @@ _PAGE = 200
 
 
 class Facts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What says something about an agent, sealed together. `machine` wrote last; `held`: {reason, previous}."""
+    """What says something about an agent, sealed together. `machine` wrote last; `held`: {reason, previous};
+    `accepted`: the newest state when its owner last said that what was lost was meant to be."""
 
     name: str
     runtime: str
     machine: str = ""
     held: JsonObject | None = None
+    accepted: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    """An agent as `tenant.db` has it. `vault` is the id of its vault, None for one that is sealed; `adopted`: a device
-    of Lifeboat pushed signed states of it; `bytes` as counted last."""
+    """An agent as `tenant.db` has it. `vault` is the id of its vault, None for one that is sealed; `bytes` as counted
+    last."""
 
     id: str
     vault: str | None
-    adopted: bool
     created_at: str
     bytes: int
     facts: Facts
@@ -101,11 +102,6 @@ class Roster:
         self._metadata.execute(sql.SET_FACTS, (self._sealed(changed), row.id))
         return replace(row, facts=changed)
 
-    def adopt(self, row: AgentRow) -> AgentRow:
-        """A device of Lifeboat writes it from now on; in the caller's transaction."""
-        self._metadata.execute(sql.SET_ADOPTED, (row.id,))
-        return replace(row, adopted=True)
-
     def count(self, row: AgentRow, size: int) -> AgentRow:
         """In the caller's transaction."""
         self._metadata.execute(sql.SET_BYTES, (size, row.id))
@@ -116,9 +112,9 @@ class Roster:
         row = self._metadata.row(sql.AGENT, (agent_id,))
         if row is None:
             raise errors.UnknownThere(f"there is no agent {agent_id}")
-        if row[6] is None:
+        if row[5] is None:
             return None
-        document: JsonObject = codec.decode(opened(self._keys, agent_id, _KEYS, row[6]))
+        document: JsonObject = codec.decode(opened(self._keys, agent_id, _KEYS, row[5]))
         return document
 
     def set_keys(self, agent_id: str, document: JsonObject) -> None:
@@ -146,9 +142,9 @@ class Roster:
         return self._keys.sealer().seal(_FACTS, codec.encode(msgspec.to_builtins(facts)))
 
     def _agent(self, row: Row) -> AgentRow:
-        agent_id, vault, adopted, created_at, size, facts, _ = row
+        agent_id, vault, created_at, size, facts, _ = row
         if vault is None:
             found = self._metadata.row(sql.BYTES_OF_SEALED, (agent_id,))
             size = found[0] if found else 0
         known = msgspec.json.decode(opened(self._keys, None, _FACTS, facts), type=Facts)
-        return AgentRow(agent_id, vault, bool(adopted), created_at, size, known)
+        return AgentRow(agent_id, vault, created_at, size, known)

@@ -16,8 +16,8 @@ TABLES = (
     "create table tenant(id text not null, schema integer not null, created_at text not null)",
     # `vault`: the id of the agent's vault, so that one made anew is never taken for it; null when sealed.
     """create table agent(
-        id text primary key, vault text, adopted integer not null, created_at text not null, bytes integer not null,
-        facts blob not null, keys blob)""",
+        id text primary key, vault text, created_at text not null, bytes integer not null, facts blob not null,
+        keys blob)""",
     # `done`: the number of the sequence that came of it.
     """create table upload(
         id text primary key, agent_id text not null, kind text not null, base integer, machine blob not null,

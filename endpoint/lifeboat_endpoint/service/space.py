@@ -125,7 +125,7 @@ class TenantSpace:
     def _made(self, agent_id: str, facts: Facts, sealed: bool) -> AgentRow:
         """Inside the transaction, so that no two vaults are made for one agent."""
         vault = None if sealed else self._vaults.create(agent_id)
-        return AgentRow(agent_id, vault, False, times.to_text(self._clock.now()), 0, facts)
+        return AgentRow(agent_id, vault, times.to_text(self._clock.now()), 0, facts)
 
     def remove_agent(self, agent_id: str) -> None:
         """Destroy all that is kept of an agent. From the moment its row is gone it is not there."""
@@ -145,9 +145,11 @@ class TenantSpace:
         with as_remote():
             row = self.roster.get(agent_id)
             if row.facts.held is not None:
-                self._vault(row).unpin(row.facts.held["previous"], guard.PIN)
+                vault = self._vault(row)
+                vault.unpin(row.facts.held["previous"], guard.PIN)
+                head = vault.head()
                 with self._metadata.transaction():
-                    row = self.roster.note(row, held=None)
+                    row = self.roster.note(row, held=None, accepted=None if head is None else head.number)
             return self._told(row)
 
     def _told(self, row: AgentRow) -> RemoteAgent:

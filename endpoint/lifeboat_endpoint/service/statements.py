@@ -6,15 +6,14 @@ ADD_TENANT = "insert into tenant(id, schema, created_at) values (?, ?, ?)"
 TENANT = "select id from tenant"
 
 # Agents
-_AGENT = "select id, vault, adopted, created_at, bytes, facts, keys from agent"
+_AGENT = "select id, vault, created_at, bytes, facts, keys from agent"
 AGENT = f"{_AGENT} where id = ?"
 AGENTS = f"{_AGENT} where id > ? order by id limit ?"
 AGENT_IDS = "select id from agent order by id"
-ADD_AGENT = "insert into agent(id, vault, adopted, created_at, bytes, facts) values (?, ?, 0, ?, 0, ?)"
+ADD_AGENT = "insert into agent(id, vault, created_at, bytes, facts) values (?, ?, ?, 0, ?)"
 DROP_AGENT = "delete from agent where id = ?"
 SET_FACTS = "update agent set facts = ? where id = ?"
 SET_KEYS = "update agent set keys = ? where id = ?"
-SET_ADOPTED = "update agent set adopted = 1 where id = ?"
 SET_BYTES = "update agent set bytes = ? where id = ?"
 BYTES = """select (select coalesce(sum(bytes), 0) from agent), (select coalesce(sum(size), 0) from sealed_file),
     (select coalesce(sum(size), 0) from part where body is not null)"""

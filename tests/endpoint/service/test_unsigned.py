@@ -1,0 +1,175 @@
+"""Clients that sign nothing at a tenant of an endpoint: until a device of Lifeboat writes the agent, and held where
+most of the memory goes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import reference_archives as reference
+from spaces import space_in
+from vaults import ManualClock
+
+from lifeboat_alf.snapshot import SnapshotReader
+from lifeboat_endpoint.errors import RemoteRefused, StaleBase
+from lifeboat_endpoint.remote.checks.trial import NAME, Machine
+from lifeboat_endpoint.service.receiving import Received, Sent
+from lifeboat_endpoint.service.space import TenantSpace
+from lifeboat_endpoint.vault import Vault, take_over
+from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.user_key import UserKey
+
+TOPICS = [f"Topic {number}" for number in range(10)]
+
+
+class Client:
+    """The older client with one workspace."""
+
+    def __init__(self, space: TenantSpace, workspace: Path) -> None:
+        self.space = space
+        self.workspace = workspace
+        workspace.mkdir()
+        self.write(TOPICS)
+        self.agent_id = reference.agent_id(workspace)
+        space.register(self.agent_id, "Ada", "openclaw")
+
+    def write(self, topics: list[str]) -> None:
+        text = "".join(f"## {topic}\n\nAll about {topic}.\n\n" for topic in topics)
+        (self.workspace / "MEMORY.md").write_text(f"# Memory\n\n{text}")
+
+    def snapshot(self) -> Received:
+        data = reference.write_snapshot(reference.export(self.workspace))
+        return self._send(Sent("snapshot", io.BytesIO(data), len(data)))
+
+    def delta(self, before: list[str], after: list[str], base: int) -> Received:
+        self.write(before)
+        old = reference.export(self.workspace).records
+        self.write(after)
+        changes = reference.compare(old, reference.export(self.workspace).records)
+        manifest = {"created_at": "2026-11-20T12:00:00Z", "agent": {"id": self.agent_id}}
+        data = reference.write_delta(manifest, changes, base)
+        return self._send(Sent("delta", io.BytesIO(data), len(data), base))
+
+    def _send(self, sent: Sent) -> Received:
+        return self.space.receive(self.agent_id, sent)
+
+    @property
+    def numbers(self) -> list[int]:
+        return [found.number for found in self.space.sequences(self.agent_id)]
+
+    @property
+    def held(self) -> object:
+        return self.space.agent(self.agent_id).held
+
+    def pins(self) -> dict[int, list[str]]:
+        with self.space.vault(self.agent_id) as vault:
+            return {row.number: [pin.reason for pin in row.pins] for row in vault.sequences() if row.pins}
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def client(tmp_path: Path, clock: ManualClock) -> Iterator[Client]:
+    with space_in(tmp_path / "tenant", clock=clock) as space:
+        yield Client(space, tmp_path / "workspace")
+
+
+@pytest.fixture
+def device(client: Client, tmp_path: Path) -> Iterator[Machine]:
+    with Vault.create(tmp_path / "device", client.agent_id) as vault:
+        yield Machine(client.agent_id, vault, DeviceKey.generate(UserKey.generate()), NAME)
+
+
+def test_its_snapshots_and_deltas_are_numbered_here(client: Client) -> None:
+    assert (client.snapshot().head.number, client.numbers) == (0, [0])
+    received = client.delta(TOPICS, [*TOPICS, "Cello"], 0)
+    assert (received.head.number, received.fresh) == (1, True)
+    client.write([*TOPICS, "Cello", "Oboe"])
+    assert client.snapshot().head.number == 2
+    assert client.numbers == [0, 1, 2] and client.held is None
+
+
+def test_a_delta_for_an_older_state_names_the_newest(client: Client) -> None:
+    client.snapshot()
+    client.delta(TOPICS, [*TOPICS, "Cello"], 0)
+    with pytest.raises(StaleBase) as stale:
+        client.delta(TOPICS, [*TOPICS, "Oboe"], 0)
+    assert stale.value.sequence == 1 and client.numbers == [0, 1]
+
+
+def test_once_a_device_of_lifeboat_writes_the_agent_it_writes_no_more(client: Client, device: Machine) -> None:
+    device.capture()
+    client.space.push(client.agent_id, device.snapshot())
+    for send in (client.snapshot, lambda: client.delta(TOPICS, [*TOPICS, "Cello"], 0)):
+        with pytest.raises((StaleBase, RemoteRefused)):
+            send()
+    assert client.numbers == [0]
+
+
+def test_most_of_the_memory_gone_in_a_snapshot_is_held_and_the_state_before_pinned(client: Client) -> None:
+    client.snapshot()
+    client.write(TOPICS[:2])
+    client.snapshot()
+    assert client.numbers == [0, 1]
+    assert client.held == {"reason": "8 of 11 memories were removed at once", "previous": 0}
+    assert client.pins() == {0: ["held"]}
+
+
+def test_most_of_the_memory_gone_in_a_delta_is_held(client: Client) -> None:
+    client.snapshot()
+    client.delta(TOPICS, TOPICS[:3], 0)
+    assert client.held == {"reason": "7 of 11 memories were removed at once", "previous": 0}
+
+
+def test_losses_add_up_over_a_day(client: Client, clock: ManualClock) -> None:
+    client.snapshot()
+    for step, left in enumerate((7, 4)):
+        clock.moment += timedelta(hours=3)
+        client.delta(TOPICS[: 7 if step else 10], TOPICS[:left], step)
+        assert (client.held is None) == (step == 0)
+    assert client.held == {"reason": "6 of 11 memories were removed within a day", "previous": 0}
+
+
+def test_a_few_memories_may_go(client: Client) -> None:
+    client.snapshot()
+    client.delta(TOPICS, TOPICS[3:], 0)
+    assert client.held is None and client.pins() == {}
+
+
+def test_what_is_back_is_held_no_more(client: Client) -> None:
+    client.snapshot()
+    client.write(TOPICS[:2])
+    client.snapshot()
+    client.write(TOPICS)
+    client.snapshot()
+    assert client.held is None and client.pins() == {}
+
+
+def test_what_was_meant_is_accepted_and_not_held_again(client: Client, clock: ManualClock) -> None:
+    client.snapshot()
+    client.delta(TOPICS, TOPICS[:3], 0)
+    assert client.space.accept_held(client.agent_id).held is None
+    assert client.pins() == {}
+    clock.moment += timedelta(hours=1)
+    client.delta(TOPICS[:3], TOPICS[:2], 1)
+    assert client.held is None
+
+
+def test_a_device_that_takes_the_agent_over_answers_for_what_is_held(client: Client, device: Machine) -> None:
+    client.snapshot()
+    client.write(TOPICS[:2])
+    client.snapshot()
+    with client.space.snapshot(client.agent_id).file as file, SnapshotReader(file) as state:
+        draft, time = take_over(state), state.sequence.time
+        device.vault.accept(state.sequence, draft, kind="pull", writer="test", raw_time=time)
+    device.vault.enter_epoch(2)
+    device.capture()
+    client.space.push(client.agent_id, device.delta(1))
+    assert client.held is None and client.pins() == {}
+    assert client.numbers == [0, 1, 2]
