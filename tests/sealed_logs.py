@@ -19,6 +19,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.sealed.folder import REMOTE_KIND
 from lifeboat_daemon.remotes.sealed.log import SealedLog
+from lifeboat_daemon.remotes.sealed.opening import FolderLog
 from lifeboat_endpoint.remote.contract import Bundle
 from lifeboat_endpoint.vault import Draft, EntryPut, SequenceRow, Vault
 from lifeboat_keys import signing
@@ -57,10 +58,10 @@ class Machine:
     def key(self) -> UserKey:
         return self.context.keys().user_key()
 
-    def log(self, **changes: Any) -> SealedLog:
+    def log(self) -> FolderLog:
         config = RemoteConfig("stick", f"file://{self.stick}", id=self.remote_id, sealed=self.sealed)
         log = REMOTE_KIND.open(self.context, config, None)
-        assert isinstance(log, SealedLog)
+        assert isinstance(log, FolderLog)
         return log
 
     def vault(self) -> Vault:

@@ -63,6 +63,17 @@ def test_an_orphan_is_swept_after_a_day(laptop: Machine) -> None:
     assert content_there(laptop.log(), 1) == laptop.content(1)
 
 
+def test_an_agent_that_is_removed_leaves_nothing(laptop: Machine, tmp_path: Path) -> None:
+    laptop.write(2)
+    stranger = Machine(tmp_path / "stranger", laptop.stick)
+    with pytest.raises(RemoteDamaged):
+        stranger.log().remove_agent(AGENT_ID)
+    laptop.log().remove_agent(AGENT_ID)
+    assert list((laptop.stick / "agents").iterdir()) == []
+    assert laptop.log().agents() == []
+    assert laptop.write(1) == [2]
+
+
 # Two machines ---------------------------------------------------------------------------------------------------
 
 

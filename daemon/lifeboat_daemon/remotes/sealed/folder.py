@@ -28,11 +28,11 @@ class FolderKind:
 
     def open(self, context: Context, config: RemoteConfig, token: str | None) -> Remote:
         from lifeboat_daemon.remotes.sealed.folder_files import FolderFiles
-        from lifeboat_daemon.remotes.sealed.opening import open_log
+        from lifeboat_daemon.remotes.sealed.opening import FolderLog
 
         root = Path(unquote(urlsplit(config.url).path))
         files = FolderFiles(root, config.id, context.files, context.clock, sealed=config.sealed)
-        return open_log(context, files, kind="folder", sealed=config.sealed)
+        return FolderLog(context, files, sealed=config.sealed)
 
     def readable_by(self, config: RemoteConfig) -> str:
         if not config.sealed:

@@ -158,6 +158,20 @@ class FolderFiles:
                 self._replace_head(folder, data, lock)
         return _tag(data)
 
+    def remove_agent(self, agent_id: str) -> None:
+        """Its head first: from then on it is not there."""
+        folder = self._folder(agent_id)
+        with self._there(), contextlib.suppress(FileNotFoundError):
+            with FolderLock(folder / LOCK, self._files, self._clock).held():
+                for name in (NEXT, HEAD):
+                    with contextlib.suppress(FileNotFoundError):
+                        self._files.remove(folder / name)
+                for item in self._files.scan(folder):
+                    if item.name != LOCK:
+                        self._files.remove(item.path)
+            self._files.remove_folder(folder)
+            self._files.sync_folder(folder.parent)
+
     def close(self) -> None:
         """Nothing is held open."""
 

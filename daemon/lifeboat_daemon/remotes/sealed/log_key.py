@@ -138,6 +138,11 @@ class LogKeys:
             self._keep(found, head.remote, head.agent)
         return found
 
+    def forget(self, remote: str, agent: str) -> None:
+        """The log is no more."""
+        with suppress(FileNotFoundError):
+            self._files.remove(self._path(remote, agent))
+
     def _opened(self, head: Head) -> LogKey:
         if head.log_key is None:
             raise RemoteDamaged("the head of a sealed log has no key")
