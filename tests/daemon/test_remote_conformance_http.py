@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cli_client import run as run_command
 from endpoint_servers import RunningEndpoint, running_endpoint
 
 from lifeboat_daemon.context import Context
@@ -22,6 +23,13 @@ _IN_PARTS = (
     "the same push again changes nothing",
     "a delta with a forged signature is refused",
 )
+_SEALED = (
+    "it says who it is and stays the same",
+    "a delta goes on top of the head",
+    "two machines see what the other one sent",
+    "an older epoch is refused",
+)
+SEALED = [check for check in CHECKS if check.name in _SEALED]
 IN_PARTS = [check for check in CHECKS if check.name in _IN_PARTS]
 
 
@@ -61,6 +69,13 @@ def test_in_parts(check: Check, config: RemoteConfig, tmp_path: Path, monkeypatc
     monkeypatch.setattr(endpoint_uploads, "PART", 700)
     monkeypatch.setattr(endpoint_remote.EndpointRemote, "_limit", lambda self, name, otherwise: _limit(name, otherwise))
     run(check, config, tmp_path)
+
+
+@pytest.mark.parametrize("check", SEALED, ids=lambda check: check.name.replace(" ", "_"))
+def test_sealed(check: Check, endpoint: RunningEndpoint, isolated_home: Path, tmp_path: Path) -> None:
+    """Of what travels the endpoint can read nothing."""
+    run_command("keys", "init", "--words-to", tmp_path / "words", "--no-prove", "--store", "file")
+    run(check, adding.add(Context.open(), "home", join.read(endpoint.join), sealed=True)[0], tmp_path)
 
 
 def _limit(name: str, otherwise: int) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,12 @@ from fake_openclaw import FakeOpenClaw
 from fake_systemctl import FakeSystemctl
 from keeping import with_history
 from openclaw_workspaces import StateFolder
+from talking_server import status, talking_server
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.logs import open_log
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.remote import conformance
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "json.md"
 Json = dict[str, Any]
@@ -34,7 +38,9 @@ def _sections() -> dict[str, list[str]]:
             cell
             for row in cells
             for cell in row[:-1]
-            if not cell.startswith(("| `agents ", "| `keys ", "| `daemon ", "| `service ", "| `endpoint "))
+            if not cell.startswith(
+                ("| `agents ", "| `keys ", "| `daemon ", "| `service ", "| `endpoint ", "| `remote ")
+            )
         ]
         found[heading] = [name for cell in fields for name in re.findall(r"`([^`]+)`", cell)]
     return found
@@ -112,6 +118,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield from _file_documents(workspace, folder)
     yield from _rotation_documents(folder)
     yield from _endpoint_documents(folder)
+    yield from _remote_documents(folder)
 
 
 def _hook_documents(folder: Path) -> Iterator[tuple[str, Json]]:
@@ -158,6 +165,22 @@ def _endpoint_documents(folder: Path) -> Iterator[tuple[str, Json]]:
     data.chmod(0o755)
     yield heading, run("endpoint", "verify", "--data", data, expect=1)
     yield heading, run("endpoint", "tenant", "remove", "home", "--yes", "--data", data)
+
+
+def _remote_documents(folder: Path) -> Iterator[tuple[str, Json]]:
+    """At something that says to be an endpoint, and does nothing that one must."""
+    token = b'{"tenant": "home", "name": "laptop", "scopes": ["pull", "push"], "expires_at": null}'
+    answers = {"/version": b'{"id": "0a", "limits": {}}', "/token": token}
+    heading = "`lifeboat remote`"
+    with talking_server() as server, pytest.MonkeyPatch.context() as patched:
+        server.replies = [lambda handler: status(200, answers.get(handler.path, b"[]"))(handler)]
+        patched.setattr(conformance, "CHECKS", conformance.CHECKS[:2])
+        for words in (("add", "home", server.address), ("token", "home")):
+            patched.setattr(sys, "stdin", io.StringIO("lb_abcdefgh_secret"))
+            yield heading, run("remote", *words, "--token-stdin")
+        yield heading, run("remote", "list")
+        yield heading, run("remote", "test", "home", expect=1)
+        yield heading, run("remote", "remove", "home", "--yes")
 
 
 def _rotation_documents(folder: Path) -> Iterator[tuple[str, Json]]:
