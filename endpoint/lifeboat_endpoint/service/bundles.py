@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from lifeboat_alf.delta import write_delta
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.state import BodyAbsent, JsonObject, State
-from lifeboat_endpoint.errors import UnknownThere
+from lifeboat_endpoint.errors import UnknownThere, VaultDamaged
 from lifeboat_endpoint.remote.contract import Bundle, BundleKind, RemoteSequence
 from lifeboat_endpoint.vault import SequenceRow, Vault
 
@@ -43,6 +43,20 @@ def deltas(vault: Vault, since: int) -> Iterator[Bundle]:
 def read(state: State, entries: Sequence[str], records: Sequence[str]) -> list[bytes | None]:
     """The bytes of entries, then the lines of records; None for what is not there."""
     return [*(_body(state, path) for path in entries), *(_line(state, record_id) for record_id in records)]
+
+
+def read_back(state: State, entries: Sequence[str], records: Sequence[str]) -> list[bytes | None]:
+    """The same for a verification: what is damaged comes as no bytes, which no leaf of it covers."""
+    asked: list[tuple[list[str], list[str]]] = [([path], []) for path in entries]
+    asked += [([], [record_id]) for record_id in records]
+    return [_or_nothing(state, *names) for names in asked]
+
+
+def _or_nothing(state: State, entries: list[str], records: list[str]) -> bytes | None:
+    try:
+        return read(state, entries, records)[0]
+    except VaultDamaged:
+        return b""
 
 
 def listed(row: SequenceRow) -> RemoteSequence:

@@ -37,7 +37,7 @@ from lifeboat_endpoint.service.tables import Keys, open_tables
 from lifeboat_endpoint.service.uploads import Part, Upload, Uploads
 from lifeboat_endpoint.service.vaults import Vaults
 from lifeboat_endpoint.store.disk import DiskBlobs
-from lifeboat_endpoint.vault import Vault
+from lifeboat_endpoint.vault import FIRST_EPOCH, Vault
 
 
 class TenantSpace:
@@ -116,11 +116,11 @@ class TenantSpace:
                 return self._told(row), False
             with self._metadata.transaction():
                 row = self.roster.find(agent_id)
-                fresh = row is None
                 if row is None:
-                    row = self._made(agent_id, Facts(name, runtime), sealed)
-                    self.roster.add(row)
-            return self._told(row), fresh
+                    made = self._made(agent_id, Facts(name, runtime), sealed)
+                    self.roster.add(made)
+                    return _new(made), True
+            return self._told(row), False
 
     def _made(self, agent_id: str, facts: Facts, sealed: bool) -> AgentRow:
         """Inside the transaction, so that no two vaults are made for one agent."""
@@ -270,7 +270,7 @@ class TenantSpace:
             head = vault.head()
             result = sampling.compare_head(state.sequence, None if head is None else bundles.listed(head))
             if head is not None and head.number == state.sequence.number:
-                found = bundles.read(vault.state(head.number), *sample.names())
+                found = bundles.read_back(vault.state(head.number), *sample.names())
                 sampling.compare_bodies(sample, found, result)
         return result
 
@@ -393,6 +393,12 @@ class TenantSpace:
         if row.vault is None:
             raise RemoteRefused(f"the agent {row.id} is sealed there: only its own machines can read it")
         return self._vaults.get(row.id, row.vault)
+
+
+def _new(row: AgentRow) -> RemoteAgent:
+    """An agent that was made a moment ago."""
+    epoch = 0 if row.sealed else FIRST_EPOCH
+    return RemoteAgent(row.id, row.facts.name, row.facts.runtime, epoch, created_at=row.created_at)
 
 
 def _is_sha256(text: str) -> bool:
