@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -212,6 +213,15 @@ def test_a_kill_while_a_key_is_destroyed_leaves_it(tmp_path: Path) -> None:
     keys.rotate()
     assert killed_at(lambda: keys.destroy([]), Step.REENCRYPT_KEY_DESTROYED)
     assert len(opened_keys(tmp_path).ids()) == 2 and len(keys.destroy([])) == 1
+
+
+def test_an_agent_that_many_begin_with_at_once_has_one_key(tmp_path: Path) -> None:
+    data_keys(tmp_path, scope="agent")
+    shared = opened_keys(tmp_path)
+    asked = [shared, shared, opened_keys(tmp_path), opened_keys(tmp_path)]
+    with ThreadPoolExecutor(len(asked)) as pool:
+        ids = {sealer.key_id for sealer in pool.map(lambda keys: keys.sealer(AGENT), asked)}
+    assert len(ids) == 1 and len(opened_keys(tmp_path).ids()) == 2
 
 
 def test_who_changes_keys_waits_for_who_does_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
