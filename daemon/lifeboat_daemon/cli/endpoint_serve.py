@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lifeboat_daemon.cli.endpoint_joining import note_address
 from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.units import notify
@@ -118,7 +119,8 @@ def _say(session: EndpointSession, served: Served, new: _New | None) -> None:
     """In a thread of its own, once it answers."""
     from lifeboat_endpoint.remote.join import Join, line
 
-    note_address(session, served)
+    with session.open() as endpoint:
+        note_address(endpoint, served.url, served.pin)
     notify.ready(f"answers at {served.url}")
     joined = None if new is None else line(Join(served.url, new.secret, served.pin))
     document = {
@@ -148,12 +150,3 @@ def _print(session: EndpointSession, served: Served, new: _New | None, joined: s
         output.verbatim(f"  lifeboat remote add endpoint '{joined}'")
     else:
         output.verbatim(f"A line to join with: {session.command('serve --join TENANT')}")
-
-
-def note_address(session: EndpointSession, served: Served) -> None:
-    """What `token add` and `tenant add` make join lines with."""
-    with session.open() as endpoint:
-        endpoint.control.set(ADDRESS, {"url": served.url, "pin": served.pin})
-
-
-ADDRESS = "address"

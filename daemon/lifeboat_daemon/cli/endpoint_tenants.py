@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lifeboat_daemon.cli.endpoint_joining import join_line, say_join_line
 from lifeboat_daemon.cli.endpoint_session import EndpointSession, confirm_name, endpoint_command
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import SIZE
@@ -53,11 +54,13 @@ def add(session: EndpointSession, name: str, key_source: str | None, key_scope: 
         made = endpoint.add_tenant(name, key_source=own_source, quota=quota)
         token, secret = endpoint.control.add_token(made.id, FIRST_TOKEN, DEVICE_SCOPES)
         source = own_source or endpoint.settings.key_source
+        joined = join_line(endpoint, secret)
     document = {
         "tenant": made.name,
         "id": made.id,
         "token": secret,
         "token_id": token.id,
+        "join": joined,
         "scopes": [scope for scope in SCOPES if scope in token.scopes],
         "quota": quota,
         "key_source": source,
@@ -71,7 +74,9 @@ def add(session: EndpointSession, name: str, key_source: str | None, key_scope: 
             session.output.line(f"Its data is protected by {source}: keep a copy of that key elsewhere.")
         session.output.line(f"The token of {made.name}, which is not shown again:")
         session.output.verbatim(f"  {secret}")
-        session.output.verbatim(f"Start the server: {session.command('serve')}")
+        if joined is None:
+            session.output.verbatim(f"Start the server: {session.command('serve')}")
+        say_join_line(session, joined)
 
     session.output.document(document, text)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lifeboat_daemon.cli.endpoint_joining import join_line, say_join_line
 from lifeboat_daemon.cli.endpoint_session import EndpointSession, chosen, endpoint_command
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import DURATION
@@ -49,11 +50,13 @@ def add(session: EndpointSession, tenant: str, name: str, scopes: tuple[str, ...
         found = endpoint.control.tenant(tenant)
         ends = None if seconds is None else endpoint.clock.now() + timedelta(seconds=seconds)
         made, secret = endpoint.control.add_token(found.id, name, scopes or DEVICE_SCOPES, ends)
-    document = {**_document(made, found.name, "active"), "token": secret}
+        joined = join_line(endpoint, secret)
+    document = {**_document(made, found.name, "active"), "token": secret, "join": joined}
 
     def text() -> None:
         session.output.line(f"The token {made.name} of {found.name}, which is not shown again:")
         session.output.verbatim(f"  {secret}")
+        say_join_line(session, joined)
 
     session.output.document(document, text)
 

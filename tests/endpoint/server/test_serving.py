@@ -214,3 +214,14 @@ def test_without_its_libraries_the_server_says_what_to_install(tmp_path: Path, m
     with pytest.raises(ServerMissing) as caught:
         endpoint_serve._server_module()
     assert caught.value.fix == "pipx inject agent-lifeboat 'agent-lifeboat[server]'"
+
+
+def test_a_token_of_a_server_that_runs_comes_with_its_line(
+    endpoint: RunningEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(endpoint.data.parent / "config"))
+    made = run("endpoint", "token", "add", "home", "--name", "reader", "--scope", "pull", "--data", endpoint.data)
+    join = parse(made["join"])
+    assert (join.url, join.pin, join.token) == (endpoint.url, endpoint.pin, made["token"])
+    with endpoint.client(join.token) as client:
+        assert client.get("/token").json()["scopes"] == ["pull"]
