@@ -1,0 +1,148 @@
+"""The conformance suite finds a second copy out that does otherwise, each time by the check that says so."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spaces import remote_in, space_in
+
+from lifeboat_endpoint.errors import RemoteBusy, StaleBase
+from lifeboat_endpoint.remote.conformance import CHECKS, Check, run_checks
+from lifeboat_endpoint.remote.contract import About, Bundle, Remote, RemoteHead, RemoteVerification
+from lifeboat_endpoint.remote.in_process import InProcess
+
+
+class TakesAnything(InProcess):
+    """Says that it took what it did not take."""
+
+    def push(self, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
+        try:
+            return super().push(agent_id, bundle, machine=machine)
+        except StaleBase:
+            return RemoteHead(bundle.number, b"", 1, "")
+
+
+class NamesNoHead(InProcess):
+    def push(self, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
+        try:
+            return super().push(agent_id, bundle, machine=machine)
+        except StaleBase as error:
+            raise StaleBase(error.message) from None
+
+
+class RaisesAnyEpoch(InProcess):
+    def raise_epoch(self, agent_id: str, expected: int, *, machine: str = "") -> int:
+        return super().raise_epoch(agent_id, self.agent(agent_id).epoch, machine=machine)
+
+
+class PassesOverADelta(InProcess):
+    def deltas(self, agent_id: str, since: int) -> Iterator[Bundle]:
+        found = list(super().deltas(agent_id, since))
+        yield from found[:1] + found[2:]
+
+
+class GivesTheHeadOnly(InProcess):
+    def snapshot(self, agent_id: str, number: int | None = None) -> Bundle:
+        return super().snapshot(agent_id)
+
+
+class LacksNothing(InProcess):
+    def missing(self, agent_id: str, digests: Any) -> list[str]:
+        return []
+
+
+class IsAlwaysWell(InProcess):
+    def verify(self, agent_id: str, state: Any, *, bodies: int, chance: Any) -> RemoteVerification:
+        return RemoteVerification(state.sequence.number, bodies, 1)
+
+
+class ForgetsWho(InProcess):
+    def push(self, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
+        return super().push(agent_id, bundle)
+
+
+class IsAnotherEachTime(InProcess):
+    def about(self) -> About:
+        return dataclasses.replace(super().about(), id=str(id(self)))
+
+
+CAUGHT: list[tuple[type[InProcess], str]] = [
+    (TakesAnything, "a delta whose base is not the head is refused"),
+    (TakesAnything, "a snapshot never replaces a history"),
+    (NamesNoHead, "a lost acknowledgement and one more capture make nothing twice"),
+    (RaisesAnyEpoch, "an epoch is raised by one of those that try"),
+    (PassesOverADelta, "deltas since a state come in order without a gap"),
+    (PassesOverADelta, "a snapshot and the deltas after it make the head"),
+    (GivesTheHeadOnly, "every state comes back as it was signed"),
+    (LacksNothing, "large artifacts travel apart and only once"),
+    (IsAlwaysWell, "a copy that differs is found out"),
+    (ForgetsWho, "two machines see what the other one sent"),
+    (IsAnotherEachTime, "it says who it is and stays the same"),
+]
+
+
+@pytest.fixture
+def opened() -> Iterator[list[InProcess]]:
+    made: list[InProcess] = []
+    yield made
+    for remote in made:
+        remote.close()
+
+
+def _fresh(kind: Callable[..., InProcess], folder: Path, opened: list[InProcess]) -> Callable[[], Remote]:
+    def fresh() -> Remote:
+        opened.append(kind(space_in(folder), About("endpoint", "in process", "test", False)))
+        return opened[-1]
+
+    return fresh
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), CAUGHT, ids=lambda value: value if isinstance(value, str) else value.__name__
+)
+def test_who_does_otherwise_is_caught(
+    kind: type[InProcess], name: str, tmp_path: Path, opened: list[InProcess]
+) -> None:
+    check = next(check for check in CHECKS if check.name == name)
+    with pytest.raises(Exception):  # noqa: B017 what it raises is up to what is wrong
+        check.run(_fresh(kind, tmp_path / "tenant", opened), tmp_path)
+
+
+def test_every_check_has_a_name_of_its_own() -> None:
+    assert len({check.name for check in CHECKS}) == len(CHECKS) >= 30
+
+
+def test_a_remote_that_removes_nothing_is_told_what_stays(tmp_path: Path, opened: list[InProcess]) -> None:
+    class Keeps:
+        def __init__(self, remote: InProcess) -> None:
+            self._remote = remote
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "remove_agent":
+                raise AttributeError(name)
+            return getattr(self._remote, name)
+
+    def fresh() -> Any:
+        opened.append(remote_in(tmp_path / "tenant"))
+        return Keeps(opened[-1])
+
+    check = next(check for check in CHECKS if check.name == "an agent that was registered is known")
+    left = check.run(fresh, tmp_path)
+    assert left == [agent.id for agent in opened[0].agents()] != []
+
+
+def test_what_a_check_raises_ends_that_check_only(
+    tmp_path: Path, opened: list[InProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work(_: object) -> None:
+        raise RemoteBusy("not now")
+
+    good = next(check for check in CHECKS if check.name == "it says who it is and stays the same")
+    monkeypatch.setattr("lifeboat_endpoint.remote.conformance.CHECKS", [Check("bad", work), good])
+    fresh = _fresh(InProcess, tmp_path / "tenant", opened)
+    found = [(each.check.name, type(each.error)) for each in run_checks(fresh, tmp_path)]
+    assert found == [("bad", RemoteBusy), (good.name, type(None))]
