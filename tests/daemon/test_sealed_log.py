@@ -282,6 +282,13 @@ def test_a_plain_folder_holds_archives_that_any_tool_reads(tmp_path: Path) -> No
     assert content_there(plain.log(), 1) == plain.content(1)
 
 
+def test_a_plain_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
+    plain = Machine(tmp_path / "laptop", tmp_path / "stick", sealed=False)
+    plain.write(1)
+    every = [plain.agent_folder, *plain.agent_folder.iterdir()]
+    assert [path.name for path in every if path.stat().st_mode & 0o077] == []
+
+
 def test_a_folder_is_kept_one_way_only(laptop: Machine, tmp_path: Path) -> None:
     laptop.write(1)
     plain = Machine(tmp_path / "plain", laptop.stick, key=laptop.key, sealed=False)

@@ -72,6 +72,8 @@ class FolderFiles:
         self._files = files
         self._clock = clock
         self._sealed = sealed
+        # What is encrypted may be read by whoever may read the share; what is in clear is for its owner alone.
+        self._mode, self._folder_mode = (0o666, 0o777) if sealed else (0o600, 0o700)
 
     def identity(self) -> str:
         """Raises RemoteRefused too: it is kept the other way (sealed, plain), or by a newer release."""
@@ -98,7 +100,7 @@ class FolderFiles:
         folder = self._folder(agent_id)
         with self._there():
             if not folder.is_dir():
-                self._files.make_folders(folder)
+                self._files.make_folders(folder, self._folder_mode)
                 self._files.sync_folder(folder.parent)
                 self._files.sync_folder(self._root)
 
@@ -122,7 +124,7 @@ class FolderFiles:
             if path.exists():
                 raise errors.RemoteRefused(f"{name} is there already")
             try:
-                self._files.write_from(half, source)
+                self._files.write_from(half, source, mode=self._mode)
                 self._files.replace(half, path)
             except BaseException:
                 with contextlib.suppress(OSError):
@@ -277,7 +279,7 @@ class FolderFiles:
         with contextlib.suppress(FileNotFoundError):
             self._files.remove(following)
         try:
-            self._files.write_new(following, data)
+            self._files.write_new(following, data, mode=self._mode)
         except OSError:
             with contextlib.suppress(OSError):
                 self._files.remove(following)
