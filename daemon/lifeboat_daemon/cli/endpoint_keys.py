@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_daemon.cli.endpoint_session import EndpointSession, chosen, endpoint_command
+from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_daemon.cli.endpoint_tenants import KEY_SOURCE
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.words import argument, count_text
 
 if TYPE_CHECKING:
+    from lifeboat_endpoint.endpoint import Endpoint
     from lifeboat_endpoint.maintenance.rotation import Rotated
 
 
@@ -26,24 +27,15 @@ if TYPE_CHECKING:
 @click.argument("tenant", required=False)
 @KEY_SOURCE
 @endpoint_command
-def rotate_key(session: EndpointSession, tenant: str | None, key_source: str | None) -> None:
+def rotate_key(session: EndpointSession, tenant: str | None, key_source: str | None) -> int:
     """New data keys for a tenant, or for all. What comes from now on is encrypted with them; lifeboat endpoint compact
     encrypts the rest anew and destroys the old ones.
 
     With --key-source they are wrapped by the key there: that of the tenant, or, without TENANT, of the endpoint and of
     every tenant that has none of its own.
     """
-    from lifeboat_endpoint.maintenance import rotation
-
     with session.open() as endpoint:
-        tenants = [one for one in chosen(endpoint, tenant) if one.state == "active"]
-        if tenant is None and key_source is not None:
-            tenants = [one for one in tenants if one.key_source is None]
-        rotated = rotation.rotate(endpoint, tenants, key_source)
-        if key_source is not None and tenant is None:
-            rotation.move_endpoint(endpoint, key_source)
-        elif key_source is not None:
-            endpoint.control.set_key_source(tenants[0].id, key_source)
+        rotated, problems = _rotated(endpoint, tenant, key_source)
     documents = [_document(one) for one in rotated]
     following = session.command(f"compact {argument(tenant)}" if tenant else "compact")
 
@@ -52,8 +44,30 @@ def rotate_key(session: EndpointSession, tenant: str | None, key_source: str | N
         if key_source is not None:
             session.output.line(f"They are protected by {key_source}: keep a copy of that key elsewhere.")
         session.output.verbatim(f"Encrypt anew what is kept, and destroy the old keys: {following}")
+        for problem in problems:
+            session.output.warn(problem)
 
-    session.output.document({"tenants": documents, "next": following}, text)
+    session.output.document({"tenants": documents, "problems": problems, "next": following}, text)
+    return 1 if problems else 0
+
+
+def _rotated(endpoint: Endpoint, named: str | None, source: str | None) -> tuple[list[Rotated], list[str]]:
+    """Where one tenant cannot be moved, the endpoint's own source stays the one it was: the next try moves the rest."""
+    from lifeboat_endpoint.maintenance import rotation
+
+    if named is not None:
+        tenant = endpoint.control.tenant(named)
+        rotated = rotation.rotate(endpoint, tenant, source)
+        if source is not None:
+            endpoint.control.set_key_source(tenant.id, source)
+        return [rotated], []
+    tenants = [one for one in endpoint.control.tenants() if one.state == "active"]
+    if source is None:
+        return rotation.rotate_all(endpoint, tenants)
+    done, problems = rotation.rotate_all(endpoint, [one for one in tenants if one.key_source is None], source)
+    if not problems:
+        rotation.move_endpoint(endpoint, source)
+    return done, problems
 
 
 def _document(one: Rotated) -> dict[str, Any]:

@@ -138,8 +138,11 @@ def _cared_for(endpoint: Endpoint, tenant: Tenant, agent_id: str, patience: floa
     space = endpoint.space(tenant.id)
     with alone(folder, seconds=patience):
         with space.vault(agent_id) as vault:
+            before = vault.size()
             yield vault
-        space.recount(agent_id)
+            is_same = vault.size() == before
+        if not is_same:
+            space.recount(agent_id)
 
 
 @contextlib.contextmanager

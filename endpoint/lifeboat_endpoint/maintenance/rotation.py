@@ -11,6 +11,7 @@ from lifeboat_alf.seams.files import write_atomic
 from lifeboat_endpoint import settings
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.errors import KeyRevoked
 from lifeboat_endpoint.store.disk import translated
 from lifeboat_endpoint.tenancy.rows import Tenant
 
@@ -25,23 +26,30 @@ class Rotated:
     source: str
 
 
-def rotate(endpoint: Endpoint, tenants: Sequence[Tenant], source: str | None) -> list[Rotated]:
-    """A new data key for each tenant, wrapped under `source` where one is named, for all keys of theirs.
-
-    Raises KeyRevoked where the present source does not give its key, KeySourceRefused.
-    """
-    if source is not None:
-        registry.make_key(source, outside=endpoint.folder)
-    return [_rotated(endpoint, tenant, source) for tenant in tenants]
-
-
-def _rotated(endpoint: Endpoint, tenant: Tenant, source: str | None) -> Rotated:
+def rotate(endpoint: Endpoint, tenant: Tenant, source: str | None = None) -> Rotated:
+    """A new data key for a tenant; with `source` all its keys are wrapped under that one, whose key is made where there
+    is none. Raises KeyRevoked where the present source does not give its key, KeySourceRefused."""
     keys = endpoint.keys(tenant.id)
     if source is not None:
+        registry.make_key(source, outside=endpoint.folder)
         keys.move(source)
     key_id = keys.rotate()
     endpoint.control.record(None, "key.rotated", key_id, {"tenant": tenant.id})
     return Rotated(tenant, key_id, len(keys.ids()) - 1, keys.source)
+
+
+def rotate_all(
+    endpoint: Endpoint, tenants: Sequence[Tenant], source: str | None = None
+) -> tuple[list[Rotated], list[str]]:
+    """The same for each, and sentences about those whose key was taken away: they keep nobody else from new keys."""
+    done: list[Rotated] = []
+    problems: list[str] = []
+    for tenant in tenants:
+        try:
+            done.append(rotate(endpoint, tenant, source))
+        except KeyRevoked as error:
+            problems.append(f"{tenant.name}: {error.message}")
+    return done, problems
 
 
 def move_endpoint(endpoint: Endpoint, source: str) -> None:

@@ -27,7 +27,7 @@ def read_note(endpoint: Endpoint, tenant: Tenant, agent_id: str = AGENT) -> byte
 def new_keys(endpoint: Endpoint, tenant: Tenant) -> list[str]:
     """Rotated; the ids before."""
     before = endpoint.keys(tenant.id).ids()
-    rotation.rotate(endpoint, [tenant], None)
+    rotation.rotate(endpoint, tenant)
     return before
 
 
@@ -105,13 +105,13 @@ def test_a_rotation_that_is_cut_off_loses_nothing_and_is_finished_by_the_next(
 
     def work() -> None:
         with Endpoint.open(endpoint.folder, clock=endpoint.clock) as other:
-            rotation.rotate(other, [tenant], None)
+            rotation.rotate(other, tenant)
             compact(other, tenant)
 
     assert killed_at(work, step, nth), f"{step} was not reached on {sys.platform}"
     with Endpoint.open(endpoint.folder, clock=endpoint.clock) as again:
         assert read_note(again, tenant) == read_note(again, tenant, OTHER) == CANARY + b"- hour 0\n"
-        rotation.rotate(again, [tenant], None)
+        rotation.rotate(again, tenant)
         assert compact(again, tenant).problems == []
         assert len(again.keys(tenant.id).ids()) == 1 and first[0] not in again.keys(tenant.id).ids()
         assert prove(again, [tenant]).findings == []
@@ -122,7 +122,7 @@ def test_another_key_source_protects_what_is_there_and_what_comes(tmp_path: Path
     with new_endpoint(tmp_path) as endpoint:
         tenant = endpoint.add_tenant("home")
         with_history(endpoint, tenant)
-        rotation.rotate(endpoint, [tenant], source)
+        rotation.rotate(endpoint, tenant, source)
         rotation.move_endpoint(endpoint, source)
     (tmp_path / "endpoint.key").unlink()
     with Endpoint.open(endpoint.folder, clock=endpoint.clock) as again:
@@ -136,7 +136,7 @@ def test_a_key_source_in_the_folder_of_the_data_is_refused_before_anything_chang
         tenant = endpoint.add_tenant("home")
         before = endpoint.keys(tenant.id).ids()
         with pytest.raises(errors.KeySourceRefused):
-            rotation.rotate(endpoint, [tenant], f"file:{endpoint.folder / 'key'}")
+            rotation.rotate(endpoint, tenant, f"file:{endpoint.folder / 'key'}")
         assert endpoint.keys(tenant.id).ids() == before
 
 
@@ -147,3 +147,14 @@ def test_new_and_destroyed_keys_stand_in_the_audit(tmp_path: Path) -> None:
         compact(endpoint, tenant)
         rows = {row.kind: row for row in endpoint.control.audit_rows()}
     assert rows["key.destroyed"].subject == old and rows["key.rotated"].details == {"tenant": tenant.id}
+
+
+def test_a_tenant_whose_key_was_taken_away_keeps_nobody_else_from_new_keys(tmp_path: Path) -> None:
+    with new_endpoint(tmp_path) as endpoint:
+        revoked = endpoint.add_tenant("office", key_source=f"file:{tmp_path / 'office.key'}")
+        tenant = endpoint.add_tenant("home")
+        (tmp_path / "office.key").unlink()
+    with Endpoint.open(endpoint.folder, clock=endpoint.clock) as again:
+        done, problems = rotation.rotate_all(again, [revoked, tenant])
+    assert [one.tenant for one in done] == [tenant]
+    assert len(problems) == 1 and problems[0].startswith("office: ")
