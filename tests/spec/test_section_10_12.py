@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -24,8 +24,7 @@ from lifeboat_daemon import agents
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo import workspace as demo
 from lifeboat_daemon.remotes import bundling
-from lifeboat_daemon.remotes.sealed.compacting import VaultMaterial
-from lifeboat_daemon.remotes.sealed.log import SealedLog
+from lifeboat_daemon.remotes.contract import Compactable
 from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteHead
 
 DAYS = 5
@@ -112,13 +111,20 @@ def test_a_compacted_snapshot_is_a_full_export(pushed: Pushed, ada: Harbour) -> 
     assert _read(compacted) == _full_export(ada, DAYS)
 
 
+class _OnlyTheNewest(bundling.Material):
+    """What a machine has that let go of everything but the newest state."""
+
+    def gone(self) -> Collection[int]:
+        return range(DAYS)
+
+
 @pytest.mark.parametrize("kind", [second_copies.SEALED_FOLDER, second_copies.PLAIN_FOLDER])
 def test_what_a_machine_compacts_for_a_folder_is_a_full_export(kind: str, ada: Harbour, tmp_path: Path) -> None:
     with second_copies.remote_of(kind, tmp_path / "copy", ada.context) as remote:
         remote.register(ada.agent.id, ada.agent.name, "openclaw")
-        assert isinstance(remote, SealedLog) and len(list(_push_all(ada, remote))) == DAYS + 1
+        assert isinstance(remote, Compactable) and len(list(_push_all(ada, remote))) == DAYS + 1
         with ada.context.vault(ada.agent.id) as vault:
-            assert remote.compact(ada.agent.id, VaultMaterial(vault), [DAYS])
+            assert remote.compact(ada.agent.id, _OnlyTheNewest(vault, None))
         assert [row.number for row in remote.sequences(ada.agent.id)] == [DAYS]
         assert _read(remote.snapshot(ada.agent.id)) == _full_export(ada, DAYS)
 
