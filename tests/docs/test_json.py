@@ -19,10 +19,12 @@ from keeping import with_history
 from openclaw_workspaces import StateFolder
 from talking_server import status, talking_server
 
+from lifeboat_daemon.cli import endpoint_serve
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.logs import open_log
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.remote import conformance
+from lifeboat_endpoint.server.serve import Served
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "json.md"
 Json = dict[str, Any]
@@ -148,6 +150,7 @@ def _endpoint_documents(folder: Path) -> Iterator[tuple[str, Json]]:
     data, source = folder / "endpoint", f"file:{folder / 'endpoint.key'}"
     heading = "`lifeboat endpoint`"
     yield heading, run("endpoint", "tenant", "add", "home", "--key-source", source, "--data", data)
+    yield heading, endpoint_serve.document(Served("https://192.0.2.7:8443", "", "192.0.2.7", 8443), None)
     with Endpoint.open(data) as endpoint:
         with_history(endpoint, endpoint.control.tenant("home"))
     token = run("endpoint", "token", "add", "home", "--data", data)

@@ -117,25 +117,29 @@ def _tenant(endpoint: Endpoint, join: str | None) -> str | None:
 
 def _say(session: EndpointSession, served: Served, new: _New | None) -> None:
     """In a thread of its own, once it answers."""
-    from lifeboat_endpoint.remote.join import Join, line
-
     with session.open() as endpoint:
         note_address(endpoint, served.url, served.pin)
     notify.ready(f"answers at {served.url}")
-    joined = None if new is None else line(Join(served.url, new.secret, served.pin))
-    document = {
+    told = document(served, new)
+    if session.output.as_json:
+        session.output.json_line(told)
+    else:
+        _print(session, served, new, told["join"])
+
+
+def document(served: Served, new: _New | None) -> dict[str, Any]:
+    """What scripts are told once it answers."""
+    from lifeboat_endpoint.remote.join import Join, line
+
+    return {
         "url": served.url,
         "pin": served.pin or None,
         "listen": f"{served.host}:{served.port}",
         "tenant": None if new is None else new.tenant,
         "token": None if new is None else new.secret,
-        "join": joined,
+        "join": None if new is None else line(Join(served.url, new.secret, served.pin)),
         "made_endpoint": new is not None and new.made_endpoint,
     }
-    if session.output.as_json:
-        session.output.json_line(document)
-    else:
-        _print(session, served, new, joined)
 
 
 def _print(session: EndpointSession, served: Served, new: _New | None, joined: str | None) -> None:
