@@ -3,6 +3,7 @@
 config.toml  agents/<id>.toml                 what the user decided
 vault/<id>/  keys/                            the truth
 state/<id>.db                                 caches: deleting them costs seconds
+remotes/<name>.toml                           second copies, each with its token
 locks/  restore/                              locks; journals and undo folders of restores
 logs/  run/                                   what the service did; its socket
 backups/                                      copies from before a new layout, for 30 days

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from talking_server import TalkingServer, status, talking_server
@@ -173,6 +175,13 @@ def test_the_pauses_grow_and_are_never_the_same() -> None:
             http.patiently(nobody, wait=pauses.append)
     assert len(set(pauses)) == len(pauses) == 40
     assert sum(pauses[1::2]) > sum(pauses[::2])
+
+
+def test_no_other_module_imports_httpx() -> None:
+    folder = Path(http.__file__).parent
+    importing = re.compile(r"^\s*(import|from) httpx\b", re.MULTILINE)
+    found = {path.name for path in folder.rglob("*.py") if importing.search(path.read_text())}
+    assert found == {"http.py"}
 
 
 def test_importing_it_does_not_import_httpx() -> None:

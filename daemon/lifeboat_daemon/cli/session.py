@@ -54,11 +54,11 @@ def json_wanted() -> bool:
 
 
 def _with_names(fix: str | None, options: dict[str, Any]) -> str | None:
-    """The command that helps, with the agent or the file that this command was given."""
-    for option in ("agent", "file"):
+    """The command that helps, with the agent, the file or the second copy that this command was given."""
+    for option, word in (("agent", "AGENT"), ("file", "FILE"), ("remote", "NAME")):
         given = options.get(option)
         if fix is not None and given is not None:
-            fix = fix.replace(option.upper(), argument(str(given)))
+            fix = fix.replace(word, argument(str(given)))
     return fix
 
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NetworkError, NotPrivate, NotTheOne
-from lifeboat_daemon.http_session import USUAL, Pace, Progress, Reply, Session
+from lifeboat_daemon.http_session import LARGEST_BODY, USUAL, Pace, Progress, Reply, Session
 from lifeboat_daemon.remotes import endpoint_problems
 from lifeboat_daemon.remotes import endpoint_shapes as shapes
 from lifeboat_daemon.remotes.contract import RemoteConfig
@@ -72,13 +72,20 @@ class Calls:
         return shapes.document(self.ask("GET", path, query=query).body)
 
     def send(
-        self, method: str, path: str, document: Any, *, headers: Mapping[str, str] | None = None, again: bool = True
+        self,
+        method: str,
+        path: str,
+        document: Any,
+        *,
+        headers: Mapping[str, str] | None = None,
+        again: bool = True,
+        most: int = LARGEST_BODY,
     ) -> Any:
         """Send a JSON document; the answer's, None where there is none. `again`: whether another try does no harm when
         nobody knows whether it arrived. Raises RemoteError."""
         content = json.dumps(document, separators=(",", ":")).encode()
         sent = {**(headers or {}), "Content-Type": _JSON}
-        return shapes.document(self.ask(method, path, headers=sent, content=content, again=again).body)
+        return shapes.document(self.ask(method, path, headers=sent, content=content, again=again, most=most).body)
 
     def delete(self, path: str) -> None:
         """What is gone already is no error here: whoever asks for that sees to it."""
@@ -93,17 +100,18 @@ class Calls:
         headers: Mapping[str, str] | None = None,
         content: bytes | BinaryIO | None = None,
         again: bool = True,
+        most: int = LARGEST_BODY,
         patience: float = 0.0,
     ) -> Reply:
-        """One request with a short answer. `patience`: seconds that it may take beyond the pace. A file is sent from
-        where it stands, at another try as well. Raises RemoteError."""
+        """One request with an answer of at most `most` bytes. `patience`: seconds that it may take beyond the pace.
+        A file is sent from where it stands, at another try as well. Raises RemoteError."""
         start = None if content is None or isinstance(content, bytes) else content.tell()
 
         def once() -> Reply:
             if start is not None and not isinstance(content, bytes | None):
                 content.seek(start)
             sent = {"Accept": f"{_JSON}, application/problem+json", **(headers or {})}
-            return self._call(method, path, query=query, headers=sent, content=content, patience=patience)
+            return self._call(method, path, query=query, headers=sent, content=content, most=most, patience=patience)
 
         return self._patiently(once) if again else once()
 

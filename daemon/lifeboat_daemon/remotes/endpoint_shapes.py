@@ -4,6 +4,7 @@ else's data."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ Kind = TypeVar("Kind")
 Made = TypeVar("Made")
 
 ENDPOINT = "lifeboat endpoint"
+_ID = re.compile(r"[0-9A-Za-z._:-]{1,100}")
 
 
 def document(body: bytes) -> Any:
@@ -46,13 +48,21 @@ def items(found: Any, name: str, make: Callable[[Any], Made]) -> list[Made]:
 
 def about(found: Any) -> About:
     return About(
-        id=field(found, "id", str),
+        id=_id(found),
         kind=ENDPOINT,
         release=optional(found, "release", str, ""),
         sealed=False,
         time=optional(found, "time", str, "") or None,
         limits=optional(found, "limits", dict, {}),
     )
+
+
+def _id(found: Any) -> str:
+    """An id is kept, shown and compared: it is one of few characters."""
+    value = field(found, "id", str)
+    if not _ID.fullmatch(value):
+        raise RemoteDamaged("the id that it says is none")
+    return value
 
 
 def head(found: Any) -> RemoteHead | None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from lifeboat_alf.state import State
+from lifeboat_daemon.http_session import LARGEST_BODY
 from lifeboat_daemon.remotes import endpoint_shapes as shapes
 from lifeboat_daemon.remotes.endpoint_calls import FILE, Calls
 from lifeboat_endpoint.errors import RemoteDamaged
@@ -18,6 +19,8 @@ from lifeboat_endpoint.remote.contract import RemoteSequence, RemoteVerification
 
 AT_ONCE = 64
 """Files, and memories, that are asked for in one request."""
+BYTES_AT_ONCE = 8 * 1024 * 1024
+"""Of these files, unless one alone has more: what comes back stands in memory, here and there."""
 
 
 def object_of(calls: Calls, path: str, sha256: str) -> bytes:
@@ -29,11 +32,12 @@ def object_of(calls: Calls, path: str, sha256: str) -> bytes:
 
 
 def read(
-    calls: Calls, path: str, number: int, entries: Sequence[str], records: Sequence[str]
+    calls: Calls, path: str, number: int, entries: Sequence[str], records: Sequence[str], *, size: int = 0
 ) -> tuple[list[bytes | None], list[bytes | None]]:
-    """Bytes of entries (by path) and of records (by id) of a state there, None for what it has not."""
+    """Bytes of entries (by path) and of records (by id) of a state there, None for what it has not. `size`: bytes that
+    the entries should have together."""
     asked = {"sequence": number, "entries": list(entries), "records": list(records)}
-    answer = calls.send("POST", f"{path}/read", asked)
+    answer = calls.send("POST", f"{path}/read", asked, most=LARGEST_BODY + 2 * size)
     files, lines = (shapes.items(answer, name, _bytes) for name in ("entries", "records"))
     if len(files) != len(entries) or len(lines) != len(records):
         raise RemoteDamaged("it answers for other items than it was asked for")
@@ -46,8 +50,9 @@ def verify(calls: Calls, path: str, state: State, *, bodies: int, chance: random
     result = sampling.compare_head(state.sequence, None if head is None else _listed(calls, path, head.number))
     if head is None or head.number != state.sequence.number:
         return result
-    for part in sampling.parts(sampling.choose(state, bodies, chance), AT_ONCE):
-        found, lines = read(calls, path, head.number, *part.names())
+    for part in sampling.parts(sampling.choose(state, bodies, chance), AT_ONCE, BYTES_AT_ONCE):
+        size = sum(entry.size for entry in part.entries)
+        found, lines = read(calls, path, head.number, *part.names(), size=size)
         result = sampling.compare_bodies(part, [*found, *lines], result)
     return result
 

@@ -29,10 +29,26 @@ class Sample:
         return [entry.path for entry in self.entries], [record.id for record in self.records]
 
 
-def parts(sample: Sample, size: int) -> Iterator[Sample]:
-    """The same items, so many at once: for whoever asks for them over a network. At least one part."""
-    for start in range(0, max(len(sample.entries), len(sample.records), 1), size):
-        yield Sample(sample.entries[start : start + size], sample.records[start : start + size])
+def parts(sample: Sample, count: int, size: int) -> Iterator[Sample]:
+    """The same items, for whoever asks for them over a network: up to `count` files and as many memories at once, and
+    files of up to `size` bytes together, one at least. At least one part."""
+    entries, records = list(sample.entries), list(sample.records)
+    while True:
+        fitting = _fitting(entries[:count], size)
+        yield Sample(entries[:fitting], records[:count])
+        del entries[:fitting], records[:count]
+        if not entries and not records:
+            return
+
+
+def _fitting(entries: Sequence[Entry], size: int) -> int:
+    """How many of them have up to `size` bytes together; one counts whatever its size."""
+    total = 0
+    for place, entry in enumerate(entries):
+        total += entry.size
+        if total > size:
+            return max(place, 1)
+    return len(entries)
 
 
 def choose(state: State, bodies: int, chance: random.Random) -> Sample:
