@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -76,6 +77,22 @@ def test_a_full_batch_is_written_without_waiting() -> None:
     notes.add("read", "b", {}, "2026-11-20T12:00:00.000Z")
     assert len(written[0].rows) == 2
     notes.close()
+
+
+def test_what_was_gathered_is_written_in_time_without_anybody_asking() -> None:
+    written = threading.Event()
+    notes = Notes(lambda _: written.set(), seconds=0.01)
+    notes.used("k7m2p9qa", "2026-11-20T12:00:00.000Z")
+    assert written.wait(30)
+    notes.close()
+
+
+def test_rows_that_no_room_was_left_for_are_counted(monkeypatch: pytest.MonkeyPatch, control: Control) -> None:
+    monkeypatch.setattr("lifeboat_endpoint.tenancy.notes.MOST_KEPT", 2)
+    for number in range(5):
+        control.note(CALLER, "read", f"agent-{number}")
+    last = list(control.audit_rows())[-1]
+    assert (last.kind, last.details) == ("audit.lost", {"rows": 3})
 
 
 def test_what_cannot_be_written_is_kept_for_the_next_time() -> None:
