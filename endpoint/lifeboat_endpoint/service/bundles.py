@@ -34,8 +34,7 @@ def delta(vault: Vault, base: int, number: int) -> Bundle:
 
 def deltas(vault: Vault, since: int) -> Iterator[Bundle]:
     """From a kept state to the next one, and so on to the head. Raises UnknownSequence."""
-    vault.sequence(since)
-    numbers = [row.number for row in vault.sequences() if row.number >= since]
+    numbers = [vault.sequence(since).number, *(row.number for row in vault.sequences(after=since))]
     for base, number in itertools.pairwise(numbers):
         yield delta(vault, base, number)
 
