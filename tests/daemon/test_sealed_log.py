@@ -31,6 +31,7 @@ from lifeboat_endpoint.remote.contract import RemoteVerification
 from lifeboat_keys import signing
 from lifeboat_keys.errors import KeyLocked, NoKey
 from lifeboat_keys.home_keys import HomeKeys
+from lifeboat_keys.rotation import Reason
 from lifeboat_keys.user_key import UserKey
 
 
@@ -184,6 +185,20 @@ def test_a_signature_that_does_not_hold_is_not_taken(laptop: Machine) -> None:
     assert document is not None
     with pytest.raises(RemoteRefused):
         laptop.log().put_signatures(AGENT_ID, [(1, document)])
+
+
+def test_the_words_of_the_new_key_open_what_was_sent_before_it_was_replaced(laptop: Machine, tmp_path: Path) -> None:
+    laptop.large(b"canary" * 1000)
+    laptop.push()
+    laptop.log().put_object(AGENT_ID, _sha256(b"canary" * 1000), b"canary" * 1000)
+    old, new = laptop.key, UserKey.generate()
+    laptop.context.keys().rotate(old, new, Reason())
+    laptop.log().put_signatures(AGENT_ID, [])
+    clean = Machine(tmp_path / "clean", laptop.stick, key=new)
+    assert clean.log().agent(AGENT_ID).name == NAME
+    assert clean.log().object(AGENT_ID, _sha256(b"canary" * 1000)) == b"canary" * 1000
+    with clean.log().snapshot(AGENT_ID).file as file, SnapshotReader(file) as reader:
+        reader.check()
 
 
 # Large artifacts ----------------------------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ class Shelf:
 
     def fetch(self, agent_id: str, stored: FileReference) -> BinaryIO:
         """The content of a file, in one without a name, at its beginning; the caller closes it. Raises UnknownThere,
-        RemoteDamaged, and what the keys raise."""
+        RemoteDamaged, NotForYourKey, and what the keys raise."""
         with self._files.read(agent_id, stored.file) as source:
             if _measured(source) != (stored.size, stored.sha256):
                 raise RemoteDamaged(f"{stored.file} is not the file that was written")
@@ -154,12 +154,7 @@ class Shelf:
 
     def _decrypt(self, name: str, source: BinaryIO, target: BinaryIO) -> None:
         try:
-            try:
-                age.decrypt(source, target, self._owner.identities())
-            except NotForYourKey:  # which shows before anything is written
-                self._owner.forget_identities()
-                source.seek(0)
-                age.decrypt(source, target, self._owner.identities())
+            age.decrypt(source, target, self._owner.identities())
         except (AgeMissing, NotForYourKey):
             raise
         except AgeError as error:

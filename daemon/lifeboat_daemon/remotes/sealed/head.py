@@ -81,11 +81,14 @@ class Grown(msgspec.Struct, frozen=True):
 
 
 class WrappedLogKey(msgspec.Struct, frozen=True):
-    """The log's key (see `log_key`) for the user's key `key_id`, as age in base64; `check` tells which key it is."""
+    """The log's key (see `log_key`) for the user's key `key_id`, as age in base64; `check` tells which key it is.
+    `former`: the keys that the user's key replaced (see `lifeboat_keys.former`), for bundles that were encrypted for
+    them; sealed with the log's key, in base64, "" for none."""
 
     check: str
     key_id: str
     age: str
+    former: str = ""
 
 
 class Head(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.remotes.sealed import head as document
 from lifeboat_daemon.remotes.sealed.files import Files, HeadMoved
 from lifeboat_daemon.remotes.sealed.head import Head
-from lifeboat_daemon.remotes.sealed.log_key import LogKeys
+from lifeboat_daemon.remotes.sealed.log_key import LogKeys, quietly
 from lifeboat_daemon.remotes.sealed.owner import Owner
 from lifeboat_endpoint.errors import RemoteBusy, RemoteRefused, UnknownThere
 
@@ -91,12 +91,16 @@ class Heads:
         found = self._files.head(loaded.head.agent)
         return found is not None and found[1] == loaded.tag
 
+    def is_for_a_former_key(self, head: Head) -> bool:
+        """Whether the user's key was replaced since the log's key was wrapped for it."""
+        return head.log_key is not None and head.log_key.key_id != self._owner.public.key_id
+
     def _following(self, before: Head, head: Head) -> Head:
         """The log's key follows the user's when that was replaced."""
-        wrapped, public = head.log_key, self._owner.public
-        if wrapped is not None and wrapped.key_id != public.key_id:
-            known = self._log_keys.known(head)
-            wrapped = wrapped if known is None else known.wrapped_for(public)
+        wrapped = head.log_key
+        if wrapped is not None and self.is_for_a_former_key(head):
+            found = quietly(lambda: self._log_keys.get(head))
+            wrapped = wrapped if found is None else found.wrapped_for(self._owner.public, self._owner.former)
         now, writer = times.to_text(self._clock.now()), self._owner.device.id
         return msgspec.structs.replace(head, number=before.number + 1, written_at=now, writer=writer, log_key=wrapped)
 

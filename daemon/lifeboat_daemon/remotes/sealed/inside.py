@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import secrets
+from collections.abc import Callable
 from typing import BinaryIO
 
 import msgspec
@@ -16,7 +17,9 @@ from lifeboat_daemon.remotes.sealed.files import Files
 from lifeboat_daemon.remotes.sealed.head import FileReference, Head, JsonObject, Row
 from lifeboat_daemon.remotes.sealed.heads import Heads, Loaded
 from lifeboat_daemon.remotes.sealed.log_key import LogKeys, PlainLogKey, Sealing, quietly
+from lifeboat_daemon.remotes.sealed.owner import Owner
 from lifeboat_endpoint.errors import RemoteBusy, RemoteDamaged, UnknownThere
+from lifeboat_keys.errors import NotForYourKey
 
 _KEYS = "keys"
 
@@ -24,9 +27,12 @@ _KEYS = "keys"
 class Inside:
     """Of the logs of one remote. Raises RemoteDamaged where something is not what the head says."""
 
-    def __init__(self, files: Files, heads: Heads, log_keys: LogKeys, shelf: Shelf, *, sealed: bool) -> None:
+    def __init__(
+        self, files: Files, heads: Heads, owner: Owner, log_keys: LogKeys, shelf: Shelf, *, sealed: bool
+    ) -> None:
         self._files = files
         self._heads = heads
+        self._owner = owner
         self._log_keys = log_keys
         self._shelf = shelf
         self._sealed = sealed
@@ -74,11 +80,21 @@ class Inside:
         """The content of a row's file, which the caller closes. Raises RemoteBusy when it was let go meanwhile, and
         what the keys raise."""
         try:
-            return self._shelf.fetch(loaded.head.agent, row.stored)
+            return self.opened(loaded.head, lambda: self._shelf.fetch(loaded.head.agent, row.stored))
         except UnknownThere:
             if not self._heads.is_current(loaded):
                 raise RemoteBusy("the log was rewritten meanwhile", retry_after=1.0) from None
             raise RemoteDamaged(f"{row.stored.file} is gone") from None
+
+    def opened(self, head: Head, fetch: Callable[[], BinaryIO]) -> BinaryIO:
+        """What a fetch gives; it may be encrypted for a former key of the user, which the head brings along."""
+        try:
+            return fetch()
+        except NotForYourKey:
+            if head.log_key is None:
+                raise
+            self._owner.learn(self._log_keys.get(head).former(head.log_key))
+            return fetch()
 
     # Wrapped keys -----------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import hashlib
 import io
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from typing import BinaryIO
 
 import msgspec
 
@@ -73,7 +74,7 @@ class SealedLog:
         self._kind = kind
         self._sealed = sealed
         self._heads = Heads(files, owner, log_keys, clock, sealed=sealed)
-        self._inside = Inside(files, self._heads, log_keys, shelf, sealed=sealed)
+        self._inside = Inside(files, self._heads, owner, log_keys, shelf, sealed=sealed)
         self._rewriting = Rewriting(files, self._heads, self._inside, shelf)
 
     def about(self) -> About:
@@ -246,7 +247,12 @@ class SealedLog:
     def object(self, agent_id: str, sha256: str) -> bytes:
         loaded = self._heads.load(agent_id)
         name = self._inside.key(loaded.head).name_of(sha256)
-        with self._files.read(agent_id, name) as source, self._shelf.opened(name, source) as file:
+
+        def fetched() -> BinaryIO:
+            with self._files.read(agent_id, name) as source:
+                return self._shelf.opened(name, source)
+
+        with self._inside.opened(loaded.head, fetched) as file:
             data = file.read()
         if hashlib.sha256(data).hexdigest() != sha256:
             raise RemoteDamaged("a large artifact there is not the one that was sent")

@@ -13,24 +13,28 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
 import nacl.exceptions
 import nacl.secret
 
+from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
-from lifeboat_daemon.remotes.sealed.head import Head, WrappedLogKey
+from lifeboat_daemon.remotes.sealed.head import Head, JsonObject, WrappedLogKey
 from lifeboat_endpoint.errors import RemoteDamaged
 from lifeboat_keys import age
 from lifeboat_keys.encodings import from_base64, to_base64
+from lifeboat_keys.former import FormerKey
 from lifeboat_keys.user_key import UserPublic
 
 KEY_BYTES = nacl.secret.Aead.KEY_SIZE
 _PERSON = b"lifeboat-log"
+_FORMER = "former keys"
 _CHECK = b"which key is this"
 LARGE = "large-"
 """How names of large artifacts begin."""
@@ -66,12 +70,22 @@ class LogKey:
         except (nacl.exceptions.CryptoError, ValueError):
             raise RemoteDamaged(f"what is kept as {kind} of the log is not what was written") from None
 
-    def wrapped_for(self, user: UserPublic) -> WrappedLogKey:
-        """Raises AgeMissing."""
+    def wrapped_for(self, user: UserPublic, former: Sequence[FormerKey] = ()) -> WrappedLogKey:
+        """With the keys that the user's key replaced. Raises AgeMissing."""
         target = io.BytesIO()
         with age.encrypting(target, [age.recipient(user)]) as stream:
             stream.write(self._secret)
-        return WrappedLogKey(self.check, user.key_id, to_base64(target.getvalue()))
+        sealed = self.seal(_FORMER, codec.encode([one.to_json() for one in former])) if former else b""
+        return WrappedLogKey(self.check, user.key_id, to_base64(target.getvalue()), to_base64(sealed))
+
+    def former(self, wrapped: WrappedLogKey) -> list[JsonObject]:
+        """The documents of the former keys. Raises RemoteDamaged."""
+        if not wrapped.former:
+            return []
+        try:
+            return msgspec.json.decode(self.open(_FORMER, from_base64(wrapped.former)), type=list[JsonObject])
+        except ValueError:  # msgspec's errors are among them
+            raise RemoteDamaged("the former keys in the head of the log cannot be read") from None
 
     def _bound(self, kind: str) -> bytes:
         return f"lifeboat log 1 {kind} {self._place}".encode()

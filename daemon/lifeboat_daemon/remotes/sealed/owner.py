@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from lifeboat_keys import age
+from lifeboat_alf.codec import JsonObject
+from lifeboat_keys import age, former
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.errors import NoKey
+from lifeboat_keys.former import FormerKey
 from lifeboat_keys.home_keys import HomeKeys
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserPublic
@@ -32,6 +34,11 @@ class Owner:
         self._check()
         return self._keys.public
 
+    @property
+    def former(self) -> list[FormerKey]:
+        self._check()
+        return self._keys.former
+
     def identities(self) -> list[str]:
         """What opens files of the user's: the key, and the keys it replaced. Asked for once. Raises what the key's
         store raises."""
@@ -41,9 +48,13 @@ class Owner:
             self._identities = [age.identity(key) for key in (own, *(one.open(own) for one in self._keys.former))]
         return self._identities
 
-    def forget_identities(self) -> None:
-        """Former keys may have come meanwhile."""
-        self._identities = []
+    def learn(self, documents: list[JsonObject]) -> None:
+        """Keys that the user's key replaced, which this home may not have met. Raises KeyDamaged, SignatureError when
+        the user's key did not sign that they are, and what its store raises."""
+        found = former.read(documents, self.public)
+        own = self._keys.user_key()
+        known = self.identities()
+        self._identities = list(dict.fromkeys([*known, *(age.identity(one.open(own)) for one in found)]))
 
     def _check(self) -> None:
         if self._keys.key_id is None:

@@ -82,7 +82,7 @@ class Rewriting:
         return with_signature(row, checked.sequence.signature, signers)
 
     def put_signatures(self, agent_id: str, given: Mapping[int, JsonObject]) -> int:
-        """See `Remote.put_signatures`."""
+        """See `Remote.put_signatures`. The user's key was replaced, so the log's key is wrapped for the new one."""
         taken: set[int] = set()
 
         def edit(head: Head) -> Head | None:
@@ -95,7 +95,9 @@ class Rewriting:
                 if row.number in given:
                     made, signers = _signed_again(head, row, given[row.number], signers)
                 rows.append(made)
-            return None if rows == before else self._inside.with_rows(head, rows, signers)
+            if rows != before:
+                return self._inside.with_rows(head, rows, signers)
+            return head if self._heads.is_for_a_former_key(head) else None
 
         self._heads.change(agent_id, edit)
         return len(taken)
