@@ -124,9 +124,9 @@ def _end_with_parent() -> None:
     if parent is None:
         return
     parent.join()
-    for _ in range(_GRACE):
+    for _ in range(5 * _GRACE):
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(1.0)
+        time.sleep(0.2)
     os._exit(1)
 
 

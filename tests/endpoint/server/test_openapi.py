@@ -30,8 +30,8 @@ def client(served: ServedApp) -> Iterator[httpx.Client]:
 
 def test_what_the_document_says_is_what_is_answered(served: ServedApp, client: httpx.Client) -> None:
     known = {"agent_id": served.pushed(client, captures=2).agent_id, "sequence": "1"}
-    found = operations(served)
-    assert len(found) > 40
+    found = [each for each in operations(served) if each.method != "head"]
+    assert len(found) > 30
     for operation in found:
         try_out(served, client, operation, known, examples=3)
 

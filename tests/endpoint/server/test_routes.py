@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 import uuid
 from urllib.parse import quote
 
 import httpx
 import pytest
-from served_apps import ServedApp, bearer, client, push_delta, served
+from served_apps import ServedApp, bearer, push_delta
 
+from lifeboat_alf import ids
 from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_endpoint.remote.contract import TRIAL
 
-__all__ = ["client", "served"]
 UNKNOWN = "0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> ServedApp:
+    return ServedApp(tmp_path_factory.mktemp("served"))
+
+
+@pytest.fixture(scope="module")
+def client(served: ServedApp) -> Iterator[httpx.Client]:
+    with served.running() as found:
+        yield found
 
 
 def test_every_route_is_there_with_and_without_a_version(client: httpx.Client) -> None:
@@ -146,9 +158,12 @@ def test_lists_come_in_pages(served: ServedApp, client: httpx.Client, path: str,
 
 
 def test_agents_come_in_pages(served: ServedApp, client: httpx.Client) -> None:
-    made = sorted(served.registered(client).agent_id for _ in range(3))
-    first = client.get("/agents", params={"limit": 2}).json()
-    rest = client.get("/agents", params={"limit": 2, "after": first["next"]}).json()
+    headers = bearer(served.new_token("push", "pull", tenant="office"))
+    made = sorted(f"{number}{UNKNOWN[1:]}" for number in range(3))
+    for agent_id in made:
+        assert client.post("/agents", json={"id": agent_id, "name": "ada"}, headers=headers).status_code == 201
+    first = client.get("/agents", params={"limit": 2}, headers=headers).json()
+    rest = client.get("/agents", params={"limit": 2, "after": first["next"]}, headers=headers).json()
     assert [each["id"] for each in first["agents"] + rest["agents"]] == made
     assert rest["next"] is None
 
@@ -201,10 +216,16 @@ def test_a_bundle_in_parts_travels_only_as_far_as_it_is_missing(served: ServedAp
     assert (commit.status_code, commit.json()["sequence"]) == (201, 0)
 
 
-def test_a_sealed_head_is_replaced_only_by_who_has_seen_it(client: httpx.Client) -> None:
-    document = {"id": UNKNOWN, "name": UNKNOWN, "source_runtime": "sealed", "sealed": True}
+def sealed_agent(client: httpx.Client) -> str:
+    """A new agent that the endpoint may not read."""
+    agent_id = ids.new("2026-11-20T12:00:00.000Z")
+    document = {"id": agent_id, "name": agent_id, "source_runtime": "sealed", "sealed": True}
     assert client.post("/agents", json=document).status_code == 201
-    path = f"/agents/{UNKNOWN}/sealed/head"
+    return agent_id
+
+
+def test_a_sealed_head_is_replaced_only_by_who_has_seen_it(client: httpx.Client) -> None:
+    path = f"/agents/{sealed_agent(client)}/sealed/head"
     assert client.put(path, content=b"blind").status_code == 428
     first = client.put(path, content=b"one", headers={"If-None-Match": "*"})
     assert first.status_code == 204
@@ -215,11 +236,11 @@ def test_a_sealed_head_is_replaced_only_by_who_has_seen_it(client: httpx.Client)
 
 
 def test_a_sealed_file_never_changes(client: httpx.Client) -> None:
-    client.post("/agents", json={"id": UNKNOWN, "name": UNKNOWN, "source_runtime": "sealed", "sealed": True})
-    path = f"/agents/{UNKNOWN}/sealed/files/0001.age"
+    agent_id = sealed_agent(client)
+    path = f"/agents/{agent_id}/sealed/files/0001.age"
     assert [client.put(path, content=b"x").status_code for _ in range(2)] == [204, 204]
     assert client.put(path, content=b"y").status_code == 422
-    assert [each["size"] for each in client.get(f"/agents/{UNKNOWN}/sealed/files").json()["files"]] == [1]
+    assert [each["size"] for each in client.get(f"/agents/{agent_id}/sealed/files").json()["files"]] == [1]
     assert client.delete(path).status_code == 204
     assert client.get(path).status_code == 404
 
