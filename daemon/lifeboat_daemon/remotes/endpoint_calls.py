@@ -34,6 +34,8 @@ Found = TypeVar("Found")
 Wait = Callable[[float], None]
 
 TRIES = 4
+PATIENCE = 20.0
+"""Seconds after which no other try is begun: who does not answer that long is away."""
 LONGEST_WAIT = 30.0
 """Seconds between two tries. Who asks to wait for longer is asked again another time, by whoever planned the work."""
 LARGEST_FILE = 64 * 1024**3
@@ -194,12 +196,13 @@ class Calls:
         return error
 
     def _patiently(self, call: Callable[[], Found]) -> Found:
+        begun = time.monotonic()
         for tried in range(TRIES):
             try:
                 return call()
             except RemoteError as error:
                 pause = _pause(error, tried)
-                if pause is None or tried == TRIES - 1:
+                if pause is None or tried == TRIES - 1 or time.monotonic() - begun > PATIENCE:
                     raise
             self._wait(pause)
         raise AssertionError("unreachable")
