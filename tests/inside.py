@@ -247,7 +247,8 @@ class World:
             remote.verified.setdefault(job.agent, self.now())
         tries = remote.known.get(job.agent, {}).get("tries", 0) + 1 if answer["state"] == "waiting" else 0
         remote.known[job.agent] = {**answer, "tries": tries}
-        document = {"name": remote.name, "sequence": remote.has.get(job.agent), "optional": remote.optional, "bytes": 1}
+        sequence, optional = remote.has.get(job.agent), remote.optional
+        document = {"name": remote.name, "sequence": sequence, "optional": optional, "bytes": 1, "code": None}
         retry_after = answer.get("retry_after")
         return {"remote": {**document, **answer}, "retry_after": retry_after, **self._standing(place, job.agent)}
 

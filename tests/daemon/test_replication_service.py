@@ -285,6 +285,16 @@ def test_who_asks_while_a_push_runs_has_what_was_captured_last(inside: Inside) -
     assert len(server.pushes) == 2
 
 
+def test_who_asks_while_nobody_answers_has_the_answer_that_others_wait_for(inside: Inside) -> None:
+    ada, (server,) = protected(inside, "server")
+    server.takes = 4 * MINUTE
+    server.answers = [dict(UNREACHABLE)]
+    captured(inside, ada)
+    (document,) = inside.answer("sync", agents=[ada.id])["agents"]
+    assert document["remotes"][0]["state"] == "waiting"
+    assert len(server.pushes) == 1
+
+
 # How it is said ---------------------------------------------------------------------------------------------------
 
 

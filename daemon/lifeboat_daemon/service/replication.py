@@ -44,11 +44,13 @@ AT_ONE_REMOTE = 2
 
 @dataclass(slots=True)
 class _Way:
-    """From an agent to a remote. `pushes` are under way or wait for a worker; `failures` in a row; `not_before` and
+    """From an agent to a remote. `pushes` are under way or wait for a worker, `push` is the last one that was begun;
+    `failures` in a row; `not_before` and
     `verify_not_before` on the clock that counts sleep; `is_offline`: it waits for a network."""
 
     remote: str
     pushes: int = 0
+    push: asyncio.Task[JsonObject] | None = None
     failures: int = 0
     not_before: float = 0.0
     is_offline: bool = False
@@ -145,8 +147,12 @@ class Replication:
             return
         self._parts.timers.cancel(timer)
         if not self._is_full(remote.name):  # otherwise whoever ends there arranges everything anew
-            way.pushes += 1
-            self._parts.spawn(self._push(charge, way, asked=False))
+            self._begin(charge, way, asked=False)
+
+    def _begin(self, charge: Charge, way: _Way, *, asked: bool) -> asyncio.Task[JsonObject]:
+        way.pushes += 1
+        way.push = self._parts.spawn(self._push(charge, way, asked=asked))
+        return way.push
 
     def _is_full(self, remote: str) -> bool:
         ways = [way for way in self._ways.values() if way.remote == remote]
@@ -173,12 +179,19 @@ class Replication:
         if remote.code == UNUSABLE:
             return _document(remote, ERROR, remote.message, remote.code)
         way = self._way(charge, remote.name)
-        way.pushes += 1
-        document = await asyncio.shield(self._parts.spawn(self._push(charge, way, asked=True)))
+        document = await asyncio.shield(way.push) if way.pushes and way.push is not None else None
+        if document is None or self._leaves_something(charge, document):
+            document = await asyncio.shield(self._begin(charge, way, asked=True))
         now = _named(charge, remote.name)
         if document["state"] == OK and now is not None and self._is_due(charge, now):
             await self._verify(charge, now)
         return document
+
+    def _leaves_something(self, charge: Charge, document: JsonObject) -> bool:
+        """Whether another push makes sense at once after one that nobody asked for: not where nobody answered."""
+        remote = _named(charge, document["name"])
+        is_behind = remote is not None and remote.is_behind
+        return is_behind and (document["state"] == OK or document["code"] in (DEFERRED, NO_NETWORK))
 
     async def _push(self, charge: Charge, way: _Way, *, asked: bool) -> JsonObject:
         """A push that is counted among its way's until it has ended."""
