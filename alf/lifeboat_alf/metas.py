@@ -91,8 +91,9 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 
 
 def file_part(meta: JsonObject) -> JsonObject:
-    """What stands in `lifeboat/files.json`: everything but records, attachment and cuts."""
-    return {key: value for key, value in meta.items() if key not in (RECORDS, ATTACHMENT, CUTS)}
+    """What stands in `lifeboat/files.json`: everything but records, attachment and cuts. In order: equal metas are equal
+    bytes, whoever made them."""
+    return {key: meta[key] for key in sorted(meta) if key not in (RECORDS, ATTACHMENT, CUTS)}
 
 
 def join(

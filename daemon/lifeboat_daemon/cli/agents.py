@@ -180,6 +180,16 @@ def _elsewhere(session: Session) -> str:
     return f"What is captured goes to {listed(names)} too; now: lifeboat sync"
 
 
+def _copies(session: Session) -> str:
+    """Where the copy goes from here."""
+    from lifeboat_daemon.remotes import registry
+
+    names = [one.name for one in registry.usable(session.context)]
+    if names:
+        return f"It goes to {' and '.join(names)} with the next sync."
+    return "The copy is on this disk only; one elsewhere: lifeboat remote add NAME URL"
+
+
 def _captured_how(session: Session) -> str:
     """What captures the agent from now on: the daemon where one is, else whoever asks."""
     from lifeboat_daemon.control.client import running
