@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 import uuid
+from collections.abc import Iterator
 from urllib.parse import quote
 
 import httpx

@@ -9,20 +9,32 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import psutil
 import pytest
 import trustme
 from cli_client import Json, run
-from endpoint_servers import PATIENCE, RunningEndpoint, running_endpoint
+from endpoint_servers import PATIENCE, RunningEndpoint, running_endpoint, until_ended
 
+from lifeboat_alf.seams.clock import SystemClock
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.cli import endpoint_serve
 from lifeboat_daemon.cli.endpoint_session import EndpointSession
 from lifeboat_daemon.cli.output import Output
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import ServerMissing
+from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.remote.join import parse
+from lifeboat_endpoint.server.serve import Wanted, _Watcher
+from lifeboat_endpoint.server.tls import Authority
+from lifeboat_endpoint.vault import Vault
+from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.user_key import UserKey
+
+UNKNOWN = "0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa"
 
 
 @pytest.fixture(scope="module")
@@ -225,3 +237,41 @@ def test_a_token_of_a_server_that_runs_comes_with_its_line(
     assert (join.url, join.pin, join.token) == (endpoint.url, endpoint.pin, made["token"])
     with endpoint.client(join.token) as client:
         assert client.get("/token").json()["scopes"] == ["pull"]
+
+
+def test_a_push_whose_answer_was_lost_is_there_when_the_server_is(tmp_path: Path, machine: Machine) -> None:
+    machine.capture()
+    body, path = machine.snapshot().file.read(), f"/agents/{machine.agent_id}/snapshot"
+    with running_endpoint(tmp_path, plain=True, dies=(Step.ENDPOINT_ANSWERED, 1)) as running:
+        with running.client() as client:
+            client.post("/agents", json={"id": machine.agent_id, "name": "ada"})
+            with pytest.raises(httpx.HTTPError):
+                client.put(path, content=body)
+        until_ended(running)
+        running.restart()
+        with running.client() as client:
+            assert client.get(f"/agents/{machine.agent_id}").json()["head"]["digest"] == machine.here.digest.hex()
+            assert client.put(path, content=body).status_code == 200
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    with Vault.create(tmp_path / "vault", UNKNOWN) as vault:
+        yield Machine(UNKNOWN, vault, DeviceKey.generate(UserKey.generate()), "laptop")
+
+
+def test_another_certificate_is_served_without_a_new_start(tmp_path: Path) -> None:
+    reloads = []
+    server = SimpleNamespace(signal_handler_reload=lambda: reloads.append("reload"))
+    wanted = Wanted(tmp_path, "127.0.0.1", 8443)
+    certificate = Authority(tmp_path / "tls", files=SystemFiles(), clock=SystemClock()).certificate({"127.0.0.1"})
+    watcher = _Watcher(wanted, "https://127.0.0.1:8443", certificate, server)
+    watcher.look()  # the names of this machine are missing in it
+    watcher.look()
+    assert reloads == ["reload"]
+
+
+def test_figures_are_not_for_whoever_comes_through_a_proxy(endpoint: RunningEndpoint) -> None:
+    with endpoint.client() as client:
+        assert client.get("/metrics", headers={"Authorization": ""}).status_code == 200
+        assert client.get("/metrics", headers={"X-Forwarded-For": "192.0.2.9"}).status_code == 403
