@@ -1,5 +1,5 @@
-"""The vaults of a tenant's agents, opened when they are needed and kept open for a while: opening one costs a sixth of a
-push, closing one empties its log onto the disk, and one that stays open knows hashes that it need not read again."""
+"""The vaults of a tenant's agents, opened when they are needed and kept open for a while: opening one costs a sixth of
+a push, closing one empties its log onto the disk, and one that stays open knows hashes that it need not read again."""
 
 from __future__ import annotations
 
