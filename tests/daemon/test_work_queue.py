@@ -208,6 +208,35 @@ def test_a_mistake_in_between_fails_one_piece_of_work_and_stops_no_other() -> No
     told(story)
 
 
+def test_transfers_are_done_beside_other_work_and_in_turn_for_each_remote() -> None:
+    async def story(queue: Queue, hands: Hands) -> None:
+        for operation, parameters in (
+            ("push", {"remote": "home"}),
+            ("capture", {}),
+            ("verify_remote", {"remote": "home"}),
+        ):
+            queue.put(operation, "ada", parameters)
+        await settle()
+        assert hands.begun == [("push", "ada"), ("capture", "ada")]
+        assert [each["remote"] for each in queue.jobs()] == ["home", None, "home"]
+        await hands.done(0)
+        assert hands.begun[2] == ("verify_remote", "ada")
+
+    told(story)
+
+
+def test_who_asks_for_a_push_that_waits_makes_it_one_that_was_asked_for() -> None:
+    async def story(queue: Queue, hands: Hands) -> None:
+        queue.put("verify_remote", "ada", {"remote": "home"})
+        await settle()
+        queue.put("push", "ada", {"remote": "home", "asked": False})
+        queue.put("push", "ada", {"remote": "home", "asked": True})
+        await hands.done(0)
+        assert hands.seen[1:] == [("push", "ada", {"remote": "home", "asked": True})]
+
+    told(story)
+
+
 def test_what_waits_is_forgotten_when_it_is_cancelled_and_what_runs_is_asked_to_end() -> None:
     async def story(queue: Queue, hands: Hands) -> None:
         queue.put("verify", "ada", long=True)

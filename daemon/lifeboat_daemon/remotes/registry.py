@@ -21,7 +21,8 @@ from lifeboat_daemon.remotes.contract import RemoteConfig
 LONGEST_TOKEN = 4096
 """Characters."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+# `local` is how every status calls the copy on this disk; the others are devices of Windows.
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d|local)(\..*)?", re.IGNORECASE)
 _PIN = re.compile(r"[0-9a-f]{64}")
 _TOML, _TOKEN, _AUTHORITY = ".toml", ".token", ".ca.pem"
 
