@@ -23,6 +23,7 @@ import units
 from facts import ROOT
 
 _CONTAINER = ROOT / "packaging" / "container" / "Containerfile"
+_RECIPES = (_CONTAINER, _CONTAINER.with_name("Containerfile.endpoint"))
 _SCRIPTS = sorted((ROOT / "packaging" / "debian").glob("p*"))
 
 
@@ -113,12 +114,21 @@ def test_a_file_that_the_lock_does_not_name_is_not_taken(sdist: Path, index: str
 # Container ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_recipe_of_the_container_keeps_the_rules() -> None:
-    assert container_lint.findings(_CONTAINER, ROOT) == []
+@pytest.mark.parametrize("recipe", _RECIPES, ids=lambda recipe: recipe.name)
+def test_the_recipe_of_a_container_keeps_the_rules(recipe: Path) -> None:
+    assert container_lint.findings(recipe, ROOT) == []
 
 
-def test_the_container_sheds_exactly_what_only_builds() -> None:
-    removed = re.search(r"pip uninstall --yes ([a-z -]+?) *\\", _CONTAINER.read_text())
+def test_the_server_in_a_container_is_locked_as_everything_is() -> None:
+    all_of_it = {each.name: each for each in locked.read(ROOT / "requirements-dev.lock")}
+    extra = locked.read(_CONTAINER.with_name("endpoint.lock"))
+    assert {each.name for each in extra} == {"granian", "prometheus-client", "starlette"}
+    assert extra == [all_of_it[each.name] for each in extra]
+
+
+@pytest.mark.parametrize("recipe", _RECIPES, ids=lambda recipe: recipe.name)
+def test_a_container_sheds_exactly_what_only_builds(recipe: Path) -> None:
+    removed = re.search(r"pip uninstall --yes ([a-z -]+?) *\\", recipe.read_text())
     assert removed is not None
     only_builds = {each.name for each in locked.read()} - {each.name for each in locked.needed()}
     assert set(removed[1].split()) == only_builds
