@@ -13,7 +13,9 @@ from cli_client import run
 from machines import Machine, there
 from serving import serving, until
 
-from lifeboat_daemon import config, status, syncing
+from lifeboat_daemon import agents, config, status, syncing
+from lifeboat_daemon.cli import program
+from lifeboat_daemon.doctor import Level, copies
 from lifeboat_daemon.errors import BadRequest, Cancelled, UnknownRemote
 from lifeboat_daemon.remotes import acknowledged, registry, sending, verifying
 from lifeboat_daemon.schedule import conditions
@@ -201,6 +203,54 @@ def test_a_copy_that_does_not_hold_stays_an_error_until_all_of_it_held(
     assert push.run(work(ada))["remote"]["state"] == "ok"
     assert state(ada) == "ok"
     assert broken.asked == [verifying.BODIES, verifying.EVERYTHING, verifying.EVERYTHING]
+
+
+# A removal that is held -------------------------------------------------------------------------------------------
+
+
+def test_a_removal_that_is_held_stays_here_until_it_is_accepted(ada: Machine) -> None:
+    ada.write("MEMORY.md", "# Memory\n" + "".join(f"\n## Boat {n}\n\nBoat {n} is red.\n" for n in range(8)))
+    ada.capture()
+    assert push.run(work(ada))["remote"]["sequence"] == 1
+    ada.write("MEMORY.md", "# Memory\n")
+    assert ada.capture().held
+    answer = push.run(work(ada))
+    assert (answer["remote"]["state"], answer["remote"]["sequence"]) == ("held", 1)
+    (remote,) = answer["facts"]["remotes"]
+    assert (remote["state"], remote["pending"], state(ada)) == ("held", 0, "held")
+    agents.accept(ada.context, ada.known_agent)
+    assert status.gather(ada.context, ada.known_agent).remotes[0].pending == 1
+    assert push.run(work(ada))["remote"]["sequence"] == 2
+
+
+# What is said -----------------------------------------------------------------------------------------------------
+
+
+def test_the_doctor_knows_which_copy_survives_this_disk(ada: Machine) -> None:
+    def found() -> tuple[Level, str]:
+        (one,) = copies.check(ada.context)
+        return one.level, one.result
+
+    assert found() == (Level.WARNING, "no other copy was ever read back")
+    ada.push()
+    assert found() == (Level.OK, "verified at home")
+    registry.save(ada.context, replace(ada.remote(), optional=True))
+    assert found() == (Level.WARNING, "its only other copy is optional: home")
+    registry.remove(ada.context, "home")
+    assert found() == (Level.WARNING, "its only copy is on this disk")
+
+
+def test_people_see_each_agent_at_each_second_copy(
+    ada: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ada.push()
+    synced(ada, monkeypatch)
+    program.run(["status"])
+    shown = capsys.readouterr().out
+    assert "at home" in shown.splitlines()[0]
+    assert any(line.split()[:4] == ["ada", "home", "ok", "0"] for line in shown.splitlines())
+    program.run(["sync"])
+    assert "ada: home has sequence 0" in capsys.readouterr().out
 
 
 # By command -------------------------------------------------------------------------------------------------------

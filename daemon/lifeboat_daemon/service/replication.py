@@ -28,7 +28,7 @@ from lifeboat_daemon.service.standings import Standings
 
 JsonObject = dict[str, Any]
 
-AT_MOST = 5.0
+AT_MOST = 2.0
 """Seconds from a push to the next one: what was captured meanwhile goes at once."""
 BY_A_PERSON = 86400.0
 """Seconds until something is tried again that only a person can mend."""
