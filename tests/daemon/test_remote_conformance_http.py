@@ -39,16 +39,22 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEndpoi
         yield made
 
 
-@pytest.fixture
-def config(endpoint: RunningEndpoint, isolated_home: Path) -> RemoteConfig:
-    return adding.add(Context.open(), "home", join.read(endpoint.join))[0]
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Context:
+    """One home for all: a check has agents of its own."""
+    return Context.open({"LIFEBOAT_HOME": str(tmp_path_factory.mktemp("home") / "lifeboat"), "HOME": "/nonexistent"})
 
 
-def run(check: Check, config: RemoteConfig, scratch: Path) -> None:
+@pytest.fixture(scope="module")
+def config(endpoint: RunningEndpoint, context: Context) -> RemoteConfig:
+    return adding.add(context, "home", join.read(endpoint.join))[0]
+
+
+def run(check: Check, context: Context, config: RemoteConfig, scratch: Path) -> None:
     opened: list[Remote] = []
 
     def fresh() -> Remote:
-        opened.append(open_remote(Context.open(), config))
+        opened.append(open_remote(context, config))
         return opened[-1]
 
     try:
@@ -59,23 +65,26 @@ def run(check: Check, config: RemoteConfig, scratch: Path) -> None:
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name.replace(" ", "_"))
-def test_over_https(check: Check, config: RemoteConfig, tmp_path: Path) -> None:
-    run(check, config, tmp_path)
+def test_over_https(check: Check, context: Context, config: RemoteConfig, tmp_path: Path) -> None:
+    run(check, context, config, tmp_path)
 
 
 @pytest.mark.parametrize("check", IN_PARTS, ids=lambda check: check.name.replace(" ", "_"))
-def test_in_parts(check: Check, config: RemoteConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_parts(
+    check: Check, context: Context, config: RemoteConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Everything is too large for one request."""
     monkeypatch.setattr(endpoint_uploads, "PART", 700)
     monkeypatch.setattr(endpoint_remote.EndpointRemote, "_limit", lambda self, name, otherwise: _limit(name, otherwise))
-    run(check, config, tmp_path)
+    run(check, context, config, tmp_path)
 
 
 @pytest.mark.parametrize("check", SEALED, ids=lambda check: check.name.replace(" ", "_"))
 def test_sealed(check: Check, endpoint: RunningEndpoint, isolated_home: Path, tmp_path: Path) -> None:
     """Of what travels the endpoint can read nothing."""
     run_command("keys", "init", "--words-to", tmp_path / "words", "--no-prove", "--store", "file")
-    run(check, adding.add(Context.open(), "home", join.read(endpoint.join), sealed=True)[0], tmp_path)
+    context = Context.open()
+    run(check, context, adding.add(context, "home", join.read(endpoint.join), sealed=True)[0], tmp_path)
 
 
 def _limit(name: str, otherwise: int) -> int:
