@@ -27,7 +27,6 @@ from lifeboat_daemon.words import size_text
 from lifeboat_endpoint.errors import EpochBehind, RemoteDamaged, StaleBase, UnknownThere
 from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteAgent, RemoteHead
 from lifeboat_endpoint.vault import SequenceRow, Vault
-from lifeboat_keys.errors import NoAgentKey
 
 MaySend = Callable[[int], str | None]
 """Why so many bytes are not to be sent now; None when they may."""
@@ -213,17 +212,17 @@ class _Replication:
 
     def _send_keys(self, known: Acknowledged) -> None:
         document = self._keys()
-        digest = "" if document is None else hashlib.sha256(codec.canonical(document)).hexdigest()
-        if document is not None and digest != known.keys:
+        digest = hashlib.sha256(codec.canonical(document)).hexdigest()
+        if digest != known.keys:
             self._remote.put_keys(self._agent.id, document)
             acknowledged.note(self._vault, self._config.id, keys=digest)
 
-    def _keys(self) -> JsonObject | None:
-        """What lets the owner of the user's key open the agent's credentials elsewhere; None when it has none."""
-        try:
-            return self._context.keys().export_agent(self._agent.id)
-        except NoAgentKey:
-            return None
+    def _keys(self) -> JsonObject:
+        """What lets the owner of the user's key open the agent's credentials elsewhere, and trust what was signed under
+        a key that this one replaced: so an agent without credentials has a pair as well."""
+        keys = self._context.keys()
+        keys.agent_public(self._agent.id)
+        return keys.export_agent(self._agent.id)
 
     def _send_signatures(self, known: Acknowledged) -> None:
         """After the user's key was replaced history was signed anew here, and what is there would count no more."""
