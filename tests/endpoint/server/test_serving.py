@@ -250,7 +250,9 @@ def test_a_push_whose_answer_was_lost_is_there_when_the_server_is(tmp_path: Path
         until_ended(running)
         running.restart()
         with running.client() as client:
-            assert client.get(f"/agents/{machine.agent_id}").json()["head"]["digest"] == machine.here.digest.hex()
+            found = client.get(f"/agents/{machine.agent_id}")
+            assert found.status_code == 200, f"{found.text}\n{running.log}"
+            assert found.json()["head"]["digest"] == machine.here.digest.hex()
             assert client.put(path, content=body).status_code == 200
 
 
