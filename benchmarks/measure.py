@@ -41,8 +41,13 @@ def in_turn(times: int, *works: Callable[[int], object] | None) -> list[list[flo
     return found
 
 
+def quantile(times: Sequence[float], share: float) -> float:
+    """The time that a share of all did not exceed."""
+    return sorted(times)[max(0, round(len(times) * share) - 1)]
+
+
 def p95(times: Sequence[float]) -> float:
-    return sorted(times)[max(0, round(len(times) * 0.95) - 1)]
+    return quantile(times, 0.95)
 
 
 median = statistics.median

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Scale:
     """Files and records made; runs of what is quick, of what is slow, and of what waits until a service begins;
     seconds until a service that did nothing counts as settled, those of rest, and those for which something idle is
-    watched after them; captures one after the other."""
+    watched after them; captures one after the other; agents that push to an endpoint, deltas of each, and the
+    sequences of one with a long history."""
 
     files: int
     size: int
@@ -21,6 +22,9 @@ class Scale:
     rest: float
     idle: float
     cycles: int
+    agents: int
+    deltas: int
+    histories: tuple[int, ...]
 
 
 FULL = Scale(
@@ -34,6 +38,9 @@ FULL = Scale(
     rest=60,
     idle=60,
     cycles=10_000,
+    agents=50,
+    deltas=200,
+    histories=(10, 1_000, 100_000),
 )
 QUICK = Scale(
     files=400,
@@ -46,4 +53,7 @@ QUICK = Scale(
     rest=0,
     idle=3,
     cycles=100,
+    agents=16,
+    deltas=20,
+    histories=(10, 100, 1_000),
 )

@@ -1,0 +1,137 @@
+"""Servers as they are measured: a real endpoint and the floor under it, in processes of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from benchmarks import processes, served
+from benchmarks.load import Connection
+
+HOST = "127.0.0.1"
+_ROOT = Path(__file__).parent.parent
+_SERVE = "import sys; from lifeboat_daemon.cli import main; main(sys.argv[1:])"
+
+Request = tuple[str, str, Path | None]
+"""Method, target, the file with the body."""
+
+
+@dataclass
+class Endpoint:
+    """A server that answers."""
+
+    pid: int
+    port: int
+    token: str
+    data: Path
+    url: str = ""
+    join: str = ""
+
+    @property
+    def ca(self) -> Path:
+        return self.data / "tls" / "ca.pem"
+
+    def rss(self) -> int:
+        """Bytes, of all its processes together."""
+        return sum(processes.rss(pid) for pid in processes.family(self.pid))
+
+    def cpu(self) -> float:
+        """Seconds of a processor that its processes took so far."""
+        return processes.effort(self.pid).cpu
+
+    def connection(self) -> Connection:
+        return Connection(self._place())
+
+    def load(self, connections: Sequence[Sequence[Request]]) -> dict[str, Any]:
+        """Have all of this asked from another process; what `load` prints, and the seconds of a
+        processor that the server took for it."""
+        before = self.cpu()
+        asked = [[(method, target, file and str(file)) for method, target, file in each] for each in connections]
+        with tempfile.NamedTemporaryFile("w", suffix=".json", dir=self.data.parent) as spec:
+            json.dump({**self._place(), "connections": asked}, spec)
+            spec.flush()
+            command = [sys.executable, "-m", "benchmarks.load", spec.name]
+            done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"{' '.join(command)}\n{done.stderr}")
+        found: dict[str, Any] = json.loads(done.stdout)
+        if found["refused"]:
+            raise SystemExit(f"the server refused: {found['refused']}")
+        return {**found, "cpu": self.cpu() - before}
+
+    def _place(self) -> dict[str, Any]:
+        return {"host": HOST, "port": self.port, "ca": str(self.ca), "token": self.token}
+
+
+@contextlib.contextmanager
+def endpoint(folder: Path, workers: int) -> Iterator[Endpoint]:
+    """`lifeboat endpoint serve` on a free port, until the end of the block."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = folder / "endpoint"
+    given = ["endpoint", "serve", "--listen", f"{HOST}:0", "--workers", str(workers), "--data", str(data), "--json"]
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(folder / "config"), "LIFEBOAT_HOME": str(folder / "home")}
+    with _running([sys.executable, "-c", _SERVE, *given], environment, folder / "endpoint.err") as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if not line:
+            raise SystemExit(f"the endpoint did not start:\n{(folder / 'endpoint.err').read_text()}")
+        told = json.loads(line)
+        port = urlsplit(told["url"]).port or 0
+        yield Endpoint(process.pid, port, told["token"], data, told["url"], told["join"])
+
+
+@contextlib.contextmanager
+def floor(beside: Endpoint, workers: int) -> Iterator[Endpoint]:
+    """The floor, with the certificate of an endpoint, until the end of the block."""
+    folder = beside.data.parent / "floor"
+    folder.mkdir()
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port = probe.getsockname()[1]
+    tls = beside.data / "tls"
+    certificate, key = str(tls / "endpoint.pem"), str(tls / "endpoint.key")
+    command = [sys.executable, "-m", "benchmarks.floor", str(folder), HOST, str(port), str(workers), certificate, key]
+    environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
+    with _running(command, environment, folder / "floor.err") as process:
+        served.until(lambda: _answers(port), "the floor to answer", 30)
+        yield Endpoint(process.pid, port, "none", beside.data)
+
+
+def _answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection((HOST, port), timeout=1):
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def _running(command: list[str], environment: dict[str, str], err: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with err.open("ab") as stream:
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            cwd=_ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stream,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,81 @@
+"""The least that a server in Python can do with a push: the same granian with the same TLS, Starlette, one body read
+into memory, one SQLite transaction with synchronous=FULL that keeps it, one short answer. No token, no check, no
+encryption, no audit.
+
+    python -m benchmarks.floor FOLDER HOST PORT WORKERS CERTIFICATE KEY
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from granian import Granian
+from granian.constants import Interfaces
+from granian.log import LogLevels
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+_THREADS = 4
+
+
+class Keeping:
+    """One database for each agent, kept open, always in the same thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lanes = [ThreadPoolExecutor(1) for _ in range(_THREADS)]
+        self._own = threading.local()
+
+    async def push(self, request: Request) -> JSONResponse:
+        body, agent = await request.body(), request.path_params["agent"]
+        lane = self._lanes[hash(agent) % _THREADS]
+        number = await asyncio.get_running_loop().run_in_executor(lane, self._keep, agent, body)
+        return JSONResponse({"number": number}, 201)
+
+    def _keep(self, agent: str, body: bytes) -> int:
+        opened: dict[str, sqlite3.Connection] = self._own.__dict__.setdefault("opened", {})
+        found = opened.get(agent)
+        if found is None:
+            found = opened[agent] = sqlite3.connect(self._folder / f"{agent}.db", isolation_level=None, timeout=10)
+            for statement in ("pragma journal_mode = wal", "pragma synchronous = full"):
+                found.execute(statement).fetchall()
+            found.execute("create table if not exists push(number integer primary key, body blob)")
+        return int(found.execute("insert into push(body) values (?)", (body,)).lastrowid or 0)
+
+
+def application(folder: Path) -> Starlette:
+    keeping = Keeping(folder)
+    return Starlette(routes=[Route("/agents/{agent}/deltas", keeping.push, methods=["POST"])])
+
+
+def main() -> None:
+    folder, host, port, workers, certificate, key = sys.argv[1:]
+    server = Granian(
+        "floor",
+        address=host,
+        port=int(port),
+        interface=Interfaces.ASGI,
+        workers=int(workers),
+        websockets=False,
+        backlog=1024,
+        log_level=LogLevels.error,
+        ssl_cert=Path(certificate),
+        ssl_key=Path(key),
+    )
+    server.serve(target_loader=partial(_load, Path(folder)), wrap_loader=False)
+
+
+def _load(folder: Path) -> Starlette:
+    return application(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""A machine that writes agents without a workspace: states made for size and speed, signed as a device signs them."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+from benchmarks import prose
+
+from lifeboat_alf import codec, layout, times
+from lifeboat_alf.delta import write_delta
+from lifeboat_alf.snapshot import write_snapshot
+from lifeboat_alf.state import JsonObject, Sequence
+from lifeboat_alf.testing import first_day, head, quarter_file, record
+from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault
+from lifeboat_keys import signing
+from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.user_key import UserKey
+
+_LOG = "raw/openclaw/memory/today.md"
+_RECORDS = 8
+"""Of 300 characters, in each state."""
+
+
+@dataclass
+class Sender:
+    """One agent with a vault of its own, of which each state adds `size` characters to be sent: half a log that is
+    written anew, half memories."""
+
+    agent_id: str
+    vault: Vault
+    random: Random
+    device: DeviceKey = field(default_factory=lambda: DeviceKey.generate(UserKey.generate()))
+    start: datetime = field(default_factory=lambda: datetime.now(UTC) - timedelta(days=1))
+    step: timedelta = timedelta(seconds=1)
+    made: int = 0
+
+    @classmethod
+    def create(cls, folder: Path, agent_id: str, seed: int, **options: object) -> Sender:
+        return cls(agent_id, Vault.create(folder, agent_id), Random(seed), **options)  # type: ignore[arg-type]
+
+    def capture(self, log: int = 0, records: int = _RECORDS) -> SequenceRow:
+        """One more state: a log of `log` characters in the place of the one before, and some memories."""
+        moment = self.start + self.step * self.made
+        partition = quarter_file(times.to_text(moment))
+        puts: dict[str, EntryPut | None] = {_LOG: EntryPut({}, self._text(log).encode())}
+        if self.vault.head() is None:
+            listed = [{"file": partition, "from": first_day(partition), "to": None, "sealed": False}]
+            document = head(self.agent_id, name="Bench", partitions=listed)
+            puts[layout.MANIFEST] = EntryPut({}, codec.encode_pretty(document))
+        lines = [self._record(moment) for _ in range(records)]
+        rows = [RecordPut("create", line["id"], partition, codec.encode(line)) for line in lines]
+        self.made += 1
+        made = self.vault.commit(Draft(puts, rows), kind="capture", writer=self.device.id, time=moment, sign=self._sign)
+        assert made is not None, "every state differs from the one before"
+        return made
+
+    def _text(self, length: int) -> str:
+        lines = [f"# {self.made}"]
+        while length > 0:
+            lines.append(f"- {self.random.getrandbits(64):016x} {prose.sentence(self.random)}")
+            length -= len(lines[-1])
+        return "\n".join(lines)
+
+    def _record(self, moment: datetime) -> JsonObject:
+        text = f"{self.random.getrandbits(64):016x} {prose.paragraph(self.random, 280)}"
+        return record(text, created_at=times.to_text(moment), agent_id=self.agent_id)
+
+    def _sign(self, sequence: Sequence) -> JsonObject:
+        return signing.sign(sequence, self.device)
+
+    def snapshot(self) -> bytes:
+        out = io.BytesIO()
+        write_snapshot(self.vault.state(), out)
+        return out.getvalue()
+
+    def delta(self, base: int, number: int) -> bytes:
+        out = io.BytesIO()
+        write_delta(self.vault.changes(base, number), out)
+        return out.getvalue()
