@@ -6,7 +6,7 @@ import contextlib
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,7 @@ from lifeboat_daemon.remotes import registry
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import RemoteDamaged
 from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_endpoint.vault import Draft, EntryPut
+from lifeboat_endpoint.vault import Draft, EntryPut, Retention
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +66,19 @@ def test_many_captures_of_a_day_without_network_are_one_delta(laptop: Machine) -
         laptop.write("notes.md", f"day {day}\n")
         laptop.capture()
     assert laptop.push().sequence == 5
+    assert there(laptop.context, laptop.remote(), laptop.agent.id) == laptop.entries_at()
+
+
+def test_what_the_remote_has_may_be_gone_here_and_the_next_state_follows_all_the_same(laptop: Machine) -> None:
+    laptop.push()
+    for day in range(12):
+        laptop.write("notes.md", f"day {day}\n")
+        laptop.capture()
+    with laptop.context.vault(laptop.agent.id) as vault:
+        vault.thin(Retention(0, 0, 0), laptop.clock.now() + timedelta(days=400))
+        assert vault.find(0) is None
+    outcome = laptop.push()
+    assert (outcome.state, outcome.sequence) == ("ok", 12)
     assert there(laptop.context, laptop.remote(), laptop.agent.id) == laptop.entries_at()
 
 

@@ -9,7 +9,9 @@ from typing import BinaryIO, cast
 
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.delta import write_delta
+from lifeboat_alf.diff import diff
 from lifeboat_alf.snapshot import write_snapshot
+from lifeboat_alf.state import State
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
 from lifeboat_endpoint.remote.contract import Bundle
@@ -33,6 +35,14 @@ def delta(context: Context, vault: Vault, base: int, number: int) -> Iterator[Bu
     with _file(context) as file:
         write_delta(vault.changes(base, number), file)
         yield _bundle(Bundle("delta", number, base, file, 0))
+
+
+@contextmanager
+def delta_from(context: Context, base: State, vault: Vault, number: int) -> Iterator[Bundle]:
+    """What leads from a state that the vault does not keep any more to one that it does."""
+    with _file(context) as file:
+        write_delta(diff(base, vault.state(number)), file)
+        yield _bundle(Bundle("delta", number, base.sequence.number, file, 0))
 
 
 class Material:

@@ -178,10 +178,23 @@ class _Replication:
         self._acknowledge(head)
         return head
 
-    def _bundle(self, target: SequenceRow, decision: Decision) -> contextlib.AbstractContextManager[Bundle]:
-        if decision.base is None:
-            return bundling.snapshot(self._context, self._vault, target.number, self._keys())
-        return bundling.delta(self._context, self._vault, decision.base, target.number)
+    @contextlib.contextmanager
+    def _bundle(self, target: SequenceRow, decision: Decision) -> Iterator[Bundle]:
+        base, number = decision.base, target.number
+        if base is None:
+            with bundling.snapshot(self._context, self._vault, number, self._keys()) as bundle:
+                yield bundle
+        elif self._vault.find(base) is not None:
+            with bundling.delta(self._context, self._vault, base, number) as bundle:
+                yield bundle
+        else:  # thinned here for want of room: the remote has it, and says from where the delta leads
+            from lifeboat_daemon.remotes import pulling
+
+            with (
+                pulling.state(self._remote, self._agent.id, base) as there,
+                bundling.delta_from(self._context, there, self._vault, number) as bundle,
+            ):
+                yield bundle
 
     def _acknowledge(self, head: RemoteHead) -> None:
         place = {"number": head.number, "digest": head.digest.hex(), "epoch": head.epoch}
