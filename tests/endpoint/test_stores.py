@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 from sealed import new_sealer
@@ -30,3 +32,17 @@ def test_the_file_is_set_up_as_promised(tmp_path: Path) -> None:
     pragmas = {"auto_vacuum": 2, "journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "foreign_keys": 1}
     assert {name: store.row(f"pragma {name}") for name in pragmas} == {name: (is_,) for name, is_ in pragmas.items()}
     assert store.row("pragma busy_timeout") == (10_000,)
+
+
+def test_a_thread_that_opens_a_database_takes_no_lock_from_another(tmp_path: Path) -> None:
+    """Else a process that closes it removes the log under whoever has it open."""
+    path = tmp_path / "tenant.db"
+    first, second = SqliteStore(path, create=True), SqliteStore(path, create=True)
+    first.prepare()
+    look = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('select * from sqlite_master'); c.close()"
+    subprocess.run([sys.executable, "-c", look, str(path)], check=True)
+    assert path.with_name("tenant.db-wal").exists()
+    assert path.stat().st_mode & 0o077 == 0
+    first.close()
+    second.close()
+    assert [file.name for file in tmp_path.iterdir()] == ["tenant.db"]

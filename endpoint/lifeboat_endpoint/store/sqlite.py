@@ -9,8 +9,10 @@ deferred, where a second writer fails at once instead of waiting.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -45,6 +47,8 @@ class SqliteStore:
         self._path = path
         self._tables = tables
         with _Translated(path):
+            if create:
+                _for_its_owner(path)
             self._connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
             self.database = Database(self._connection, execute_plugins=False, recursive_triggers=False)
             for pragma in (*(_AT_CREATION if create else ()), *_ALWAYS):
@@ -199,6 +203,23 @@ def _is_full(folder: Path) -> bool:
         return shutil.disk_usage(folder).free < _TOO_LITTLE
     except OSError:
         return False
+
+
+def _for_its_owner(path: Path) -> None:
+    """Make the file that SQLite would make for everybody to read. Where that fails SQLite says why.
+
+    A database that is there is never opened here: closing it would let go every lock that this process has on it, and
+    another process that thinks itself the last one would remove the log under those that write.
+    """
+    if path.exists():
+        return
+    with contextlib.suppress(OSError):
+        descriptor, empty = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+        os.close(descriptor)
+        try:
+            os.link(empty, path)
+        finally:
+            os.unlink(empty)
 
 
 class _Translated:
