@@ -37,8 +37,9 @@ def test_the_file_is_set_up_as_promised(tmp_path: Path) -> None:
 def test_a_thread_that_opens_a_database_takes_no_lock_from_another(tmp_path: Path) -> None:
     """Else a process that closes it removes the log under whoever has it open."""
     path = tmp_path / "tenant.db"
-    first, second = SqliteStore(path, create=True), SqliteStore(path, create=True)
+    first = SqliteStore(path, create=True)
     first.prepare()
+    second = SqliteStore(path, create=True)
     look = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('select * from sqlite_master'); c.close()"
     subprocess.run([sys.executable, "-c", look, str(path)], check=True)
     assert path.with_name("tenant.db-wal").exists()
