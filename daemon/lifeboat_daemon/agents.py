@@ -50,6 +50,7 @@ __all__ = [
     "save",
     "set_aside_vault",
     "sweep_removed",
+    "was_here",
     "write_setting",
 ]
 
@@ -84,6 +85,14 @@ def add(
                 _put_away(context, known)
             agent = _make(context, folder, runtime, name)
     return agent, capture(context, agent)
+
+
+def was_here(context: Context, workspace: Path) -> bool:
+    """Whether a folder belongs to an agent of this home, or did to one whose vault is still kept."""
+    folder = Path(os.path.realpath(workspace))
+    kept = [_removed_agent(context, file.parent) for file in context.home.vaults_folder.glob(f"*/{AGENT_FILE}")]
+    removed = [agent for agent in kept if agent is not None and Path(os.path.realpath(agent.workspace)) == folder]
+    return bool(removed) or _registered(context, folder) is not None
 
 
 def _registered(context: Context, folder: Path) -> Agent | None:

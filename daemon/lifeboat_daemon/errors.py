@@ -15,6 +15,7 @@ LifeboatError
     |   +-- AlreadyProtected    the folder belongs to an agent already
     |   +-- WorkspaceRefused    a folder that must not be a workspace
     |   +-- NameRefused         another agent has the name, or it is none
+    |   +-- LooksLike           a second copy has an agent with the same files
     +-- Busy                    somebody else holds the agent's lock
     +-- ServiceError
     |   +-- NotRunning          no daemon of this home answers
@@ -145,6 +146,15 @@ class AlreadyProtected(AgentError):
 class WorkspaceRefused(AgentError):
     code = "workspace_refused"
     title = "This folder cannot be an agent's workspace"
+    exit_status = 3
+
+
+class LooksLike(AgentError):
+    """Nothing was protected: it would be the same agent twice."""
+
+    code = "looks_like"
+    title = "This looks like an agent that a second copy has"
+    fix = "lifeboat agents add FOLDER --as AGENT --from REMOTE"
     exit_status = 3
 
 

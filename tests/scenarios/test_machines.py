@@ -18,11 +18,13 @@ from lifeboat_alf import ids
 from lifeboat_alf.errors import LifeboatError, SignatureError
 from lifeboat_daemon import agents
 from lifeboat_daemon.errors import MovedElsewhere, NothingToRestore, OtherVault, UnsignedState
-from lifeboat_daemon.remotes import registry
+from lifeboat_daemon.remotes import registry, taking_up
+from lifeboat_daemon.remotes.replicating import quietly
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import RemoteDamaged
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.vault import Draft, EntryPut, Retention
+from lifeboat_keys.user_key import UserKey
 
 
 @pytest.fixture(scope="module")
@@ -275,3 +277,26 @@ def test_another_vault_under_a_known_address_gets_nothing(laptop: Machine, endpo
 def test_an_agent_that_no_second_copy_has_cannot_be_adopted(laptop: Machine) -> None:
     with pytest.raises(NothingToRestore, match="no remote has"):
         laptop.adopt()
+
+
+def test_a_workspace_whose_home_was_lost_is_recognised_and_goes_on_as_the_same_agent(
+    laptop: Machine, endpoint: RunningEndpoint
+) -> None:
+    laptop.push()
+    words = laptop.context.keys().user_key().words()
+    lost, machine = laptop.agent, laptop.context.keys().own_name
+    shutil.rmtree(laptop.folder / "home")
+    laptop.context.keys().install(UserKey.from_words(words))
+    laptop.context.keys().ensure()
+    joined(laptop, endpoint)
+
+    (found,) = [one for one in taking_up.likenesses(laptop.context, laptop.workspace) if one.agent.id == lost.id]
+    assert (found.same, found.of) == (2, 2)
+    laptop.write("MEMORY.md", "# Memory\n\nWritten before anybody noticed.\n")
+    done = taking_up.take_up(
+        laptop.context, laptop.workspace, "home", lost.id, take_over=machine, accept_unsigned=False, tell=quietly
+    )
+    laptop.agent = done.agent
+    assert (done.agent.id, done.agent.name, done.base) == (lost.id, lost.name, 0)
+    assert laptop.push().sequence == 1
+    assert there(laptop.context, laptop.remote(), lost.id) == laptop.entries_at()

@@ -17,6 +17,7 @@ from lifeboat_daemon.capture.outcome import report_document
 from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.cli.agents_adopt import adopt, print_remote
 from lifeboat_daemon.cli.agents_hook import hook
+from lifeboat_daemon.cli.agents_take_up import refuse_lookalike, take_up
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.key_texts import NEVER_PROVEN
 from lifeboat_daemon.cli.naming import AGENT, DURATION, REMOTE, RUNTIME
@@ -104,7 +105,11 @@ def _protected(found: dict[str, Any]) -> str:
 
 @agents.command(
     short_help="Protect the agent in FOLDER and capture it at once.",
-    epilog=examples("lifeboat agents add ~/.openclaw/workspace", "lifeboat agents add ~/agents/ada --name ada"),
+    epilog=examples(
+        "lifeboat agents add ~/.openclaw/workspace",
+        "lifeboat agents add ~/agents/ada --name ada",
+        "lifeboat agents add ~/.openclaw/workspace --as ada --from home-server",
+    ),
 )
 @click.argument("folder", type=FOLDER)
 @click.option("--runtime", type=RUNTIME, help="The runtime, where it is not recognised.")
@@ -114,9 +119,34 @@ def _protected(found: dict[str, Any]) -> str:
     is_flag=True,
     help="A new agent, also for a folder that an import or a restore wrote, or that was protected before.",
 )
+@click.option("--as", "known_as", metavar="AGENT", help="With --from: it is this agent of a second copy.")
+@click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="The second copy that has the agent.")
+@click.option("--take-over", metavar="MACHINE", help="With --as: from this machine, which wrote lately.")
+@click.option("--accept-unsigned", is_flag=True, help="With --as: also a history that nobody signed.")
 @session_command
-def add(session: Session, folder: Path, runtime: str | None, name: str | None, new: bool) -> None:
-    """Protect the agent in FOLDER, its own workspace, and capture it at once."""
+def add(
+    session: Session,
+    folder: Path,
+    runtime: str | None,
+    name: str | None,
+    new: bool,
+    known_as: str | None,
+    remote: str | None,
+    take_over: str | None,
+    accept_unsigned: bool,
+) -> None:
+    """Protect the agent in FOLDER, its own workspace, and capture it at once.
+
+    A folder that looks like an agent of a second copy is not protected as a new one unasked: --as goes on with that
+    agent's id and history, --new begins anew.
+    """
+    if known_as is not None or remote is not None:
+        if known_as is None or remote is None or new:
+            raise click.UsageError("--as and --from go together, and not with --new")
+        take_up(session, folder, remote, known_as, take_over, accept_unsigned=accept_unsigned)
+        return
+    if not new:
+        refuse_lookalike(session, folder, runtime)
     first = session.context.keys().key_id is None
     known = {one.id for one in registry.everyone(session.context)}
     with session.output.progress("Capturing"):

@@ -5,11 +5,12 @@ Nothing rests on it but warnings, waiting and thinning: before a push the remote
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
+from lifeboat_endpoint.remote.contract import RemoteHead
 from lifeboat_endpoint.vault import Vault
 
 JsonObject = dict[str, Any]
@@ -26,7 +27,8 @@ class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
     row, `tried_at` the last one. `fenced`: {reason, machine, since, epoch}, who writes the agent there now. `objects`:
     the newest state whose large artifacts are all there; `keys`: the digest of the wrapped keys that are there;
     `signed_for`: the user's key under which the history there is signed. `damaged`: what did not hold
-    when it was read back, until all that is there was read back and held.
+    when it was read back, until all that is there was read back and held. `sent`: {number, digest} of the newest state
+    that was sent, whether that was acknowledged or not.
     """
 
     name: str = ""
@@ -45,26 +47,40 @@ class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
     objects: int | None = None
     keys: str = ""
     signed_for: str = ""
+    sent: JsonObject | None = None
     damaged: str = ""
 
 
-def read(vault: Vault) -> dict[str, Acknowledged]:
+Known = dict[str, Acknowledged]
+
+
+def read(vault: Vault) -> Known:
     """By the remote's id."""
-    return {remote: msgspec.convert(found, Acknowledged) for remote, found in (vault.get(DECISION) or {}).items()}
+    return _read(vault.get(DECISION))
 
 
 def note(vault: Vault, remote: str, **changes: Any) -> Acknowledged:
-    """Change what is known of one remote; writes nothing when that is known already."""
-    known = read(vault)
-    made = msgspec.structs.replace(known.get(remote, Acknowledged()), **changes)
-    _write(vault, {**known, remote: made})
-    return made
+    """Change what is known of one remote; writes nothing when that is known already. Others that note something of
+    other remotes at the same time lose nothing of it."""
+
+    def changed(known: Known) -> Known:
+        return known | {remote: msgspec.structs.replace(known.get(remote, Acknowledged()), **changes)}
+
+    return _change(vault, changed)[remote]
 
 
 def forget(vault: Vault, remote: str) -> None:
     """The remote is none any more."""
-    _write(vault, {key: found for key, found in read(vault).items() if key != remote})
+    _change(vault, lambda known: {key: found for key, found in known.items() if key != remote})
 
 
-def _write(vault: Vault, known: Mapping[str, Acknowledged]) -> None:
-    vault.set(DECISION, {key: msgspec.to_builtins(found) for key, found in known.items()} or None, kind="remotes")
+def _change(vault: Vault, how: Callable[[Known], Known]) -> Known:
+    def changed(document: JsonObject | None) -> JsonObject | None:
+        made = how(_read(document))
+        return {key: msgspec.to_builtins(found) for key, found in made.items()} or None
+
+    return _read(vault.change(DECISION, changed, kind="remotes"))
+
+
+def _read(document: JsonObject | None) -> Known:
+    return {remote: msgspec.convert(found, Acknowledged) for remote, found in (document or {}).items()}

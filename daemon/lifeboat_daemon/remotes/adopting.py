@@ -88,7 +88,7 @@ def prepared(
     config, there = _chosen(context, agent, remote)
     assert there.head is not None
     with scratch_folder(context, KIND) as scratch:
-        if _has(context, agent, there.head):
+        if _goes_on(context, agent, there, there.head):
             with context.vault(agent.id) as vault:
                 changes = _changes(context, agent, vault, there.head.number, scratch)
             yield Adoption(agent, config, there.head, True, None, changes)
@@ -116,7 +116,7 @@ def adopt(context: Context, adoption: Adoption, *, take_over: str | None) -> Ado
             kept = _exchange(context, agent, adoption.staged)
         reached(Step.ADOPT_SET_ASIDE)
         with context.vault(agent.id) as vault:
-            _note(context, vault, adoption)
+            acknowledged.note_head(vault, adoption.remote.id, adoption.remote.name, adoption.head, context.now())
             raised = epochs.raise_everywhere(context, vault, context.keys().own_name)
         reached(Step.ADOPT_EPOCH_RAISED)
     report = capture(context, agent, kind=KIND)
@@ -151,14 +151,19 @@ def _number(there: RemoteAgent) -> int:
     return -1 if there.head is None else there.head.number
 
 
-def _has(context: Context, agent: Agent, head: RemoteHead) -> bool:
-    """Whether this machine's history goes through that state."""
+def _goes_on(context: Context, agent: Agent, there: RemoteAgent, head: RemoteHead) -> bool:
+    """Whether this machine's own history goes on from that state. Where another machine took the agent over since, what
+    is newer here was captured in an epoch that is over: no remote takes it, so it gives way, and the workspace goes on
+    top as one sequence."""
     try:
         with context.vault(agent.id) as vault:
-            row = vault.find(head.number)
+            row, newest = vault.find(head.number), vault.head()
+            epoch = vault.epoch
     except VaultMissing:  # an adoption was cut off between two renames
         return False
-    return row is not None and row.digest == head.digest
+    if row is None or newest is None or row.digest != head.digest:
+        return False
+    return newest.number == row.number or there.epoch <= epoch
 
 
 def _changes(context: Context, agent: Agent, vault: Vault, base: int, scratch: Path) -> JsonObject:
@@ -197,10 +202,3 @@ def _exchange(context: Context, agent: Agent, staged: Path) -> Path | None:
     with context.vault(agent.id) as vault:
         installed.forget(vault)
     return kept
-
-
-def _note(context: Context, vault: Vault, adoption: Adoption) -> None:
-    """From here on that head is one of ours."""
-    head, config = adoption.head, adoption.remote
-    place = {"number": head.number, "digest": head.digest.hex(), "epoch": head.epoch}
-    acknowledged.note(vault, config.id, name=config.name, at=context.now(), fenced=None, **place)

@@ -16,7 +16,7 @@ from lifeboat_daemon.capture import guard
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Cancelled, OtherVault, RemoteForgot
 from lifeboat_daemon.health.standing import FENCED, HELD, WAITING
-from lifeboat_daemon.remotes import acknowledged, bundling, deciding, verifying
+from lifeboat_daemon.remotes import acknowledged, bundling, deciding, epochs, verifying
 from lifeboat_daemon.remotes.acknowledged import Acknowledged
 from lifeboat_daemon.remotes.bundling import Tell
 from lifeboat_daemon.remotes.contract import Compactable, RemoteConfig
@@ -31,6 +31,8 @@ from lifeboat_endpoint.vault import SequenceRow, Vault
 MaySend = Callable[[int], str | None]
 """Why so many bytes are not to be sent now; None when they may."""
 
+BEHIND = "epoch_begun"
+"""The code of what waits because it was captured before this machine took the agent over."""
 TRIES = 3
 """How often the head may move between the look at it and the push."""
 
@@ -111,12 +113,15 @@ class _Replication:
         target, held = self._target()
         if target is None:
             return self._waiting("nothing was captured yet", "empty")
+        moved = self._moved()
         for _ in range(TRIES):
             there = self._there()
             decision = deciding.decide(self._here(target), there)
             reached(Step.REPLICATE_DECIDED)
             if decision.do is Do.FENCED:
                 return self._fenced(decision)
+            if moved is not None:
+                return self._fenced_as(moved)
             if decision.do is Do.FORGOT:
                 raise self._forgot(decision)
             if decision.do is Do.NOTHING:
@@ -126,8 +131,7 @@ class _Replication:
             except StaleBase:
                 continue
             except EpochBehind as error:
-                # The number alone says that somebody took it over; the next look says who.
-                return self._fenced(Decision(Do.FENCED, why=Why.MOVED, epoch=error.epoch))
+                return self._behind(error)
             if isinstance(pushed, Outcome):
                 return pushed
             return self._completed(target, pushed, held)
@@ -172,6 +176,8 @@ class _Replication:
                 return self._waiting(f"{size_text(bundle.size)} wait: {why}", DEFERRED)
             if there is None:
                 self._remote.register(self._agent.id, self._agent.name, self._agent.runtime)
+            sent = {"number": target.number, "digest": target.digest.hex()}
+            acknowledged.note(self._vault, self._config.id, name=self._config.name, sent=sent)
             head = self._remote.push(self._agent.id, bundling.watched(bundle, self._tell), machine=self._machine)
             self._sent += bundle.size
         reached(Step.REPLICATE_SENT)
@@ -197,8 +203,27 @@ class _Replication:
                 yield bundle
 
     def _acknowledge(self, head: RemoteHead) -> None:
-        place = {"number": head.number, "digest": head.digest.hex(), "epoch": head.epoch}
-        acknowledged.note(self._vault, self._config.id, name=self._config.name, at=self._context.now(), **place)
+        acknowledged.note_head(self._vault, self._config.id, self._config.name, head, self._context.now())
+
+    def _moved(self) -> JsonObject | None:
+        """Another machine took the agent over, as another remote said: then nothing is sent anywhere, or histories
+        would part where that machine could not be."""
+        for known in acknowledged.read(self._vault).values():
+            fenced = known.fenced
+            if known.name == self._config.name or fenced is None or fenced["reason"] != Why.MOVED or "at" in fenced:
+                continue
+            if fenced["epoch"] > self._vault.epoch:
+                return {**fenced, "at": known.name}
+        return None
+
+    def _behind(self, error: EpochBehind) -> Outcome:
+        """The remote takes nothing of the epoch in which the state was captured."""
+        if error.epoch <= self._vault.epoch:  # this machine's own one: it took the agent over since
+            return self._waiting(
+                "it takes what is captured from now on, so all of it goes with the next change", BEHIND
+            )
+        # The number alone says that somebody took it over; the next look says who.
+        return self._fenced(Decision(Do.FENCED, why=Why.MOVED, epoch=error.epoch))
 
     # What belongs to a state and travels apart --------------------------------------------------------------------
 
@@ -207,6 +232,7 @@ class _Replication:
         known = _known(self._vault, self._config)
         if head is not None and known.number != head.number:
             self._acknowledge(head)
+        epochs.bring_into_force(self._vault, self._remote, self._machine)
         self._send_keys(known)
         self._send_signatures(known)
         why = self._send_objects(target, known)
@@ -292,10 +318,13 @@ class _Replication:
         machine = "" if head is None else head.machine or head.writer
         since = "" if head is None else head.written_at
         fenced = {"reason": why, "machine": machine, "since": since, "epoch": decision.epoch}
-        acknowledged.note(self._vault, self._config.id, fenced=fenced)
-        known = _known(self._vault, self._config)
+        return self._fenced_as(fenced)
+
+    def _fenced_as(self, fenced: JsonObject) -> Outcome:
+        known = acknowledged.note(self._vault, self._config.id, fenced=fenced)
+        why = Why(fenced["reason"])
         fix = f"lifeboat agents adopt {self._agent.name}"
-        message = fence_words(decision.why, machine)
+        message = fence_words(why, fenced["machine"])
         return Outcome(self._config.name, self._config.id, known.number, FENCED, message, why, 0, None, fix)
 
     def _forgot(self, decision: Decision) -> RemoteForgot:

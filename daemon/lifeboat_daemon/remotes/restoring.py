@@ -87,7 +87,7 @@ def opened_plan(context: Context, name: str, text: str, target: Path | None, opt
     config = registry.find(context, name)
     with contextlib.closing(open_remote(context, config)) as remote:
         source = find(context, remote, config, text)
-        warnings = pulling.take_keys(context, remote, source.agent.id)
+        warnings = pulling.take_keys(context, remote, source.agent.id, accept_unsigned=options.accept_unsigned)
         number = _number(remote, source, options.at)
         known = _known(context, source.agent.id)
         with pulling.state(remote, source.agent.id, number) as state, _newest(context, known) as newest:
@@ -157,7 +157,7 @@ def arriving(
         if known is not None:
             fix = f"lifeboat agents adopt {argument(known.name)}"
             raise AlreadyProtected(f"{known.name} is an agent of this machine already", fix=fix)
-        warnings = pulling.take_keys(context, remote, source.agent.id)
+        warnings = pulling.take_keys(context, remote, source.agent.id, accept_unsigned=options.accept_unsigned)
         staged = scratch / "vault"
         unsigned = options.accept_unsigned
         pulling.history(context, remote, source.agent.id, staged, accept_unsigned=unsigned, tell=tell)
@@ -189,15 +189,7 @@ def arrive(context: Context, made: Plan, source: Source, staged: Path, *, take_o
 
 
 def _register(context: Context, made: Plan, source: Source, staged: Path) -> Agent:
-    """The vault first: an agent without one would be a fault, a vault without an agent is nobody's yet."""
-    context.files.make_folders(context.home.vaults_folder, 0o700)
-    registered_agents.set_aside_vault(context, made.agent_id)
-    context.files.replace(staged, context.home.vault_folder(made.agent_id))
-    head = source.agent.head
-    with context.vault(made.agent_id) as vault:
-        if head is not None:
-            place = {"number": head.number, "digest": head.digest.hex(), "epoch": head.epoch}
-            acknowledged.note(vault, source.config.id, name=source.config.name, at=context.now(), **place)
+    place_history(context, source, staged)
     installation = locate(context, context.adapter(made.runtime), made.target)
     wanted = source.agent.name or made.agent_name
     agent = Agent(
@@ -209,3 +201,15 @@ def _register(context: Context, made: Plan, source: Source, staged: Path) -> Age
         added_at=context.now(),
     )
     return registered_agents.save(context, agent)
+
+
+def place_history(context: Context, source: Source, staged: Path) -> None:
+    """A fetched history in the place of the agent's vault, before the agent is registered: an agent without a vault
+    would be a fault, a vault without an agent is nobody's yet."""
+    agent_id, head = source.agent.id, source.agent.head
+    context.files.make_folders(context.home.vaults_folder, 0o700)
+    registered_agents.set_aside_vault(context, agent_id)
+    context.files.replace(staged, context.home.vault_folder(agent_id))
+    if head is not None:
+        with context.vault(agent_id) as vault:
+            acknowledged.note_head(vault, source.config.id, source.config.name, head, context.now())
