@@ -69,6 +69,12 @@ def note(vault: Vault, remote: str, **changes: Any) -> Acknowledged:
     return _change(vault, changed)[remote]
 
 
+def note_head(vault: Vault, remote: str, name: str, head: RemoteHead, at: str) -> Acknowledged:
+    """The remote has this state, which is one of ours: from now on its head is known here."""
+    place = {"number": head.number, "digest": head.digest.hex(), "epoch": head.epoch}
+    return note(vault, remote, name=name, at=at, fenced=None, **place)
+
+
 def forget(vault: Vault, remote: str) -> None:
     """The remote is none any more."""
     _change(vault, lambda known: {key: found for key, found in known.items() if key != remote})

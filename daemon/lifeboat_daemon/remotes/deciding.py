@@ -76,8 +76,10 @@ def decide(here: Here, there: RemoteAgent | None) -> Decision:
 
 
 def _is_ours(here: Here, head: RemoteHead) -> bool:
-    """Whether this machine has the state, or had it: what the remote acknowledged may have been thinned since."""
+    """Whether this machine has the state, or had it: what the remote acknowledged, or was sent without a word that it
+    arrived, may have been thinned since."""
     found = here.digest_of(head.number)
-    if found is None:
-        return head.number == here.known.number and head.digest.hex() == here.known.digest
-    return found == head.digest
+    if found is not None:
+        return found == head.digest
+    place, sent = (head.number, head.digest.hex()), here.known.sent or {}
+    return place in ((here.known.number, here.known.digest), (sent.get("number"), sent.get("digest")))

@@ -13,8 +13,8 @@ from lifeboat_daemon.errors import MovedElsewhere
 from lifeboat_daemon.remotes import acknowledged, registry
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.words import age_text, argument
-from lifeboat_endpoint.errors import UnknownThere
-from lifeboat_endpoint.remote.contract import RemoteHead
+from lifeboat_endpoint.errors import EpochMoved, UnknownThere
+from lifeboat_endpoint.remote.contract import Remote, RemoteHead
 from lifeboat_endpoint.vault import Vault
 
 RECENTLY = timedelta(hours=24)
@@ -45,22 +45,40 @@ def check_consent(context: Context, name: str, head: RemoteHead | None, take_ove
 
 
 def raise_everywhere(context: Context, vault: Vault, machine: str) -> Raised:
-    """Begin a new epoch at every remote that knows the agent, and in the vault here. A remote that cannot be reached
-    learns of it with the next push. Raises EpochMoved when another machine was quicker."""
-    raised = Raised(vault.epoch)
+    """Begin a new epoch in the vault here, and at every remote that knows the agent and is as far as this machine. One
+    that is not, or that cannot be asked, learns of it when it is brought up to date (`bring_into_force`): in the new
+    epoch it would not take what was captured before. Raises EpochMoved when another machine was quicker."""
+    raised, head = Raised(0), vault.head()
     for config in registry.usable(context):
         try:
             with contextlib.closing(open_remote(context, config)) as remote:
                 there = remote.agent(vault.agent_id)
-                epoch = remote.raise_epoch(vault.agent_id, there.epoch, machine=machine)
+                epoch = there.epoch
+                if there.head is None or (head is not None and there.head.digest == head.digest):
+                    epoch = remote.raise_epoch(vault.agent_id, there.epoch, machine=machine)
         except UnknownThere:
             continue
+        except EpochMoved:
+            raise
         except LifeboatError as error:
-            if not error.retryable:
-                raise
             raised.missed[config.name] = error.message
             continue
         raised.epoch = max(raised.epoch, epoch)
         acknowledged.note(vault, config.id, name=config.name, fenced=None, state="waiting", message="", code="")
-    vault.enter_epoch(raised.epoch)
+    _enter(vault, raised)
     return raised
+
+
+def _enter(vault: Vault, raised: Raised) -> None:
+    """Above every epoch that was met anywhere."""
+    met = [known.fenced["epoch"] for known in acknowledged.read(vault).values() if known.fenced is not None]
+    raised.epoch = max(raised.epoch, vault.epoch + 1, *(epoch + 1 for epoch in met))
+    vault.enter_epoch(raised.epoch)
+
+
+def bring_into_force(vault: Vault, remote: Remote, machine: str) -> None:
+    """Tell a remote that has all there is here of the epoch this machine writes in, where it was away when that began.
+    Raises EpochMoved when another machine was quicker."""
+    epoch = remote.agent(vault.agent_id).epoch
+    while epoch < vault.epoch:
+        epoch = remote.raise_epoch(vault.agent_id, epoch, machine=machine)
