@@ -19,10 +19,11 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, UnsignedState
 from lifeboat_daemon.remotes.bundling import Tell
 from lifeboat_daemon.restore.plan import trusted
+from lifeboat_daemon.user_keys import known_public
 from lifeboat_endpoint.errors import RemoteDamaged, UnknownThere
 from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteSequence
 from lifeboat_endpoint.vault import Draft, EntryPut, Vault, take_delta, take_over
-from lifeboat_keys.errors import OtherKey, SignedByAnother
+from lifeboat_keys.errors import NoKey, OtherKey, SignedByAnother
 
 
 class RemoteState:
@@ -79,10 +80,20 @@ def state(remote: Remote, agent_id: str, number: int | None) -> Iterator[RemoteS
         yield RemoteState(reader, remote)
 
 
-def take_keys(context: Context, remote: Remote, agent_id: str) -> list[str]:
-    """Keep the agent's wrapped keys; what of them is of no use here, in words."""
-    context.keys().ensure()
+def take_keys(context: Context, remote: Remote, agent_id: str, *, accept_unsigned: bool = False) -> list[str]:
+    """Keep the agent's wrapped keys; what of them is of no use here, in words.
+
+    A home without a key gets none here that is not the one of the agent: the words of that would be refused from then
+    on. Raises NoKey.
+    """
     document = remote.keys(agent_id)
+    if document is not None and not accept_unsigned and known_public(context) is None:
+        raise NoKey(
+            "the agent belongs to a key, and this home has none yet: its 24 words are needed; "
+            "if it is not yours, --accept-unsigned takes the agent without its credentials",
+            fix="lifeboat keys recover",
+        )
+    context.keys().ensure()
     if document is None:
         return []
     try:
