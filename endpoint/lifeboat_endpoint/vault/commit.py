@@ -114,7 +114,7 @@ class Commit:
     def _entry_row(self, path: str, put: EntryPut | None) -> _EntryRow | None:
         """The row for a path, None when it stays as it is."""
         key = self._columns.path(path)
-        live = self._metadata.row(sql.LIVE_ENTRY, (key,))
+        live = self._metadata.row(sql.LIVE_ENTRY, (key, key))
         bucket = merkle.bucket_of(merkle.entry_key(path))
         if put is None:
             return None if live is None else _EntryRow(key, None, "", bucket)
@@ -165,7 +165,7 @@ class Commit:
         return self._writer.put_absent(put.leaf, sha256, put.size)
 
     def _write_entries(self, rows: list[_EntryRow], number: int) -> None:
-        self._metadata.execute_many(sql.END_ENTRY, [(number, row.path) for row in rows])
+        self._metadata.execute_many(sql.END_ENTRY, [(number, row.path, row.path) for row in rows])
         place = self._columns.entry_bucket
         added = [(row.path, row.object, row.meta, place(row.bucket), number) for row in rows if row.object is not None]
         self._metadata.execute_many(sql.ADD_ENTRY, added)
@@ -220,7 +220,8 @@ class Commit:
             return
         lines, leaves = [row.put.line for row in rows], [row.put.leaf for row in rows]
         objects = self._writer.put_lines(lines, leaves)
-        self._metadata.execute_many(sql.END_RECORD, [(number, row.put.id) for row in rows if row.replaces])
+        replaced = [row.put.id for row in rows if row.replaces]
+        self._metadata.execute_many(sql.END_RECORD, [(number, record_id, record_id) for record_id in replaced])
         self._metadata.execute_many(sql.ADD_RECORD, self._rows_to_add(rows, objects, number))
 
     def _rows_to_add(self, rows: list[_RecordRow], objects: range, number: int) -> Iterator[tuple[object, ...]]:

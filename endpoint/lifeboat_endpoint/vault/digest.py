@@ -95,9 +95,9 @@ def _live_items(metadata: MetadataStore, columns: Columns, touched: set[int]) ->
         yield from _entries(metadata, columns, sql.LIVE_ENTRIES, ())
         yield from _records(metadata, columns, sql.LIVE_RECORDS, ())
         return
-    for bucket in touched:
-        yield from _entries(metadata, columns, sql.LIVE_ENTRIES_IN, (columns.entry_bucket(bucket),))
-        yield from _records(metadata, columns, sql.LIVE_RECORDS_IN, (bucket,))
+    places = tuple(columns.entry_bucket(bucket) for bucket in touched)
+    yield from _entries(metadata, columns, sql.live_entries_in(len(places)), places)
+    yield from _records(metadata, columns, sql.live_records_in(len(touched)), tuple(touched))
 
 
 def _entries(metadata: MetadataStore, columns: Columns, statement: str, parameters: tuple[int, ...]) -> Iterator[Item]:

@@ -59,21 +59,23 @@ FILES = "select file from object where file is not null"
 _ENTRY = """select e.path, e.meta, o.leaf, o.salt, o.size, o.sha256, o.id,
     o.body is not null or o.file is not null from entry e join object o on o.id = e.object"""
 _ALIVE = "first <= ? and (last is null or last > ?)"
+# Of one path or record only the newest row can be alive: nothing here walks through all that it ever was.
 LIVE_ENTRY = """select e.object, e.meta, o.leaf from entry e join object o on o.id = e.object
-    where e.path = ? and e.last is null"""
-END_ENTRY = "update entry set last = ? where path = ? and last is null"
+    where e.path = ? and e.first = (select max(first) from entry where path = ?) and e.last is null"""
+END_ENTRY = """update entry set last = ?
+    where path = ? and first = (select max(first) from entry where path = ?) and last is null"""
 ADD_ENTRY = "insert into entry(path, object, meta, bucket, first) values (?, ?, ?, ?, ?)"
 ENTRIES = f"{_ENTRY} where {_ALIVE} order by path"
 ENTRIES_FROM = f"{_ENTRY} where path >= ? and {_ALIVE} order by path"
 ENTRIES_BETWEEN = f"{_ENTRY} where path >= ? and path < ? and {_ALIVE} order by path"
-ENTRY = f"{_ENTRY} where path = ? and {_ALIVE}"
+_NEWEST_ENTRY = f"where path = ? and {_ALIVE} order by first desc limit 1"
+ENTRY = f"{_ENTRY} {_NEWEST_ENTRY}"
 ENTRY_BODY = f"""select o.id, o.coding, o.body, o.file, o.base, o.size from entry e join object o on o.id = e.object
-    where path = ? and {_ALIVE}"""
+    {_NEWEST_ENTRY}"""
 OBJECTS_OF_ENTRIES = f"select distinct object from entry where {_ALIVE} order by object"
 LIVE_ENTRIES = (
     "select e.bucket, e.path, e.meta, o.leaf from entry e join object o on o.id = e.object where e.last is null"
 )
-LIVE_ENTRIES_IN = f"{LIVE_ENTRIES} and e.bucket = ?"
 
 # Records
 _RECORD = """select r.id, r.partition, r.position, o.leaf, o.salt, o.id, o.coding, o.body, o.file, o.base, o.size
@@ -81,20 +83,30 @@ _RECORD = """select r.id, r.partition, r.position, o.leaf, o.salt, o.id, o.codin
 ANY_RECORD = "select 1 from record limit 1"
 HAS_RECORD = "select 1 from record where id = ? limit 1"
 END_POSITION = "select coalesce(max(position) + 1, 0) from record where partition = ?"
-END_RECORD = "update record set last = ? where id = ? and last is null"
+END_RECORD = """update record set last = ?
+    where id = ? and first = (select max(first) from record where id = ?) and last is null"""
 ADD_RECORD = """insert into record(id, partition, position, object, bucket, content_key, first)
     values (?, ?, ?, ?, ?, ?, ?)"""
 RECORDS = f"{_RECORD} where {_ALIVE} order by partition, position"
 RECORDS_OF = f"{_RECORD} where partition = ? and {_ALIVE} order by position"
-RECORD = f"{_RECORD} where r.id = ? and {_ALIVE}"
+RECORD = f"{_RECORD} where r.id = ? and {_ALIVE} order by first desc limit 1"
 PARTITIONS = f"select distinct partition from record where {_ALIVE}"
 OBJECTS_OF_RECORDS = f"select distinct object from record where {_ALIVE} order by object"
 RECORDS_WITH_CONTENT = "select id from record where content_key = ? and last is null order by partition, position"
 _LIVE_RECORD = """select r.bucket, r.id, r.partition, r.position, o.leaf from record r join object o on o.id = r.object
     where r.last is null"""
-LIVE_RECORDS_IN = f"{_LIVE_RECORD} and r.bucket = ?"
 # In the order of the largest table, or every object is fetched from another place.
 LIVE_RECORDS = f"{_LIVE_RECORD} order by r.object"
+
+
+def live_entries_in(buckets: int) -> str:
+    """Live entries of so many buckets."""
+    return f"{LIVE_ENTRIES} and e.bucket in ({', '.join('?' * buckets)})"
+
+
+def live_records_in(buckets: int) -> str:
+    """Live records of so many buckets."""
+    return f"{_LIVE_RECORD} and r.bucket in ({', '.join('?' * buckets)})"
 
 
 def live_records_named(count: int) -> str:
