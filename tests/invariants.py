@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
@@ -12,13 +12,21 @@ from pathlib import Path
 
 from lifeboat_alf import merkle
 from lifeboat_alf.seams.clock import SystemClock
+from lifeboat_alf.state import State
 from lifeboat_daemon import verification
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.run import capture, capture_into
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo.tree import Tree, differences, read_tree
+from lifeboat_daemon.remotes import acknowledged, pulling
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_daemon.remotes.outcome import Outcome
 from lifeboat_daemon.restore import RestoreOptions, recover, restore
 from lifeboat_daemon.state_db import StateDb, throw_away
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.errors import UnknownThere
+from lifeboat_endpoint.remote.contract import Remote, RemoteSequence
 from lifeboat_endpoint.vault import Vault
 
 
@@ -119,3 +127,68 @@ def the_audit_chain_is_whole(context: Context, agent: Agent) -> None:
 def a_drill_succeeds(context: Context, agent: Agent) -> None:
     """What `lifeboat verify` proves."""
     assert verification.drill(context, agent, whole=True).mismatches == []
+
+
+# Second copies ----------------------------------------------------------------------------------------------------
+
+
+def an_outcome_is_honest(context: Context, agent: Agent, config: RemoteConfig, outcome: Outcome) -> None:
+    """What is said and noted of a remote is so there: `ok` is said of the newest state alone, and nothing counts as
+    acknowledged or verified that is not there."""
+    with context.vault(agent.id) as vault, closing(open_remote(context, config)) as remote:
+        known = acknowledged.read(vault)[config.id]
+        there = {row.number: row.digest.hex() for row in _listed(remote, agent)}
+        head = vault.head()
+        assert head is not None
+        if outcome.state == "ok":
+            assert outcome.sequence == head.number == max(there)
+            assert there[head.number] == head.digest.hex()
+            assert known.number == known.objects == head.number
+            assert not remote.missing(agent.id, [each.sha256 for each in vault.state().entries() if each.sha256])
+        if known.number is not None:
+            assert there.get(known.number) == known.digest
+        assert known.verified_number is None or known.verified_number in there
+
+
+def what_a_remote_lists_restores(
+    context: Context, agent: Agent, config: RemoteConfig, *, newest: int | None = None
+) -> None:
+    """I1 and I4 there: every state that it lists, or the newest few, is the one of that number here, byte for byte,
+    and no state stands twice in a row."""
+    with context.vault(agent.id) as vault, closing(open_remote(context, config)) as remote:
+        rows = _listed(remote, agent)
+        assert [row.number for row in rows] == sorted({row.number for row in rows})
+        assert all(one.digest != other.digest for one, other in pairwise(rows))
+        assert {row.number for row in rows} <= {row.number for row in vault.sequences()}
+        for row in rows if newest is None else rows[-newest:]:
+            with pulling.state(remote, agent.id, row.number) as state:
+                assert _contents(state) == _contents(vault.state(row.number))
+                assert merkle.state_digest(state) == row.digest == vault.sequence(row.number).digest
+
+
+def _listed(remote: Remote, agent: Agent) -> list[RemoteSequence]:
+    try:
+        return list(remote.sequences(agent.id))
+    except UnknownThere:
+        return []
+
+
+def _contents(state: State) -> dict[str, bytes]:
+    return {each.path: state.body(each.path) for each in state.entries()} | {
+        each.id: each.line for each in state.records()
+    }
+
+
+def an_endpoint_is_whole(data: Path) -> None:
+    """I4 and I11 in an endpoint's own data: everything of every agent, bytes, digests, signatures; the audit."""
+    with Endpoint.open(data) as endpoint:
+        assert endpoint.control.check_audit() == []
+        for tenant in endpoint.control.tenants():
+            space = endpoint.space(tenant.id)
+            for agent_id in space.agent_ids():
+                if space.is_sealed(agent_id):
+                    continue
+                with space.vault(agent_id) as vault:
+                    assert vault.verify(trusted=None, whole=True).findings == []
+                    digests = [row.digest for row in vault.sequences()]
+                    assert all(one != other for one, other in pairwise(digests))

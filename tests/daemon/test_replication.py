@@ -205,6 +205,22 @@ def test_a_copy_that_does_not_hold_stays_an_error_until_all_of_it_held(
     assert broken.asked == [verifying.BODIES, verifying.EVERYTHING, verifying.EVERYTHING]
 
 
+def test_a_copy_that_is_written_to_while_it_is_read_back_is_not_damaged(
+    ada: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.push()
+    broken = Broken(monkeypatch)
+
+    def meanwhile(agent_id: str, state: Any, **_: Any) -> RemoteVerification:
+        ada.write("MEMORY.md", "# Memory\n\nWritten meanwhile.\n")
+        ada.capture_and_push()
+        return RemoteVerification(state.sequence.number, findings=["the newest state there is 1, not 0"])
+
+    monkeypatch.setattr(broken, "_verify", meanwhile)
+    assert verify_remote.run(work(ada))["ok"]
+    assert (ada.acknowledged().state, ada.acknowledged().damaged) == ("ok", "")
+
+
 # A removal that is held -------------------------------------------------------------------------------------------
 
 

@@ -12,8 +12,8 @@ from lifeboat_daemon.health.standing import ERROR
 from lifeboat_daemon.remotes import acknowledged
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_endpoint.errors import RemoteDamaged
-from lifeboat_endpoint.remote.contract import Remote, RemoteVerification
+from lifeboat_endpoint.errors import RemoteDamaged, RemoteError
+from lifeboat_endpoint.remote.contract import Remote, RemoteHead, RemoteVerification
 from lifeboat_endpoint.vault import Vault
 
 JsonObject = dict[str, Any]
@@ -59,7 +59,18 @@ def look(
     if found.ok:
         acknowledged.note(vault, config.id, verified_number=row.number, verified_at=context.now(), damaged="")
         return found
+    if _has_moved(remote, agent, head):
+        return RemoteVerification(None)
     first = found.findings[0]
     why = {"message": f"its copy does not hold: {first}", "code": RemoteDamaged.code}
     acknowledged.note(vault, config.id, state=ERROR, damaged=first, **why)
     return found
+
+
+def _has_moved(remote: Remote, agent: Agent, head: RemoteHead) -> bool:
+    """Whether somebody wrote there while it was read: what did not fit then was another state."""
+    try:
+        now = remote.agent(agent.id).head
+    except RemoteError:
+        return False
+    return now is not None and (now.number, now.digest) != (head.number, head.digest)

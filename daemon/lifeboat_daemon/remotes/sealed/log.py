@@ -137,12 +137,12 @@ class SealedLog:
         stored: FileReference | None = None
         for _ in range(TRIES):
             if _is_head(loaded.head, checked.sequence):
-                self._take_back(agent_id, stored)
+                self._take_back(loaded.head, stored)
                 return self._remote_head(loaded)
             try:
                 _check_fit(loaded.head, checked)
             except BaseException:
-                self._take_back(agent_id, stored)
+                self._take_back(loaded.head, stored)
                 raise
             if stored is None:
                 reached(Step.SEALED_FILE_WRITTEN)
@@ -180,11 +180,12 @@ class SealedLog:
             grown=compacting.following(head.grown, row),
         )
 
-    def _take_back(self, agent_id: str, stored: FileReference | None) -> None:
-        """A file that was written and is named by no head; a sweep takes it otherwise."""
-        if stored is not None:
-            with contextlib.suppress(Exception):
-                self._files.remove(agent_id, stored.file)
+    def _take_back(self, head: Head, stored: FileReference | None) -> None:
+        """A file that was written and that the head does not name; a sweep takes it otherwise. A head that counts as
+        moved may be this push's own: what replaced it can arrive twice, and only the second answer be heard."""
+        with contextlib.suppress(Exception):
+            if stored is not None and stored.file not in self._inside.named(head):
+                self._files.remove(head.agent, stored.file)
 
     def missing(self, agent_id: str, digests: Sequence[str]) -> list[str]:
         if not digests:

@@ -1,0 +1,45 @@
+"""Replication over a transport that loses, doubles, delays and holds back: what is said is so, and the next try mends
+it. Every fault at every call is tried in `tests/soak/test_soak_replication_faults.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from faulty_transport import Fault, Kind, from_then_on, once
+from replicated import Replicated, in_a_folder, in_this_process, machine_in
+
+KINDS = ("in process", "folder")
+
+
+@pytest.fixture(params=KINDS)
+def ada(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Replicated]:
+    made = Replicated(machine_in(tmp_path / "laptop"))
+    around = in_this_process if request.param == "in process" else in_a_folder
+    with around(made, tmp_path / "there", monkeypatch):
+        yield made
+
+
+def calls_of(ada: Replicated) -> list[str]:
+    """What a replication with everything in it calls, in order."""
+    ada.begin()
+    assert ada.machine.push().state == "ok"
+    return ada.called()
+
+
+@pytest.mark.parametrize("kind", [Kind.LOSE_ANSWER, Kind.TWICE, Kind.LATER])
+def test_whatever_call_goes_wrong_the_next_replication_mends_it(ada: Replicated, kind: Kind) -> None:
+    calls = calls_of(ada)
+    for number in range(len(calls)):
+        ada.capture(number + 1)
+        ada.expect_all()
+        fault = Fault(kind)
+        ada.through(fault, once(fault, number))
+    ada.holds()
+
+
+def test_with_nobody_there_it_waits(ada: Replicated) -> None:
+    fault = Fault(Kind.LOSE_REQUEST)
+    outcome = ada.through(fault, from_then_on(fault, 0))
+    assert (outcome.state, outcome.code, outcome.sequence) == ("waiting", "remote_unreachable", None)
