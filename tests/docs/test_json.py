@@ -115,6 +115,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield "`lifeboat restore`, `undo`, `alf import`", run("restore", name, "--to", folder / "new", "--dry-run")
     yield "`lifeboat restore`, `undo`, `alf import`", run("restore", name, "--at", "0", "--yes")
     yield "`lifeboat restore`, `undo`, `alf import`", run("undo", name)
+    yield from _moving_documents(folder, name)
     yield "`lifeboat log`", run("log")
     yield from _service_documents(folder)
     yield from _file_documents(workspace, folder)
@@ -129,6 +130,16 @@ def _hook_documents(folder: Path) -> Iterator[tuple[str, Json]]:
         patch.setenv("PATH", f"{fake.folder}:/usr/bin:/bin")
         yield "An agent", run("agents", "hook", "Juniper")
         yield "An agent", run("agents", "hook", "Juniper", "--remove")
+
+
+def _moving_documents(folder: Path, name: str) -> Iterator[tuple[str, Json]]:
+    stick = folder / "stick"
+    stick.mkdir()
+    run("remote", "add", "stick", f"file://{stick}/copies")
+    run("sync")
+    yield "An agent", run("agents", "list", "--remote", "stick")
+    yield "An agent", run("agents", "adopt", name, "--yes")
+    run("remote", "remove", "stick", "--yes")
 
 
 def _service_documents(folder: Path) -> Iterator[tuple[str, Json]]:
