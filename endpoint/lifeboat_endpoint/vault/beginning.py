@@ -12,7 +12,9 @@ from lifeboat_alf.seams.files import FileOperations
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer, key_id_of
 from lifeboat_endpoint.store import schema
+from lifeboat_endpoint.store.disk import translated
 from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_endpoint.store.sqlite import SqliteStore
 from lifeboat_endpoint.vault import audit, digest
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.columns import SEED, Columns
@@ -34,6 +36,18 @@ def initialise(
         audit.append(metadata, clock.now(), "create", row[0], {"agent": agent_id})
 
 
+def begin(file: Path, agent_id: str, files: FileOperations, clock: Clock, sealer: Sealer) -> None:
+    """A vault's file with an empty vault in it, which appears whole or not at all."""
+    with translated():
+        new = _fresh_file(file, files)
+    metadata = SqliteStore(new, create=True)
+    initialise(metadata, agent_id, clock, sealer=sealer)
+    metadata.close()
+    with translated():
+        files.replace(new, file)
+        files.sync_folder(file.parent)
+
+
 def opened_seed(held: bytes, sealer: Sealer) -> bytes:
     """The seed; it is also what tells whether this sealer sealed the vault. Raises OtherDataKey, VaultDamaged."""
     if sealer is PLAIN and len(held) != ids.SEED_BYTES:
@@ -41,7 +55,7 @@ def opened_seed(held: bytes, sealer: Sealer) -> bytes:
     return sealer.open(SEED, held)
 
 
-def fresh_file(path: Path, files: FileOperations) -> Path:
+def _fresh_file(path: Path, files: FileOperations) -> Path:
     """An empty file beside `path` to build the tables in, whatever an earlier attempt left."""
     new = path.with_name(f"{path.name}.new")
     for leftover in (new, *(new.with_name(f"{new.name}-{part}") for part in ("wal", "shm", "journal"))):

@@ -60,6 +60,11 @@ class Verification:
         self.findings.append(Finding(kind, subject, message))
 
 
+def unreadable(number: int | None, error: VaultDamaged) -> Verification:
+    """Of a vault whose sequences cannot even be listed."""
+    return Verification(number, findings=[Finding("rows", "sequences", error.message)])
+
+
 class Verifier:
     """One verification of one vault, inside one snapshot of its tables."""
 

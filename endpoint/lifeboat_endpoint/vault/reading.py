@@ -1,0 +1,254 @@
+"""An open vault as far as it is read: its kept states, its records, what was decided, whether all of it is whole."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+from lifeboat_alf import times
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_alf.state import Changes
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
+from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore, Row
+from lifeboat_endpoint.vault import audit, changes, objects, verification, versions
+from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.beginning import opened_seed
+from lifeboat_endpoint.vault.columns import DECISION, LABEL, Columns
+from lifeboat_endpoint.vault.commit import content_of, text_key
+from lifeboat_endpoint.vault.filling import Artifacts
+from lifeboat_endpoint.vault.rows import AuditRow, Pin, SequenceRow, json_of, sequence_row
+from lifeboat_endpoint.vault.state import VaultState
+from lifeboat_endpoint.vault.verification import Verification, Verifier
+from lifeboat_keys.trusted import Trusted
+
+ALL = 2**62
+"""More rows than there are."""
+_CHUNK = 500
+LAST_VERIFIED = "last_verified"
+"""The decision in which `Vault.mark_verified` keeps `{"sequence", "time"}`."""
+
+Moment = datetime | str
+"""A datetime with a zone, or RFC 3339 text."""
+
+
+class VaultReading:
+    """What an open vault tells; `Vault` opens one and changes it."""
+
+    def __init__(
+        self,
+        metadata: MetadataStore,
+        blobs: BlobStore,
+        *,
+        files: FileOperations,
+        clock: Clock,
+        sealer: Sealer = PLAIN,
+    ) -> None:
+        """A vault on a prepared pair of stores (see `beginning.initialise`)."""
+        self._metadata = metadata
+        self._blobs = blobs
+        self._files = files
+        self._clock = clock
+        row = metadata.row(sql.VAULT)
+        if row is None:
+            raise errors.VaultDamaged("the tables hold no vault")
+        self.id, self.agent_id, self.seed = str(row[0]), str(row[1]), opened_seed(bytes(row[2]), sealer)
+        self._seal_with(sealer)
+
+    def _seal_with(self, sealer: Sealer) -> None:
+        self._columns = Columns(sealer)
+        self._objects = objects.Objects(self._metadata, self._blobs, self._columns)
+
+    @property
+    def key_id(self) -> str:
+        """Of the data key that seals the vault, "" for a plain one."""
+        return self._columns.sealer.key_id
+
+    def check_key(self) -> None:
+        """Raises KeyRevoked when the key was taken away since the vault was opened, OtherDataKey when the vault was put
+        under another one: then it has to be opened again."""
+        self._columns.check(self._metadata)
+
+    def close(self) -> None:
+        self._metadata.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Sequences --------------------------------------------------------------------------------------------------
+
+    def head(self) -> SequenceRow | None:
+        """The newest sequence, None in an empty vault."""
+        return self._one(sql.HEAD)
+
+    def sequences(self, after: int = -1, limit: int = ALL) -> list[SequenceRow]:
+        """Kept sequences, oldest first: those after a number, at most `limit` of them."""
+        self._columns.check(self._metadata)
+        pins: dict[int, list[Pin]] = {}
+        for row in self._metadata.rows(sql.PINS):
+            pins.setdefault(row[0], []).append(Pin(*row))
+        rows = self._metadata.rows(sql.SEQUENCES, (after, limit))
+        return [self._sequence_row(row, pins.get(row[0], [])) for row in rows]
+
+    def _sequence_row(self, row: Row, pins: list[Pin]) -> SequenceRow:
+        made = sequence_row(row, pins)
+        if made.label is None or self._columns.is_plain:
+            return made
+        return replace(made, label=self._columns.text_of(LABEL, made.label))
+
+    def find(self, number: int) -> SequenceRow | None:
+        """A kept sequence, None for one that never was or was thinned."""
+        return self._one(sql.SEQUENCE, number)
+
+    def sequence(self, number: int) -> SequenceRow:
+        """Raises UnknownSequence."""
+        found = self.find(number)
+        if found is None:
+            raise errors.UnknownSequence(f"sequence {number} was never made, or was thinned")
+        return found
+
+    def at(self, time: Moment) -> SequenceRow | None:
+        """The last sequence at or before a time; None when the history begins later."""
+        return self._one(sql.SEQUENCE_AT, text_of(time))
+
+    def between(self, after: int, last: int) -> tuple[int, str | None]:
+        """How many kept sequences are newer than one and not newer than another, and the earliest of their times."""
+        count, since = self._metadata.row(sql.SEQUENCES_BETWEEN, (after, last)) or (0, None)
+        return count, since
+
+    def _one(self, statement: str, *parameters: Any) -> SequenceRow | None:
+        self._columns.check(self._metadata)
+        row = self._metadata.row(statement, parameters)
+        if row is None:
+            return None
+        return self._sequence_row(row, [Pin(*pin) for pin in self._metadata.rows(sql.PINS_OF, (row[0],))])
+
+    def state(self, number: int | None = None) -> VaultState:
+        """The state at a kept sequence, the head unless named. Raises UnknownSequence."""
+        row = self.head() if number is None else self.sequence(number)
+        if row is None:
+            raise errors.UnknownSequence("the vault is empty: nothing was captured yet")
+        return self.state_of(row)
+
+    def state_of(self, row: SequenceRow) -> VaultState:
+        """The state of a sequence that is kept."""
+        return VaultState(self._metadata, self._objects, row.as_sequence(self.agent_id))
+
+    def changes(self, base: int, new: int) -> Changes:
+        """What leads from one kept sequence to another, forward or back. Raises UnknownSequence."""
+        ends = [self.sequence(number).as_sequence(self.agent_id) for number in (base, new)]
+        return changes.between(self._metadata, self._objects, ends[0], ends[1])
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """Large artifacts, whose bytes come and go apart from the states that name them."""
+        return Artifacts(self._metadata, self._blobs, self._columns, self._clock)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch in force, also when another process raised it since the vault was opened."""
+        row = self._metadata.row(sql.VAULT)
+        if row is None:
+            raise errors.VaultDamaged("the tables hold no vault")
+        return int(row[3])
+
+    # Records ----------------------------------------------------------------------------------------------------
+
+    def has_record(self, record_id: str) -> bool:
+        """Whether history has ever held a record of this id."""
+        return self._metadata.row(sql.HAS_RECORD, (record_id,)) is not None
+
+    def written_by(self, record_ids: list[str]) -> dict[str, int]:
+        """Which sequence wrote the version of a record that the head has, by id. It may have been thinned since. Ids
+        that the head does not have are left out."""
+        chunks = (record_ids[start : start + _CHUNK] for start in range(0, len(record_ids), _CHUNK))
+        return {
+            record_id: number
+            for chunk in chunks
+            for record_id, number in self._metadata.rows(sql.beginnings_of_records(len(chunk)), chunk)
+        }
+
+    def records_with_content(self, text: str) -> list[str]:
+        """Ids of the head's records (deleted ones too) whose content is exactly `text`. A sealed vault, into which
+        nobody captures, keeps no digests of contents: there every line is read."""
+        if not self._columns.is_plain:
+            head = self.head()
+            live = () if head is None else self.state(head.number).records()
+            return [record.id for record in live if content_of(record.line) == text]
+        return [found for (found,) in self._metadata.rows(sql.RECORDS_WITH_CONTENT, (text_key(self.seed, text),))]
+
+    # Decisions and audit ----------------------------------------------------------------------------------------
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """A small JSON value decided earlier."""
+        self._columns.check(self._metadata)
+        row = self._metadata.row(sql.DECISION, (key,))
+        return default if row is None else json_of(self._columns.text_of(DECISION, row[0]))
+
+    def last_verified(self) -> int | None:
+        """The number given to `mark_verified` last."""
+        found = self.get(LAST_VERIFIED)
+        return None if found is None else int(found["sequence"])
+
+    def audit_rows(self) -> Iterator[AuditRow]:
+        """Every change of this vault, oldest first."""
+        return audit.rows(self._metadata)
+
+    def check_audit(self) -> list[int]:
+        """Numbers of audit rows that do not follow from the one before; empty when the chain is whole."""
+        return audit.broken(self._metadata)
+
+    # Care -------------------------------------------------------------------------------------------------------
+
+    def verify(self, number: int | None = None, *, trusted: Trusted | None, whole: bool = True) -> Verification:
+        """Hold a sequence (the head unless named) against its bytes, digest and signature; with `whole` also every
+        other kept one, the audit and the tables. Reads everything it judges; findings are in the result, never raised.
+
+        Raises UnknownSequence.
+        """
+        verifier = Verifier(self._metadata, self._blobs, self._columns, self.agent_id, trusted)
+        with self._metadata.snapshot():
+            try:
+                row = self.head() if number is None else self.sequence(number)
+                rows = self.sequences() if whole else []
+            except errors.VaultDamaged as error:
+                return verification.unreadable(number, error)
+            if whole:
+                return verifier.whole(None if row is None else row.number, rows)
+            return Verification(None) if row is None else verifier.one(row)
+
+    def verify_sample(
+        self, bodies: int, *, trusted: Trusted | None, is_over: Callable[[], bool], chance: random.Random
+    ) -> Verification:
+        """Hold the head against its digest and signature, and up to `bodies` of its entries and of its records, chosen
+        by `chance`, against their leaves; fewer when `is_over` says so. Findings are in the result, never raised."""
+        verifier = Verifier(self._metadata, self._blobs, self._columns, self.agent_id, trusted)
+        with self._metadata.snapshot():
+            try:
+                row = self.head()
+            except errors.VaultDamaged as error:
+                return verification.unreadable(None, error)
+            return Verification(None) if row is None else verifier.sample(row, bodies, is_over, chance)
+
+    def old_versions(self, keep: int, now: datetime | None) -> list[int]:
+        """Which objects `drop_old_versions` would drop now."""
+        whole = versions.sequences_kept_whole(self.sequences(), self.last_verified(), now)
+        return versions.old_versions(self._metadata, self._columns, keep, whole)
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        return self._metadata.size() + self._blobs.size()
+
+
+def text_of(moment: Moment) -> str:
+    return times.to_text(times.parse(moment) if isinstance(moment, str) else moment)
