@@ -60,6 +60,13 @@ def test_a_head_that_was_thinned_here_is_known_by_what_was_acknowledged() -> Non
     assert (decision.do, decision.base) == (Do.DELTA, 5)
 
 
+def test_a_head_that_was_sent_without_an_answer_and_thinned_since_is_ours() -> None:
+    known = Acknowledged(number=3, digest=b"three".hex(), sent={"number": 5, "digest": b"five".hex()})
+    decision = decide(here(known=known), there(head(5, b"five")))
+    assert (decision.do, decision.base) == (Do.DELTA, 5)
+    assert decide(here(known=known), there(head(5, b"other"))).do is Do.FENCED
+
+
 def test_the_same_number_with_another_state_is_foreign() -> None:
     decision = decide(here(), there(head(7, b"other", writer=OTHERS)))
     assert (decision.do, decision.why) == (Do.FENCED, Why.FOREIGN)

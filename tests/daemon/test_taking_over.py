@@ -1,0 +1,144 @@
+"""Who writes an agent, where it has several second copies, of which some are away or refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from machines import Machine, there
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.remotes import acknowledged, aside, epochs
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_endpoint.errors import RemoteDenied
+
+DISKS = ("one", "two")
+
+
+@pytest.fixture
+def laptop(tmp_path: Path) -> Machine:
+    """With two folders as second copies, which have what it captured first."""
+    for name in DISKS:
+        (tmp_path / name).mkdir()
+    made = joined(Machine(tmp_path / "laptop"), tmp_path)
+    made.add(name="ada")
+    for name in DISKS:
+        assert made.push(name).state == "ok"
+    return made
+
+
+def joined(machine: Machine, tmp_path: Path) -> Machine:
+    machine.context.keys().ensure()
+    for name in DISKS:
+        machine.add_remote(name, (tmp_path / name).as_uri(), sealed=True)
+    return machine
+
+
+@pytest.fixture
+def desktop(laptop: Machine, tmp_path: Path) -> Machine:
+    """Another machine of the same user, that has nothing yet."""
+    made = Machine(tmp_path / "desktop")
+    made.learn_words_of(laptop)
+    return joined(made, tmp_path)
+
+
+def name_of(machine: Machine) -> str:
+    return machine.context.keys().own_name
+
+
+def take(desktop: Machine, laptop: Machine, tmp_path: Path) -> None:
+    desktop.bring_back(laptop.agent.id, tmp_path / "new", "one", take_over=name_of(laptop))
+
+
+def change(machine: Machine, text: str) -> None:
+    machine.write("MEMORY.md", f"# Memory\n\n{text}\n")
+    assert machine.capture().changed
+
+
+def away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).rename(tmp_path / f"{name} is away")
+
+
+def back(tmp_path: Path, name: str) -> None:
+    (tmp_path / f"{name} is away").rename(tmp_path / name)
+
+
+def test_what_was_captured_before_an_agent_came_back_gives_way_and_the_workspace_is_sent_at_once(
+    laptop: Machine, desktop: Machine, tmp_path: Path
+) -> None:
+    take(desktop, laptop, tmp_path)
+    change(laptop, "Written while the desktop had it.")
+    done = laptop.adopt(take_over=name_of(desktop))
+    assert done.aside is not None and len(aside.histories(laptop.context, laptop.agent.id)) == 1
+    for name in DISKS:
+        assert laptop.push(name).state == "ok"
+        assert there(laptop.context, laptop.remote(name), laptop.agent.id) == laptop.entries_at()
+        assert desktop.push(name).code == "moved"
+
+
+def test_a_second_copy_that_is_behind_gets_what_was_captured_before_this_machine_adopted(laptop: Machine) -> None:
+    change(laptop, "Only one of them has it.")
+    laptop.push("one")
+    laptop.adopt()
+    assert laptop.push("two").state == "ok"
+    assert there(laptop.context, laptop.remote("two"), laptop.agent.id) == laptop.entries_at()
+
+
+def test_a_second_copy_that_was_away_learns_who_writes_though_nothing_changed(
+    laptop: Machine, desktop: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away(monkeypatch, tmp_path, "two")
+    take(desktop, laptop, tmp_path)
+    back(tmp_path, "two")
+    assert desktop.push("two").state == "ok"
+    change(laptop, "It does not know yet.")
+    assert laptop.push("two").code == "moved"
+
+
+def test_a_machine_that_was_taken_over_at_one_second_copy_sends_nothing_to_another(
+    laptop: Machine, desktop: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away(monkeypatch, tmp_path, "two")
+    take(desktop, laptop, tmp_path)
+    back(tmp_path, "two")
+    change(laptop, "It may not send this.")
+    assert laptop.push("one").code == "moved"
+    outcome = laptop.push("two")
+    assert (outcome.state, outcome.code, outcome.sequence) == ("fenced", "moved", 0)
+    assert desktop.push("two").state == "ok"
+    laptop.adopt(take_over=name_of(desktop))
+    assert [laptop.push(name).state for name in DISKS] == ["ok", "ok"]
+
+
+def test_a_second_copy_that_lets_this_machine_in_no_more_keeps_nobody_from_adopting(
+    laptop: Machine, desktop: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take(desktop, laptop, tmp_path)
+
+    def opened(context: Context, config: RemoteConfig) -> Any:
+        if config.name == "two":
+            raise RemoteDenied("the token was revoked")
+        return open_remote(context, config)
+
+    monkeypatch.setattr(epochs, "open_remote", opened)
+    done = laptop.adopt("one", take_over=name_of(desktop))
+    assert done.missed == {"two": "the token was revoked"}
+    assert laptop.push("one").state == "ok" and desktop.push("one").code == "moved"
+
+
+def test_what_is_noted_of_two_second_copies_at_once_is_all_kept(laptop: Machine) -> None:
+    one, two = (laptop.remote(name).id for name in DISKS)
+    with laptop.context.vault(laptop.agent.id) as vault, laptop.context.vault(laptop.agent.id) as other:
+        begun = vault._metadata.transaction
+
+        def noted_meanwhile() -> Any:
+            vault._metadata.transaction = begun  # type: ignore[method-assign]
+            acknowledged.note(other, two, message="two")
+            return begun()
+
+        vault._metadata.transaction = noted_meanwhile  # type: ignore[method-assign]
+        acknowledged.note(vault, one, message="one")
+        known = acknowledged.read(vault)
+    assert [known[one].message, known[two].message] == ["one", "two"]
