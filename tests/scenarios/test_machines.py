@@ -280,7 +280,7 @@ def test_an_agent_that_no_second_copy_has_cannot_be_adopted(laptop: Machine) -> 
 
 
 def test_a_workspace_whose_home_was_lost_is_recognised_and_goes_on_as_the_same_agent(
-    laptop: Machine, endpoint: RunningEndpoint
+    laptop: Machine, endpoint: RunningEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     laptop.push()
     words = laptop.context.keys().user_key().words()
@@ -293,9 +293,11 @@ def test_a_workspace_whose_home_was_lost_is_recognised_and_goes_on_as_the_same_a
     (found,) = [one for one in taking_up.likenesses(laptop.context, laptop.workspace) if one.agent.id == lost.id]
     assert (found.same, found.of) == (2, 2)
     laptop.write("MEMORY.md", "# Memory\n\nWritten before anybody noticed.\n")
+    monkeypatch.chdir(laptop.state_dir)
     done = taking_up.take_up(
-        laptop.context, laptop.workspace, "home", lost.id, take_over=machine, accept_unsigned=False, tell=quietly
+        laptop.context, Path("workspace"), "home", lost.id, take_over=machine, accept_unsigned=False, tell=quietly
     )
+    assert done.agent.workspace == laptop.workspace
     laptop.agent = done.agent
     assert (done.agent.id, done.agent.name, done.base) == (lost.id, lost.name, 0)
     assert laptop.push().sequence == 1

@@ -28,6 +28,7 @@ from lifeboat_daemon.remotes.bundling import Tell
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.remotes.restoring import Source, find, place_history
+from lifeboat_daemon.restore import target
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.words import argument
 from lifeboat_endpoint.remote.contract import Remote, RemoteAgent
@@ -127,7 +128,7 @@ def take_up(
     Raises AlreadyProtected, WorkspaceRefused, UnknownAgent, MovedElsewhere, SignatureError, UnsignedState, RemoteError,
     and what a capture raises. Cut off anywhere, `agents adopt` goes on.
     """
-    config = registry.find(context, remote)
+    workspace, config = target.resolve(workspace), registry.find(context, remote)
     with contextlib.closing(open_remote(context, config)) as opened, scratch_folder(context, "take-up") as scratch:
         source = find(context, opened, config, text)
         _refuse_known(context, source)
