@@ -10,6 +10,8 @@ import pytest
 from faulty_transport import Fault, Kind, from_then_on, once
 from replicated import Replicated, in_a_folder, in_this_process, machine_in
 
+from lifeboat_daemon.remotes import epochs, replicating
+
 KINDS = ("in process", "folder")
 
 
@@ -43,3 +45,21 @@ def test_with_nobody_there_it_waits(ada: Replicated) -> None:
     fault = Fault(Kind.LOSE_REQUEST)
     outcome = ada.through(fault, from_then_on(fault, 0))
     assert (outcome.state, outcome.code, outcome.sequence) == ("waiting", "remote_unreachable", None)
+
+
+@pytest.mark.parametrize("kind", [Kind.LOSE_ANSWER, Kind.LOSE_REQUEST, Kind.EARLIER, Kind.LATER])
+def test_whoever_takes_an_agent_over_is_not_fenced_by_an_answer_that_was_lost(
+    ada: Replicated, kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The epoch may be in force there, or come into force a little later, or never arrive."""
+    ada.push()
+    monkeypatch.setattr(epochs, "open_remote", replicating.open_remote)
+    ada.begin(lambda number, method, path: Fault(kind) if method in ("raise_epoch", "set_head") else None)
+    adopted = ada.machine.adopt()
+    assert list(adopted.missed) == ["home"]
+    ada.begin()
+    ada.capture(1)
+    assert ada.push().state == "ok"
+    ada.capture(2)
+    assert ada.push().state == "ok"
+    ada.holds()
