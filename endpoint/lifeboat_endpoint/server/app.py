@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import time
 from collections.abc import AsyncIterator, Iterable
@@ -28,7 +29,7 @@ from lifeboat_endpoint.server.handling import Handling
 from lifeboat_endpoint.server.logs import Record
 from lifeboat_endpoint.server.metrics import Metrics
 from lifeboat_endpoint.server.problems import MEDIA_TYPE, of_status, problem
-from lifeboat_endpoint.server.sending import headers_of, send_problem
+from lifeboat_endpoint.server.sending import SlowReader, headers_of, send_problem
 from lifeboat_endpoint.server.settings import ServerSettings
 from lifeboat_endpoint.server.upkeep import Upkeep
 
@@ -119,13 +120,18 @@ class _PathApp:
         try:
             await self._handling.handle(route, scope, receive, sending, record)  # type: ignore[arg-type]
         except ClientGone:
-            record.status = record.status or 499
+            if not begun:  # or it sent what is no HTTP: then somebody is there to read it
+                with contextlib.suppress(Exception):
+                    await send_problem(of_status(400, record.id), False, send, record)
+            record.status = 499
+        except SlowReader:
+            record.status = 499  # the connection ends, since the answer does not
         except Exception as error:
             found = problem(error, record.id)
             if found.status >= 500 and found.status != 507 and not _is_expected(error):
                 logs.trouble(record, error)
             if begun:
-                raise  # the client sees that the answer was cut off
+                return  # the connection ends: the client sees that the answer was cut off
             await send_problem(found, method == "HEAD", send, record)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
@@ -19,11 +20,13 @@ class ClientGone(Exception):
 
 
 class Budget:
-    """How many bytes of bodies may lie in memory at once. For one thread."""
+    """How many bytes may lie in memory at once, of all and of each tenant: nobody takes what is there for others. For
+    one thread."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, share: float = 0.75) -> None:
         self._most = most
-        self._taken = 0
+        self._share = share
+        self._taken: Counter[str] = Counter()
 
     @contextmanager
     def taking(self) -> Iterator[Taken]:
@@ -32,32 +35,40 @@ class Budget:
         try:
             yield taken
         finally:
-            self._taken -= taken.size
+            self._taken[taken.owner] -= taken.size
+            if not self._taken[taken.owner]:
+                del self._taken[taken.owner]
 
-    def add(self, size: int) -> None:
-        if self._taken + size > self._most:
-            raise RemoteBusy("the endpoint is receiving as much as it can", retry_after=5)
-        self._taken += size
+    def add(self, owner: str, size: int, *, first: bool = False) -> None:
+        """`first`: one that is larger than all that there is, is let through while its owner has nothing else."""
+        if not size:
+            return
+        own = self._taken[owner]
+        fits = own + size <= self._most * self._share and self._taken.total() + size <= self._most
+        if not fits and not (first and not own):
+            raise RemoteBusy("the endpoint is busy with as much as it can hold", retry_after=5)
+        self._taken[owner] = own + size
 
 
 class Taken:
-    """One request's part of the budget."""
+    """One request's part of the budget. Its owner is known before something is taken, and stays."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
+        self.owner = ""
         self.size = 0
 
-    def add(self, size: int) -> None:
+    def add(self, owner: str, size: int, *, first: bool = False) -> None:
         """Raises RemoteBusy when it is more than there is."""
-        self._budget.add(size)
-        self.size += size
+        self._budget.add(owner, size, first=first)
+        self.owner, self.size = owner, self.size + size
 
 
-async def read(scope: Scope, receive: Receive, limit: int, pace: Pace, taken: Taken) -> bytes:
-    """The whole body. Raises RemoteTooLarge, Refusal (408), RemoteBusy, ClientGone."""
+async def read(scope: Scope, receive: Receive, limit: int, pace: Pace, taken: Taken, owner: str) -> bytes:
+    """The whole body, on the account of a tenant. Raises RemoteTooLarge, Refusal (408), RemoteBusy, ClientGone."""
     parts = []
     async for part in stream(scope, receive, limit, pace, pace.body_seconds):
-        taken.add(len(part))
+        taken.add(owner, len(part))
         parts.append(part)
     return b"".join(parts)
 

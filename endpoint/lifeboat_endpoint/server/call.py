@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.errors import RemoteBusy
 from lifeboat_endpoint.server import presigned
 from lifeboat_endpoint.server.settings import ServerSettings
 from lifeboat_endpoint.service.limits import Limits
@@ -32,7 +37,26 @@ class Server:
     release: str
     routes: tuple[Route, ...] = ()
     document: bytes = b""
+    streams: Counter[str] = field(default_factory=Counter)
+    """How many bodies are being taken over signed addresses, by tenant."""
+    _guard: threading.Lock = field(default_factory=threading.Lock)
     _key: bytes = b""
+
+    @contextlib.contextmanager
+    def streaming(self, tenant_id: str) -> Iterator[None]:
+        """While a body is taken over a signed address: who sends slowly leaves room for other tenants. Raises
+        RemoteBusy."""
+        with self._guard:
+            if self.streams[tenant_id] >= max(1, self.settings.pace.streams // 2):
+                raise RemoteBusy("the endpoint takes as many bodies of this tenant as it can", retry_after=30)
+            self.streams[tenant_id] += 1
+        try:
+            yield
+        finally:
+            with self._guard:
+                self.streams[tenant_id] -= 1
+                if not self.streams[tenant_id]:
+                    del self.streams[tenant_id]
 
     def transfer_key(self) -> bytes:
         """Raises KeyRevoked, KeySourceRefused."""

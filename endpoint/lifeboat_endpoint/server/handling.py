@@ -25,7 +25,7 @@ from lifeboat_endpoint.server.logs import Record
 from lifeboat_endpoint.server.names import is_loopback
 from lifeboat_endpoint.server.problems import Refusal
 from lifeboat_endpoint.server.rates import Buckets
-from lifeboat_endpoint.server.sending import send_answer
+from lifeboat_endpoint.server.sending import close, send_answer, size_of
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.token_secrets import id_of
 
@@ -41,21 +41,29 @@ class Handling:
         pace = server.settings.pace
         self.server = server
         self.lanes = Lanes("agents", pace.lanes, pace.lane_queue)
-        self.transfers = Lanes("transfers", pace.lanes, pace.lane_queue)
-        self._budget = Budget(pace.waiting_bytes)
+        self.transfers = Lanes("transfers", pace.streams, pace.lane_queue)
+        self._bodies = Budget(pace.waiting_bytes)
+        self._answers = Budget(pace.waiting_bytes)
         self._tokens = Buckets(pace.token_rate, pace.token_burst)
         self._failures = Buckets(pace.failure_rate, pace.failure_burst)
 
     async def handle(self, route: Route, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
         """Answer a request. Raises what a problem document is made of, before anything was sent."""
         call = self._call(route, scope)
-        with self._budget.taking() as taken:
-            lane = self._lane(call)
+        lane = self._lane(call)
+        with self._bodies.taking() as taken:
             answer = await self._answered(call, lane, scope, receive, record, taken)
-            if route.pushes:
-                reached(Step.ENDPOINT_ANSWERED)
+            call.body = None
+        if route.pushes:
+            reached(Step.ENDPOINT_ANSWERED)
+        with self._answers.taking() as taken:
+            try:
+                taken.add(record.tenant, size_of(answer), first=True)
+            except RemoteBusy:
+                close(answer)
+                raise
             record.status = answer.status
-            await send_answer(answer, lane, scope["method"] == "HEAD", send, record)
+            await send_answer(answer, lane, scope["method"] == "HEAD", send, record, self.server.settings.pace)
 
     async def _answered(
         self, call: Call, lane: Lane, scope: Scope, receive: Receive, record: Record, taken: bodies.Taken
@@ -71,7 +79,7 @@ class Handling:
         if isinstance(route.body, Octets) and route.body.streamed:
             return await self._streamed(call, lane, scope, receive, record)
         limit = self._limit(route)
-        data = await bodies.read(scope, receive, limit, self.server.settings.pace, taken)
+        data = await bodies.read(scope, receive, limit, self.server.settings.pace, taken, record.tenant)
         record.received = len(data)
         call.body = data if isinstance(route.body, Octets) else parameters.body(data, route.body)
         return await lane.run(partial(self._work, call, record))
@@ -101,7 +109,7 @@ class Handling:
         streamed = isinstance(call.route.body, Octets) and call.route.body.streamed
         agent = presigned.agent_of(call.path["transfer"]) if "transfer" in call.path else call.path.get("agent_id")
         key = agent or id_of(_bearer(call)) or ""
-        return (self.transfers if streamed else self.lanes).of(key)
+        return self.transfers.free() if streamed else self.lanes.of(key)
 
     def _let_in(self, call: Call, record: Record) -> None:
         """Find out whose token it is, and whether it may. Raises RemoteDenied, Refusal (429)."""
@@ -136,9 +144,11 @@ class Handling:
     def _work(self, call: Call, record: Record) -> Answer:
         """In the lane's thread."""
         self._let_in(call, record)
-        answer = call.route.handler(call)
-        if call.known is not None:
-            record.tenant = call.known.tenant_id
+        try:
+            answer = call.route.handler(call)
+        finally:
+            if call.known is not None:
+                record.tenant = call.known.tenant_id
         if call.route.audit and call.known is not None:
             subject = call.subject or call.path.get("agent_id", "")
             self.server.endpoint.control.note(call.known, call.route.audit, subject, call.noted)

@@ -23,6 +23,11 @@ class Lane:
         self._most = most
         self._waiting = 0
 
+    @property
+    def waiting(self) -> int:
+        """How many wait or are done right now."""
+        return self._waiting
+
     async def run(self, work: Callable[[], Result]) -> Result:
         """What `work` returned or raised, in this lane's thread. Raises RemoteBusy when too many wait already. Work
         that was begun is never cut off: when whoever waits for it is cancelled, it goes on to its end."""
@@ -55,6 +60,10 @@ class Lanes:
         """The lane of an agent, or of whoever asks: always the same."""
         digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
         return self._lanes[int.from_bytes(digest) % len(self._lanes)]
+
+    def free(self) -> Lane:
+        """The one with the least to do, for work that no thread has to itself."""
+        return min(self._lanes, key=lambda lane: lane.waiting)
 
     def close(self, last: Callable[[], object]) -> None:
         """Finish everything; `last` is done once in each thread."""

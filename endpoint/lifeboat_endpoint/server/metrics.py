@@ -16,7 +16,8 @@ _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 
 
 def share(folder: Path) -> None:
     """Have all processes that are started from now on add up their figures in a folder, beginning with nothing."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for each in (folder.parent, folder):
+        each.mkdir(mode=0o700, exist_ok=True)
     for old in folder.glob("*.db"):
         with contextlib.suppress(FileNotFoundError):
             old.unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -11,8 +12,10 @@ from lifeboat_endpoint.server.api import Answer
 from lifeboat_endpoint.server.lanes import Lane
 from lifeboat_endpoint.server.logs import Record
 from lifeboat_endpoint.server.problems import MEDIA_TYPE, Problem
+from lifeboat_endpoint.server.settings import Pace
 
-_PIECE = 1 << 20
+USUAL = Pace()
+_PIECE = 1 << 18
 _ALWAYS = {
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
@@ -20,14 +23,36 @@ _ALWAYS = {
 }
 
 
-async def send_answer(answer: Answer, lane: Lane, is_head: bool, send: Send, record: Record) -> None:
-    """An answer: JSON, bytes, nothing, or a file, which is read in the lane and closed."""
+def size_of(answer: Answer) -> int:
+    """Bytes that it keeps in memory while it is sent; JSON is small."""
+    if answer.file is not None:
+        return answer.size
+    return len(answer.content) if isinstance(answer.content, bytes) else 0
+
+
+def close(answer: Answer) -> None:
+    """Let go of an answer that is not sent."""
+    if answer.file is not None:
+        answer.file.close()
+
+
+async def send_answer(
+    answer: Answer, lane: Lane, is_head: bool, send: Send, record: Record, pace: Pace = USUAL
+) -> None:
+    """An answer: JSON, bytes, nothing, or a file, which is read in the lane and closed. Raises SlowReader when nobody
+    takes it."""
+    send = _in_time(send, pace.pause_seconds)
     if answer.file is not None:
         await _send_file(answer, lane, is_head, send, record)
         return
     body, media_type = _body(answer)
     await _begin(send, answer.status, answer.headers, media_type, len(body), record)
-    await _end(send, b"" if is_head else body, record)
+    for start in range(0, 0 if is_head else len(body), _PIECE):
+        piece = body[start : start + _PIECE]
+        record.sent += len(piece)
+        await send({"type": "http.response.body", "body": piece, "more_body": start + _PIECE < len(body)})
+    if is_head or not body:
+        await _end(send, b"", record)
 
 
 async def send_problem(problem: Problem, is_head: bool, send: Send, record: Record) -> None:
@@ -35,6 +60,21 @@ async def send_problem(problem: Problem, is_head: bool, send: Send, record: Reco
     body = msgspec.json.encode(problem.document)
     await _begin(send, problem.status, problem.headers, MEDIA_TYPE, len(body), record)
     await _end(send, b"" if is_head else body, record)
+
+
+class SlowReader(Exception):
+    """Whoever asked does not take the answer."""
+
+
+def _in_time(send: Send, seconds: float) -> Send:
+    async def sending(message: Any) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await send(message)
+        except TimeoutError:
+            raise SlowReader from None
+
+    return sending
 
 
 def _body(answer: Answer) -> tuple[bytes, str]:

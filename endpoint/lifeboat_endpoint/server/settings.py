@@ -11,9 +11,9 @@ class Pace:
     endpoint's `Limits`."""
 
     waiting_bytes: int = 512_000_000
-    """All bodies that are being received at once."""
+    """All bodies that are being received at once, and apart from them all answers that are being sent."""
     pause_seconds: float = 30.0
-    """The longest silence in the middle of a body."""
+    """The longest silence in the middle of a body, or while a piece of an answer is taken."""
     body_seconds: float = 110.0
     """A direct body, from its first byte to its last."""
     transfer_seconds: float = 3600.0
@@ -30,6 +30,8 @@ class Pace:
     """How long a signed address is good for."""
     lanes: int = 4
     """Threads that work for agents; one agent always has the same."""
+    streams: int = 16
+    """Threads that take bodies over signed addresses while they come; one tenant has at most half of them."""
     lane_queue: int = 256
     """How many requests may wait for one of them."""
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from lifeboat_alf.delta import write_delta
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.state import BodyAbsent, JsonObject, State
-from lifeboat_endpoint.errors import UnknownThere, VaultDamaged
+from lifeboat_endpoint.errors import RemoteTooLarge, UnknownThere, VaultDamaged
 from lifeboat_endpoint.remote.contract import Bundle, BundleKind, RemoteSequence
 from lifeboat_endpoint.vault import SequenceRow, Vault
 
@@ -39,9 +39,23 @@ def deltas(vault: Vault, since: int) -> Iterator[Bundle]:
         yield delta(vault, base, number)
 
 
+READ_BYTES = 64 << 20
+"""Read back at once, unless one item alone has more: it stands in memory, and one thing can be asked for many times."""
+
+
 def read(state: State, entries: Sequence[str], records: Sequence[str]) -> list[bytes | None]:
-    """The bytes of entries, then the lines of records; None for what is not there."""
-    return [*(_body(state, path) for path in entries), *(_line(state, record_id) for record_id in records)]
+    """The bytes of entries, then the lines of records; None for what is not there. Raises RemoteTooLarge."""
+    asked = itertools.chain(
+        (_body(state, path) for path in entries), (_line(state, record_id) for record_id in records)
+    )
+    found: list[bytes | None] = []
+    size = 0
+    for item in asked:
+        size += len(item or b"")
+        if size > READ_BYTES and found:
+            raise RemoteTooLarge(f"that is more than {READ_BYTES} bytes at once: ask for fewer")
+        found.append(item)
+    return found
 
 
 def read_back(state: State, entries: Sequence[str], records: Sequence[str]) -> list[bytes | None]:

@@ -6,6 +6,13 @@ from lifeboat_alf.state import Sequence
 from lifeboat_endpoint.errors import EpochBehind, RemoteRefused, StaleBase
 from lifeboat_endpoint.vault import SequenceRow
 
+MOST_EPOCHS = 1 << 20
+MOST_NUMBERS = 1 << 24
+LARGEST_FIRST = 1 << 40
+"""How far one push may go beyond the epoch in force and the head, and the largest number that a history may begin with.
+Numbers end at 2^53: who could take the last one in one step would keep everybody from writing, for ever. Machines
+number state by state and epoch by epoch, so nobody comes near."""
+
 
 def is_head(sequence: Sequence, head: SequenceRow | None) -> bool:
     """Whether it is what the head is already."""
@@ -26,6 +33,15 @@ def check_fit(sequence: Sequence, base: int | None, head: SequenceRow | None, ep
         raise StaleBase(_mismatch(base, newest), sequence=newest)
     if newest is not None and sequence.number <= newest:
         raise RemoteRefused(f"sequence {sequence.number} does not follow {newest}")
+    _check_step(sequence, newest, epoch)
+
+
+def _check_step(sequence: Sequence, newest: int | None, epoch: int) -> None:
+    largest = LARGEST_FIRST if newest is None else newest + MOST_NUMBERS
+    if sequence.number > largest:
+        raise RemoteRefused(f"the next sequence is at most {largest}, not {sequence.number}")
+    if sequence.epoch > epoch + MOST_EPOCHS:
+        raise RemoteRefused(f"epoch {epoch} is in force: {sequence.epoch} is too far from it")
 
 
 def _mismatch(base: int | None, newest: int | None) -> str:

@@ -16,7 +16,8 @@ class Limits:
     """`direct_bytes` the largest body of one request, `part_bytes` the largest part of an upload, `bundle_bytes` the
     largest snapshot or delta however it comes, `object_bytes` the largest artifact that travels by itself. A bundle
     unpacks to at most `unpacked_bytes`, one file of it to `entry_bytes`: both stand in memory, never on the disk.
-    `tenant_bytes` is the quota of one tenant, None for none. Unfinished uploads stay for `upload_life`."""
+    `keys_bytes` is the largest document of an agent's wrapped keys. `tenant_bytes` is the quota of one tenant, None for
+    none, `agents` how many it may have. Of unfinished uploads an agent has the newest `uploads`, for `upload_life`."""
 
     direct_bytes: int = 16 * MEGABYTE
     part_bytes: int = 8 * MEGABYTE
@@ -24,7 +25,10 @@ class Limits:
     object_bytes: int = 64 * MEGABYTE
     entry_bytes: int = 256 * MEGABYTE
     unpacked_bytes: int = 2048 * MEGABYTE
+    keys_bytes: int = MEGABYTE
     tenant_bytes: int | None = None
+    agents: int = 10_000
+    uploads: int = 16
     upload_life: timedelta = field(default=timedelta(hours=24))
 
     def of_container(self) -> container.Limits:

@@ -32,7 +32,8 @@ from lifeboat_keys import signing
 from lifeboat_keys.encodings import device_id, from_base64
 
 KIND = "push"
-_FULL_FOR = 3600.0
+FULL_FOR = 3600.0
+"""Seconds until a full endpoint is worth another try."""
 _COUNT_STEP = 256 << 10
 """Bytes that a vault grows before the tenant's account is written again: a push is one transaction, not two."""
 
@@ -105,7 +106,7 @@ class Receiving:
         with as_remote():
             taken = self._roster.bytes_of_all()
         if taken + size > quota:
-            raise RemoteFull(f"{taken} of {quota} bytes are taken", retry_after=_FULL_FOR)
+            raise RemoteFull(f"{taken} of {quota} bytes are taken", retry_after=FULL_FOR)
 
     def _reader(self, sent: Sent) -> Reader:
         limits = self._limits.of_container()

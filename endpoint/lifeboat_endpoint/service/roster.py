@@ -86,9 +86,14 @@ class Roster:
     def ids(self) -> list[str]:
         return [str(found) for (found,) in self._metadata.rows(sql.AGENT_IDS)]
 
+    def counted(self) -> int:
+        """How many agents there are."""
+        row = self._metadata.row(sql.AGENTS_COUNTED)
+        return int(row[0]) if row else 0
+
     def add(self, row: AgentRow) -> None:
         """In the caller's transaction."""
-        self._metadata.execute(sql.ADD_AGENT, (row.id, row.vault, row.created_at, self._sealed(row.facts)))
+        self._metadata.execute(sql.ADD_AGENT, (row.id, row.vault, row.created_at, row.bytes, self._sealed(row.facts)))
 
     def drop(self, agent_id: str) -> None:
         """In the caller's transaction."""
@@ -134,7 +139,7 @@ class Roster:
                     self.set_keys(agent_id, keys)
 
     def bytes_of_all(self) -> int:
-        """What the tenant takes: agents as counted last, sealed files and parts of uploads."""
+        """What the tenant takes: agents as counted last, their keys, sealed files and heads, uploads under way."""
         row = self._metadata.row(sql.BYTES)
         return sum(int(part) for part in row) if row else 0
 

@@ -119,10 +119,13 @@ class SealedFiles:
     @as_remote()
     def set_head(self, agent_id: str, data: bytes, expected: str | None) -> str:
         """Replace the head if its tag is `expected` (None: there is none); the new tag. Raises HeadMoved,
-        RemoteTooLarge."""
+        RemoteTooLarge, RemoteFull."""
         self._check_agent(agent_id)
         if len(data) > HEAD_BYTES:
             raise errors.RemoteTooLarge(f"{len(data)} bytes; a head has at most {HEAD_BYTES}")
+        known = self._metadata.row(sql.HEAD_SIZE, (agent_id,))
+        if known is None or len(data) > known[0]:  # whoever makes room replaces the head by a smaller one first
+            self._check_room(len(data))
         tag = hashlib.sha256(data).hexdigest()
         sealed = self._keys.sealer(agent_id).seal(_HEAD, data)
         with self._metadata.transaction():

@@ -13,6 +13,7 @@ ALL_FILES = "select agent_id, name from sealed_file order by agent_id, name"
 
 HEAD = "select tag, data from sealed_head where agent_id = ?"
 HEAD_TAG = "select tag from sealed_head where agent_id = ?"
+HEAD_SIZE = "select size from sealed_head where agent_id = ?"
 ADD_HEAD = "insert into sealed_head(agent_id, tag, size, data, written_at) values (?, ?, ?, ?, ?)"
 SET_HEAD_DATA = "update sealed_head set data = ? where agent_id = ?"
 DROP_HEAD = "delete from sealed_head where agent_id = ?"

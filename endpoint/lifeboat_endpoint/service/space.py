@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from lifeboat_alf import times
+from lifeboat_alf import codec, times
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.state import JsonObject, State
-from lifeboat_endpoint.errors import EpochMoved, RemoteRefused, RemoteTooLarge, UnknownThere
+from lifeboat_endpoint.errors import EpochMoved, RemoteFull, RemoteRefused, RemoteTooLarge, UnknownThere
 from lifeboat_endpoint.remote import sampling
 from lifeboat_endpoint.remote.contract import (
     Bundle,
@@ -29,7 +29,7 @@ from lifeboat_endpoint.service import bundles, guard
 from lifeboat_endpoint.service import statements as sql
 from lifeboat_endpoint.service.bodies import Bodies
 from lifeboat_endpoint.service.limits import Limits
-from lifeboat_endpoint.service.receiving import Received, Receiving, Sent, remote_head
+from lifeboat_endpoint.service.receiving import FULL_FOR, Received, Receiving, Sent, remote_head
 from lifeboat_endpoint.service.refusing import as_remote
 from lifeboat_endpoint.service.roster import AgentRow, Facts, Roster, check_id
 from lifeboat_endpoint.service.sealed_files import SealedFiles
@@ -114,6 +114,7 @@ class TenantSpace:
             row = self.roster.find(agent_id)
             if row is not None:
                 return self._told(row), False
+            self._check_agents()
             with self._metadata.transaction():
                 row = self.roster.find(agent_id)
                 if row is None:
@@ -122,10 +123,16 @@ class TenantSpace:
                     return _new(made), True
             return self._told(row), False
 
+    def _check_agents(self) -> None:
+        """Whether there may be one more. Raises RemoteFull."""
+        self._receiving.check_room(0)
+        if self.roster.counted() >= self.limits.agents:
+            raise RemoteFull(f"there are {self.limits.agents} agents, and no more are taken", retry_after=FULL_FOR)
+
     def _made(self, agent_id: str, facts: Facts, sealed: bool) -> AgentRow:
         """Inside the transaction, so that no two vaults are made for one agent."""
-        vault = None if sealed else self._vaults.create(agent_id)
-        return AgentRow(agent_id, vault, times.to_text(self._clock.now()), 0, facts)
+        vault, size = (None, 0) if sealed else self._vaults.create(agent_id)
+        return AgentRow(agent_id, vault, times.to_text(self._clock.now()), size, facts)
 
     def remove_agent(self, agent_id: str) -> None:
         """Destroy all that is kept of an agent. From the moment its row is gone it is not there."""
@@ -194,6 +201,10 @@ class TenantSpace:
 
     def put_keys(self, agent_id: str, document: JsonObject) -> None:
         self._receiving.open_row(agent_id)
+        size = len(codec.encode(document))
+        if size > self.limits.keys_bytes:
+            raise RemoteTooLarge(f"keys of {size} bytes, at most {self.limits.keys_bytes} are taken")
+        self._receiving.check_room(size)
         with as_remote(), self._metadata.transaction():
             self.roster.set_keys(agent_id, document)
 

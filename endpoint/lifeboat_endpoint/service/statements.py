@@ -10,13 +10,15 @@ _AGENT = "select id, vault, created_at, bytes, facts, keys from agent"
 AGENT = f"{_AGENT} where id = ?"
 AGENTS = f"{_AGENT} where id > ? order by id limit ?"
 AGENT_IDS = "select id from agent order by id"
-ADD_AGENT = "insert into agent(id, vault, created_at, bytes, facts) values (?, ?, ?, 0, ?)"
+AGENTS_COUNTED = "select count(*) from agent"
+ADD_AGENT = "insert into agent(id, vault, created_at, bytes, facts) values (?, ?, ?, ?, ?)"
 DROP_AGENT = "delete from agent where id = ?"
 SET_FACTS = "update agent set facts = ? where id = ?"
 SET_KEYS = "update agent set keys = ? where id = ?"
 SET_BYTES = "update agent set bytes = ? where id = ?"
-BYTES = """select (select coalesce(sum(bytes), 0) from agent), (select coalesce(sum(size), 0) from sealed_file),
-    (select coalesce(sum(size), 0) from part where body is not null)"""
+BYTES = """select (select coalesce(sum(bytes), 0) from agent), (select coalesce(sum(size + 100), 0) from sealed_file),
+    (select coalesce(sum(size), 0) from part where body is not null), (select 100 * count(*) from part),
+    (select coalesce(sum(length(keys)), 0) from agent), (select coalesce(sum(size), 0) from sealed_head)"""
 BYTES_OF_SEALED = "select coalesce(sum(size), 0) from sealed_file where agent_id = ?"
 
 # Uploads
@@ -29,6 +31,7 @@ DROP_UPLOAD = "delete from upload where id = ?"
 OLD_UPLOADS = "select id from upload where expires_at <= ?"
 UPLOADS_OF = "select id from upload where agent_id = ?"
 UPLOADS = "select id from upload"
+UNFINISHED = "select id from upload where agent_id = ? and done is null order by created_at, id"
 PARTS = "select position, token, size, body from part where upload_id = ? order by position"
 ADD_PART = "insert into part(upload_id, position, token, size, body) values (?, ?, ?, ?, ?)"
 FILL_PARTS = "update part set body = ? where upload_id = ? and token = ? and body is null"

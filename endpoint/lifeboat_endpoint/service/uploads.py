@@ -82,6 +82,7 @@ class Uploads:
         self._receiving.open_row(agent_id)
         self._check_parts(parts or ())
         self._receiving.check_room(sum(part.size for part in parts or ()))
+        self._drop(self._too_many(agent_id))
         made = secrets.token_hex(16)
         now = self._clock.now()
         expires = times.to_text(now + self._limits.upload_life)
@@ -95,6 +96,12 @@ class Uploads:
                     sql.ADD_PART, (made, position, token, part.size, None if known is None else known[0])
                 )
         return self.get(made)
+
+    def _too_many(self, agent_id: str) -> list[str]:
+        """The oldest unfinished ones, to make room for one more: whoever begins again and again fills nothing."""
+        with as_remote():
+            found = [upload_id for (upload_id,) in self._metadata.rows(sql.UNFINISHED, (agent_id,))]
+        return found[: max(0, len(found) - self._limits.uploads + 1)]
 
     def _check_parts(self, parts: Sequence[Part]) -> None:
         if len(parts) > _MOST_PARTS:

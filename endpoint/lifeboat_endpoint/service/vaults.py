@@ -49,15 +49,16 @@ class Vaults:
         self._open.move_to_end(agent_id)
         return vault
 
-    def create(self, agent_id: str) -> str:
-        """Make the vault of a new agent; its id. What an earlier agent of that id left behind is removed."""
+    def create(self, agent_id: str) -> tuple[str, int]:
+        """Make the vault of a new agent; its id and its bytes on disk. What an earlier agent of that id left behind is
+        removed."""
         self.forget(agent_id)
         self._remove(self.folder_of(agent_id))
         sealer = self._keys.sealer(agent_id)
         with Vault.create(
             self.folder_of(agent_id), agent_id, files=self._files, clock=self._clock, sealer=sealer
         ) as made:
-            return made.id
+            return made.id, made.size()
 
     def forget(self, agent_id: str) -> None:
         """Close it, if it is open here."""

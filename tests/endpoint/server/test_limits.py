@@ -36,7 +36,7 @@ def body(*parts: bytes) -> Receive:
 def read(receive: Receive, *, limit: int = 100, most: int = 1000, headers: tuple[Any, ...] = (), **pace: Any) -> bytes:
     async def reading() -> bytes:
         with bodies.Budget(most).taking() as taken:
-            return await bodies.read({"headers": headers}, receive, limit, Pace(**pace), taken)  # type: ignore[arg-type]
+            return await bodies.read({"headers": headers}, receive, limit, Pace(**pace), taken, "home")  # type: ignore[arg-type]
 
     return asyncio.run(reading())
 

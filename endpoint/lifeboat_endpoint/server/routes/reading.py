@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 
-from lifeboat_endpoint.server.api import Answer, Route
+from lifeboat_endpoint.server.api import JSON, Answer, Route
 from lifeboat_endpoint.server.call import Call
-from lifeboat_endpoint.server.shapes import Read, ReadAsked
+from lifeboat_endpoint.server.shapes import Read, ReadAsked, to_json
 from lifeboat_endpoint.tenancy.callers import PULL
 
 
@@ -18,7 +18,7 @@ def read(call: Call) -> Answer:
     ]
     call.note(sequence=asked.sequence, entries=len(asked.entries), records=len(asked.records))
     middle = len(asked.entries)
-    return Answer(Read(found[:middle], found[middle:]))
+    return Answer(to_json(Read(found[:middle], found[middle:])), media_type=JSON.media_type)
 
 
 ROUTES = (
@@ -30,6 +30,7 @@ ROUTES = (
         (PULL,),
         {200: Read},
         body=ReadAsked,
+        problems=(413,),
         audit="read.items",
     ),
 )

@@ -32,9 +32,10 @@ def put(call: Call) -> Answer:
     permission = _permission(call, "PUT")
     kind, _, upload_id = permission.object.partition("/")
     expires = datetime.fromtimestamp(permission.expires, UTC)
-    if kind != uploads.UPLOAD or not call.space.use_once(permission.use, expires):
-        raise UnknownThere("this address permits nothing: it was used")
-    size = call.space.put_body(upload_id, _limited(call, permission.limit))
+    with call.server.streaming(permission.tenant):
+        if kind != uploads.UPLOAD or not call.space.use_once(permission.use, expires):
+            raise UnknownThere("this address permits nothing: it was used")
+        size = call.space.put_body(upload_id, _limited(call, permission.limit))
     call.note(bytes=size)
     return Answer(status=204)
 
