@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -132,13 +133,12 @@ def _rows(work: str, mine: Sequence[dict[str, Any]], floor: Sequence[dict[str, A
 
 def _rate(rounds: Sequence[dict[str, Any]]) -> float:
     """Answers a second."""
-    return len(_times(rounds)) / sum(each["seconds"] for each in rounds)
+    return len(_times(rounds)) / math.fsum(each["seconds"] for each in rounds)
 
 
 def _cpu(rounds: Sequence[dict[str, Any]]) -> float:
     """Seconds of a processor that the server took for an answer: what else the machine does changes little of it."""
-    taken: float = sum(each["cpu"] for each in rounds)
-    return taken / len(_times(rounds))
+    return math.fsum(each["cpu"] for each in rounds) / len(_times(rounds))
 
 
 def _times(rounds: Sequence[dict[str, Any]]) -> list[float]:

@@ -32,16 +32,17 @@ class Connection:
         self._socket = context.wrap_socket(found, server_hostname=spec["host"])
         self._token = spec["token"]
 
-    def ask(self, method: str, target: str, body: bytes) -> tuple[int, bytes]:
+    def ask(self, method: str, target: str, body: bytes, accept: str = "") -> tuple[int, bytes]:
         """The status and the body of an answer."""
-        self._socket.sendall(self.request(method, target, body))
+        self._socket.sendall(self.request(method, target, body, accept))
         return self._answer()
 
-    def request(self, method: str, target: str, body: bytes) -> bytes:
+    def request(self, method: str, target: str, body: bytes, accept: str = "") -> bytes:
         lines = [
             f"{method} {target} HTTP/1.1",
             "Host: bench",
             f"Authorization: Bearer {self._token}",
+            f"Accept: {accept or '*/*'}",
             "Content-Type: application/octet-stream",
             "X-Lifeboat-Machine: bench",
             f"Content-Length: {len(body)}",

@@ -19,7 +19,18 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from benchmarks import endpoint_rows, idle_rows, installs, measure, prose, rivals, service_rows, subject, workspaces
+from benchmarks import (
+    endpoint_rows,
+    history_rows,
+    idle_rows,
+    installs,
+    measure,
+    prose,
+    rivals,
+    service_rows,
+    subject,
+    workspaces,
+)
 from benchmarks.measure import Budget, Row
 from benchmarks.scale import FULL, QUICK, Scale
 
@@ -219,6 +230,7 @@ ROWS: dict[str, Callable[[Path, Scale], Iterator[Row]]] = {
     "idle": idle_rows.idle,
     "cycles": idle_rows.many_captures,
     "pushes": endpoint_rows.pushes,
+    "history": history_rows.history,
 }
 
 

@@ -54,6 +54,6 @@ QUICK = Scale(
     idle=3,
     cycles=100,
     agents=16,
-    deltas=20,
-    histories=(10, 100, 1_000),
+    deltas=40,
+    histories=(10, 1_000, 10_000),
 )
