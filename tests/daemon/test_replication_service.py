@@ -14,6 +14,7 @@ from inside import HANG, Inside, Remote
 
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.schedule import backoff, conditions
+from lifeboat_daemon.service import returning
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 UNREACHABLE = {"state": "waiting", "message": "nobody answers", "code": "remote_unreachable"}
@@ -219,6 +220,32 @@ def test_a_network_that_is_back_is_used_within_a_minute(inside: Inside, monkeypa
     monkeypatch.setattr(conditions, "is_online", lambda: True)
     inside.passes(70)
     assert server.has[ada.id] == 1
+
+
+def test_a_stick_that_is_back_gets_what_it_missed_within_two_minutes(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, (stick,) = protected(inside, "stick")
+    there = {"stick": False}
+    monkeypatch.setattr(returning, "look", lambda context, names, tell: tell({name: there[name] for name in names}))
+    stick.answers = [UNREACHABLE] * 9
+    captured(inside, ada)
+    inside.passes(6 * HOUR)
+    stick.answers = []
+    there["stick"] = True
+    inside.passes(2 * MINUTE)
+    assert stick.has[ada.id] == 1
+
+
+def test_a_folder_that_is_there_and_fails_all_the_same_hurries_nobody(
+    inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, (stick,) = protected(inside, "stick")
+    monkeypatch.setattr(returning, "look", lambda context, names, tell: tell(dict.fromkeys(names, True)))
+    stick.answers = [UNREACHABLE] * 20
+    captured(inside, ada)
+    inside.passes(HOUR)
+    assert len(stick.pushes) < 8
 
 
 def test_a_worker_that_dies_of_a_push_is_no_end(inside: Inside) -> None:

@@ -18,8 +18,9 @@ GRACE = timedelta(minutes=15)
 """So long something may be on its way before it is said that it waits."""
 FAILED_AGAIN = 2
 """So many tries in a row may fail before it is said: once may be chance."""
-DEFERRED, NO_NETWORK, UNUSABLE = "deferred", "no_network", "config"
-"""Codes: it waits for a network that does not cost, or for the mains; for any network; its file cannot be used."""
+DEFERRED, NO_NETWORK, UNREACHABLE, UNUSABLE = "deferred", "no_network", "remote_unreachable", "config"
+"""Codes: it waits for a network that does not cost, or for the mains; for any network; nobody is there; its file cannot
+be used."""
 
 
 class RemoteFacts(msgspec.Struct, frozen=True):

@@ -1,6 +1,7 @@
 """Replication: from what a remote lacks to a worker that sends it, and from a failure to the next try.
 
-Nothing is polled: a push follows a capture, the start, sleep, a changed file of a remote, or the pause after a failure.
+Nothing is polled: a push follows a capture, the start, sleep, a changed file of a remote, or the pause after a failure;
+only for a folder that was away it is looked once a minute whether it is back.
 Otherwise nobody says anything to a remote, but for the verification that is due.
 """
 
@@ -17,10 +18,11 @@ from typing import Any
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.errors import Cancelled
 from lifeboat_daemon.health import due
-from lifeboat_daemon.health.second_copies import DEFERRED, NO_NETWORK, UNUSABLE, RemoteFacts, told
+from lifeboat_daemon.health.second_copies import DEFERRED, NO_NETWORK, UNREACHABLE, UNUSABLE, RemoteFacts, told
 from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING
 from lifeboat_daemon.logs import Word
 from lifeboat_daemon.schedule import backoff, conditions
+from lifeboat_daemon.service import returning
 from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.parts import Parts
@@ -45,8 +47,8 @@ AT_ONE_REMOTE = 2
 @dataclass(slots=True)
 class _Way:
     """From an agent to a remote. `pushes` are under way or wait for a worker, `push` is the last one that was begun;
-    `failures` in a row; `not_before` and
-    `verify_not_before` on the clock that counts sleep; `is_offline`: it waits for a network."""
+    `failures` in a row; `not_before` and `verify_not_before` on the clock that counts sleep; `is_offline`: it waits for
+    a network; `is_unreachable`: nobody was there; `is_away`: and its folder was not there either when it was looked."""
 
     remote: str
     pushes: int = 0
@@ -54,6 +56,8 @@ class _Way:
     failures: int = 0
     not_before: float = 0.0
     is_offline: bool = False
+    is_unreachable: bool = False
+    is_away: bool = False
     is_verifying: bool = False
     verify_not_before: float = 0.0
 
@@ -77,6 +81,7 @@ class Replication:
         self._chance = chance or random.Random()
         self._ways: dict[tuple[str, str], _Way] = {}
         self._files: list[tuple[str, int, int]] | None = None
+        self._is_looking = False
         self._captures: Counter[str] = Counter()
         """By agent how many captures are made after which somebody wants everything sent."""
 
@@ -109,15 +114,32 @@ class Replication:
             del self._ways[key]
 
     def tick(self) -> None:
-        """A network that is back, and the verification that is due."""
+        """A network or a folder that is back, and the verification that is due."""
         waiting = [way for way in self._ways.values() if way.is_offline]
         if waiting and conditions.is_online() is not False:
             for way in waiting:
                 way.is_offline, way.not_before = False, 0.0
             self._arrange_all()
+        self._look_for_folders()
         for charge in self._fleet:
             if self._verify_if_due(charge):
                 return  # one in a minute: that is how they spread out
+
+    def _look_for_folders(self) -> None:
+        names = {way.remote for way in self._ways.values() if way.is_unreachable}
+        if names and not self._is_looking:
+            self._is_looking = True
+            returning.look(self._parts.context, names, self._looked)
+
+    def _looked(self, there: dict[str, bool]) -> None:
+        """What is back is tried at once: a stick is not put in for as long as a pause may be."""
+        self._is_looking = False
+        for way in self._ways.values():
+            if way.is_unreachable and way.remote in there:
+                if way.is_away and there[way.remote]:
+                    way.failures, way.not_before = 0, 0.0
+                way.is_away = not there[way.remote]
+        self._arrange_all()
 
     def _remote_files(self) -> list[tuple[str, int, int]]:
         found = []
@@ -236,7 +258,7 @@ class Replication:
 
     def _set_pause(self, way: _Way, state: str, code: str, asked_for: float | None) -> None:
         wait = AT_MOST
-        way.is_offline = code == NO_NETWORK
+        way.is_offline, way.is_unreachable = code == NO_NETWORK, code == UNREACHABLE
         if state in (OK, HELD):
             way.failures = 0
         elif state in (FENCED, ERROR):

@@ -14,6 +14,17 @@ if TYPE_CHECKING:
     from lifeboat_endpoint.remote.contract import Remote
 
 
+def is_there(url: str) -> bool:
+    """Whether any second copy lies at an address. May take long where a share hangs."""
+    from lifeboat_daemon.remotes.sealed.folder_files import ROOT_FILE
+
+    return (_root(url) / ROOT_FILE).is_file()
+
+
+def _root(url: str) -> Path:
+    return Path(unquote(urlsplit(url).path))
+
+
 class FolderKind:
     """See `folder_files`."""
 
@@ -30,7 +41,7 @@ class FolderKind:
         from lifeboat_daemon.remotes.sealed.folder_files import FolderFiles
         from lifeboat_daemon.remotes.sealed.opening import FolderLog
 
-        root = Path(unquote(urlsplit(config.url).path))
+        root = _root(config.url)
         files = FolderFiles(root, config.id, context.files, context.clock, sealed=config.sealed)
         return FolderLog(context, files, sealed=config.sealed)
 

@@ -1,0 +1,34 @@
+"""Folders that were away and are back: a stick that was put in. Only looked at, and in a thread: a share may hang."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Collection
+
+from lifeboat_daemon.context import Context
+
+
+def look(context: Context, names: Collection[str], tell: Callable[[dict[str, bool]], None]) -> None:
+    """Have `tell` called in the loop that runs, with what `present` finds; never where a share hangs."""
+    loop = asyncio.get_running_loop()
+
+    def work() -> None:
+        found: dict[str, bool] = {}
+        try:
+            found = present(context, names)
+        finally:
+            with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(tell, found)
+
+    threading.Thread(target=work, name="returning", daemon=True).start()
+
+
+def present(context: Context, names: Collection[str]) -> dict[str, bool]:
+    """Of the remotes with these names that are folders: whether a second copy is there."""
+    from lifeboat_daemon.remotes import registry
+    from lifeboat_daemon.remotes.sealed.folder import is_there
+
+    known = (one for one in registry.usable(context) if one.name in names and one.url.startswith("file:"))
+    return {one.name: is_there(one.url) for one in known}
