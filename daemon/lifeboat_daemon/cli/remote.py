@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 JsonObject = dict[str, Any]
 
 _FOLDER = "file"
-_READABLE = "It is kept there as it is."
 
 
 @click.group()

@@ -12,12 +12,11 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Self
-
-import filelock
 
 from lifeboat_alf import times
 from lifeboat_alf.seams.clock import Clock
@@ -30,6 +29,7 @@ from lifeboat_endpoint.at_rest.key_sources.contract import KeySource
 from lifeboat_endpoint.at_rest.keyed import KEY_BYTES, KeyedSealer, new_key_id
 from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.store.disk import translated
+from lifeboat_endpoint.store.lock_file import locked
 
 FILE = "keys.json"
 LOCK = "keys.lock"
@@ -297,16 +297,6 @@ def _write(folder: Path, document: KeyDocument, files: FileOperations) -> None:
         write_atomic(files, folder / FILE, encoded(document), mode=0o600)
 
 
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    lock = filelock.FileLock(folder / LOCK, timeout=_LOCK_SECONDS, mode=0o600)
-    try:
-        lock.acquire()
-    except filelock.Timeout:
-        raise errors.VaultBusy(f"{folder}: another process is changing the data keys") from None
-    except OSError as error:
-        raise errors.VaultUnusable(f"{folder / LOCK}: {error.strerror or error}") from None
-    try:
-        yield
-    finally:
-        lock.release()
+def _locked(folder: Path) -> AbstractContextManager[None]:
+    busy = errors.VaultBusy(f"{folder}: another process is changing the data keys")
+    return locked(folder / LOCK, seconds=_LOCK_SECONDS, busy=busy)

@@ -3,30 +3,18 @@ for its transactions, and each of the care's is as short as its work."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-import filelock
-
 from lifeboat_endpoint import errors
+from lifeboat_endpoint.store.lock_file import locked
 
 FILE = "care.lock"
 PATIENCE = 30.0
 """Seconds that a command waits for whoever looks after the same thing."""
 
 
-@contextlib.contextmanager
-def alone(folder: Path, *, seconds: float) -> Iterator[None]:
+def alone(folder: Path, *, seconds: float) -> AbstractContextManager[None]:
     """Raises EndpointBusy when another process cares for this folder for so long."""
-    lock = filelock.FileLock(folder / FILE, mode=0o600, timeout=seconds)
-    try:
-        lock.acquire()
-    except filelock.Timeout:
-        raise errors.EndpointBusy(f"another process looks after {folder.name}") from None
-    except OSError as error:
-        raise errors.VaultUnusable(f"{folder / FILE}: {error.strerror or error}") from None
-    try:
-        yield
-    finally:
-        lock.release()
+    busy = errors.EndpointBusy(f"another process looks after {folder.name}")
+    return locked(folder / FILE, seconds=seconds, busy=busy)

@@ -13,7 +13,6 @@ from lifeboat_endpoint.server.problems import Refusal
 Shape = TypeVar("Shape", bound=msgspec.Struct)
 
 _UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
-LARGEST_NUMBER = 2**53
 FORMS: dict[str, tuple[str, str]] = {
     "agent_id": (_UUID, "The agent's id, a UUID."),
     "upload_id": ("[0-9A-Za-z-]{1,64}", "What the beginning of the upload answered."),

@@ -279,12 +279,6 @@ class Read(Struct):
     records: list[str | None]
 
 
-class KeysDocument(Struct):
-    """The agent's wrapped keys. The endpoint looks at nothing in them."""
-
-    keys: JsonObject
-
-
 # Sealed files -------------------------------------------------------------------------------------------------------
 
 

@@ -64,11 +64,6 @@ class Authority:
         pem = authority.public_bytes(serialization.Encoding.PEM)
         return Certificate(self._folder / CERTIFICATE, self._folder / KEY, pem, pin_of(authority))
 
-    def is_good(self, names: Collection[str]) -> bool:
-        """Whether the certificate that lies there does for `names`, and for some weeks."""
-        authority = self._read(CA_CERTIFICATE)
-        return authority is not None and self._is_good(authority, names)
-
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         with filelock.FileLock(self._folder / "lock", mode=0o600):

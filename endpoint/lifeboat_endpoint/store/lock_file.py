@@ -1,0 +1,28 @@
+"""Files that one process at a time holds."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import filelock
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_endpoint import errors
+
+
+@contextlib.contextmanager
+def locked(file: Path, *, seconds: float, busy: LifeboatError) -> Iterator[None]:
+    """Raises `busy` when another process holds the file for so long, and VaultUnusable when it cannot be made."""
+    lock = filelock.FileLock(file, mode=0o600, timeout=seconds)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        raise busy from None
+    except OSError as error:
+        raise errors.VaultUnusable(f"{file}: {error.strerror or error}") from None
+    try:
+        yield
+    finally:
+        lock.release()
