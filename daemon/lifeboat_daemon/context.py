@@ -95,10 +95,17 @@ class Context:
         return Vault.create(self.home.vault_folder(agent_id), agent_id, files=self.files, clock=self.clock)
 
     def vault(self, agent_id: str) -> Vault:
-        """An agent's vault. Raises what `Vault.open` raises."""
+        """An agent's vault. Raises what `Vault.open` raises; where one is missing whose history a remote may have, or
+        that an adoption which was cut off had set aside, it says so."""
+        from lifeboat_endpoint.errors import VaultMissing
         from lifeboat_endpoint.vault import Vault
 
-        return Vault.open(self.home.vault_folder(agent_id), files=self.files, clock=self.clock)
+        try:
+            return Vault.open(self.home.vault_folder(agent_id), files=self.files, clock=self.clock)
+        except VaultMissing as error:
+            if any(self.home.remotes_folder.glob("*.toml")):
+                error.fix = f"lifeboat agents adopt {agent_id}"
+            raise
 
     def adapter(self, runtime: str) -> Adapter:
         from lifeboat_adapters import registry

@@ -12,7 +12,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import acknowledged, aside, epochs
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_endpoint.errors import RemoteDenied
+from lifeboat_endpoint.errors import RemoteDenied, VaultMissing
 
 DISKS = ("one", "two")
 
@@ -126,6 +126,21 @@ def test_a_second_copy_that_lets_this_machine_in_no_more_keeps_nobody_from_adopt
     done = laptop.adopt("one", take_over=name_of(desktop))
     assert done.missed == {"two": "the token was revoked"}
     assert laptop.push("one").state == "ok" and desktop.push("one").code == "moved"
+
+
+def test_between_the_two_renames_of_an_adoption_everybody_is_told_to_adopt_again(
+    laptop: Machine, desktop: Machine, tmp_path: Path
+) -> None:
+    take(desktop, laptop, tmp_path)
+    (tmp_path / "new" / "MEMORY.md").write_text("# Memory\n\nWritten on the desktop.\n")
+    desktop.capture_and_push("one")
+    kept = aside.set_aside(laptop.context, laptop.agent.id)  # here it was cut off
+    with pytest.raises(VaultMissing) as missing:
+        laptop.capture()
+    assert missing.value.fix == f"lifeboat agents adopt {laptop.agent.id}"
+    laptop.adopt(take_over=name_of(desktop))
+    assert laptop.push("one").state == "ok"
+    assert [one.folder for one in aside.histories(laptop.context, laptop.agent.id)] == [kept]
 
 
 def test_what_is_noted_of_two_second_copies_at_once_is_all_kept(laptop: Machine) -> None:
