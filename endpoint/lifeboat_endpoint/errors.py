@@ -358,7 +358,7 @@ class ServerMissing(EndpointError):
 
     code = "server_missing"
     title = "The server is not installed"
-    fix = "pipx inject agent-lifeboat 'agent-lifeboat[server]'"
+    fix = "pipx inject agent-lifeboat granian prometheus-client starlette"
 
 
 class CannotServe(EndpointError):

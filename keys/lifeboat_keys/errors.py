@@ -239,7 +239,7 @@ class AgeError(KeysError):
 class AgeMissing(AgeError):
     code = "age_missing"
     title = "The library for encrypted archives is not installed"
-    fix = "pip install 'agent-lifeboat[archive]'"
+    fix = "pipx inject agent-lifeboat pyrage"
 
 
 class BadRecipient(AgeError):

@@ -335,3 +335,28 @@ def test_the_recovery_kit_names_second_copies_without_tokens(
     page = (tmp_path / "kit.txt").read_text()
     assert endpoint.url in page and endpoint.pin in page and "lifeboat endpoint token add" in page
     assert secret not in page and kit.read(page).public.key_id in page
+
+
+# Folders ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_could_not_be_encrypted_is_refused_at_once(
+    context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyrage", None)
+    error = run("remote", "add", "stick", (tmp_path / "stick").as_uri(), expect=1)["error"]
+    assert error["code"] == "age_missing"
+    assert not (tmp_path / "stick").exists() and registry.everyone(context) == []
+    run("remote", "add", "stick", (tmp_path / "stick").as_uri(), "--plain")
+
+
+def test_an_encrypted_folder_is_not_said_to_be_in_clear(context: Context, tmp_path: Path) -> None:
+    run("remote", "add", "stick", (tmp_path / "stick").as_uri())
+    error = run("remote", "add", "stick", (tmp_path / "stick").as_uri(), "--plain", expect=3)["error"]
+    assert error["code"] == "remote_exists" and "encrypted" in error["message"]
+    assert registry.find(context, "stick").sealed
+
+
+def test_a_folder_whose_disk_is_not_mounted_is_looked_for_with_the_disks(context: Context, tmp_path: Path) -> None:
+    error = run("remote", "add", "stick", (tmp_path / "gone" / "stick").as_uri(), expect=1)["error"]
+    assert error["code"] == "remote_unreachable" and error["fix"] == "df -h"

@@ -236,7 +236,7 @@ def test_a_program_without_the_library_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "pyrage", None)
     target = tmp_path / "a.alf.age"
     error = run("alf", "export", "openclaw", openclaw.workspace, "--encrypt", "-o", target, expect=1)["error"]
-    assert error["code"] == "age_missing" and "agent-lifeboat[archive]" in error["fix"]
+    assert error["code"] == "age_missing" and error["fix"] == "pipx inject agent-lifeboat pyrage"
     assert not target.exists()
 
 

@@ -13,6 +13,7 @@ from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.join import Given
 from lifeboat_daemon.remotes.trying import Met, Stranger
 from lifeboat_endpoint.errors import RemoteDenied, RemoteUnreachable
+from lifeboat_keys import age
 
 
 def add(
@@ -21,7 +22,7 @@ def add(
     """Make a second copy known, after it was asked who it is. One that is known under this name gets the new address;
     it must be the same one.
 
-    Raises RemoteNameRefused, RemoteExists, BadSetting, RemoteError.
+    Raises RemoteNameRefused, RemoteExists, BadSetting, AgeMissing, RemoteError.
     """
     known = _known(context, name)
     if known is None:
@@ -29,6 +30,8 @@ def add(
         wanted = RemoteConfig(name, given.url, pin=given.pin, optional=optional, sealed=sealed, added_at=context.now())
     else:
         wanted = _moved(known, given, optional=optional, sealed=sealed)
+    if wanted.sealed:
+        age.check([])  # what is encrypted here needs the library: better said now than with the first push
     stranger = Stranger(wanted, given.token or _kept_token(context, known, wanted))
     try:
         met = _met(context, stranger, is_known=known is not None)
@@ -55,6 +58,11 @@ def _moved(known: RemoteConfig, given: Given, *, optional: bool, sealed: bool) -
             f"{known.name} is there and keeps what it can read; to have it encrypted, remove it and add it again",
             fix=f"lifeboat remote remove {known.name}",
         )
+    if known.sealed and known.url.startswith("file:") and not sealed:
+        raise RemoteExists(
+            f"{known.name} is kept encrypted; to have a folder in clear, remove it and add another one",
+            fix=f"lifeboat remote remove {known.name}",
+        )
     return replace(known, url=given.url, pin=given.pin or known.pin, optional=optional or known.optional)
 
 
@@ -73,7 +81,9 @@ def _met(context: Context, stranger: Stranger, *, is_known: bool) -> Met:
     try:
         return trying.meet(context, stranger)
     except RemoteUnreachable as error:
-        error.fix = error.fix if is_known else "lifeboat remote add --help"
+        if not is_known:
+            is_folder = stranger.config.url.startswith("file:")
+            error.fix = "df -h" if is_folder else "lifeboat remote add --help"
         raise
     except RemoteDenied as error:
         pinned = f" --pin {stranger.config.pin}" if stranger.config.pin else ""

@@ -225,7 +225,7 @@ def test_without_its_libraries_the_server_says_what_to_install(tmp_path: Path, m
     monkeypatch.delitem(sys.modules, "lifeboat_endpoint.server.serve", raising=False)
     with pytest.raises(ServerMissing) as caught:
         endpoint_serve._server_module()
-    assert caught.value.fix == "pipx inject agent-lifeboat 'agent-lifeboat[server]'"
+    assert caught.value.fix == "pipx inject agent-lifeboat granian prometheus-client starlette"
 
 
 def test_a_token_of_a_server_that_runs_comes_with_its_line(
