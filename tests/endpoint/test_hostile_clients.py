@@ -19,6 +19,7 @@ from spaces import space_in
 
 from lifeboat_alf.state import Sequence
 from lifeboat_endpoint.errors import EpochBehind, RemoteBusy, RemoteFull, RemoteRefused, RemoteTooLarge
+from lifeboat_endpoint.remote.contract import MOST_EPOCHS
 from lifeboat_endpoint.server.api import Answer
 from lifeboat_endpoint.server.bodies import Budget
 from lifeboat_endpoint.server.lanes import Lanes
@@ -123,7 +124,7 @@ def test_nobody_takes_the_last_number_at_once(number: int) -> None:
         fitting.check_fit(sequence(number), None, None, FIRST_EPOCH)
 
 
-@pytest.mark.parametrize("epoch", [LAST, 2**53, FIRST_EPOCH + fitting.MOST_EPOCHS + 1])
+@pytest.mark.parametrize("epoch", [LAST, 2**53, FIRST_EPOCH + MOST_EPOCHS + 1])
 def test_nobody_takes_the_last_epoch_at_once(epoch: int) -> None:
     with pytest.raises(RemoteRefused):
         fitting.check_fit(sequence(0, epoch), None, None, FIRST_EPOCH)

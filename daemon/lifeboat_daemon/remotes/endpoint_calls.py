@@ -38,6 +38,8 @@ PATIENCE = 20.0
 """Seconds after which no other try is begun: who does not answer that long is away."""
 LONGEST_WAIT = 30.0
 """Seconds between two tries. Who asks to wait for longer is asked again another time, by whoever planned the work."""
+MOST_ITEMS = 5_000_000
+"""Of one list: far more than the states of a century at one each ten minutes."""
 LARGEST_FILE = 64 * 1024**3
 SLOWEST = 1024 * 1024
 """Bytes a second that an endpoint is given to work through what it was sent before it answers."""
@@ -134,18 +136,20 @@ class Calls:
     def pages(self, path: str, name: str, *, limit: int, **query: str | int) -> Iterator[Any]:
         """The items of a list that comes in pages. Raises RemoteError, RemoteDamaged when it does not end."""
         following: str | int | None = None
+        count = 0
         while True:
             asked = {**query, "limit": limit} | ({} if following is None else {_following(query): following})
             page = self.get(path, **asked)
             found = page.get(name) if isinstance(page, dict) else None
-            if not isinstance(found, list):
+            if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
                 raise RemoteDamaged("its answer is no page of a list")
             yield from found
+            count += len(found)
             last, following = following, page.get("next")
             if following is None:
                 return
-            if not isinstance(following, str | int) or following == last:
-                raise RemoteDamaged("its answer leads to the same page again")
+            if not found or count > MOST_ITEMS or not _leads_on(last, following):
+                raise RemoteDamaged("its answer is a list without an end")
 
     def close(self) -> None:
         if self._session is not None:
@@ -221,6 +225,13 @@ def _pause(error: RemoteError, tried: int) -> float | None:
 def segment(text: str) -> str:
     """A text as one part of a path."""
     return quote(text, safe="")
+
+
+def _leads_on(last: str | int | None, following: object) -> bool:
+    """Whether a page comes after the one before."""
+    if isinstance(following, int) and not isinstance(following, bool):
+        return last is None or (isinstance(last, int) and following > last)
+    return isinstance(following, str) and (last is None or (isinstance(last, str) and following > last))
 
 
 def _following(query: Mapping[str, str | int]) -> str:

@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from lifeboat_daemon.http_session import Reply
+from lifeboat_daemon.remotes.endpoint_shapes import LARGEST, one_line
 from lifeboat_endpoint.errors import (
     KeyRevoked,
     RemoteBusy,
@@ -24,6 +25,8 @@ from lifeboat_endpoint.errors import (
 )
 
 LATEST = "x-latest-sequence"
+_LONGEST_WAIT = 10**6
+"""Seconds."""
 _LONGEST = 600
 """Characters of a text that somebody else wrote."""
 _BY_STATUS: dict[int, tuple[type[RemoteError], str]] = {
@@ -62,14 +65,14 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     """Seconds that the other side asks to wait, None when it does not say. `now` for dates; the present otherwise."""
     text = headers.get("retry-after", "").strip()
     if text.isascii() and text.isdecimal():
-        return float(min(int(text), 10**6))
+        return float(min(int(text[:12]), _LONGEST_WAIT))
     try:
         moment = parsedate_to_datetime(text)
-    except ValueError:
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
+    except (ValueError, OverflowError):
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
 
 
 def _kinds(root: type[RemoteError]) -> dict[str, type[RemoteError]]:
@@ -111,12 +114,19 @@ def _details(kind: type[RemoteError], document: Mapping[str, Any], reply: Reply)
     found = {name: document[name] for name in wanted & set(document) if _is_plain(document[name])}
     latest = reply.headers.get(LATEST, "")
     if "sequence" in wanted and "sequence" not in found and latest.isdecimal():
-        found["sequence"] = int(latest)
+        found["sequence"] = int(latest[:20])
     if "retry_after" in wanted:
         asked = retry_after(reply.headers)
         told = found.pop("retry_after", None)
-        found["retry_after"] = asked if asked is not None else told if isinstance(told, int | float) else None
+        found["retry_after"] = _seconds(asked if asked is not None else told)
     return {name: value for name, value in found.items() if _fits(name, value)}
+
+
+def _seconds(value: object) -> float | None:
+    """Between now and some days; None for what is no time to wait."""
+    if not isinstance(value, int | float) or not value >= 0:
+        return None
+    return float(min(value, _LONGEST_WAIT))
 
 
 def _is_plain(value: object) -> bool:
@@ -126,7 +136,7 @@ def _is_plain(value: object) -> bool:
 def _fits(name: str, value: object) -> bool:
     """Numbers are numbers, whoever answers."""
     if name in ("sequence", "epoch"):
-        return (value is None and name == "sequence") or isinstance(value, int)
+        return (value is None and name == "sequence") or (isinstance(value, int) and 0 <= value <= LARGEST)
     return True
 
 
@@ -134,7 +144,7 @@ def _text(value: object, secret: str | None) -> str:
     """One line of a text that the other side wrote, without the token should it repeat it."""
     if not isinstance(value, str):
         return ""
-    line = " ".join(value.split())
+    line = " ".join(one_line(value).split())
     return (line.replace(secret, "(token)") if secret else line)[:_LONGEST]
 
 

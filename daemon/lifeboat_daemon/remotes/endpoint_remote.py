@@ -13,7 +13,7 @@ from lifeboat_daemon.remotes import endpoint_shapes as shapes
 from lifeboat_daemon.remotes import endpoint_uploads as uploads
 from lifeboat_daemon.remotes import endpoint_verifying as verifying
 from lifeboat_daemon.remotes.endpoint_calls import FILE, SLOWEST, Calls
-from lifeboat_endpoint.errors import RemoteTooLarge, StaleBase, UnknownThere
+from lifeboat_endpoint.errors import RemoteDamaged, RemoteTooLarge, StaleBase, UnknownThere
 from lifeboat_endpoint.remote.contract import (
     About,
     Bundle,
@@ -48,7 +48,10 @@ class EndpointRemote:
         return [shapes.agent(each) for each in found if not each.get("sealed")]
 
     def agent(self, agent_id: str) -> RemoteAgent:
-        return shapes.agent(self._calls.get(_of(agent_id)))
+        found = shapes.agent(self._calls.get(_of(agent_id)))
+        if found.id != agent_id.lower():
+            raise RemoteDamaged(f"it answers with the agent {found.id}")
+        return found
 
     def register(self, agent_id: str, name: str, runtime: str) -> RemoteAgent:
         asked = {"id": agent_id, "name": name, "source_runtime": runtime}
@@ -68,7 +71,7 @@ class EndpointRemote:
         headers = {MACHINE: quote(machine)} if machine else {}
         if bundle.size > self._limit("direct_bytes", DIRECT):
             self._refuse_too_large(bundle.size)
-            part = min(uploads.PART, self._limit("part_bytes", uploads.PART))
+            part = max(uploads.LEAST, min(uploads.PART, self._limit("part_bytes", uploads.PART)))
             return shapes.pushed(uploads.push(self._calls, agent_id, bundle, headers, part=part))
         method, path = ("PUT", "snapshot") if bundle.kind == "snapshot" else ("POST", "deltas")
         base = {} if bundle.base is None else {"base_sequence": bundle.base}
@@ -108,7 +111,10 @@ class EndpointRemote:
     def raise_epoch(self, agent_id: str, expected: int, *, machine: str = "") -> int:
         asked = {"expected": expected, "machine": machine}
         answer = self._calls.send("POST", f"{_of(agent_id)}/epoch", asked, again=False)
-        return shapes.field(answer, "epoch", int)
+        epoch = shapes.number(answer, "epoch")
+        if epoch != expected + 1:
+            raise RemoteDamaged(f"after epoch {expected} it begins {epoch}")
+        return epoch
 
     # Fetching ---------------------------------------------------------------------------------------------------
 
@@ -132,7 +138,7 @@ class EndpointRemote:
     def deltas(self, agent_id: str, since: int) -> Iterator[Bundle]:
         path = f"{_of(agent_id)}/deltas"
         for each in self._calls.pages(path, "deltas", limit=_PAGE, since=since):
-            number, base = shapes.field(each, "sequence", int), shapes.field(each, "base_sequence", int)
+            number, base = shapes.number(each, "sequence"), shapes.number(each, "base_sequence")
             file, reply = self._calls.fetch(f"{path}/{number}", query={"base": base})
             yield Bundle("delta", number, base, file, reply.size)
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from lifeboat_alf import ids, times
 from lifeboat_endpoint.errors import RemoteDamaged
 from lifeboat_endpoint.remote.contract import About, RemoteAgent, RemoteHead, RemoteSequence
 
@@ -16,6 +17,9 @@ Kind = TypeVar("Kind")
 Made = TypeVar("Made")
 
 ENDPOINT = "lifeboat endpoint"
+LARGEST = 2**53
+_LONGEST = 300
+"""Characters."""
 _ID = re.compile(r"[0-9A-Za-z._:-]{1,100}")
 
 
@@ -42,6 +46,38 @@ def optional(found: Any, name: str, kind: type[Kind], otherwise: Kind) -> Kind:
     return otherwise if not isinstance(found, dict) or found.get(name) is None else field(found, name, kind)
 
 
+def number(found: Any, name: str) -> int:
+    """A number of a state, an epoch or a size, where there has to be one: everything that is counted ends at 2^53."""
+    value = field(found, name, int)
+    if not 0 <= value <= LARGEST:
+        raise RemoteDamaged(f"its answer has a {name!r} that nothing can be")
+    return value
+
+
+def optional_number(found: Any, name: str) -> int:
+    """0 where there is none."""
+    return 0 if not isinstance(found, dict) or found.get(name) is None else number(found, name)
+
+
+def words(found: Any, name: str) -> str:
+    """What somebody else calls something: one line, of letters alone, "" where it says nothing."""
+    return one_line(optional(found, name, str, ""))[:_LONGEST]
+
+
+def one_line(text: str) -> str:
+    """A text without what steers a terminal, or cannot be written at all."""
+    return "".join(character if character.isprintable() else " " for character in text).strip()
+
+
+def moment(found: Any, name: str) -> str:
+    """A timestamp, "" where there is none."""
+    text = optional(found, name, str, "")
+    try:
+        return text and times.to_text(times.parse(text)) and text
+    except (ValueError, OverflowError):
+        raise RemoteDamaged(f"its answer has a {name!r} that is no time") from None
+
+
 def items(found: Any, name: str, make: Callable[[Any], Made]) -> list[Made]:
     return [make(each) for each in field(found, name, list)]
 
@@ -50,9 +86,9 @@ def about(found: Any) -> About:
     return About(
         id=_id(found),
         kind=ENDPOINT,
-        release=optional(found, "release", str, ""),
+        release=words(found, "release"),
         sealed=False,
-        time=optional(found, "time", str, "") or None,
+        time=moment(found, "time") or None,
         limits=optional(found, "limits", dict, {}),
     )
 
@@ -70,13 +106,13 @@ def head(found: Any) -> RemoteHead | None:
     if not isinstance(found, dict) or found.get("sequence") is None:
         return None
     return RemoteHead(
-        number=field(found, "sequence", int),
+        number=number(found, "sequence"),
         digest=_digest(found),
-        epoch=optional(found, "epoch", int, 0),
-        time=optional(found, "time", str, ""),
-        writer=optional(found, "writer", str, ""),
-        machine=optional(found, "machine", str, ""),
-        written_at=optional(found, "written_at", str, ""),
+        epoch=optional_number(found, "epoch"),
+        time=moment(found, "time"),
+        writer=words(found, "writer"),
+        machine=words(found, "machine"),
+        written_at=moment(found, "written_at"),
     )
 
 
@@ -88,15 +124,23 @@ def pushed(found: Any) -> RemoteHead:
     return made
 
 
+def agent_id(found: Any) -> str:
+    """An agent's id is the name of files here."""
+    value = field(found, "id", str)
+    if not ids.is_uuid(value) or value != value.lower():
+        raise RemoteDamaged("its answer has the id of an agent that is none")
+    return value
+
+
 def agent(found: Any) -> RemoteAgent:
     return RemoteAgent(
-        id=field(found, "id", str),
-        name=optional(found, "name", str, ""),
-        runtime=optional(found, "source_runtime", str, ""),
-        epoch=optional(found, "epoch", int, 0),
+        id=agent_id(found),
+        name=words(found, "name"),
+        runtime=words(found, "source_runtime"),
+        epoch=optional_number(found, "epoch"),
         head=head(found.get("head")),
-        bytes=optional(found, "bytes", int, 0),
-        created_at=optional(found, "created_at", str, ""),
+        bytes=optional_number(found, "bytes"),
+        created_at=moment(found, "created_at"),
         held=found.get("held") if isinstance(found.get("held"), dict) else None,
     )
 
@@ -104,14 +148,14 @@ def agent(found: Any) -> RemoteAgent:
 def sequence(found: Any) -> RemoteSequence:
     signature = found.get("signature") if isinstance(found, dict) else None
     return RemoteSequence(
-        number=field(found, "sequence", int),
-        base=optional(found, "base_sequence", int, -1) if found.get("base_sequence") is not None else None,
+        number=number(found, "sequence"),
+        base=None if found.get("base_sequence") is None else number(found, "base_sequence"),
         digest=_digest(found),
-        epoch=optional(found, "epoch", int, 0),
-        time=optional(found, "time", str, ""),
-        kind=optional(found, "kind", str, ""),
-        writer=optional(found, "writer", str, ""),
-        size=optional(found, "size_bytes", int, 0),
+        epoch=optional_number(found, "epoch"),
+        time=moment(found, "time"),
+        kind=words(found, "kind"),
+        writer=words(found, "writer"),
+        size=optional_number(found, "size_bytes"),
         signature=signature if isinstance(signature, dict) else None,
     )
 

@@ -14,6 +14,8 @@ from lifeboat_endpoint.remote.contract import Bundle
 
 PART = 4 * 1024 * 1024
 """Bytes of a part; the last one has what is left."""
+LEAST = 256 * 1024
+"""Whoever takes smaller parts only wants to be asked without end."""
 
 
 class Part(NamedTuple):

@@ -13,8 +13,8 @@ from lifeboat_daemon.errors import MovedElsewhere
 from lifeboat_daemon.remotes import acknowledged, registry
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.words import age_text, argument
-from lifeboat_endpoint.errors import EpochMoved, UnknownThere
-from lifeboat_endpoint.remote.contract import Remote, RemoteHead
+from lifeboat_endpoint.errors import EpochMoved, RemoteDamaged, UnknownThere
+from lifeboat_endpoint.remote.contract import MOST_EPOCHS, Remote, RemoteHead
 from lifeboat_endpoint.vault import Vault
 
 RECENTLY = timedelta(hours=24)
@@ -44,6 +44,13 @@ def check_consent(context: Context, name: str, head: RemoteHead | None, take_ove
     )
 
 
+def check_believable(vault: Vault, epoch: int) -> None:
+    """Whether machines of the user may have come to this epoch. Whoever answers for a remote names any number, and what
+    this machine once signed in the last epoch there is, nobody could follow. Raises RemoteDamaged."""
+    if epoch > vault.epoch + MOST_EPOCHS:
+        raise RemoteDamaged(f"it names epoch {epoch}, which no machine of yours can have come to")
+
+
 def raise_everywhere(context: Context, vault: Vault, machine: str) -> Raised:
     """Begin a new epoch in the vault here, and at every remote that knows the agent and is as far as this machine. One
     that is not, or that cannot be asked, learns of it when it is brought up to date (`bring_into_force`): in the new
@@ -53,6 +60,7 @@ def raise_everywhere(context: Context, vault: Vault, machine: str) -> Raised:
         try:
             with contextlib.closing(open_remote(context, config)) as remote:
                 there = remote.agent(vault.agent_id)
+                check_believable(vault, there.epoch)
                 epoch = there.epoch
                 if there.head is None or (head is not None and there.head.digest == head.digest):
                     epoch = remote.raise_epoch(vault.agent_id, there.epoch, machine=machine)
@@ -71,7 +79,8 @@ def raise_everywhere(context: Context, vault: Vault, machine: str) -> Raised:
 
 def _enter(vault: Vault, raised: Raised) -> None:
     """Above every epoch that was met anywhere."""
-    met = [known.fenced["epoch"] for known in acknowledged.read(vault).values() if known.fenced is not None]
+    fenced = [known.fenced["epoch"] for known in acknowledged.read(vault).values() if known.fenced is not None]
+    met = [epoch for epoch in fenced if epoch <= vault.epoch + MOST_EPOCHS]
     raised.epoch = max(raised.epoch, vault.epoch + 1, *(epoch + 1 for epoch in met))
     vault.enter_epoch(raised.epoch)
 
@@ -79,6 +88,8 @@ def _enter(vault: Vault, raised: Raised) -> None:
 def bring_into_force(vault: Vault, remote: Remote, machine: str) -> None:
     """Tell a remote that has all there is here of the epoch this machine writes in, where it was away when that began.
     Raises EpochMoved when another machine was quicker."""
-    epoch = remote.agent(vault.agent_id).epoch
-    while epoch < vault.epoch:
-        epoch = remote.raise_epoch(vault.agent_id, epoch, machine=machine)
+    begun = remote.agent(vault.agent_id).epoch
+    for epoch in range(begun, vault.epoch):
+        made = remote.raise_epoch(vault.agent_id, epoch, machine=machine)
+        if made != epoch + 1:
+            raise RemoteDamaged(f"after epoch {epoch} it begins {made}")

@@ -75,8 +75,10 @@ def fetched(remote: Remote, agent_id: str, path: str, sha256: str, leaf: Leaf | 
 def state(remote: Remote, agent_id: str, number: int | None) -> Iterator[RemoteState]:
     """One state, the head unless named; open inside the `with`. Raises UnknownThere, ArchiveError."""
     with _opened(remote.snapshot(agent_id, number)) as bundle, SnapshotReader(bundle.file) as reader:
-        if reader.sequence.agent_id != agent_id or number not in (None, reader.sequence.number):
-            raise RemoteDamaged(f"another state came than sequence {number} of {agent_id}")
+        if (reader.sequence.agent_id, reader.sequence.number) != (agent_id, bundle.number):
+            raise RemoteDamaged(f"another state came than sequence {bundle.number} of {agent_id}")
+        if number not in (None, bundle.number):
+            raise RemoteDamaged(f"sequence {bundle.number} came instead of {number}")
         yield RemoteState(reader, remote)
 
 

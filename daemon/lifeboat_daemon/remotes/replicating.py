@@ -152,9 +152,11 @@ class _Replication:
 
     def _there(self) -> RemoteAgent | None:
         try:
-            return self._remote.agent(self._agent.id)
+            there = self._remote.agent(self._agent.id)
         except UnknownThere:
             return None
+        epochs.check_believable(self._vault, there.epoch)
+        return there
 
     def _here(self, target: SequenceRow) -> Here:
         devices = {self._context.keys().device.id}
@@ -217,11 +219,12 @@ class _Replication:
         return None
 
     def _behind(self, error: EpochBehind) -> Outcome:
-        """The remote takes nothing of the epoch in which the state was captured."""
+        """The remote takes nothing of the epoch in which the state was captured. Raises RemoteDamaged."""
         if error.epoch <= self._vault.epoch:  # this machine's own one: it took the agent over since
             return self._waiting(
                 "it takes what is captured from now on, so all of it goes with the next change", BEHIND
             )
+        epochs.check_believable(self._vault, error.epoch)
         # The number alone says that somebody took it over; the next look says who.
         return self._fenced(Decision(Do.FENCED, why=Why.MOVED, epoch=error.epoch))
 

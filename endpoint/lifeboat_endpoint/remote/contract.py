@@ -20,6 +20,9 @@ from lifeboat_alf.state import State
 JsonObject = dict[str, Any]
 BundleKind = Literal["snapshot", "delta"]
 
+MOST_EPOCHS = 1000
+"""How far an epoch may lie above one that is known. Each is one machine taking an agent over, and all that is counted
+ends at 2^53: who could name the last epoch would keep everybody from writing, for ever."""
 TRIAL = "lifeboat remote test"
 """The runtime of agents that are made up to try out a remote. An endpoint has these removed by whoever may push."""
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from lifeboat_alf.state import Sequence
 from lifeboat_endpoint.errors import EpochBehind, RemoteRefused, StaleBase
+from lifeboat_endpoint.remote.contract import MOST_EPOCHS
 from lifeboat_endpoint.vault import SequenceRow
 
-MOST_EPOCHS = 1 << 20
 MOST_NUMBERS = 1 << 24
 LARGEST_FIRST = 1 << 40
-"""How far one push may go beyond the epoch in force and the head, and the largest number that a history may begin with.
-Numbers end at 2^53: who could take the last one in one step would keep everybody from writing, for ever. Machines
-number state by state and epoch by epoch, so nobody comes near."""
+"""How far one push may go beyond the head, and the largest number that a history may begin with. Numbers end at 2^53:
+who could take the last one in one step would keep everybody from writing, for ever. Machines number state by state, so
+nobody comes near."""
 
 
 def is_head(sequence: Sequence, head: SequenceRow | None) -> bool:

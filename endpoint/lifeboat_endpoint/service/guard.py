@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Set
 from datetime import datetime, timedelta
 
+from lifeboat_alf import records
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.state import State
 from lifeboat_endpoint.vault import SequenceRow, Vault
@@ -42,15 +43,28 @@ def judge(before: Set[frozenset[str]], after: Set[frozenset[str]], words: str) -
 def look(vault: Vault, before: SequenceRow, now: datetime, accepted: int | None) -> tuple[str, int] | None:
     """The reason to hold the head that came after `before`, and the number of the state to go back to. Losses add up
     over a day, or since the state `accepted`: an accident in small steps is one too."""
-    after = memories(vault.state())
-    reason = judge(memories(vault.state(before.number)), after, "at once")
+    reason = _loss_since(vault, before, "at once")
     if reason is not None:
         return reason, before.number
     earlier = _day_ago(vault, now, accepted)
     if earlier.number >= before.number:
         return None
-    reason = judge(memories(vault.state(earlier.number)), after, "within a day")
+    reason = _loss_since(vault, earlier, "within a day")
     return None if reason is None else (reason, earlier.number)
+
+
+def _loss_since(vault: Vault, earlier: SequenceRow, words: str) -> str | None:
+    """The whole memory is read only where enough of what changed since then can have ended a memory."""
+    if _endings(vault, earlier) < MINIMUM:
+        return None
+    return judge(memories(vault.state(earlier.number)), memories(vault.state()), words)
+
+
+def _endings(vault: Vault, earlier: SequenceRow) -> int:
+    """How many records since then went, or are none that the agent has now: each ends one memory at most."""
+    changes = vault.changes(earlier.number, vault.state().sequence.number)
+    ended = sum(not records.is_visible(records.parse(change.record.line)) for change in changes.records)
+    return len(changes.removed) + ended
 
 
 def _day_ago(vault: Vault, now: datetime, accepted: int | None) -> SequenceRow:
