@@ -3,9 +3,11 @@ held against the document."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
@@ -82,3 +84,14 @@ def _bytes(data: Any) -> bytes | None:
 
 
 __all__ = ["operations", "try_out"]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> ServedApp:
+    return ServedApp(tmp_path_factory.mktemp("served"), failure_burst=1e9, token_burst=1e9)
+
+
+@pytest.fixture(scope="module")
+def client(served: ServedApp) -> Iterator[httpx.Client]:
+    with served.running() as found:
+        yield found

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from vaults import START, ManualClock, commit
 
 from lifeboat_alf import codec, metas
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.settings import FILE
+from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_endpoint.tenancy.rows import Tenant
 from lifeboat_endpoint.vault import Draft, EntryPut
 
@@ -84,3 +87,21 @@ def numbers(endpoint: Endpoint, tenant: Tenant, agent_id: str = AGENT) -> list[i
 def files_holding(folder: Path, secret: bytes) -> list[Path]:
     """Files in which some bytes stand as they are."""
     return [path for path in folder.rglob("*") if path.is_file() and secret in path.read_bytes()]
+
+
+@pytest.fixture
+def clock() -> RunningClock:
+    return RunningClock()
+
+
+@pytest.fixture
+def endpoint(tmp_path: Path, clock: RunningClock) -> Iterator[Endpoint]:
+    with new_endpoint(tmp_path, clock=clock) as made:
+        yield made
+
+
+@pytest.fixture
+def control(tmp_path: Path, clock: RunningClock) -> Iterator[Control]:
+    made = Control.create(tmp_path / "control.db", clock=clock)
+    yield made
+    made.close()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from vaults import ManualClock
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_endpoint.at_rest.keyed import KeyedSealer
 from lifeboat_endpoint.at_rest.sealer import Sealer
+from lifeboat_endpoint.remote.checks.trial import Trial
 from lifeboat_endpoint.remote.contract import About
 from lifeboat_endpoint.remote.in_process import InProcess
 from lifeboat_endpoint.service.limits import Limits
@@ -51,3 +54,26 @@ def space_in(folder: Path, keys: TestKeys | None = None, **options: Any) -> Tena
 
 def remote_in(folder: Path, keys: TestKeys | None = None) -> InProcess:
     return InProcess(space_in(folder, keys), About("endpoint", "in process", "test", False))
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def keys() -> TestKeys:
+    return TestKeys()
+
+
+@pytest.fixture
+def trial(tmp_path: Path) -> Iterator[Trial]:
+    opened: list[InProcess] = []
+
+    def fresh() -> InProcess:
+        opened.append(remote_in(tmp_path / "tenant"))
+        return opened[-1]
+
+    yield Trial(fresh, tmp_path)
+    for remote in opened:
+        remote.close()

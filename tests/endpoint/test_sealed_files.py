@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from spaces import TestKeys, space_in
+from spaces import TestKeys, clock, keys, space_in
 from vaults import ManualClock
 
 from lifeboat_endpoint.errors import (
@@ -22,18 +22,10 @@ from lifeboat_endpoint.service import sealed_files
 from lifeboat_endpoint.service.sealed_files import SealedFiles
 from lifeboat_endpoint.service.space import TenantSpace
 
+__all__ = ["clock", "keys"]
+
 AGENT = "019a0000-0000-7000-8000-00000000ada0"
 SECRET = b"ciphertext of the user, which looks like nothing" * 20
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-def keys() -> TestKeys:
-    return TestKeys()
 
 
 @pytest.fixture

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import httpx
 import pytest
-from described_requests import operations, try_out
+from described_requests import client, operations, served, try_out
 from served_apps import ServedApp
 
+__all__ = ["client", "served"]
+
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> ServedApp:
-    return ServedApp(tmp_path_factory.mktemp("served"), failure_burst=1e9, token_burst=1e9)
-
-
-@pytest.fixture(scope="module")
-def client(served: ServedApp) -> Iterator[httpx.Client]:
-    with served.running() as found:
-        yield found
 
 
 def test_hundreds_of_requests_are_answered_as_described(served: ServedApp, client: httpx.Client) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
-from keeping import AGENT, OTHER, RunningClock, new_endpoint, numbers, reopened, with_history, with_large_file
+from keeping import AGENT, OTHER, RunningClock, clock, endpoint, numbers, reopened, with_history, with_large_file
 from vaults import START
 
 from lifeboat_endpoint.endpoint import Endpoint
@@ -17,18 +15,9 @@ from lifeboat_endpoint.maintenance.care import compact, look_after
 from lifeboat_endpoint.maintenance.locking import alone
 from lifeboat_endpoint.tenancy.rows import Tenant
 
+__all__ = ["clock", "endpoint"]
+
 CHART = "artifacts/chart.bin"
-
-
-@pytest.fixture
-def clock() -> RunningClock:
-    return RunningClock()
-
-
-@pytest.fixture
-def endpoint(tmp_path: Path, clock: RunningClock) -> Iterator[Endpoint]:
-    with new_endpoint(tmp_path, clock=clock) as made:
-        yield made
 
 
 @pytest.fixture

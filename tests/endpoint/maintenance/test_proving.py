@@ -5,27 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from keeping import AGENT, OTHER, RunningClock, new_endpoint, reopened, with_history, with_large_file
+from keeping import AGENT, OTHER, RunningClock, clock, endpoint, reopened, with_history, with_large_file
 
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import trust
 from lifeboat_endpoint.maintenance.proving import Proof, prove
 from lifeboat_endpoint.tenancy.rows import Tenant
 
-
-@pytest.fixture
-def clock() -> RunningClock:
-    return RunningClock()
-
-
-@pytest.fixture
-def endpoint(tmp_path: Path, clock: RunningClock) -> Iterator[Endpoint]:
-    with new_endpoint(tmp_path, clock=clock) as made:
-        yield made
+__all__ = ["clock", "endpoint"]
 
 
 @pytest.fixture

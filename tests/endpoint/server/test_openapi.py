@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import httpx
 import msgspec
 import pytest
-from described_requests import operations, try_out
+from described_requests import client, operations, served, try_out
 from served_apps import ServedApp
 
 from lifeboat_endpoint.server import openapi, table
 from lifeboat_endpoint.server.api import OPEN, Answer, Route
 from lifeboat_endpoint.server.call import Call
 
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> ServedApp:
-    return ServedApp(tmp_path_factory.mktemp("served"), failure_burst=1e9, token_burst=1e9)
-
-
-@pytest.fixture(scope="module")
-def client(served: ServedApp) -> Iterator[httpx.Client]:
-    with served.running() as found:
-        yield found
+__all__ = ["client", "served"]
 
 
 def test_what_the_document_says_is_what_is_answered(served: ServedApp, client: httpx.Client) -> None:

@@ -5,37 +5,24 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from spaces import remote_in
+from spaces import trial
 
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_endpoint.errors import RemoteError
 from lifeboat_endpoint.remote.checks.tampering import Files, tampered
 from lifeboat_endpoint.remote.checks.trial import Machine, Trial, bundle
 from lifeboat_endpoint.remote.contract import Bundle
-from lifeboat_endpoint.remote.in_process import InProcess
+
+__all__ = ["trial"]
 
 ROUNDS = 60
 PARTITION = "memory/partitions/2026-Q4.jsonl"
 ODD: list[Any] = [None, True, -1, 0, 2**63, 2**70, 1.5, "", "../x", "a" * 5000, [], {}, [[]], {"a": 1}, "0" * 64]
 ODD += [[[PARTITION, 2**66, 1]], [[PARTITION, 0, 10**9]], "raw/openclaw/SOUL", PARTITION]
-
-
-@pytest.fixture
-def trial(tmp_path: Path) -> Iterator[Trial]:
-    opened: list[InProcess] = []
-
-    def fresh() -> InProcess:
-        opened.append(remote_in(tmp_path / "tenant"))
-        return opened[-1]
-
-    yield Trial(fresh, tmp_path)
-    for remote in opened:
-        remote.close()
 
 
 def _mutated(value: Any, chance: random.Random) -> Any:

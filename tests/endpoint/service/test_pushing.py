@@ -7,7 +7,6 @@ import multiprocessing
 import random
 import sqlite3
 import tempfile
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 from failing_files import WRITES, FailingFiles
 from killing import killed_at, steps_of
-from spaces import TestKeys, remote_in, space_in
+from spaces import TestKeys, space_in, trial
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step
@@ -30,25 +29,12 @@ from lifeboat_endpoint.errors import (
 )
 from lifeboat_endpoint.remote.checks.trial import Machine, Trial, bundle
 from lifeboat_endpoint.remote.contract import Bundle
-from lifeboat_endpoint.remote.in_process import InProcess
 from lifeboat_endpoint.service.receiving import Sent
+
+__all__ = ["trial"]
 
 STEPS = [Step.ENDPOINT_RECEIVED, Step.ENDPOINT_CHECKED, Step.ENDPOINT_ACCEPTED, Step.ENDPOINT_COUNTED]
 IN_VAULT = [Step.CAPTURE_BODIES_WRITTEN, Step.CAPTURE_ROWS_WRITTEN, Step.CAPTURE_COMMITTED]
-
-
-@pytest.fixture
-def trial(tmp_path: Path) -> Iterator[Trial]:
-    opened: list[InProcess] = []
-
-    def fresh() -> InProcess:
-        opened.append(remote_in(tmp_path / "tenant"))
-        return opened[-1]
-
-    trial = Trial(fresh, tmp_path)
-    yield trial
-    for remote in opened:
-        remote.close()
 
 
 @pytest.fixture

@@ -5,12 +5,11 @@ from __future__ import annotations
 import errno
 import hashlib
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from failing_files import WRITES, FailingFiles
-from spaces import remote_in, space_in
+from spaces import space_in, trial
 from vaults import ManualClock
 
 from lifeboat_alf.seams.files import SystemFiles
@@ -21,21 +20,10 @@ from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.service.tables import open_tables
 from lifeboat_endpoint.vault import EntryPut
 
+__all__ = ["trial"]
+
 FILM = b"tier three " * 40_000
 DIGEST = hashlib.sha256(FILM).hexdigest()
-
-
-@pytest.fixture
-def trial(tmp_path: Path) -> Iterator[Trial]:
-    opened: list[InProcess] = []
-
-    def fresh() -> InProcess:
-        opened.append(remote_in(tmp_path / "tenant"))
-        return opened[-1]
-
-    yield Trial(fresh, tmp_path)
-    for remote in opened:
-        remote.close()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from spaces import TestKeys, space_in
+from spaces import TestKeys, clock, keys, space_in
 from vaults import START, ManualClock
 
 from lifeboat_endpoint.errors import RemoteFull, RemoteRefused, RemoteTooLarge, StaleBase, UnknownThere
@@ -17,17 +17,9 @@ from lifeboat_endpoint.remote.contract import About
 from lifeboat_endpoint.remote.in_process import InProcess
 from lifeboat_endpoint.service.space import Part, TenantSpace
 
+__all__ = ["clock", "keys"]
+
 DAY = timedelta(hours=24)
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-def keys() -> TestKeys:
-    return TestKeys()
 
 
 @pytest.fixture

@@ -5,31 +5,20 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from keeping import RunningClock
+from keeping import RunningClock, clock, control
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_endpoint.tenancy.notes import Batch, Notes
 
+__all__ = ["clock", "control"]
+
 CALLER = Caller("tenant-1", "k7m2p9qa", "laptop", frozenset({"push", "pull"}))
-
-
-@pytest.fixture
-def clock() -> RunningClock:
-    return RunningClock()
-
-
-@pytest.fixture
-def control(tmp_path: Path, clock: RunningClock) -> Iterator[Control]:
-    made = Control.create(tmp_path / "control.db", clock=clock)
-    yield made
-    made.close()
 
 
 def kinds(control: Control) -> list[str]:

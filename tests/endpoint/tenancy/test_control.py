@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from keeping import RunningClock
+from keeping import RunningClock, clock, control
 from vaults import START
 
 from lifeboat_endpoint import errors
@@ -16,17 +15,7 @@ from lifeboat_endpoint.tenancy import token_secrets
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.control import Control
 
-
-@pytest.fixture
-def clock() -> RunningClock:
-    return RunningClock()
-
-
-@pytest.fixture
-def control(tmp_path: Path, clock: RunningClock) -> Iterator[Control]:
-    made = Control.create(tmp_path / "control.db", clock=clock)
-    yield made
-    made.close()
+__all__ = ["clock", "control"]
 
 
 def test_a_token_says_whose_it_is_and_what_it_may_do(control: Control) -> None:
