@@ -9,15 +9,20 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import repeat
 from pathlib import Path
+from random import Random
 from typing import Any
 
-from benchmarks import endpoints, measure
+from benchmarks import endpoints, measure, prose, rivals, subject, workspaces
 from benchmarks.endpoints import Endpoint, Request
 from benchmarks.measure import Budget, Row
 from benchmarks.scale import Scale
 from benchmarks.sender import Sender
 
 from lifeboat_alf import ids
+from lifeboat_daemon.health.standing import OK
+from lifeboat_daemon.remotes import registry
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.replicating import replicate
 
 WORKERS = 2
 CONNECTIONS = 8
@@ -143,3 +148,40 @@ def _cpu(rounds: Sequence[dict[str, Any]]) -> float:
 
 def _times(rounds: Sequence[dict[str, Any]]) -> list[float]:
     return [one for each in rounds for one in each["times"]]
+
+
+def replicate_one_change(folder: Path, scale: Scale) -> Iterator[Row]:
+    """A change on this machine: from its capture until the endpoint has acknowledged it."""
+    made = workspaces.many_files(folder / "workspace", files=scale.files, size=scale.size)
+    random = Random(6)
+
+    def change(_: int) -> None:
+        note = random.choice(made.notes)
+        with note.open("a") as stream:
+            stream.write(f"\n- {prose.sentence(random)}\n")
+
+    with endpoints.endpoint(folder, WORKERS) as there:
+        ours = subject.protect(made.folder, folder / "home")
+        config = _remote(ours, there)
+        first = measure.seconds(lambda: _replicated(ours, config))
+        times = []
+        for number in range(scale.quick_runs):
+            change(number)
+            ours.capture()
+            times.append(measure.seconds(lambda: _replicated(ours, config)))
+    pushes = rivals.git_push(made.folder, folder / "git", change, scale.quick_runs)
+    work = f"one file changed in {made.files:,}: captured -> acknowledged over HTTPS"
+    yield measure.beside(work, measure.median(times), "git push, file://", measure.median_or_none(pushes))
+    yield Row(f"{work}, p95", measure.duration(measure.p95(times)))
+    yield Row(f"{measure.size(made.size)} in {made.files:,} files: the first replication", measure.duration(first))
+
+
+def _remote(ours: subject.Subject, there: Endpoint) -> RemoteConfig:
+    registry.save_token(ours.context, "bench", there.token)
+    return registry.save(ours.context, RemoteConfig("bench", there.url, pin=there.pin))
+
+
+def _replicated(ours: subject.Subject, config: RemoteConfig) -> None:
+    outcome = replicate(ours.context, ours.agent, config)
+    if outcome.state != OK:
+        raise SystemExit(f"not replicated: {outcome}")

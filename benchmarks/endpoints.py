@@ -36,7 +36,7 @@ class Endpoint:
     token: str
     data: Path
     url: str = ""
-    join: str = ""
+    pin: str = ""
 
     @property
     def ca(self) -> Path:
@@ -88,7 +88,7 @@ def endpoint(folder: Path, workers: int) -> Iterator[Endpoint]:
             raise SystemExit(f"the endpoint did not start:\n{(folder / 'endpoint.err').read_text()}")
         told = json.loads(line)
         port = urlsplit(told["url"]).port or 0
-        yield Endpoint(process.pid, port, told["token"], data, told["url"], told["join"])
+        yield Endpoint(process.pid, port, told["token"], data, told["url"], told["pin"])
 
 
 @contextlib.contextmanager

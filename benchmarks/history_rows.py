@@ -27,6 +27,9 @@ _LOG = 30_000
 _SMALL = 200
 _FLAT = 2
 """How much more a long history may cost."""
+_RESTORE = "restore of the head"
+_GROWS = (_RESTORE,)
+"""A whole state is found by walking past all that there was before it."""
 
 
 @dataclass
@@ -104,7 +107,7 @@ def _use(agent: _Agent, connection: Connection) -> None:
     timed("GET head", "GET", f"{agent.path}/head")
     timed("GET deltas since head - 1", "GET", f"{agent.path}/deltas?since={base}")
     timed("that delta", "GET", f"{agent.path}/deltas/{base + 1}?base={base}")
-    timed("restore of the head", "GET", f"{agent.path}/snapshot", accept="application/octet-stream")
+    timed(_RESTORE, "GET", f"{agent.path}/snapshot", accept="application/octet-stream")
 
 
 def _thin(space: TenantSpace, agent: _Agent) -> tuple[float, int]:
@@ -122,7 +125,10 @@ def _rows(agents: Sequence[_Agent], thinned: Sequence[tuple[float, int]]) -> Ite
         for what in long.times:
             ours, theirs = measure.median(long.times[what]), measure.median(first.times[what])
             said = f"{what} ({measure.size(long.pushed)})" if what.startswith("push") else what
-            yield measure.faster(f"{work}: {said}", ours, rival, theirs, _FLAT)
+            if what in _GROWS:
+                yield measure.beside(f"{work}: {said}", ours, rival, theirs)
+            else:
+                yield measure.faster(f"{work}: {said}", ours, rival, theirs, _FLAT)
     for agent, (took, dropped) in zip(agents, thinned, strict=True):
         work = f"{agent.count:,} sequences"
         yield Row(f"{work}: vault for each, a log of {_SMALL} characters in it", measure.size(agent.bytes_each))

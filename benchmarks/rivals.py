@@ -48,6 +48,23 @@ def git_committer(tree: Path, store: Path, *, synced: bool) -> Change | None:
     return commit
 
 
+def git_push(tree: Path, store: Path, change: Change, times: int) -> list[float] | None:
+    """`git push` of a commit to a bare repository on the same disk."""
+    commit = git_committer(tree, store, synced=False)
+    if commit is None:
+        return None
+    git, bare = _git(tree, store, synced=False), store.with_name("bare.git")
+    _run("git", "init", "-q", "--bare", str(bare), cwd=tree)
+    push = (*git, "push", "-q", bare.as_uri(), "HEAD:refs/heads/main")
+    _run(*push, cwd=tree)
+
+    def commit_change(number: int) -> None:
+        change(number)
+        commit(number)
+
+    return measure.repeated(lambda _: _run(*push, cwd=tree), times, before=commit_change)
+
+
 def git_status(tree: Path, store: Path) -> Change | None:
     """`git status` of a tree that is committed."""
     git = _git(tree, store, synced=False)

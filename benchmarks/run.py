@@ -231,6 +231,7 @@ ROWS: dict[str, Callable[[Path, Scale], Iterator[Row]]] = {
     "cycles": idle_rows.many_captures,
     "pushes": endpoint_rows.pushes,
     "history": history_rows.history,
+    "replicate": endpoint_rows.replicate_one_change,
 }
 
 

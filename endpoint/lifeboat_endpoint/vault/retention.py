@@ -46,7 +46,8 @@ def to_drop(
 ) -> list[int]:
     """Numbers to drop, oldest first. `rows` are all kept sequences in order; the head, pinned and labelled ones,
     `verified` and what `keep` says stay, and so does the last of each period."""
-    last_of = {_period(row, retention, now): row.number for row in rows}
+    period = _periods(retention, now)
+    last_of = {period(row): row.number for row in rows}
     spare = {row.number for row in rows if not is_protected(row, now)} - {*last_of.values(), verified}
     spare = {number for number in spare if not keep(number)}
     return _without_twins(rows, spare)[: max(1, len(rows) // LARGEST_SHARE)]
@@ -64,18 +65,22 @@ def _without_twins(rows: list[SequenceRow], spare: set[int]) -> list[int]:
     return drop
 
 
-def _period(row: SequenceRow, retention: Retention, now: datetime) -> str:
+def _periods(retention: Retention, now: datetime) -> Callable[[SequenceRow], tuple[object, ...]]:
     """The period of which the last sequence is kept; one of its own for everything recent (or in the future)."""
-    moment = times.parse(row.time)
-    age = now - moment
-    if age <= timedelta(hours=retention.all_hours):
-        return f"all {row.number}"
-    if age <= timedelta(days=retention.hourly_days):
-        return f"hour {moment:%Y-%m-%dT%H}"
-    if age <= timedelta(days=retention.daily_days):
-        return f"day {moment:%Y-%m-%d}"
-    year, week, _ = moment.isocalendar()
-    return f"week {year}-{week}"
+    every, hourly = now - timedelta(hours=retention.all_hours), now - timedelta(days=retention.hourly_days)
+    daily = now - timedelta(days=retention.daily_days)
+
+    def period(row: SequenceRow) -> tuple[object, ...]:
+        moment = times.parse(row.time)
+        if moment >= every:
+            return ("all", row.number)
+        if moment >= hourly:
+            return ("hour", moment.year, moment.month, moment.day, moment.hour)
+        if moment >= daily:
+            return ("day", moment.year, moment.month, moment.day)
+        return ("week", *moment.isocalendar()[:2])
+
+    return period
 
 
 def is_protected(row: SequenceRow, now: datetime | None) -> bool:

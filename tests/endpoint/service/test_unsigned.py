@@ -16,6 +16,7 @@ from vaults import ManualClock
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_endpoint.errors import RemoteRefused, StaleBase
 from lifeboat_endpoint.remote.checks.trial import NAME, Machine
+from lifeboat_endpoint.service import guard
 from lifeboat_endpoint.service.receiving import Received, Sent
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.vault import Vault, take_over
@@ -140,6 +141,13 @@ def test_a_few_memories_may_go(client: Client) -> None:
     client.snapshot()
     client.delta(TOPICS, TOPICS[3:], 0)
     assert client.held is None and client.pins() == {}
+
+
+def test_where_nothing_can_have_been_lost_no_memory_is_read(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    client.snapshot()
+    monkeypatch.setattr(guard, "memories", lambda state: pytest.fail("the whole memory was read"))
+    client.delta(TOPICS, [*TOPICS[1:], "Cello", "Oboe"], 0)
+    assert client.numbers == [0, 1] and client.held is None
 
 
 def test_what_is_back_is_held_no_more(client: Client) -> None:
