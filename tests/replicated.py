@@ -19,6 +19,7 @@ from machines import Machine
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import acknowledged, opening, replicating
 from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.endpoint_remote import EndpointRemote
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.remotes.outcome import Outcome
 from lifeboat_endpoint.endpoint import Endpoint
@@ -169,6 +170,16 @@ def _around_files(log: Any, faulty: Faulty) -> Any:
     for part in (log, log._heads, log._inside, log._rewriting, log._shelf):
         part._files = around
     return log
+
+
+def in_parts(patch: pytest.MonkeyPatch, size: int = 10_000) -> None:
+    """Bundles of more than `size` bytes come in parts of so many."""
+    usual = EndpointRemote._limit
+
+    def limit(remote: EndpointRemote, name: str, otherwise: int) -> int:
+        return size if name in ("direct_bytes", "part_bytes") else usual(remote, name, otherwise)
+
+    patch.setattr(EndpointRemote, "_limit", limit)
 
 
 def nothing_shows(folder: Path) -> None:

@@ -11,14 +11,10 @@ import pytest
 from endpoint_servers import RunningEndpoint, running_endpoint
 from faulty_transport import FAULTS, HARMLESS, Fault, from_then_on, impatient, once
 from invariants import every_kept_sequence_has_its_digest
-from replicated import Replicated, behind_a_proxy, in_a_folder, in_this_process, machine_in
-
-from lifeboat_daemon.remotes.endpoint_remote import EndpointRemote
+from replicated import Replicated, behind_a_proxy, in_a_folder, in_parts, in_this_process, machine_in
 
 pytestmark = pytest.mark.soak
 
-PART = 10_000
-"""Bytes that one request takes, where a bundle is to come in parts."""
 KINDS = ("HTTP", "HTTP in parts", "HTTP sealed", "in process", "folder", "folder in clear")
 
 
@@ -35,7 +31,7 @@ def ada(
     impatient(monkeypatch)
     made, kind = Replicated(machine_in(tmp_path / "laptop")), request.param
     if kind == "HTTP in parts":
-        monkeypatch.setattr(EndpointRemote, "_limit", lambda self, name, usual: PART)
+        in_parts(monkeypatch)
     if kind.startswith("HTTP"):
         around = behind_a_proxy(made, endpoint, sealed=kind == "HTTP sealed")
     elif kind == "in process":
