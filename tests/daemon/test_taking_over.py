@@ -57,7 +57,7 @@ def change(machine: Machine, text: str) -> None:
     assert machine.capture().changed
 
 
-def away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+def away(tmp_path: Path, name: str) -> None:
     (tmp_path / name).rename(tmp_path / f"{name} is away")
 
 
@@ -87,9 +87,9 @@ def test_a_second_copy_that_is_behind_gets_what_was_captured_before_this_machine
 
 
 def test_a_second_copy_that_was_away_learns_who_writes_though_nothing_changed(
-    laptop: Machine, desktop: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    laptop: Machine, desktop: Machine, tmp_path: Path
 ) -> None:
-    away(monkeypatch, tmp_path, "two")
+    away(tmp_path, "two")
     take(desktop, laptop, tmp_path)
     back(tmp_path, "two")
     assert desktop.push("two").state == "ok"
@@ -98,9 +98,9 @@ def test_a_second_copy_that_was_away_learns_who_writes_though_nothing_changed(
 
 
 def test_a_machine_that_was_taken_over_at_one_second_copy_sends_nothing_to_another(
-    laptop: Machine, desktop: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    laptop: Machine, desktop: Machine, tmp_path: Path
 ) -> None:
-    away(monkeypatch, tmp_path, "two")
+    away(tmp_path, "two")
     take(desktop, laptop, tmp_path)
     back(tmp_path, "two")
     change(laptop, "It may not send this.")
@@ -126,6 +126,26 @@ def test_a_second_copy_that_lets_this_machine_in_no_more_keeps_nobody_from_adopt
     done = laptop.adopt("one", take_over=name_of(desktop))
     assert done.missed == {"two": "the token was revoked"}
     assert laptop.push("one").state == "ok" and desktop.push("one").code == "moved"
+
+
+def test_a_second_copy_that_another_machine_wrote_to_meanwhile_is_named_and_keeps_what_it_has(
+    laptop: Machine, desktop: Machine, tmp_path: Path
+) -> None:
+    away(tmp_path, "two")
+    take(desktop, laptop, tmp_path)
+    change(desktop, "Written on the desktop.")
+    desktop.push("one")
+    back(tmp_path, "two")
+    away(tmp_path, "one")
+    change(laptop, "Nobody told the laptop.")
+    assert laptop.push("two").state == "ok"
+    back(tmp_path, "one")
+
+    assert desktop.push("two").code == "foreign"
+    done = desktop.adopt("one")
+    assert "another history, up to sequence 1" in done.missed["two"]
+    assert (desktop.push("one").state, desktop.push("two").state) == ("ok", "fenced")
+    assert there(laptop.context, laptop.remote("two"), laptop.agent.id) == laptop.entries_at()
 
 
 def test_between_the_two_renames_of_an_adoption_everybody_is_told_to_adopt_again(

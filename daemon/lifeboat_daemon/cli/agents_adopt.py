@@ -83,7 +83,7 @@ def _print(session: Session, done: Adopted) -> None:
     for warning in adoption.warnings:
         output.warn(warning)
     for name, why in done.missed.items():
-        output.warn(f"{name} does not know of it yet: {why}")
+        output.warn(f"{name} does not follow yet: {why}")
     output.line("Send it to the second copies: lifeboat sync")
 
 

@@ -63,7 +63,7 @@ def take_up(
         for warning in done.warnings:
             session.output.warn(warning)
         for name, why in done.missed.items():
-            session.output.warn(f"{name} does not know of it yet: {why}")
+            session.output.warn(f"{name} does not follow yet: {why}")
         session.output.line("Send it to the second copies: lifeboat sync")
 
     session.output.document(document, text)

@@ -45,7 +45,7 @@ def _arrive(
             def run(wanted: Plan) -> RestoreReport:
                 arrived = restoring.arrive(session.context, wanted, source, staged, take_over=take_over)
                 for name, why in arrived.raised.missed.items():
-                    session.output.warn(f"{name} does not know yet that the agent lives here: {why}")
+                    session.output.warn(f"{name} does not follow yet: {why}")
                 return arrived.report
 
             carry_out(session, plan, run)

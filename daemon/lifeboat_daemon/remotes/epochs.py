@@ -15,7 +15,7 @@ from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.words import age_text, argument
 from lifeboat_endpoint.errors import EpochMoved, RemoteDamaged, UnknownThere
 from lifeboat_endpoint.remote.contract import MOST_EPOCHS, Remote, RemoteHead
-from lifeboat_endpoint.vault import Vault
+from lifeboat_endpoint.vault import SequenceRow, Vault
 
 RECENTLY = timedelta(hours=24)
 """Whoever wrote within this time may be at work right now."""
@@ -62,7 +62,7 @@ def raise_everywhere(context: Context, vault: Vault, machine: str) -> Raised:
                 there = remote.agent(vault.agent_id)
                 check_believable(vault, there.epoch)
                 epoch = there.epoch
-                if there.head is None or (head is not None and there.head.digest == head.digest):
+                if not _is_behind(vault, head, there.head):
                     epoch = remote.raise_epoch(vault.agent_id, there.epoch, machine=machine)
         except UnknownThere:
             continue
@@ -72,9 +72,29 @@ def raise_everywhere(context: Context, vault: Vault, machine: str) -> Raised:
             raised.missed[config.name] = error.message
             continue
         raised.epoch = max(raised.epoch, epoch)
+        if there.head is not None and not _has(vault, there.head):
+            raised.missed[config.name] = _parted(there.head)
         acknowledged.note(vault, config.id, name=config.name, fenced=None, state="waiting", message="", code="")
     _enter(vault, raised)
     return raised
+
+
+def _has(vault: Vault, head: RemoteHead) -> bool:
+    row, known = vault.find(head.number), acknowledged.read(vault).values()
+    if row is None:
+        return any((one.number, one.digest) == (head.number, head.digest.hex()) for one in known)
+    return row.digest == head.digest
+
+
+def _is_behind(vault: Vault, newest: SequenceRow | None, head: RemoteHead | None) -> bool:
+    """Whether what is newest there is an older state of this history."""
+    return head is not None and newest is not None and newest.digest != head.digest and _has(vault, head)
+
+
+def _parted(head: RemoteHead) -> str:
+    """Two remotes that different machines wrote to while they could not see each other's."""
+    by = head.machine or head.writer or "somebody else"
+    return f"it has another history, up to sequence {head.number} by {by}, and gets nothing of this one"
 
 
 def _enter(vault: Vault, raised: Raised) -> None:
