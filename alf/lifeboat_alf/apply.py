@@ -31,6 +31,9 @@ from lifeboat_alf.state import (
 
 JsonObject = dict[str, Any]
 
+_KEPT = 1 << 20
+"""Bytes of bodies that are kept once they were unpacked: each is asked for more than once, and most are small."""
+
 
 class AppliedState:
     """A `State`: `base` with `delta` on top. Both stay open as long as it is used.
@@ -46,6 +49,7 @@ class AppliedState:
         self._items = {item.path: item for item in delta.items}
         self._entries: dict[str, Entry | None] = {}
         self._made: dict[str, bytes] = {}
+        self._room = _KEPT
         self._removed = set(delta.removed_records)
         self._in_place: dict[str, Record] = {}
         self._appended: dict[str, Record] = {}
@@ -111,6 +115,9 @@ class AppliedState:
             raise ChecksumMismatch(f"{len(data)} bytes, the delta lists {item.size}", entry=item.path)
         if item.sha256 is not None and hashlib.sha256(data).hexdigest() != item.sha256:
             raise ChecksumMismatch("the bytes are not what the delta lists", entry=item.path)
+        if len(data) <= self._room:
+            self._room -= len(data)
+            self._made[item.path] = data
         return data
 
     def _unchanged_body(self, item: Item) -> bytes:
