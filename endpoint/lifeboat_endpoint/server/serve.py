@@ -33,6 +33,7 @@ from lifeboat_endpoint.server import logs, metrics, names
 from lifeboat_endpoint.server.app import make_app
 from lifeboat_endpoint.server.settings import Pace, ServerSettings
 from lifeboat_endpoint.server.tls import Authority, Certificate
+from lifeboat_keys.hardening import no_core_dumps
 
 TLS_FOLDER = "tls"
 RUN_FOLDER = "run"
@@ -111,7 +112,8 @@ def _server(wanted: Wanted, port: int, certificate: Certificate | None) -> Any:
 
 
 def _load(folder: str, settings: ServerSettings) -> Any:
-    """In a process that answers."""
+    """In a process that answers. It holds keys and what people wrote, so it leaves no core dump."""
+    no_core_dumps()
     logs.to_standard_error()
     _thread("parent", _end_with_parent)
     return make_app(Path(folder), settings)
