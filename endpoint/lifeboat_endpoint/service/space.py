@@ -216,8 +216,6 @@ class TenantSpace:
             except SignatureError as error:
                 raise RemoteRefused(error.message) from error
 
-    resign = put_signatures
-
     def raise_epoch(self, agent_id: str, expected: int, *, machine: str = "") -> int:
         """As `Remote.raise_epoch`."""
         with self._open(agent_id) as vault:
@@ -263,11 +261,6 @@ class TenantSpace:
             raise UnknownThere("the endpoint has no such artifact")
         return found
 
-    def has_object(self, agent_id: str, sha256: str) -> bool:
-        """Whether its bytes are there."""
-        with self._open(agent_id) as vault:
-            return vault.artifacts.has(_sha256(sha256))
-
     def read(self, agent_id: str, number: int, entries: Sequence[str], records: Sequence[str]) -> list[bytes | None]:
         """The bytes of entries (by path), then the lines of records (by id) of one state; None for what is not there
         or is not held."""
@@ -309,12 +302,8 @@ class TenantSpace:
         """The whole bundle as it comes; its size in bytes."""
         return self.uploads.put_body(upload_id, chunks)
 
-    def commit_upload(self, upload_id: str) -> RemoteHead:
-        """Push what was uploaded. Again is no error while it is the head. Raises as `push`."""
-        return self.receive_upload(upload_id).head
-
     def receive_upload(self, upload_id: str) -> Received:
-        """The same, and whether it made the head."""
+        """Push what was uploaded. Again is no error while it is the head. Raises as `push`."""
         upload = self.uploads.get(upload_id)
         if upload.done is not None:
             head = self.head(upload.agent_id)
@@ -324,10 +313,6 @@ class TenantSpace:
         received = self.receive(upload.agent_id, self.uploads.sent(upload))
         self.uploads.finish(upload_id, received.head.number)
         return received
-
-    def abort_upload(self, upload_id: str) -> None:
-        """Forget an upload; one that is gone is no error."""
-        self.uploads.abort(upload_id)
 
     # Care -------------------------------------------------------------------------------------------------------
 

@@ -141,7 +141,7 @@ def test_a_delta_leads_over_several_states_and_never_back(trial: Trial, space: T
 def test_a_large_artifact_lies_encrypted_and_counts(trial: Trial, space: TenantSpace, tmp_path: Path) -> None:
     machine = _with_film(trial)
     space.put_object(machine.agent_id, DIGEST, FILM)
-    assert space.has_object(machine.agent_id, DIGEST)
+    assert space.missing(machine.agent_id, [DIGEST]) == []
     agent = space.agent(machine.agent_id)
     assert agent.bytes == space.recount(machine.agent_id) == space.size() > 0
     for path in (tmp_path / "tenant").rglob("*"):

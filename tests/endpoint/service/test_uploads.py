@@ -63,7 +63,7 @@ def test_a_bundle_comes_in_parts_in_any_order(space: TenantSpace, machine: Machi
     for digest in reversed(pieces):
         space.put_part(upload.id, digest, pieces[digest])
     assert space.upload(upload.id).missing == []
-    head = space.commit_upload(upload.id)
+    head = space.receive_upload(upload.id).head
     assert (head.number, head.digest, head.machine) == (0, machine.here.digest, "laptop")
     assert _bodies(tmp_path) == []
 
@@ -73,7 +73,7 @@ def test_a_commit_whose_answer_was_lost_gives_the_head_again(space: TenantSpace,
     upload = space.begin_upload(machine.agent_id, "snapshot", None, _parts(pieces))
     for digest, piece in pieces.items():
         space.put_part(upload.id, digest, piece)
-    assert space.commit_upload(upload.id) == space.commit_upload(upload.id)
+    assert space.receive_upload(upload.id).head == space.receive_upload(upload.id).head
 
 
 def test_parts_of_an_earlier_upload_are_not_sent_again(space: TenantSpace, machine: Machine) -> None:
@@ -84,16 +84,16 @@ def test_parts_of_an_earlier_upload_are_not_sent_again(space: TenantSpace, machi
     space.put_part(earlier.id, second, pieces[second])
     upload = space.begin_upload(machine.agent_id, "snapshot", None, _parts(pieces))
     assert upload.missing == rest
-    space.abort_upload(earlier.id)
+    space.uploads.abort(earlier.id)
     for digest in rest:
         space.put_part(upload.id, digest, pieces[digest])
-    assert space.commit_upload(upload.id).number == 0
+    assert space.receive_upload(upload.id).head.number == 0
 
 
 def test_an_upload_without_all_its_parts_is_not_committed(space: TenantSpace, machine: Machine) -> None:
     upload = space.begin_upload(machine.agent_id, "snapshot", None, _parts(_cut(_snapshot(machine))))
     with pytest.raises(RemoteRefused):
-        space.commit_upload(upload.id)
+        space.receive_upload(upload.id)
     assert space.head(machine.agent_id) is None
 
 
@@ -115,7 +115,7 @@ def test_what_came_is_refused_as_a_push_would_be(space: TenantSpace, machine: Ma
     for digest, piece in pieces.items():
         space.put_part(upload.id, digest, piece)
     with pytest.raises(StaleBase):
-        space.commit_upload(upload.id)
+        space.receive_upload(upload.id)
 
 
 def test_one_body_comes_in_chunks_and_may_come_again(space: TenantSpace, machine: Machine, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_one_body_comes_in_chunks_and_may_come_again(space: TenantSpace, machine
     space.put_body(upload.id, [b"something", b" else" * 3000])
     assert space.put_body(upload.id, [data[:7], data[7:9000], data[9000:]]) == len(data)
     assert len(_bodies(tmp_path)) == -(-len(data) // 5000)
-    assert space.commit_upload(upload.id).digest == machine.here.digest
+    assert space.receive_upload(upload.id).head.digest == machine.here.digest
 
 
 def test_a_body_that_breaks_off_leaves_nothing(space: TenantSpace, machine: Machine, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_what_is_not_finished_in_a_day_is_swept(
     space.put_body(upload.id, [b"x" * 100])
     clock.moment += DAY
     with pytest.raises(UnknownThere):
-        space.commit_upload(upload.id)
+        space.receive_upload(upload.id)
     assert _bodies(tmp_path) != []
     assert space.sweep(clock.now()) == 1
     assert _bodies(tmp_path) == []
