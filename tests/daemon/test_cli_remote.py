@@ -20,7 +20,7 @@ from talking_server import TalkingServer, status, talking_server
 from lifeboat_alf import times
 from lifeboat_daemon.cli import program
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import endpoint_calls, registry
+from lifeboat_daemon.remotes import conforming, endpoint_calls, registry
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.remote import conformance
 from lifeboat_endpoint.remote.join import Join, line
@@ -360,3 +360,17 @@ def test_an_encrypted_folder_is_not_said_to_be_in_clear(context: Context, tmp_pa
 def test_a_folder_whose_disk_is_not_mounted_is_looked_for_with_the_disks(context: Context, tmp_path: Path) -> None:
     error = run("remote", "add", "stick", (tmp_path / "gone" / "stick").as_uri(), expect=1)["error"]
     assert error["code"] == "remote_unreachable" and error["fix"] == "df -h"
+
+
+def test_the_doctor_counts_what_holds_and_names_what_does_not(
+    context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("remote", "add", "stick", (tmp_path / "stick").as_uri(), "--plain")
+    tried = [conforming.Result("promise 0", False, "it was broken")]
+    tried += [conforming.Result(f"promise {number}", True) for number in range(1, 30)]
+    monkeypatch.setattr(conforming, "run", lambda *_: iter(tried))
+    assert program.run(["doctor", "--remote", "stick"]) == 1
+    said = capsys.readouterr().out
+    assert "it does 29 things that a second copy must do" in said and "promise 0: it was broken" in said
+    assert "promise 7" not in said
+    assert len(run("doctor", "--remote", "stick", expect=1)["findings"]) > 30

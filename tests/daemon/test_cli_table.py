@@ -32,6 +32,14 @@ def test_a_file_name_that_is_too_long_is_broken_between_its_own_parts() -> None:
     assert "".join(line[: line.find("  ")] if "  " in line else line for line in lines[1:]).startswith("big-photo-of-")
 
 
+def test_many_columns_fit_as_well_and_a_date_keeps_its_parts() -> None:
+    columns = ("agent", "runtime", "sequence", "of", "written by", "size", "here", "id")
+    row = ("Ada", "openclaw", "2", f"2026-11-22{NO_BREAK}13:52", "laptop-2", "649.3 KB", "no", "01a20386-0c4a")
+    lines = table_lines(columns, [row], 80)
+    assert max(map(cell_len, lines)) <= 80
+    assert "2026-11-22  " in lines[1] and " 13:52 " in lines[2]
+
+
 def test_what_holds_together_is_not_torn_apart() -> None:
     time = f"2026-11-20{NO_BREAK}19:40"
     lines = table_lines(("time", "changes"), [(time, "12 memories created, 3 updated; 4 files written")], 40)

@@ -140,6 +140,8 @@ def print_report(
         output.line(f"  {line}")
     for missing in report.get("capabilities_missing", []):
         output.warn(f"this machine lacks what {missing['name']} needs: {missing.get('host_requirements', '')}")
+    if report.get("adopted"):
+        output.line(f"{report['name']} lives here from now on: a machine that wrote it before sends nothing more.")
     for title, command in _next(report):
         output.line(f"{title}:")
         output.verbatim(f"  {command}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,10 +24,9 @@ def restore_from(
     if options.adopt and target is not None:
         _arrive(session, remote, agent, target, options, take_over)
         return
-    with (
-        session.output.progress(f"Fetching {agent} from {remote}"),
-        restoring.opened_plan(session.context, remote, agent, target, options) as plan,
-    ):
+    with ExitStack() as stack:
+        with session.output.progress(f"Fetching {agent} from {remote}"):
+            plan = stack.enter_context(restoring.opened_plan(session.context, remote, agent, target, options))
         carry_out(session, plan, lambda wanted: run(session.context, wanted))
 
 
@@ -36,17 +36,18 @@ def _arrive(
     from lifeboat_daemon.cli.restore import carry_out
     from lifeboat_daemon.remotes import restoring
 
-    with session.output.progress(f"Fetching {agent} from {remote}") as tell:
-        fetching = restoring.arriving(
-            session.context, remote, agent, target, options, lambda text, done, total: tell(done, total or 0)
-        )
-        with fetching as (plan, source, staged):
+    with ExitStack() as stack:
+        with session.output.progress(f"Fetching {agent} from {remote}") as tell:
+            fetching = restoring.arriving(
+                session.context, remote, agent, target, options, lambda text, done, total: tell(done, total or 0)
+            )
+            plan, source, staged = stack.enter_context(fetching)
 
-            def run(wanted: Plan) -> RestoreReport:
-                arrived = restoring.arrive(session.context, wanted, source, staged, take_over=take_over)
-                for name, why in arrived.raised.missed.items():
-                    session.output.warn(f"{name} does not follow yet: {why}")
-                return arrived.report
+        def run(wanted: Plan) -> RestoreReport:
+            arrived = restoring.arrive(session.context, wanted, source, staged, take_over=take_over)
+            for name, why in arrived.raised.missed.items():
+                session.output.warn(f"{name} does not follow yet: {why}")
+            return arrived.report
 
-            carry_out(session, plan, run)
+        carry_out(session, plan, run)
     poke(session.context)

@@ -11,11 +11,13 @@ from lifeboat_daemon.words import NO_BREAK
 
 GAP = "  "
 LEAST = 14
-"""No column gives more than leaves it this wide, unless it is narrow anyway."""
+"""No column gives more than leaves it this wide, unless it is narrow anyway or the line would be too long all the same:
+then as much as leaves room for its head."""
+_SPACES = " " + NO_BREAK
 _COARSE = re.compile(r"[^ /]*/+|[^ /]+ *| +")
 """What is torn apart last in a cell: a word, or a part of a path with its slash."""
-_FINE = re.compile(r"[^ /._-]*[/._-]+|[^ /._-]+ *| +")
-"""The same for a column that still does not fit: also between the parts of a file name."""
+_FINE = re.compile(rf"[^ {NO_BREAK}/._-]*[/._-]+|[^ {NO_BREAK}/._-]+[ {NO_BREAK}]*|[ {NO_BREAK}]+")
+"""The same for a column that still does not fit: also between the parts of a file name, and of a date and its time."""
 
 
 def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]], width: int | None) -> list[str]:
@@ -34,11 +36,12 @@ def _fitted(cells: Sequence[Sequence[str]], widths: list[int], room: int) -> lis
     for pieces in (_COARSE, _FINE):
         floors = [max(_longest(row[number], pieces) for row in cells) for number in range(len(widths))]
         widths = _shrunk(widths, [max(floor, LEAST) for floor in floors], room)
-    return _shrunk(widths, [LEAST] * len(widths), room)
+    heads = [_longest(text, _COARSE) for text in cells[0]]
+    return _shrunk(_shrunk(widths, [LEAST] * len(widths), room), heads, room)
 
 
 def _longest(text: str, pieces: re.Pattern[str]) -> int:
-    return max((cell_len(piece.rstrip(" ")) for piece in pieces.findall(text)), default=0)
+    return max((cell_len(piece.rstrip(_SPACES)) for piece in pieces.findall(text)), default=0)
 
 
 def _shrunk(widths: list[int], floors: list[int], room: int) -> list[int]:
@@ -73,7 +76,7 @@ def _cut(piece: str, width: int) -> list[str]:
     """A piece that is longer than a line, in lines."""
     parts = [""]
     for letter in piece:
-        if cell_len(parts[-1] + letter.rstrip(" ")) > width:
+        if cell_len(parts[-1] + letter.rstrip(_SPACES)) > width:
             parts.append("")
         parts[-1] += letter
     return parts
@@ -83,7 +86,7 @@ def _filled(pieces: Iterable[str], width: int) -> list[str]:
     lines: list[str] = []
     line = ""
     for piece in pieces:
-        if line.strip() and cell_len(line + piece.rstrip(" ")) > width:
+        if line.strip() and cell_len(line + piece.rstrip(_SPACES)) > width:
             lines.append(line.rstrip())
             line = ""
         line += piece

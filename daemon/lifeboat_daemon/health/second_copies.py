@@ -124,11 +124,15 @@ def _behind_since(remote: RemoteFacts) -> datetime | None:
 
 
 def findings(remotes: Iterable[RemoteFacts], now: datetime) -> Iterator[tuple[str, str]]:
-    """What is wrong, each with its word. What is optional worries nobody, but to write there is another machine's or
-    nobody's right."""
+    """What is wrong, each with its word, and once where several remotes say it. What is optional worries nobody, but to
+    write there is another machine's or nobody's right."""
+    fences = set()
     for one in remotes:
         if one.state == FENCED:
-            yield FENCED, fence_words(one)
+            words = fence_words(one)
+            if words not in fences:
+                yield FENCED, words
+            fences.add(words)
         elif not one.optional:
             yield from _of_required(one, now)
 
