@@ -24,16 +24,17 @@ from lifeboat_alf import merkle
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import agents, key_rotation, retention
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import acknowledged, adding, aside, opening, pulling
+from lifeboat_daemon.remotes import acknowledged, adding, aside, opening, pulling, replacing
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.remotes.outcome import Outcome
+from lifeboat_daemon.remotes.replicating import quietly
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import RemoteUnreachable, UnknownThere
 from lifeboat_endpoint.maintenance import care, rotation
 from lifeboat_endpoint.remote.contract import About, Remote, RemoteHead
 from lifeboat_endpoint.remote.in_process import InProcess
-from lifeboat_endpoint.vault import Retention
+from lifeboat_endpoint.vault import Retention, Vault
 from lifeboat_keys.user_key import UserKey
 
 HOME, STICK = "home", "stick"
@@ -202,8 +203,6 @@ class Life(RuleBasedStateMachine):
                 self.captured[head.digest] = contents(vault.state())
                 self.trees[head.digest] = tree_of(machine.workspace)
         for one in aside.histories(machine.context, self.agent_id):
-            from lifeboat_endpoint.vault import Vault
-
             with Vault.open(one.folder) as kept:
                 gone -= {row.digest for row in kept.sequences()}
         assert not gone, "what was captured vanished"
@@ -340,6 +339,15 @@ class Life(RuleBasedStateMachine):
             self._look(machine)
             return True
         return False
+
+    def _replace(self, machine: Machine, name: str) -> None:
+        gives_way = set(self._listed(name).values())
+        config = machine.remote(name)
+        kept = replacing.replace(machine.context, machine.known_agent, config, accept_unsigned=False, tell=quietly)
+        assert kept is not None
+        with Vault.open(kept) as vault:
+            assert gives_way == {row.digest for row in vault.sequences()}
+        self.acknowledged[name] = {}
 
     @rule(name=PLACES, pick=PICKS)
     def a_copy_elsewhere_changes_nothing(self, name: str, pick: int) -> None:
@@ -513,6 +521,13 @@ class Life(RuleBasedStateMachine):
         self._capture(machine)
         agents.accept(machine.context, machine.known_agent)
         ends = {name: self._push(machine, name) for name in REMOTES}
+        for name, outcome in ends.items():
+            if outcome.code in (
+                "foreign",
+                "cloned",
+            ):  # two machines wrote to two remotes: one of the histories gives way
+                self._replace(machine, name)
+                ends[name] = self._push(machine, name)
         assert all(outcome.state == "ok" for outcome in ends.values()), ends
         for number, other in enumerate(self.machines[1:], 1):
             self.edit(number, "MEMORY.md")

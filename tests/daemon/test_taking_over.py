@@ -9,9 +9,10 @@ import pytest
 from machines import Machine, there
 
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import acknowledged, aside, epochs
+from lifeboat_daemon.remotes import acknowledged, aside, epochs, replacing
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_daemon.remotes.replicating import quietly
 from lifeboat_endpoint.errors import RemoteDenied, VaultMissing
 
 DISKS = ("one", "two")
@@ -146,6 +147,24 @@ def test_a_second_copy_that_another_machine_wrote_to_meanwhile_is_named_and_keep
     assert "another history, up to sequence 1" in done.missed["two"]
     assert (desktop.push("one").state, desktop.push("two").state) == ("ok", "fenced")
     assert there(laptop.context, laptop.remote("two"), laptop.agent.id) == laptop.entries_at()
+
+    kept = replacing.replace(
+        desktop.context, desktop.known_agent, desktop.remote("two"), accept_unsigned=False, tell=quietly
+    )
+    assert kept is not None and desktop.push("two").state == "ok"
+    assert there(desktop.context, desktop.remote("two"), desktop.agent.id) == desktop.entries_at()
+    desktop.restore_from(desktop.agent.name, tmp_path / "copy", "aside")
+    assert (tmp_path / "copy" / "MEMORY.md").read_text() == laptop.read("MEMORY.md")
+    assert laptop.push("two").state == "fenced"
+
+
+def test_a_history_that_did_not_part_gives_way_to_nothing(laptop: Machine) -> None:
+    change(laptop, "It is only behind.")
+    replaced = replacing.replace(
+        laptop.context, laptop.known_agent, laptop.remote("two"), accept_unsigned=False, tell=quietly
+    )
+    assert replaced is None and aside.histories(laptop.context, laptop.agent.id) == []
+    assert laptop.push("two").state == "ok"
 
 
 def test_between_the_two_renames_of_an_adoption_everybody_is_told_to_adopt_again(

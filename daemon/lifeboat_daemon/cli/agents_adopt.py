@@ -25,19 +25,32 @@ if TYPE_CHECKING:
 @click.argument("agent", type=AGENT)
 @click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="Go on from what this second copy has.")
 @click.option("--take-over", metavar="MACHINE", help="From this machine, which wrote lately.")
+@click.option(
+    "--replace",
+    type=REMOTE,
+    metavar="REMOTE",
+    help="What this second copy has is another history: it is kept here for 90 days, and gives way there.",
+)
 @click.option("--accept-unsigned", is_flag=True, help="Also a history that nobody signed.")
 @click.option("--yes", is_flag=True, help="Without asking.")
 @session_command
 def adopt(
-    session: Session, agent: str, remote: str | None, take_over: str | None, accept_unsigned: bool, yes: bool
+    session: Session,
+    agent: str,
+    remote: str | None,
+    take_over: str | None,
+    replace: str | None,
+    accept_unsigned: bool,
+    yes: bool,
 ) -> None:
     """This machine writes the agent from now on: its workspace goes on top of what the second copies have.
 
     What the workspace does not hold is gone in the newest state, and stays in the history. To have what another
     machine wrote, restore it first: lifeboat restore AGENT --from REMOTE.
     """
-    from lifeboat_daemon.remotes import adopting, epochs
+    from lifeboat_daemon.remotes import adopting, epochs, registry, replacing
 
+    gives_way = None if replace is None else registry.find(session.context, replace)
     found = find(session.context, agent)
     with session.output.progress(f"Looking at {found.name}") as tell:
         looking = adopting.prepared(
@@ -54,6 +67,17 @@ def adopt(
             if not yes:
                 confirm(session, f"Write {found.name} from here?", otherwise=f"{found.name} would be written from here")
             done = adopting.adopt(session.context, adoption, take_over=take_over)
+        if gives_way is not None:
+            kept = replacing.replace(
+                session.context,
+                found,
+                gives_way,
+                accept_unsigned=accept_unsigned,
+                tell=lambda text, done, total: tell(done, total or 0),
+            )
+            if kept is not None:
+                done.missed.pop(gives_way.name, None)
+                done.adoption.warnings.append(f"{gives_way.name} had another history, which is kept here for 90 days")
     poke(session.context)
     session.output.document(done.to_json(), lambda: _print(session, done))
 

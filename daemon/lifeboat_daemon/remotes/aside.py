@@ -34,8 +34,13 @@ class Aside:
 
 def set_aside(context: Context, agent_id: str) -> Path:
     """Move an agent's vault out of the way."""
-    folder, now = context.home.vault_folder(agent_id), context.now()
-    kept = folder.with_name(f"{PREFIX}{agent_id}-{ids.new(now)}")
+    return keep(context, agent_id, context.home.vault_folder(agent_id))
+
+
+def keep(context: Context, agent_id: str, folder: Path) -> Path:
+    """Keep a vault that gives way, wherever in the home it lies."""
+    now = context.now()
+    kept = context.home.vaults_folder / f"{PREFIX}{agent_id}-{ids.new(now)}"
     context.files.write_new(folder / f"{NOTE}{ids.new(now)}", f"{agent_id}\n{now}\n".encode(), mode=0o600)
     context.files.replace(folder, kept)
     return kept

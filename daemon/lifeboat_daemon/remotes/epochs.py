@@ -72,14 +72,15 @@ def raise_everywhere(context: Context, vault: Vault, machine: str) -> Raised:
             raised.missed[config.name] = error.message
             continue
         raised.epoch = max(raised.epoch, epoch)
-        if there.head is not None and not _has(vault, there.head):
-            raised.missed[config.name] = _parted(there.head)
+        if there.head is not None and not has(vault, there.head):
+            raised.missed[config.name] = _parted(config.name, there.head)
         acknowledged.note(vault, config.id, name=config.name, fenced=None, state="waiting", message="", code="")
     _enter(vault, raised)
     return raised
 
 
-def _has(vault: Vault, head: RemoteHead) -> bool:
+def has(vault: Vault, head: RemoteHead) -> bool:
+    """Whether a state of a remote is one of this history, also when it was thinned since."""
     row, known = vault.find(head.number), acknowledged.read(vault).values()
     if row is None:
         return any((one.number, one.digest) == (head.number, head.digest.hex()) for one in known)
@@ -88,13 +89,13 @@ def _has(vault: Vault, head: RemoteHead) -> bool:
 
 def _is_behind(vault: Vault, newest: SequenceRow | None, head: RemoteHead | None) -> bool:
     """Whether what is newest there is an older state of this history."""
-    return head is not None and newest is not None and newest.digest != head.digest and _has(vault, head)
+    return head is not None and newest is not None and newest.digest != head.digest and has(vault, head)
 
 
-def _parted(head: RemoteHead) -> str:
+def _parted(name: str, head: RemoteHead) -> str:
     """Two remotes that different machines wrote to while they could not see each other's."""
     by = head.machine or head.writer or "somebody else"
-    return f"it has another history, up to sequence {head.number} by {by}, and gets nothing of this one"
+    return f"it has another history, up to sequence {head.number} by {by}, unless that gives way: --replace {name}"
 
 
 def _enter(vault: Vault, raised: Raised) -> None:

@@ -1,0 +1,47 @@
+"""`lifeboat agents adopt --replace`: two machines wrote to two second copies while neither could see the other's, and
+their histories parted. Numbers mean one state everywhere, so neither goes on top of the other: one gives way."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.remotes import acknowledged, aside, epochs, pulling
+from lifeboat_daemon.remotes.bundling import Tell
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_daemon.restore.scratch import scratch_folder
+from lifeboat_endpoint.errors import UnknownThere
+
+KIND = "replace"
+
+
+def replace(context: Context, agent: Agent, config: RemoteConfig, *, accept_unsigned: bool, tell: Tell) -> Path | None:
+    """The history of an agent at a remote gives way to the one here: it is fetched, proven and kept for 90 days (where
+    is returned), then removed there, and the next replication sends everything. None, and nothing done, where the
+    remote has no other history.
+
+    Raises Busy, SignatureError, UnsignedState, RemoteError; RemoteDenied where only whoever looks after the remote may
+    remove something.
+    """
+    with (
+        contextlib.closing(open_remote(context, config)) as remote,
+        scratch_folder(context, KIND) as scratch,
+        agent_lock(context, agent.id, KIND),
+        context.vault(agent.id) as vault,
+    ):
+        try:
+            head = remote.agent(agent.id).head
+        except UnknownThere:
+            return None
+        if head is None or epochs.has(vault, head):
+            return None
+        staged = scratch / "vault"
+        pulling.history(context, remote, agent.id, staged, accept_unsigned=accept_unsigned, tell=tell)
+        kept = aside.keep(context, agent.id, staged)
+        remote.remove_agent(agent.id)
+        acknowledged.forget(vault, config.id)
+    return kept
