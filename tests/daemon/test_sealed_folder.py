@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from failing_files import WRITES, FailingFiles
 from killing import killed_at
+from protected import SteadyClock
 from sealed_logs import NAME, RUNTIME, Machine, content_there
 
+from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.testing import AGENT_ID
 from lifeboat_daemon.errors import BadSetting
@@ -307,3 +309,15 @@ def _age(path: Path, seconds: float) -> None:
 
 def _tree(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_lock_that_a_full_disk_left_without_its_word_keeps_nobody_waiting(tmp_path: Path) -> None:
+    class Full(SystemFiles):
+        def write_new(self, path: StrPath, data: bytes, *, mode: int = 0o666, sync: bool = True) -> None:
+            super().write_new(path, b"", mode=mode, sync=sync)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    lock = tmp_path / "head.lock"
+    with pytest.raises(OSError, match="No space"), FolderLock(lock, Full(), SteadyClock()).held():
+        pass
+    assert not lock.exists()

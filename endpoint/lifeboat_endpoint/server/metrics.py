@@ -12,6 +12,8 @@ from pathlib import Path
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 120.0)
+_ROOM = 1 << 20
+"""Bytes; some 200 are needed for each figure of each route."""
 
 
 def share(folder: Path) -> None:
@@ -24,10 +26,27 @@ def share(folder: Path) -> None:
     os.environ[SHARED] = str(folder)
 
 
+def _make_room() -> None:
+    """The files of this process, in their full size and with nothing in them. The library maps them into memory: on a
+    disk without room a page that was never written would end the process. Where there is none it keeps its figures
+    for itself."""
+    folder = os.environ.get(SHARED)
+    if folder is None:
+        return
+    for kind in ("counter", "histogram"):
+        file = Path(folder) / f"{kind}_{os.getpid()}.db"
+        try:
+            file.write_bytes(bytes(_ROOM))
+        except OSError:
+            file.unlink(missing_ok=True)
+            os.environ.pop(SHARED, None)
+
+
 class Metrics:
     """The figures of this process."""
 
     def __init__(self) -> None:
+        _make_room()
         from prometheus_client import CollectorRegistry, Counter, Histogram
 
         self._registry = CollectorRegistry()

@@ -67,7 +67,16 @@ class FolderLock:
             self._files.write_new(self._path, self._word, mode=0o600, sync=False)
         except FileExistsError:
             return self._is_stale() and self._take_over()
+        except OSError:
+            self._take_back()
+            raise
         return True
+
+    def _take_back(self) -> None:
+        """On a full disk the lock was made, and stands there without its word: nobody's until it is stale."""
+        with contextlib.suppress(OSError):
+            if self._word.startswith(read_all(self._files, self._path)):
+                self._files.remove(self._path)
 
     def _is_stale(self) -> bool:
         """The file system says what time it is through a file that is made now."""
@@ -90,6 +99,9 @@ class FolderLock:
             self._files.write_new(self._path, self._word, mode=0o600, sync=False)
         except (FileNotFoundError, FileExistsError):
             return False
+        except OSError:
+            self._take_back()
+            raise
         self._sleep(_SETTLING)
         return self._is_ours()
 
