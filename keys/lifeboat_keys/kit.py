@@ -131,7 +131,7 @@ def _way_back(remotes: Sequence[KitRemote]) -> Iterable[str]:
     yield "lifeboat remote add NAME ADDRESS [--pin PIN] [--token-stdin]"
     yield "lifeboat agents list --remote NAME"
     yield "lifeboat restore AGENT --from NAME --to ~/.openclaw/workspace \\"
-    yield f"{_INDENT}--state-dir ~/.openclaw --with-credentials"
+    yield f"{_INDENT}--state-dir ~/.openclaw --with-credentials --adopt"
 
 
 def _remote_lines(remotes: Sequence[KitRemote]) -> Iterable[str]:

@@ -82,7 +82,11 @@ def recover(session: Session, words_from: Path | None, page: Path | None, store:
     def text() -> None:
         session.output.line(f"Your key {key.key_id} is {'here, as before' if was_here else 'back'}.", style="bold")
         session.output.line(f"It lies in {key_texts.PLACES[status.store]}.")
-        session.output.line("Bring an agent back from an archive, credentials included:")
+        session.output.line("Bring an agent back from a second copy, credentials included:")
+        session.output.verbatim("  lifeboat remote add NAME JOIN-LINE")
+        session.output.verbatim("  lifeboat restore AGENT --from NAME --to WORKSPACE --state-dir FOLDER \\")
+        session.output.verbatim("    --with-credentials --adopt")
+        session.output.line("from an archive:")
         session.output.verbatim("  lifeboat alf import FILE --to WORKSPACE --state-dir FOLDER --with-credentials")
         session.output.line("or from the vault of this home:")
         session.output.verbatim("  lifeboat restore AGENT --with-credentials")
