@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from cli_client import Json, run
-from keeping import AGENT, with_history
+from keeping import AGENT, OTHER, with_history
 
 from lifeboat_daemon.cli import program
 from lifeboat_endpoint.endpoint import Endpoint
@@ -112,6 +112,17 @@ def test_a_key_source_for_the_whole_endpoint_leaves_tenants_with_their_own(
     endpoint(data, "tenant", "add", "office", "--key-source", own)
     assert [one["tenant"] for one in endpoint(data, "rotate-key", "--key-source", new)["tenants"]] == ["home"]
     assert [one["key_source"] for one in endpoint(data, "tenant", "list")["tenants"]] == [new, own]
+
+
+def test_what_an_older_client_removed_is_accepted_once(made: Json, data: Path) -> None:
+    with Endpoint.open(data) as found:
+        with_history(found, found.control.tenant("home"), hours=1)
+        space = found.space(made["id"])
+        space.roster.note(space.roster.get(AGENT), held={"reason": "9 of 9 memories were removed", "previous": 0})
+    assert endpoint(data, "accept", "home", AGENT) == {"tenant": "home", "id": AGENT, "was_held": True}
+    assert endpoint(data, "audit")["rows"][-1]["kind"] == "agent.accept"
+    assert endpoint(data, "accept", "home", AGENT)["was_held"] is False
+    assert endpoint(data, "accept", "home", OTHER, expect=1)["error"]["code"] == "unknown_there"
 
 
 def test_verify_ends_with_1_when_something_is_wrong(made: Json, data: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from cli_client import run
 from fake_openclaw import FakeOpenClaw
 from fake_systemctl import FakeSystemctl
+from keeping import AGENT as ENDPOINT_AGENT
 from keeping import with_history
 from openclaw_workspaces import StateFolder
 from talking_server import status, talking_server
@@ -168,6 +169,7 @@ def _endpoint_documents(folder: Path) -> Iterator[tuple[str, Json]]:
     yield heading, token
     for words in (
         ("tenant", "list"),
+        ("accept", "home", ENDPOINT_AGENT),
         ("rotate-key",),
         ("compact",),
         ("token", "revoke", token["id"]),

@@ -13,6 +13,7 @@ COMMANDS = {
     "token": f"{_HERE}.endpoint_tokens:token",
     "compact": f"{_HERE}.endpoint_care:compact",
     "verify": f"{_HERE}.endpoint_care:verify",
+    "accept": f"{_HERE}.endpoint_care:accept",
     "rotate-key": f"{_HERE}.endpoint_keys:rotate_key",
     "audit": f"{_HERE}.endpoint_audit:audit",
 }

@@ -1,4 +1,5 @@
-"""`lifeboat endpoint compact` and `verify`: less that is kept, and proof that what is kept is whole."""
+"""`lifeboat endpoint compact`, `verify` and `accept`: less that is kept, proof that what is kept is whole, and the word
+that what is gone may be gone."""
 
 from __future__ import annotations
 
@@ -147,3 +148,28 @@ def _say_proof(session: EndpointSession, proof: Proof) -> None:
     for found in proof.findings:
         where = " ".join(part for part in (found.tenant, found.agent, found.subject) if part)
         session.output.line(f"  {where}: {found.message}" if where else f"  {found.message}")
+
+
+@click.command(
+    short_help="What an older client removed may go.",
+    epilog=examples(
+        "lifeboat endpoint accept home 0190f0a0-0000-7000-8000-0000000000a1 --data /srv/lifeboat",
+    ),
+)
+@click.argument("tenant")
+@click.argument("agent_id", metavar="AGENT")
+@endpoint_command
+def accept(session: EndpointSession, tenant: str, agent_id: str) -> None:
+    """What an older client removed may go: the agent, named by its id, is held no more, and the state before the
+    removal is kept only as long as any other.
+
+    A machine of Lifeboat accepts what it removes itself: lifeboat agents accept.
+    """
+    with session.open() as endpoint:
+        found = endpoint.control.tenant(tenant)
+        was_held = endpoint.space(found.id).accept_held(agent_id)
+        if was_held:
+            endpoint.control.note(None, "agent.accept", agent_id, {"tenant": found.id})
+    said = "What was removed may go; the agent is not held any more." if was_held else "Nothing was held."
+    document = {"tenant": found.name, "id": agent_id, "was_held": was_held}
+    session.output.document(document, lambda: session.output.line(said))

@@ -147,17 +147,18 @@ class TenantSpace:
             self._vaults.remove(agent_id)
             self._keys.destroy_agent(agent_id)
 
-    def accept_held(self, agent_id: str) -> RemoteAgent:
-        """What looked like an accident was meant: the agent is held no more."""
+    def accept_held(self, agent_id: str) -> bool:
+        """What looked like an accident was meant: the agent is held no more. False when it was not."""
         with as_remote():
             row = self.roster.get(agent_id)
-            if row.facts.held is not None:
-                vault = self._vault(row)
-                vault.unpin(row.facts.held["previous"], guard.PIN)
-                head = vault.head()
-                with self._metadata.transaction():
-                    row = self.roster.note(row, held=None, accepted=None if head is None else head.number)
-            return self._told(row)
+            if row.facts.held is None:
+                return False
+            vault = self._vault(row)
+            vault.unpin(row.facts.held["previous"], guard.PIN)
+            head = vault.head()
+            with self._metadata.transaction():
+                self.roster.note(row, held=None, accepted=None if head is None else head.number)
+        return True
 
     def _told(self, row: AgentRow) -> RemoteAgent:
         facts, vault = row.facts, None if row.sealed else self._vault(row)

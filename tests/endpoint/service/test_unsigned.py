@@ -162,7 +162,8 @@ def test_what_is_back_is_held_no_more(client: Client) -> None:
 def test_what_was_meant_is_accepted_and_not_held_again(client: Client, clock: ManualClock) -> None:
     client.snapshot()
     client.delta(TOPICS, TOPICS[:3], 0)
-    assert client.space.accept_held(client.agent_id).held is None
+    assert client.space.accept_held(client.agent_id) and client.held is None
+    assert not client.space.accept_held(client.agent_id)
     assert client.pins() == {}
     clock.moment += timedelta(hours=1)
     client.delta(TOPICS[:3], TOPICS[:2], 1)
