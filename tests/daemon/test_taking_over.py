@@ -9,11 +9,12 @@ import pytest
 from machines import Machine, there
 
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import acknowledged, aside, epochs, replacing
+from lifeboat_daemon.remotes import acknowledged, adopting, aside, epochs, replacing
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.remotes.replicating import quietly
-from lifeboat_endpoint.errors import RemoteDenied, VaultMissing
+from lifeboat_daemon.remotes.sealed.opening import FolderLog
+from lifeboat_endpoint.errors import EpochMoved, RemoteDenied, VaultMissing
 
 DISKS = ("one", "two")
 
@@ -156,6 +157,33 @@ def test_a_second_copy_that_another_machine_wrote_to_meanwhile_is_named_and_keep
     desktop.restore_from(desktop.agent.name, tmp_path / "copy", "aside")
     assert (tmp_path / "copy" / "MEMORY.md").read_text() == laptop.read("MEMORY.md")
     assert laptop.push("two").state == "fenced"
+
+
+def test_what_was_written_while_somebody_thought_about_adopting_is_not_passed_over(
+    laptop: Machine, desktop: Machine, tmp_path: Path
+) -> None:
+    take(desktop, laptop, tmp_path)
+    with adopting.prepared(laptop.context, laptop.known_agent, "one", accept_unsigned=False, tell=quietly) as adoption:
+        change(desktop, "Written meanwhile.")
+        desktop.push("one")
+        with pytest.raises(EpochMoved, match="another state"):
+            adopting.adopt(laptop.context, adoption, take_over=name_of(desktop))
+    assert desktop.push("one").state == "ok"
+    assert laptop.push("one").code == "moved"
+
+
+def test_where_this_machine_may_remove_nothing_no_history_gives_way(
+    laptop: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(self: FolderLog, agent_id: str) -> None:
+        raise RemoteDenied("only whoever looks after the endpoint may remove an agent")
+
+    monkeypatch.setattr(FolderLog, "remove_agent", denied)
+    monkeypatch.setattr(epochs, "has", lambda vault, head: False)
+    with pytest.raises(RemoteDenied):
+        replacing.replace(laptop.context, laptop.known_agent, laptop.remote("two"), accept_unsigned=False, tell=quietly)
+    assert aside.histories(laptop.context, laptop.agent.id) == []
+    assert laptop.push("two").state == "ok"
 
 
 def test_a_history_that_did_not_part_gives_way_to_nothing(laptop: Machine) -> None:

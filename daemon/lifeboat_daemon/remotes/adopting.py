@@ -31,7 +31,7 @@ from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.state_db import StateDb, throw_away
-from lifeboat_endpoint.errors import UnknownThere, VaultMissing
+from lifeboat_endpoint.errors import EpochMoved, UnknownThere, VaultMissing
 from lifeboat_endpoint.remote.contract import RemoteAgent, RemoteHead
 from lifeboat_endpoint.vault import Vault
 
@@ -111,6 +111,7 @@ def adopt(context: Context, adoption: Adoption, *, take_over: str | None) -> Ado
     agent, kept = adoption.agent, None
     epochs.check_consent(context, agent.name, adoption.head, take_over)
     with agent_lock(context, agent.id, KIND):
+        _check_unmoved(context, adoption)
         _renew_device_of_copy(context, adoption)
         if adoption.staged is not None:
             kept = _exchange(context, agent, adoption.staged)
@@ -184,6 +185,14 @@ def _changes(context: Context, agent: Agent, vault: Vault, base: int, scratch: P
         nothing: JsonObject = {"files": [], "records": [], "documents": []}
         found = nothing if new == base else differences.describe(copy.changes(base, new), copy.state(base))
         return {**found, "counts": dict(report.records), "held": report.held}
+
+
+def _check_unmoved(context: Context, adoption: Adoption) -> None:
+    """Whether the remote has still what was looked at: somebody may have thought for long. Raises EpochMoved."""
+    with contextlib.closing(open_remote(context, adoption.remote)) as remote:
+        there = remote.agent(adoption.agent.id)
+    if there.head is None or there.head.digest != adoption.head.digest:
+        raise EpochMoved(f"{adoption.remote.name} has another state by now: look at it again", epoch=there.epoch)
 
 
 def _renew_device_of_copy(context: Context, adoption: Adoption) -> None:

@@ -77,3 +77,12 @@ class Compactable(Protocol):
         other state still restores exactly afterwards. False when another machine wrote meanwhile: then nothing
         changed."""
         ...
+
+
+@runtime_checkable
+class Removing(Protocol):
+    """A remote from which this machine may remove an agent, or that says who may."""
+
+    def remove_agent(self, agent_id: str) -> None:
+        """Destroy all that is kept of it there. Raises UnknownThere, RemoteDenied."""
+        ...

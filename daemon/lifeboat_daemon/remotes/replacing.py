@@ -11,10 +11,10 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.remotes import acknowledged, aside, epochs, pulling
 from lifeboat_daemon.remotes.bundling import Tell
-from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.contract import RemoteConfig, Removing
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.restore.scratch import scratch_folder
-from lifeboat_endpoint.errors import UnknownThere
+from lifeboat_endpoint.errors import RemoteDenied, UnknownThere
 
 KIND = "replace"
 
@@ -39,9 +39,15 @@ def replace(context: Context, agent: Agent, config: RemoteConfig, *, accept_unsi
             return None
         if head is None or epochs.has(vault, head):
             return None
+        if not isinstance(remote, Removing):
+            raise RemoteDenied(f"only whoever looks after {config.name} can remove what it has of {agent.name}")
         staged = scratch / "vault"
         pulling.history(context, remote, agent.id, staged, accept_unsigned=accept_unsigned, tell=tell)
         kept = aside.keep(context, agent.id, staged)
-        remote.remove_agent(agent.id)
+        try:
+            remote.remove_agent(agent.id)
+        except RemoteDenied:  # nothing gives way, so nothing is kept of it
+            context.files.replace(kept, staged)
+            raise
         acknowledged.forget(vault, config.id)
     return kept
