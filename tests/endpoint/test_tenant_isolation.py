@@ -170,6 +170,7 @@ def test_a_token_that_counts_no_more_is_answered_as_one_that_never_did(served: S
     assert {answer.json()["code"] for answer in answers} == {"remote_denied"}
 
 
+@pytest.mark.parametrize("served", [{"failure_burst": 1000}], indirect=True)
 @pytest.mark.parametrize("scope", ["push", "pull", "purge"])
 def test_a_token_for_one_thing_does_nothing_else(scope: str, served: ServedApp, client: httpx.Client) -> None:
     machine = served.pushed(client)

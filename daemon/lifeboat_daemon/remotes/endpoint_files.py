@@ -26,7 +26,7 @@ class EndpointFiles:
 
     def agents(self) -> list[str]:
         found = self._calls.pages("/agents", "agents", limit=_PAGE)
-        return sorted(shapes.field(each, "id", str) for each in found if each.get("sealed"))
+        return sorted(shapes.agent_id(each) for each in found if each.get("sealed"))
 
     def add_agent(self, agent_id: str) -> None:
         """The endpoint learns the id alone: the name lies in the head, which it cannot read."""
@@ -90,4 +90,5 @@ def _of(agent_id: str) -> str:
 
 def _stored(found: object) -> StoredFile:
     age = shapes.optional(found, "age", float | int, -1)  # type: ignore[arg-type]
-    return StoredFile(shapes.field(found, "name", str), shapes.field(found, "size", int), None if age < 0 else age)
+    name, size = shapes.field(found, "name", str), shapes.number(found, "size")
+    return StoredFile(name, size, age if age >= 0 else None)
