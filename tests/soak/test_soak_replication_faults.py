@@ -6,12 +6,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from endpoint_servers import RunningEndpoint, running_endpoint
-from faulty_transport import FAULTS, HARMLESS, Fault, from_then_on, impatient, once
+from faulty_transport import FAULTS, HARMLESS, MADE_UP, Fault, from_then_on, impatient, no_fault, once
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from invariants import every_kept_sequence_has_its_digest
-from replicated import Replicated, behind_a_proxy, in_a_folder, in_parts, in_this_process, machine_in
+from replicated import HONEST, SEEN, Replicated, behind_a_proxy, in_a_folder, in_parts, in_this_process, machine_in
 
 pytestmark = pytest.mark.soak
 
@@ -69,3 +72,47 @@ def test_a_fault_at_any_call_is_mended_by_the_next_replication(ada: Replicated, 
     print(f"{fault}, {calls} calls: {dict(ends)}")
     if fault.kind in HARMLESS:
         assert set(ends) == {"ok "}
+
+
+# Whatever comes ---------------------------------------------------------------------------------------------------
+
+STEPS = st.one_of(
+    st.just("capture"),
+    st.tuples(
+        st.sampled_from(["home", "stick"]),
+        st.sampled_from([None, *FAULTS]),
+        st.integers(0, 24),
+        st.booleans(),
+    ),
+)
+"""A capture, or a replication to one of both with a fault at the nth call, or from it on."""
+
+
+@given(st.lists(STEPS, min_size=4, max_size=14))
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+def test_whatever_happens_to_two_second_copies_both_hold(
+    tmp_path_factory: pytest.TempPathFactory, endpoint: RunningEndpoint, schedule: list[Any]
+) -> None:
+    folder = tmp_path_factory.mktemp("random")
+    ada = Replicated(machine_in(folder / "laptop"))
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        behind_a_proxy(ada, endpoint),
+        in_a_folder(ada, folder / "stick", patch, "stick"),
+    ):
+        impatient(patch)
+        for number, step in enumerate(schedule):
+            if step == "capture":
+                ada.capture(number)
+                continue
+            name, fault, nth, always = step
+            plan = no_fault if fault is None else (from_then_on if always else once)(fault, nth)
+            outcome = ada.push(plan, name)
+            assert outcome.state in HONEST or (fault is not None and fault.kind in MADE_UP and outcome.code in SEEN)
+            ada.holds(name, newest=2)
+        for name in ("home", "stick"):
+            assert ada.push(name=name).state == "ok"
+            ada.holds(name)
+    every_kept_sequence_has_its_digest(ada.machine.context, ada.machine.agent)

@@ -183,6 +183,8 @@ class _Replication:
             head = self._remote.push(self._agent.id, bundling.watched(bundle, self._tell), machine=self._machine)
             self._sent += bundle.size
         reached(Step.REPLICATE_SENT)
+        if (head.number, head.digest) != (target.number, target.digest):
+            raise StaleBase("it answers with another state than the one that was sent", sequence=head.number)
         self._acknowledge(head)
         return head
 
