@@ -22,9 +22,10 @@ REMEMBERED = "The spare key of the boathouse hangs behind the barometer."
 
 @dataclass(frozen=True)
 class Story:
-    """The workspace that was, the agent that is, and what was said on the way."""
+    """The workspace that was, and as it came back; the agent that is, and what was said on the way."""
 
     workspace: dict[str, bytes]
+    back: dict[str, bytes]
     restored: OpenClaw
     synced: Json
     status: Json
@@ -52,8 +53,8 @@ def _first_machine(openclaw: OpenClaw, endpoint: RunningEndpoint) -> tuple[Json,
     return run("sync"), " ".join(Context.open().keys().user_key().words())
 
 
-def _new_machine(openclaw: OpenClaw, endpoint: RunningEndpoint, words: str) -> tuple[Json, Json]:
-    """What the README says; how the agent stands, and what a later `sync` says."""
+def _new_machine(openclaw: OpenClaw, endpoint: RunningEndpoint, words: str) -> dict[str, bytes]:
+    """What the README says; the workspace as it came back, before the agent does anything."""
     kit = openclaw.home / "words.txt"
     kit.write_text(words)
     run("keys", "recover", "--words-from", kit)
@@ -62,6 +63,11 @@ def _new_machine(openclaw: OpenClaw, endpoint: RunningEndpoint, words: str) -> t
     refused = run("restore", "Juniper", *given, expect=3)["error"]
     assert refused["code"] == "moved_elsewhere"  # the lost machine wrote it a moment ago
     run("restore", "Juniper", *given, "--take-over", refused["fix"].rpartition(" ")[2])
+    return _files(openclaw.workspace)
+
+
+def _lives(openclaw: OpenClaw) -> tuple[Json, Json]:
+    """The agent at work; how it stands then, and what `sync` says."""
     openclaw.configure()
     openclaw.run("memory", "index", "--force", "--agent", "main")
     openclaw.turn("What do you know of the boathouse?")
@@ -87,8 +93,9 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         workspace = _files(first.workspace)
         shutil.rmtree(first.home)
         _machine(patch, second, path)
-        status, later = _new_machine(second, endpoint, words)
-        yield Story(workspace, second, synced, status, later)
+        back = _new_machine(second, endpoint, words)
+        status, later = _lives(second)
+        yield Story(workspace, back, second, synced, status, later)
 
 
 def test_it_was_there_before_the_machine_was_lost(story: Story) -> None:
@@ -98,10 +105,9 @@ def test_it_was_there_before_the_machine_was_lost(story: Story) -> None:
 
 
 def test_every_file_of_the_workspace_is_back(story: Story) -> None:
-    restored = _files(story.restored.workspace)
     kept = {name: data for name, data in story.workspace.items() if not name.startswith(".git/")}
     assert {"SOUL.md", "AGENTS.md", "MEMORY.md"} <= kept.keys()
-    assert {name: restored.get(name) for name in kept} == kept
+    assert {name: story.back.get(name) for name in kept} == kept
 
 
 def test_openclaw_starts_there_and_has_its_memory(story: Story) -> None:

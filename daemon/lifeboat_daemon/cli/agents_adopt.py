@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -52,22 +53,25 @@ def adopt(
 
     gives_way = None if replace is None else registry.find(session.context, replace)
     found = find(session.context, agent)
-    with session.output.progress(f"Looking at {found.name}") as tell:
-        looking = adopting.prepared(
-            session.context,
-            found,
-            remote,
-            accept_unsigned=accept_unsigned,
-            tell=lambda text, done, total: tell(done, total or 0),
-        )
-        with looking as adoption:
-            epochs.check_consent(session.context, found.name, adoption.head, take_over)
-            if not session.output.as_json:
-                _show(session, adoption)
-            if not yes:
-                confirm(session, f"Write {found.name} from here?", otherwise=f"{found.name} would be written from here")
+    with ExitStack() as stack:
+        with session.output.progress(f"Looking at {found.name}") as tell:
+            looking = adopting.prepared(
+                session.context,
+                found,
+                remote,
+                accept_unsigned=accept_unsigned,
+                tell=lambda text, done, total: tell(done, total or 0),
+            )
+            adoption = stack.enter_context(looking)
+        epochs.check_consent(session.context, found.name, adoption.head, take_over)
+        if not session.output.as_json:
+            _show(session, adoption)
+        if not yes:
+            confirm(session, f"Write {found.name} from here?", otherwise=f"{found.name} would be written from here")
+        with session.output.progress(f"Adopting {found.name}"):
             done = adopting.adopt(session.context, adoption, take_over=take_over)
-        if gives_way is not None:
+    if gives_way is not None:
+        with session.output.progress(f"Replacing what {gives_way.name} has") as tell:
             kept = replacing.replace(
                 session.context,
                 found,
@@ -75,9 +79,9 @@ def adopt(
                 accept_unsigned=accept_unsigned,
                 tell=lambda text, done, total: tell(done, total or 0),
             )
-            if kept is not None:
-                done.missed.pop(gives_way.name, None)
-                done.adoption.warnings.append(f"{gives_way.name} had another history, which is kept here for 90 days")
+        if kept is not None:
+            done.missed.pop(gives_way.name, None)
+            done.adoption.warnings.append(f"{gives_way.name} had another history, which is kept here for 90 days")
     poke(session.context)
     session.output.document(done.to_json(), lambda: _print(session, done))
 
