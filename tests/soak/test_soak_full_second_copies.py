@@ -16,6 +16,7 @@ from replicated import Replicated, machine_in
 
 pytestmark = [
     pytest.mark.soak,
+    pytest.mark.timeout(1800),
     pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root"),
 ]
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from invariants import every_kept_sequence_has_its_digest
 from replicated import HONEST, SEEN, Replicated, behind_a_proxy, in_a_folder, in_parts, in_this_process, machine_in
 
-pytestmark = pytest.mark.soak
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 
 KINDS = ("HTTP", "HTTP in parts", "HTTP sealed", "in process", "folder", "folder in clear")
 

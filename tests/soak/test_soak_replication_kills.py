@@ -17,7 +17,7 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import care, rotation
 
-pytestmark = pytest.mark.soak
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 
 PUSH = [step for step in Step if step.name.startswith("ENDPOINT_")]
 IN_VAULT = [Step.CAPTURE_BODIES_WRITTEN, Step.CAPTURE_ROWS_WRITTEN, Step.CAPTURE_COMMITTED]
