@@ -99,6 +99,16 @@ def test_a_second_copy_that_was_away_learns_who_writes_though_nothing_changed(
     assert laptop.push("two").code == "moved"
 
 
+def test_who_took_an_agent_over_and_wrote_nothing_yet_is_not_said_to_be_this_machine(
+    laptop: Machine, desktop: Machine, tmp_path: Path
+) -> None:
+    take(desktop, laptop, tmp_path)
+    assert laptop.push("one").message == "the agent moved to another machine"
+    change(desktop, "Written on the desktop.")
+    desktop.push("one")
+    assert laptop.push("one").message == f"the agent moved to {name_of(desktop)}"
+
+
 def test_a_machine_that_was_taken_over_at_one_second_copy_sends_nothing_to_another(
     laptop: Machine, desktop: Machine, tmp_path: Path
 ) -> None:

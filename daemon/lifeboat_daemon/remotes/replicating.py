@@ -320,6 +320,8 @@ class _Replication:
 
     def _fenced(self, decision: Decision) -> Outcome:
         head, why = decision.head, str(decision.why)
+        if decision.why is Why.MOVED and head is not None and head.writer == self._context.keys().device.id:
+            head = None  # whoever took it over wrote nothing yet: the newest state there is this machine's own
         machine = "" if head is None else head.machine or head.writer
         since = "" if head is None else head.written_at
         fenced = {"reason": why, "machine": machine, "since": since, "epoch": decision.epoch}
