@@ -53,7 +53,8 @@ def test_an_error_of_the_endpoint_is_the_same_error_here(error: RemoteError) -> 
 
 def test_a_key_that_was_taken_away_is_a_closed_door() -> None:
     told = problems.problem(errors.KeyRevoked("taken away"), "request-1")
-    assert isinstance(answer(told.status, told.document), errors.RemoteDenied)
+    found = answer(told.status, told.document)
+    assert isinstance(found, errors.RemoteDenied) and "lifeboat endpoint verify" in str(found.fix)
 
 
 def test_of_a_command_that_somebody_else_names_nothing_is_shown() -> None:

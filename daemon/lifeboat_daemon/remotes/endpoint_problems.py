@@ -58,7 +58,10 @@ def error_of(reply: Reply, *, secret: str | None = None) -> RemoteError:
     if kind is None:
         kind, words = _by_status(reply.status)
         message = message or words
-    return _made(kind, message or kind.title, _details(kind, document, reply))
+    error = _made(kind, message or kind.title, _details(kind, document, reply))
+    if document.get("code") == KeyRevoked.code:
+        error.fix = _KEY_IS_AWAY
+    return error
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
@@ -82,6 +85,8 @@ def _kinds(root: type[RemoteError]) -> dict[str, type[RemoteError]]:
     return found
 
 
+_KEY_IS_AWAY = "on the machine of the endpoint: lifeboat endpoint verify"
+"""No other token opens anything there."""
 _KINDS: dict[str, type[RemoteError]] = {**_kinds(RemoteError), KeyRevoked.code: RemoteDenied}
 """Every error of a second copy by its code. That the key of a tenant was taken away is, from here, a closed door."""
 
