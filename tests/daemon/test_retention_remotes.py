@@ -43,6 +43,11 @@ def test_what_one_of_several_remotes_has_is_no_longer_on_its_way() -> None:
     assert kept(behind, (SERVER, Acknowledged(number=17, at=ago(days=1)))) == {4, 17, 18, 19}
 
 
+def test_what_is_on_its_way_to_one_of_several_remotes_is_needed_until_it_arrived() -> None:
+    behind = (SERVER, Acknowledged(number=4, at=ago(days=9), sent={"number": 9, "digest": ""}))
+    assert kept(behind, (SERVER, Acknowledged(number=17, at=ago(days=1)))) == {4, 9, 17, 18, 19}
+
+
 def test_before_a_remote_has_anything_all_is_needed() -> None:
     assert kept((SERVER, Acknowledged())) == set(NUMBERS)
 

@@ -1,5 +1,5 @@
-"""What second copies need of an agent's history: what each was last seen to hold, from which the next delta leads on,
-and what none of them has yet."""
+"""What second copies need of an agent's history: what each was last seen to hold, or is sent just now, from which the
+next delta leads on, and what none of them has yet."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ def keep(context: Context, vault: Vault) -> Keep:
 
 def needed(remotes: Iterable[tuple[RemoteConfig, Acknowledged]], now: datetime) -> Keep:
     """The same from what was decided and what is known of each remote. Pure."""
-    numbers = [known.number for config, known in remotes if _counts(config, known, now)]
-    if not numbers:
+    counting = [known for config, known in remotes if _counts(config, known, now)]
+    if not counting:
         return lambda _: False
-    held = frozenset(numbers)
+    numbers = [known.number for known in counting]
+    held = frozenset((*numbers, *(known.sent["number"] for known in counting if known.sent is not None)))
     newest = max(NOTHING if number is None else number for number in numbers)
     return lambda number: number in held or number > newest
 
