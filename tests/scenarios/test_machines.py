@@ -20,6 +20,7 @@ from lifeboat_daemon import agents
 from lifeboat_daemon.errors import MovedElsewhere, NothingToRestore, OtherVault, UnsignedState
 from lifeboat_daemon.remotes import registry, taking_up
 from lifeboat_daemon.remotes.replicating import quietly
+from lifeboat_daemon.words import time_text
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import RemoteDamaged
 from lifeboat_endpoint.service.space import TenantSpace
@@ -128,6 +129,21 @@ def test_a_restore_on_a_third_machine_changes_nobodys_role(
     laptop.write("MEMORY.md", "# Memory\n\nStill mine.\n")
     outcome = laptop.capture_and_push()
     assert (outcome.state, outcome.sequence) == ("ok", 1)
+
+
+def test_a_machine_without_memory_says_how_old_the_newest_state_is_that_it_found(
+    laptop: Machine, tmp_path: Path, endpoint: RunningEndpoint
+) -> None:
+    laptop.push()
+    third = another(tmp_path / "third", laptop, endpoint)
+    copied = third.restore_from(laptop.agent.id, tmp_path / "copy")
+    with laptop.context.vault(laptop.agent.id) as vault:
+        said = f"home has of {laptop.agent.name} is sequence 0, of {time_text(vault.state().sequence.time)}"
+    assert [said in warning for warning in copied.warnings].count(True) == 1
+    brought = third.bring_back(laptop.agent.id, tmp_path / "new", take_over=laptop.context.keys().own_name)
+    assert [said in warning for warning in brought.warnings].count(True) == 1
+    known = third.restore_from(laptop.agent.id, tmp_path / "again")
+    assert not any("home has of" in warning for warning in known.warnings)
 
 
 def test_whoever_wrote_lately_is_not_taken_over_without_being_named(

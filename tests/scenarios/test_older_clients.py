@@ -13,6 +13,7 @@ from endpoint_servers import RunningEndpoint, running_endpoint
 from harbour import Harbour, harbour
 from reference_client import ClientError, ReferenceClient
 
+from lifeboat_daemon.cli import program
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo.workspace import FAKE_KEY, FAKE_TOKEN
 from lifeboat_daemon.remotes import replicating
@@ -125,6 +126,31 @@ def test_a_snapshot_that_lacks_most_of_the_memory_is_held_and_the_state_before_s
     assert another.sync(emptied)["sequence"] == 1
     held = another.agent(reference.agent_id(workspace))["held"]
     assert held["previous"] == 0 and held["reason"]
+
+
+def test_what_is_held_is_said_to_whoever_lists_or_restores_it(
+    isolated_home: Path,
+    endpoint: RunningEndpoint,
+    client: ReferenceClient,
+    workspace: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    number = reference.agent_id(workspace)
+    client.sync(workspace)
+    for note in (workspace / "memory").iterdir():
+        note.unlink()
+    (workspace / "MEMORY.md").write_text("")
+    client.forget(number)
+    client.sync(workspace)
+    second_copies.added(Context.open(), endpoint)
+    run("keys", "init", "--words-to", tmp_path / "words", "--no-prove")
+    coming = ("restore", number, "--from", "home", "--to", tmp_path / "back", "--accept-unsigned", "--dry-run")
+    assert any("--at 0" in warning for warning in run(*coming)["warnings"])
+    assert not any("--at 0" in warning for warning in run(*coming, "--at", "0")["warnings"])
+    capsys.readouterr()
+    program.run(["agents", "list", "--remote", "home"])
+    assert "the state before it is sequence 0" in "".join(capsys.readouterr())
 
 
 def test_after_a_restore_on_a_new_machine_it_goes_on_once_its_state_is_deleted(

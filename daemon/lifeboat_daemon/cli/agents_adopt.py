@@ -137,6 +137,10 @@ def print_remote(session: Session, name: str) -> None:
         columns = ("agent", "runtime", "sequence", "of", "written by", "size", "here", "id")
         session.output.table(columns, rows)
         session.output.note(f"{count_text(len(rows), 'agent')} at {config.name}")
+        for one in there:
+            if one.held is not None:
+                said = f"{one.held.get('reason')}; the state before it is sequence {one.held.get('previous')}"
+                session.output.warn(f"{one.name or one.id} is held: {said}")
 
     session.output.document({"remote": config.name, "agents": documents}, text)
 

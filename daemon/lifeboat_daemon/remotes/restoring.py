@@ -4,7 +4,7 @@ that never had it too. It changes nobody's role, unless the agent is to live her
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.state import State
+from lifeboat_alf.state import Sequence, State
 from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon import agents as registered_agents
 from lifeboat_daemon.agent import Agent
@@ -31,7 +31,7 @@ from lifeboat_daemon.restore.opening import number_at
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.restore.surroundings import locate
-from lifeboat_daemon.words import argument
+from lifeboat_daemon.words import argument, time_text
 from lifeboat_endpoint.remote.contract import Remote, RemoteAgent
 from lifeboat_endpoint.vault import Vault
 
@@ -87,12 +87,30 @@ def opened_plan(context: Context, name: str, text: str, target: Path | None, opt
     config = registry.find(context, name)
     with contextlib.closing(open_remote(context, config)) as remote:
         source = find(context, remote, config, text)
-        warnings = pulling.take_keys(context, remote, source.agent.id, accept_unsigned=options.accept_unsigned)
+        taken = pulling.take_keys(context, remote, source.agent.id, accept_unsigned=options.accept_unsigned)
+        warnings = [*taken, *_held_there(source, options.at)]
         number = _number(remote, source, options.at)
         known = _known(context, source.agent.id)
         with pulling.state(remote, source.agent.id, number) as state, _newest(context, known) as newest:
             made = plan(context, state, target, options, newest)
+            if known is None and options.at is None:
+                warnings = [*warnings, _newest_there(source, state.sequence)]
             yield replace(made, warnings=[*warnings, *made.warnings])
+
+
+def _held_there(source: Source, at: int | str | None) -> Iterator[str]:
+    """A state that looks like an accident is not what most people want back."""
+    held = source.agent.held
+    if held is not None and at is None:
+        before = held.get("previous")
+        yield f"{source.config.name} holds the newest state: {held.get('reason')}. The one before it: --at {before}"
+
+
+def _newest_there(source: Source, newest: Sequence) -> str:
+    """A machine without memory cannot know that a remote was set back; whoever reads this may."""
+    name, when = source.agent.name or source.agent.id, time_text(newest.time)
+    known = f"the newest that {source.config.name} has of {name} is sequence {newest.number}, of {when}"
+    return f"{known}; if you remember a later one, it was set back"
 
 
 @contextmanager
@@ -128,7 +146,7 @@ def _number(remote: Remote, source: Source, at: int | str | None) -> int | None:
     return before[-1]
 
 
-def _kept(rows: Sequence[tuple[int, str]]) -> str:
+def _kept(rows: list[tuple[int, str]]) -> str:
     return f"it keeps {len(rows)}, from {rows[0][0]} to {rows[-1][0]}" if rows else "it keeps none"
 
 
@@ -157,14 +175,16 @@ def arriving(
         if known is not None:
             fix = f"lifeboat agents adopt {argument(known.name)}"
             raise AlreadyProtected(f"{known.name} is an agent of this machine already", fix=fix)
-        warnings = pulling.take_keys(context, remote, source.agent.id, accept_unsigned=options.accept_unsigned)
+        taken = pulling.take_keys(context, remote, source.agent.id, accept_unsigned=options.accept_unsigned)
+        warnings = [*taken, *_held_there(source, options.at)]
         staged = scratch / "vault"
         unsigned = options.accept_unsigned
         pulling.history(context, remote, source.agent.id, staged, accept_unsigned=unsigned, tell=tell)
         with Vault.open(staged, files=context.files, clock=context.clock) as vault:
             state = vault.state(number_at(vault, options.at))
             made = plan(context, state, target, replace(options, adopt=False))
-            yield replace(made, warnings=[*warnings, *made.warnings]), source, staged
+            newest = _newest_there(source, vault.state().sequence)
+            yield replace(made, warnings=[*warnings, newest, *made.warnings]), source, staged
 
 
 def arrive(context: Context, made: Plan, source: Source, staged: Path, *, take_over: str | None) -> Arrived:
