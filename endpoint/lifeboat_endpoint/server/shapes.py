@@ -168,7 +168,7 @@ class DeltaPlace(Struct):
     sequence: int
     base_sequence: int
     url: str
-    size_bytes: int
+    size_bytes: Annotated[int, Meta(description="0: a delta is made when it is fetched.")]
     created_at: str
     digest: str
 
@@ -179,6 +179,7 @@ class Snapshot(Struct):
     snapshot_id: str
     sequence: int
     deltas: list[DeltaPlace]
+    next: Annotated[int | None, Meta(description="Where more deltas begin: `since` of `.../deltas`.")]
 
 
 class Deltas(Struct):

@@ -15,6 +15,7 @@ from lifeboat_alf import ids
 from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_endpoint.remote.contract import TRIAL
+from lifeboat_endpoint.server.routes import snapshots
 
 UNKNOWN = "0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa"
 
@@ -155,6 +156,18 @@ def test_lists_come_in_pages(served: ServedApp, client: httpx.Client, path: str,
         found += [each["sequence"] for each in page[name]]
         since = page["next"]
     assert found == ([1, 2, 3, 4] if path == "deltas" else [0, 1, 2, 3, 4])
+
+
+def test_a_snapshot_with_more_deltas_than_a_page_says_where_they_go_on(
+    served: ServedApp, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "PAGE", 2)
+    machine = served.pushed(client, captures=5)
+    path = f"/agents/{machine.agent_id}"
+    found = client.get(f"{path}/snapshot", params={"sequence": 0, "include_deltas": "true"}).json()
+    rest = client.get(f"{path}/deltas", params={"since": found["next"]}).json()
+    assert [each["sequence"] for each in found["deltas"] + rest["deltas"]] == [1, 2, 3, 4]
+    assert rest["next"] is None
 
 
 def test_agents_come_in_pages(served: ServedApp, client: httpx.Client) -> None:

@@ -61,8 +61,8 @@ def fetch(call: Call) -> Answer:
         return sent_file(call.space.snapshot(call.agent_id, asked.sequence), media_type, call.agent_id)
     number = _kept(call, asked.sequence)
     place = _place(call, SNAPSHOT, number)
-    deltas = delta_places(call, number, PAGE)[0] if asked.include_deltas else []
-    return Answer(Snapshot(place, place.url, place.snapshot_id, number, deltas))
+    deltas, following = delta_places(call, number, PAGE) if asked.include_deltas else ([], None)
+    return Answer(Snapshot(place, place.url, place.snapshot_id, number, deltas, following))
 
 
 def restore(call: Call) -> Answer:
