@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -331,6 +332,39 @@ def _opened(machine: Machine, name: str) -> Any:
     from lifeboat_daemon.remotes.opening import open_remote
 
     return open_remote(machine.context, machine.remote(name))
+
+
+# A stick that somebody else wrote to ------------------------------------------------------------------------------
+
+
+def test_a_stick_that_somebody_else_wrote_to_is_damage_and_no_crash(laptop: Machine, tmp_path: Path) -> None:
+    """It may say that there is nothing to be had; it may not fill the memory, hang, or lead elsewhere."""
+    folder = tmp_path / "stick" / "agents" / laptop.agent.id
+    head = folder / "head.json"
+    good = head.read_bytes()
+    document = json.loads(good)
+    bad = [
+        b"",
+        b"null",
+        b"[" * 200_000,
+        b'{"kind":"lifeboat sealed log","version":1,"head":{},"signature":{"a":' + b"[" * 200_000,
+    ]
+    bad += [json.dumps({**document, "version": 10**9}).encode(), json.dumps({**document, "signature": {}}).encode()]
+    bad += [json.dumps({**document, "head": {**document["head"], "epoch": 2**60}}).encode(), bytes(17 << 20)]
+    for data in bad:
+        head.write_bytes(data)
+        outcome = laptop.push()
+        assert outcome.state == "error" and ESCAPES not in outcome.message, data[:80]
+    head.unlink()
+    (tmp_path / "elsewhere").write_bytes(good)
+    head.symlink_to(tmp_path / "elsewhere")
+    assert laptop.push().state != "ok"
+    head.unlink()
+    os.mkfifo(head)
+    assert laptop.push().state != "ok"
+    head.unlink()
+    head.write_bytes(good)
+    assert laptop.push().state == "ok"
 
 
 # States, keys ---------------------------------------------------------------------------------------------------------

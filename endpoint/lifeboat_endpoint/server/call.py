@@ -118,5 +118,6 @@ class Call:
             agent=self.agent_id,
             now=self.now,
             seconds=self.server.settings.pace.permission_seconds,
+            token=self.caller.token_id,
         )
         return f"{self.server.settings.public_url}/transfers/{token}"

@@ -24,7 +24,8 @@ _LONGEST = 4096
 
 class Permission(msgspec.Struct, frozen=True, array_like=True):
     """`method` GET or PUT, `object` what (a kind and its numbers or id, see `routes.transfers`), `limit` the most bytes
-    of it, `expires` in seconds since 1970, `use` random: what is permitted once is known by it."""
+    of it, `expires` in seconds since 1970, `use` random: what is permitted once is known by it. `token` is the id
+    of the token that asked for it: when that counts no more, neither does the address."""
 
     method: str
     object: str
@@ -33,14 +34,24 @@ class Permission(msgspec.Struct, frozen=True, array_like=True):
     agent: str
     expires: int
     use: str
+    token: str = ""
 
 
 def permit(
-    key: bytes, method: str, what: str, *, limit: int, tenant: str, agent: str, now: datetime, seconds: int
+    key: bytes,
+    method: str,
+    what: str,
+    *,
+    limit: int,
+    tenant: str,
+    agent: str,
+    now: datetime,
+    seconds: int,
+    token: str = "",
 ) -> str:
     """The part of an address that permits it."""
     expires = int((now + timedelta(seconds=seconds)).timestamp())
-    permission = Permission(method, what, limit, tenant, agent, expires, secrets.token_hex(16))
+    permission = Permission(method, what, limit, tenant, agent, expires, secrets.token_hex(16), token)
     payload = msgspec.json.encode(permission)
     return f"{_text(payload)}.{_text(_mac(key, payload))}"
 

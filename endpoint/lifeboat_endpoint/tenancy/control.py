@@ -182,12 +182,16 @@ class Control:
             raise errors.RemoteDenied("this is no token of this endpoint")
         _, tenant_id, name, scopes, expires_at, revoked_at, state = row
         now = self._now()
-        if revoked_at is not None or state != "active":
-            raise errors.RemoteDenied(f"the token {token_id} was revoked")
-        if expires_at is not None and expires_at <= now:
-            raise errors.RemoteDenied(f"the token {token_id} ended on {expires_at}")
+        _check_counts(token_id, expires_at, revoked_at, state, now)
         self._notes.used(token_id, now)
         return Caller(tenant_id, token_id, name, frozenset(scopes.split()))
+
+    def check_token(self, token_id: str, tenant_id: str) -> None:
+        """Whether a token of the tenant, known by its id, still counts. Raises RemoteDenied."""
+        row = self._store.row(sql.AUTHENTICATE, (token_id,))
+        if row is None or row[1] != tenant_id:
+            raise errors.RemoteDenied("this is no token of this endpoint")
+        _check_counts(token_id, row[4], row[5], row[6], self._now())
 
     # Audit ------------------------------------------------------------------------------------------------------
 
@@ -270,6 +274,13 @@ class Control:
     def compact(self) -> None:
         """Give back the space of what was dropped."""
         self._store.compact()
+
+
+def _check_counts(token_id: str, expires_at: str | None, revoked_at: str | None, state: str, now: str) -> None:
+    if revoked_at is not None or state != "active":
+        raise errors.RemoteDenied(f"the token {token_id} was revoked")
+    if expires_at is not None and expires_at <= now:
+        raise errors.RemoteDenied(f"the token {token_id} ended on {expires_at}")
 
 
 def _of(caller: Caller | None, details: JsonObject) -> JsonObject:

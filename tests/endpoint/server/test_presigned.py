@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
@@ -10,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from served_apps import ServedApp, client, served
+from spaces import space_in
 from vaults import ManualClock
 
 from lifeboat_endpoint.errors import UnknownThere
@@ -157,3 +162,35 @@ def test_the_token_is_in_no_address_and_the_address_in_no_log(
     assert "/transfers/{transfer}" in ours
     assert path.removeprefix("/transfers/") not in ours
     assert served.token not in ours
+
+
+def test_an_address_ends_with_the_token_that_asked_for_it(served: ServedApp, client: httpx.Client) -> None:
+    machine = served.pushed(client)
+    path = path_of(client.get(f"/agents/{machine.agent_id}/restore").json()["snapshot"]["url"])
+    sending, _, data = upload(served, client)
+    assert client.get(path, headers=without(client)).status_code == 200
+    assert client.delete("/token").status_code == 204
+    assert client.get(path, headers=without(client)).status_code == 404
+    assert client.put(sending, content=data, headers=without(client)).status_code == 404
+
+
+def test_of_many_at_once_one_uses_an_upload(tmp_path: Path) -> None:
+    """Threads with a space each, as the server has them."""
+    space_in(tmp_path).close()
+    begin = threading.Barrier(8)
+
+    def use(_: int) -> int:
+        with space_in(tmp_path) as space:
+            begin.wait()
+            return sum(space.use_once(f"use-{number}", NOW + timedelta(days=1)) for number in range(5))
+
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(use, range(8))) == 5
+
+
+def test_what_is_larger_than_was_permitted_leaves_nothing(served: ServedApp, client: httpx.Client) -> None:
+    served.server.limits = replace(served.server.limits, bundle_bytes=100)
+    sending, confirm, data = upload(served, client)
+    assert client.put(sending, content=data, headers=without(client)).status_code == 413
+    assert client.post(confirm).status_code == 422
+    assert list((served.folder / "data" / "tenants" / served.tenants["home"] / "files").iterdir()) == []

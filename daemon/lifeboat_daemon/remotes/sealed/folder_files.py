@@ -44,6 +44,8 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,99}")
 _OWN = frozenset((HEAD, NEXT, LOCK))
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENIED = (errno.EROFS, errno.EACCES, errno.EPERM)
+_LARGEST_DOCUMENT = 16 << 20
+"""Bytes. Heads stay far below (see `index`)."""
 _ABANDONED = 86400.0
 """Seconds after which a half-written file is nobody's any more."""
 _README_TEXT = """This folder is a second copy of AI agents, kept by Agent Lifeboat.
@@ -181,12 +183,12 @@ class FolderFiles:
 
     def _read_root(self) -> _Root | None:
         try:
-            data = read_all(self._files, self._root / ROOT_FILE)
+            data = self._read_small(self._root / ROOT_FILE)
         except FileNotFoundError:
             return None
         try:
             found = msgspec.json.decode(data, type=_Root)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             found = None
         if found is None or found.kind != KIND or not ids.is_uuid(found.id):
             raise errors.RemoteDamaged(f"{self._root / ROOT_FILE} does not say which second copy this is")
@@ -196,6 +198,13 @@ class FolderFiles:
             how = "encrypted: add it without --plain" if found.sealed else "in clear: add it with --plain"
             raise errors.RemoteRefused(f"{self._root} is kept {how}")
         return found
+
+    def _read_small(self, path: Path) -> bytes:
+        """A document, which stands in memory. Raises RemoteDamaged for what is none by its size alone."""
+        size = self._files.lstat(path).st_size
+        if size > _LARGEST_DOCUMENT:
+            raise errors.RemoteDamaged(f"{path} has {size} bytes: it is nothing that was written here")
+        return read_all(self._files, path)
 
     def _make(self) -> _Root:
         if not self._root.parent.is_dir():
@@ -265,9 +274,9 @@ class FolderFiles:
     def _head(self, folder: Path) -> bytes | None:
         """On FAT a power cut between may leave the next head without the old one."""
         with contextlib.suppress(FileNotFoundError):
-            return read_all(self._files, folder / HEAD)
-        with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):
-            data = read_all(self._files, folder / NEXT)
+            return self._read_small(folder / HEAD)
+        with contextlib.suppress(FileNotFoundError, msgspec.DecodeError, RecursionError):
+            data = self._read_small(folder / NEXT)
             codec.decode(data)
             return data
         return None

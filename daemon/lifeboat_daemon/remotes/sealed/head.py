@@ -141,7 +141,7 @@ def decode(data: bytes, remote: str, agent: str, trusted: Trusted) -> tuple[Head
         if document.kind == KIND and document.version > VERSION:
             raise RemoteRefused("a newer release of Agent Lifeboat wrote there")
         head = msgspec.json.decode(document.head, type=Head)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise RemoteDamaged(f"the head of the agent's log cannot be read: {error}") from None
     if (document.kind, head.remote, head.agent) != (KIND, remote, agent.lower()):
         raise RemoteDamaged("the head is of another agent, or of another remote")

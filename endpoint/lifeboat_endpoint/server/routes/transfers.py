@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from lifeboat_endpoint.errors import RemoteTooLarge, UnknownTenant, UnknownThere
+from lifeboat_endpoint.errors import RemoteDenied, RemoteTooLarge, UnknownTenant, UnknownThere
 from lifeboat_endpoint.server import presigned
 from lifeboat_endpoint.server.api import NOTHING, OCTETS, OPEN, Answer, Octets, Route
 from lifeboat_endpoint.server.call import Call
@@ -50,15 +50,16 @@ def _limited(call: Call, limit: int) -> Iterator[bytes]:
 
 
 def _permission(call: Call, method: str) -> Permission:
-    """What the address permits; the call is then that of whoever asked for it. A tenant that was removed meanwhile has
-    nothing there."""
+    """What the address permits; the call is then that of whoever asked for it. A token that was revoked meanwhile
+    permits nothing, and a tenant that was removed has nothing there."""
     server = call.server
     found = presigned.check(server.transfer_key(), call.path["transfer"], method, call.now)
     call.known = Caller(found.tenant, "", "a signed address", frozenset())
     call.path["agent_id"] = found.agent
     try:
+        server.endpoint.control.check_token(found.token, found.tenant)
         server.endpoint.space(found.tenant)
-    except UnknownTenant:
+    except (RemoteDenied, UnknownTenant):
         raise UnknownThere("this address permits nothing: it ended") from None
     return found
 
