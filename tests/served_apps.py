@@ -32,17 +32,25 @@ MACHINE = "laptop"
 
 
 class ServedApp:
-    """An endpoint in `folder` with the tenants `home` and `office`, and its application."""
+    """An endpoint in `folder` with the tenants `home` and `office`, and its application. `office_key`: where the key
+    of `office` lies, which has none of its own otherwise."""
 
-    def __init__(self, folder: Path, **pace: Any) -> None:
+    def __init__(self, folder: Path, *, key_scope: str = "tenant", office_key: str | None = None, **pace: Any) -> None:
         self.folder = folder
         self._vaults: list[Vault] = []
-        with Endpoint.create(folder / "data", key_source=f"file:{folder / 'endpoint.key'}") as endpoint:
-            self.tenants = {name: endpoint.add_tenant(name).id for name in ("home", "office")}
-        settings = ServerSettings(PUBLIC, b"the certificate", "ab" * 32, Pace(**pace), maintenance=False)
-        self.app = make_app(folder / "data", settings)
-        self.server: Server = self.app.state.server
+        source = f"file:{folder / 'endpoint.key'}"
+        with Endpoint.create(folder / "data", key_source=source, key_scope=key_scope) as endpoint:
+            own = {"home": None, "office": office_key}
+            self.tenants = {name: endpoint.add_tenant(name, key_source=key).id for name, key in own.items()}
+        self._settings = ServerSettings(PUBLIC, b"the certificate", "ab" * 32, Pace(**pace), maintenance=False)
+        self.again()
         self.token = self.new_token()
+
+    def again(self) -> ServedApp:
+        """The server starts anew."""
+        self.app = make_app(self.folder / "data", self._settings)
+        self.server: Server = self.app.state.server
+        return self
 
     @property
     def document(self) -> Json:
