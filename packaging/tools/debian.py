@@ -50,7 +50,9 @@ def prepare(stage: Path, tree: Path, moment: int) -> Base:
     """Install what Lifeboat depends on under `stage`, compiled. Raises NotPossible on what is no Debian."""
     minor = _minor()
     interpreter = INTERPRETER.with_name(f"python{minor}")
-    folder = environment.make(stage, interpreter, minor, tree / "requirements.lock")
+    folder = environment.make(
+        stage, interpreter, minor, tree / "requirements.lock", ROOT / "packaging" / "archive.lock"
+    )
     environment.compile_all(stage, folder, moment)
     return Base(stage, minor)
 
@@ -154,6 +156,12 @@ def _copyright(folder: Path, tree: Path) -> str:
     return f"{text}{body}\n" + "".join(f"\n{stanza}" for stanza in _foreign(folder))
 
 
+def _title_of_licence(info: Path) -> str:
+    """How the text begins that a distribution brings along, where it says nothing else; empty where it brings none."""
+    texts = sorted((info / "licenses").glob("*")) if (info / "licenses").is_dir() else []
+    return next((line.strip() for text in texts for line in text.read_text("utf-8").splitlines() if line.strip()), "")
+
+
 def _permits(line: str) -> bool:
     return line.startswith("Permission")
 
@@ -167,6 +175,7 @@ def _foreign(folder: Path) -> Iterator[str]:
             line.rpartition(" :: ")[2] for line in metadata.get_all("Classifier", []) if line.startswith("License")
         ]
         licence = metadata["License-Expression"] or ", ".join(kinds) or (metadata["License"] or "").split("\n")[0]
+        licence = licence or _title_of_licence(info)
         assert licence, f"{info.name} names no licence"
         yield f"Comment: {metadata['Name']} {metadata['Version']}, in /{environment.PLACE}: {licence}\n"
 
