@@ -24,7 +24,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import UnsignedState
 from lifeboat_daemon.http_session import Pace
 from lifeboat_daemon.http_session import Reply as Answered
-from lifeboat_daemon.remotes import acknowledged, endpoint_problems, endpoint_uploads, epochs, pulling
+from lifeboat_daemon.remotes import acknowledged, endpoint_problems, endpoint_uploads, epochs, pulling, verifying
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.endpoint_calls import Calls
 from lifeboat_daemon.remotes.endpoint_files import EndpointFiles
@@ -451,3 +451,14 @@ def test_a_history_that_nobody_signed_is_not_taken(laptop: Machine, tmp_path: Pa
         pulling.history(
             stranger.context, remote, laptop.agent.id, tmp_path / "staged", accept_unsigned=False, tell=quietly
         )
+
+
+def test_keys_that_somebody_replaced_are_sent_again(laptop: Machine) -> None:
+    """No signature of a state covers them, and without them a restore has no credentials."""
+    assert laptop.acknowledged().keys
+    with contextlib.closing(_opened(laptop, "home")) as remote:
+        remote.put_keys(laptop.agent.id, {"agent_id": laptop.agent.id, "pairs": []})
+    verifying.verify(laptop.context, laptop.agent, laptop.remote())
+    assert laptop.push().state == "ok"
+    with contextlib.closing(_opened(laptop, "home")) as remote:
+        assert remote.keys(laptop.agent.id) == laptop.context.keys().export_agent(laptop.agent.id)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import random
 from typing import Any
 
+from lifeboat_alf import codec
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.health.standing import ERROR
@@ -58,6 +61,8 @@ def look(
         found = RemoteVerification(row.number, findings=[error.message])
     if found.ok:
         acknowledged.note(vault, config.id, verified_number=row.number, verified_at=context.now(), damaged="")
+        if known is not None and known.keys and not _has_keys(remote, agent, known.keys):
+            acknowledged.note(vault, config.id, keys="")  # they are sent again with whatever is next
         return found
     if _has_moved(remote, agent, head):
         return RemoteVerification(None)
@@ -65,6 +70,16 @@ def look(
     why = {"message": f"its copy does not hold: {first}", "code": RemoteDamaged.code}
     acknowledged.note(vault, config.id, state=ERROR, damaged=first, **why)
     return found
+
+
+def _has_keys(remote: Remote, agent: Agent, digest: str) -> bool:
+    """Whether the agent's wrapped keys are the ones that were sent: no signature of a state covers them, and whoever
+    may push may replace them."""
+    try:
+        document = remote.keys(agent.id)
+    except LifeboatError:  # it says nothing of them now
+        return True
+    return document is not None and hashlib.sha256(codec.canonical(document)).hexdigest() == digest
 
 
 def _has_moved(remote: Remote, agent: Agent, head: RemoteHead) -> bool:
