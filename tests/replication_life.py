@@ -201,7 +201,8 @@ class Life(RuleBasedStateMachine):
             assert head is not None
             if head.digest not in self.captured:
                 self.captured[head.digest] = contents(vault.state())
-                self.trees[head.digest] = tree_of(machine.workspace)
+                kept = machine.kept()  # a large file may wait for its hour
+                self.trees[head.digest] = {path: found[1] for path, found in kept.items() if found[0] == "file"}
         for one in aside.histories(machine.context, self.agent_id):
             with Vault.open(one.folder) as kept:
                 gone -= {row.digest for row in kept.sequences()}
@@ -447,6 +448,7 @@ class Life(RuleBasedStateMachine):
         for machine in self.machines:
             key_rotation.rotate(machine.context, old, new, compromised=compromised, lost=None)
             self._look(machine)
+            self.earlier.pop(id(machine), None)  # it would have another key
         away, self.places.away = self.places.away, set()
         for machine in self.machines:
             for name in REMOTES:
@@ -517,6 +519,7 @@ class Life(RuleBasedStateMachine):
             self.start_anew_with_a_remote_that_forgot(0, name)
         self._adopt(machine)
         agents.accept(machine.context, machine.known_agent)
+        self.clock.advance(hours=2)
         self.edit(0, "MEMORY.md")
         self._capture(machine)
         agents.accept(machine.context, machine.known_agent)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_client import run
 from machines import Machine, there
 
+from lifeboat_daemon import agents, key_rotation
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import NothingToRestore
 from lifeboat_daemon.remotes import acknowledged, adopting, aside, epochs, replacing
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.remotes.replicating import quietly
 from lifeboat_daemon.remotes.sealed.opening import FolderLog
 from lifeboat_endpoint.errors import EpochMoved, RemoteDenied, VaultMissing
+from lifeboat_keys.user_key import UserKey
 
 DISKS = ("one", "two")
 
@@ -196,6 +201,20 @@ def test_where_this_machine_may_remove_nothing_no_history_gives_way(
     assert laptop.push("two").state == "ok"
 
 
+def test_a_key_that_was_replaced_before_the_first_push_of_a_machine_leaves_no_state_that_counts_no_more(
+    laptop: Machine, desktop: Machine, tmp_path: Path
+) -> None:
+    take(desktop, laptop, tmp_path)
+    old, new = desktop.context.keys().user_key(), UserKey.generate()
+    key_rotation.rotate(desktop.context, old, new, compromised=True, lost=None)
+    desktop.push("one")
+    clean = Machine(tmp_path / "clean")
+    clean.learn_words_of(desktop)
+    joined(clean, tmp_path)
+    report = clean.bring_back(laptop.agent.id, tmp_path / "newest", "one", take_over=name_of(desktop))
+    assert report.signature == "signed"
+
+
 def test_a_history_that_did_not_part_gives_way_to_nothing(laptop: Machine) -> None:
     change(laptop, "It is only behind.")
     replaced = replacing.replace(
@@ -234,3 +253,33 @@ def test_what_is_noted_of_two_second_copies_at_once_is_all_kept(laptop: Machine)
         acknowledged.note(vault, one, message="one")
         known = acknowledged.read(vault)
     assert [known[one].message, known[two].message] == ["one", "two"]
+
+
+def copied_aside(machine: Machine) -> None:
+    """The history as it is now, as if it had given way."""
+    copy = machine.context.home.vaults_folder / "copy"
+    shutil.copytree(machine.context.home.vault_folder(machine.agent.id), copy)
+    aside.keep(machine.context, machine.agent.id, copy)
+
+
+def test_every_history_that_gave_way_is_named_and_can_be_restored_for_90_days(
+    laptop: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for text in ("The first.", "The second."):
+        change(laptop, text)
+        copied_aside(laptop)
+        laptop.clock.advance(hours=24)
+    for name, text in (("aside", "The second."), ("aside-2", "The first.")):
+        laptop.restore_from("ada", tmp_path / name, name)
+        assert text in (tmp_path / name / "MEMORY.md").read_text()
+    with pytest.raises(NothingToRestore):
+        laptop.restore_from("ada", tmp_path / "none", "aside-3")
+    for variable in ("LIFEBOAT_HOME", "HOME"):
+        monkeypatch.setenv(variable, laptop.context.environment[variable])
+    assert [one["from"] for one in run("timeline", "ada")["set_aside"]] == ["aside", "aside-2"]
+    laptop.clock.advance(hours=24 * 88)
+    agents.sweep_removed(laptop.context, trusted=True)
+    assert len(aside.histories(laptop.context, laptop.agent.id)) == 2
+    laptop.clock.advance(hours=24 + 1)
+    agents.sweep_removed(laptop.context, trusted=True)
+    assert list(aside.named(laptop.context, laptop.agent.id)) == ["aside"]

@@ -7,5 +7,5 @@ from replication_life import Life
 
 TestLife = Life.TestCase
 TestLife.settings = settings(
-    max_examples=3, stateful_step_count=10, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    max_examples=2, stateful_step_count=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )

@@ -269,13 +269,13 @@ class _Replication:
         return keys.export_agent(self._agent.id)
 
     def _send_signatures(self, known: Acknowledged) -> None:
-        """After the user's key was replaced history was signed anew here, and what is there would count no more."""
+        """After the user's key was replaced history was signed anew here, and what is there would count no more. So it
+        may be before the first push too: of a machine that the agent came to before the key was replaced."""
         user = self._context.keys().public.key_id
         if known.signed_for == user:
             return
-        if known.signed_for:
-            rows = ((row.number, row.signature) for row in self._vault.sequences() if row.signature is not None)
-            self._remote.put_signatures(self._agent.id, rows)
+        rows = ((row.number, row.signature) for row in self._vault.sequences() if row.signature is not None)
+        self._remote.put_signatures(self._agent.id, rows)
         acknowledged.note(self._vault, self._config.id, signed_for=user)
 
     def _send_objects(self, target: SequenceRow, known: Acknowledged) -> str | None:
