@@ -22,6 +22,7 @@ from lifeboat_daemon.cli import program
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import conforming, endpoint_calls, registry
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.errors import RemoteBusy
 from lifeboat_endpoint.remote import conformance
 from lifeboat_endpoint.remote.join import Join, line
 from lifeboat_keys import kit
@@ -261,6 +262,19 @@ def test_one_that_does_otherwise_fails_the_suite(context: Context, monkeypatch: 
         server.replies = [lambda handler: (answers if handler.path == "/version" else status(418))(handler)]
         document = run("remote", "test", "home", "--quick", expect=1)
     assert document["ok"] is False and any(one["message"] for one in document["checks"])
+
+
+def test_what_a_check_raises_ends_that_check_only(
+    endpoint: RunningEndpoint, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(_: object) -> None:
+        raise RemoteBusy("not now")
+
+    monkeypatch.setattr(conformance, "CHECKS", [conformance.Check("bad", busy), conformance.CHECKS[0]])
+    run("remote", "add", "home", joined(endpoint))
+    document = run("remote", "test", "home", expect=1)
+    assert [one["ok"] for one in document["checks"]] == [False, True]
+    assert document["checks"][0]["message"].endswith("not now")
 
 
 def test_the_doctor_asks_it(endpoint: RunningEndpoint, context: Context, monkeypatch: pytest.MonkeyPatch) -> None:

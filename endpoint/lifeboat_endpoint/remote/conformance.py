@@ -6,7 +6,7 @@ nothing of transport or speed, and removes what it made where the remote can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,28 +44,6 @@ def _is_read(remote: Remote) -> bool:
     """Whether there is somebody on the other side who reads what comes: a folder has nobody."""
     about = remote.about()
     return not about.sealed and about.kind != "folder"
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a check ended. `error` is what it raised, None when it passed; `left` as `Check.run` gives it."""
-
-    check: Check
-    error: Exception | None
-    left: list[str]
-
-
-def run_checks(fresh: Fresh, scratch: Path, *, quick: bool = False) -> Iterator[Outcome]:
-    """Every check (or the quick ones), each in a folder of its own."""
-    for place, check in enumerate(CHECKS):
-        if quick and not check.quick:
-            continue
-        folder = scratch / f"check-{place}"
-        folder.mkdir(parents=True)
-        try:
-            yield Outcome(check, None, check.run(fresh, folder))
-        except Exception as error:  # whatever it is, the next check is made
-            yield Outcome(check, error, [])
 
 
 _SLOW = (
