@@ -277,7 +277,7 @@ def test_every_history_that_gave_way_is_named_and_can_be_restored_for_90_days(
     for variable in ("LIFEBOAT_HOME", "HOME"):
         monkeypatch.setenv(variable, laptop.context.environment[variable])
     assert [one["from"] for one in run("timeline", "ada")["set_aside"]] == ["aside", "aside-2"]
-    laptop.clock.advance(hours=24 * 88)
+    laptop.clock.advance(hours=24 * 87)
     agents.sweep_removed(laptop.context, trusted=True)
     assert len(aside.histories(laptop.context, laptop.agent.id)) == 2
     laptop.clock.advance(hours=24 + 1)

@@ -10,7 +10,7 @@ from lifeboat_daemon import agent as agents
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, COUNT, MOMENT
 from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.words import NO_BREAK, change_groups, count_text, size_text, time_text
+from lifeboat_daemon.words import NO_BREAK, argument, change_groups, count_text, size_text, time_text
 
 _BY_KIND = {"import": "a whole archive", "rotate": "credentials sealed anew"}
 """What a sequence of a kind changed, where its counts do not say it."""
@@ -22,9 +22,15 @@ _BY_KIND = {"import": "a whole archive", "rotate": "credentials sealed anew"}
 @session_command
 def timeline(session: Session, agent: str, limit: int | None) -> None:
     """Every kept sequence of an agent, newest first."""
+    from lifeboat_daemon.remotes import aside
+
     found = agents.find(session.context, agent)
     with session.context.vault(found.id) as vault:
         entries = [_entry(row) for row in vault.sequences()][::-1][:limit]
+    kept = [
+        {"from": name, "since": one.since, "until": one.until}
+        for name, one in aside.named(session.context, found.id).items()
+    ]
     columns = ("sequence", "time", "kind", "changes", "size", "label, pins")
     rows = [
         (
@@ -37,8 +43,14 @@ def timeline(session: Session, agent: str, limit: int | None) -> None:
         )
         for entry in entries
     ]
-    document = {"agent": found.id, "entries": entries}
-    session.output.document(document, lambda: session.output.table(columns, rows))
+
+    def text() -> None:
+        session.output.table(columns, rows)
+        for one in kept:
+            session.output.line(f"A history that gave way is only on this machine, until {time_text(one['until'])}:")
+            session.output.verbatim(f"  lifeboat restore {argument(found.name)} --from {one['from']} --dry-run")
+
+    session.output.document({"agent": found.id, "entries": entries, "set_aside": kept}, text)
 
 
 def _entry(row: Any) -> dict[str, Any]:

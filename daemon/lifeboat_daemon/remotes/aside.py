@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ from lifeboat_daemon.context import Context
 from lifeboat_endpoint.vault import Vault
 
 NAME = "aside"
-"""The word for such a history where a remote would be named: `restore --from aside`."""
+"""The word for the newest such history where a remote would be named: `restore --from aside`; the one before it is
+`aside-2`, and so on."""
+_NAMES = re.compile(rf"{NAME}(?:-([1-9][0-9]{{0,3}}))?")
 PREFIX = ".aside-"
 NOTE = "removed-"
 """The beginning of the note's name, whose last line says since when; that of removed agents."""
@@ -56,12 +59,23 @@ def histories(context: Context, agent_id: str) -> list[Aside]:
     return sorted(found, key=lambda one: one.since, reverse=True)
 
 
-@contextmanager
-def newest(context: Context, agent_id: str) -> Iterator[Vault | None]:
-    """The history that was set aside last, open; None when there is none."""
+def is_name(text: str) -> bool:
+    """Whether such a history is meant where a remote would be named."""
+    return _NAMES.fullmatch(text) is not None
+
+
+def named(context: Context, agent_id: str) -> dict[str, Aside]:
+    """Those of one agent by the names that `restore --from` takes, the newest first."""
     found = histories(context, agent_id)
-    if not found:
+    return {NAME if at == 1 else f"{NAME}-{at}": one for at, one in enumerate(found, start=1)}
+
+
+@contextmanager
+def opened(context: Context, agent_id: str, name: str) -> Iterator[Vault | None]:
+    """The history of a name, open; None when there is none."""
+    found = named(context, agent_id).get(name)
+    if found is None:
         yield None
         return
-    with Vault.open(found[0].folder, files=context.files, clock=context.clock) as vault:
+    with Vault.open(found.folder, files=context.files, clock=context.clock) as vault:
         yield vault

@@ -76,11 +76,11 @@ def find(context: Context, remote: Remote, config: RemoteConfig, text: str) -> S
 @contextmanager
 def opened_plan(context: Context, name: str, text: str, target: Path | None, options: RestoreOptions) -> Iterator[Plan]:
     """The plan to restore what a remote has, into a folder or in place. Valid inside the `with` only."""
-    if name == aside.NAME:
+    if aside.is_name(name):
         agent = agent_files.find(context, text)
-        with aside.newest(context, agent.id) as kept:
+        with aside.opened(context, agent.id, name) as kept:
             if kept is None:
-                raise NothingToRestore(f"no history of {agent.name} was set aside")
+                raise NothingToRestore(f"no such history of {agent.name} was set aside")
             with _newest(context, agent) as newest:
                 yield plan(context, kept.state(number_at(kept, options.at)), target, options, newest)
         return
