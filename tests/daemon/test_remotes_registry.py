@@ -100,7 +100,9 @@ def test_a_token_in_an_address_is_a_problem_that_does_not_repeat_it(context: Con
     assert found.problem and TOKEN not in found.problem and found.url == ""
 
 
-@pytest.mark.parametrize("name", ["", "..", "a/b", ".hidden", "a b", "x" * 65, "con", "Local", "home.token", "a\n", "Ä"])
+@pytest.mark.parametrize(
+    "name", ["", "..", "a/b", ".hidden", "a b", "x" * 65, "con", "Local", "home.token", "a\n", "Ä"]
+)
 def test_a_name_that_is_no_name_of_a_file_everywhere_is_refused(context: Context, name: str) -> None:
     with pytest.raises(RemoteNameRefused):
         registry.save(context, RemoteConfig(name, "https://boat.example.com"))
