@@ -318,3 +318,16 @@ def test_a_workspace_whose_home_was_lost_is_recognised_and_goes_on_as_the_same_a
     assert (done.agent.id, done.agent.name, done.base) == (lost.id, lost.name, 0)
     assert laptop.push().sequence == 1
     assert there(laptop.context, laptop.remote(), lost.id) == laptop.entries_at()
+
+
+def test_what_was_not_put_back_on_the_new_machine_is_no_deletion(tmp_path: Path, endpoint: RunningEndpoint) -> None:
+    """Brought back without its credentials and without the runtime's own folder."""
+    laptop = Machine(tmp_path / "laptop", config='{"models": {"key": "sk-fake-0123456789abcdef0123456789"}}\n')
+    laptop.write_config("FAKE_API_KEY=fake-9876543210-abcdefghij\n", ".env")
+    laptop.add(name=f"cy-{ids.new('2026-11-20T12:00:00.000Z')[-8:]}")
+    joined(laptop, endpoint).push()
+    desktop = another(tmp_path / "desktop", laptop, endpoint)
+    desktop.bring_back(laptop.agent.id, tmp_path / "new", take_over=laptop.context.keys().own_name)
+    (tmp_path / "new" / "notes.md").write_text("- new\n")
+    desktop.capture()
+    assert {path for path in laptop.entries_at(0) if path.startswith("raw/")} <= desktop.entries_at().keys()

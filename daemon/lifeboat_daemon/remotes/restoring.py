@@ -26,7 +26,7 @@ from lifeboat_daemon.remotes.epochs import Raised
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, run
 from lifeboat_daemon.restore.capturing import capture_now
-from lifeboat_daemon.restore.finish import write_receipt
+from lifeboat_daemon.restore.finish import note_withheld, write_receipt
 from lifeboat_daemon.restore.opening import number_at
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.scratch import scratch_folder
@@ -197,13 +197,14 @@ def arrive(context: Context, made: Plan, source: Source, staged: Path, *, take_o
     report = run(context, made)
     with home_lock(context, "restore"):
         agent = _register(context, made, source, staged)
+    report = replace(report, name=agent.name, adopted=True)
+    note_withheld(context, report)
     with context.vault(agent.id) as vault:
         raised = epochs.raise_everywhere(context, vault, context.keys().own_name)
     try:
         report = replace(report, captured=capture_now(context, agent, "restore"))
     except LifeboatError as error:
         report = replace(report, warnings=[*report.warnings, f"not captured after the restore: {error.message}"])
-    report = replace(report, name=agent.name, adopted=True)
     write_receipt(context, report)
     return Arrived(report, raised)
 

@@ -40,7 +40,7 @@ def finish(context: Context, journal: Journal, *, recovered: bool = False) -> Re
     report = replace(RestoreReport.from_json(journal.report), recovered=recovered)
     report = _keep_undo(context, journal, report)
     report = _adopt(context, journal, report)
-    _note_withheld(context, report)
+    note_withheld(context, report)
     report = capture_after(context, report)
     _remember_origin(context, journal, report)
     _forget_replaced(context, journal)
@@ -104,7 +104,7 @@ def _lives_now(context: Context, journal: Journal, report: RestoreReport, agent:
     return Lives(journal.workspace, report.runtime, native_id)
 
 
-def _note_withheld(context: Context, report: RestoreReport) -> None:
+def note_withheld(context: Context, report: RestoreReport) -> None:
     """What this restore did not write is no deletion: it stays in the newest state until it is there or put back. A
     file that it made without its credentials is another one from now on: the sequence with them is kept."""
     left_out = report.credentials.get("skipped", 0) > 0 and not report.credential_details
