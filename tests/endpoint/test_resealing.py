@@ -154,7 +154,7 @@ def test_who_has_the_vault_open_is_told_of_the_new_key(tmp_path: Path) -> None:
 def test_a_vault_that_is_kept_open_is_opened_again_under_its_new_key(tmp_path: Path) -> None:
     keys = data_keys(tmp_path)
     kept = Vaults(tmp_path, keys, files=SystemFiles(), clock=ManualClock())
-    vault_id = kept.create(AGENT_ID)
+    vault_id, _ = kept.create(AGENT_ID)
     before = kept.get(AGENT_ID, vault_id)
     keys.rotate()
     with Vault.open(kept.folder_of(AGENT_ID), sealer=keys.sealer_of(before.key_id, AGENT_ID)) as vault:
