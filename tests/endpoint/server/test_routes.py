@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import uuid
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_endpoint.remote.contract import TRIAL
 from lifeboat_endpoint.server.routes import snapshots
+from lifeboat_endpoint.vault import EntryPut
 
 UNKNOWN = "0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa"
 
@@ -265,6 +267,22 @@ def test_head_answers_as_get_without_the_body(served: ServedApp, client: httpx.C
         full, bare = client.get(path, headers=headers), client.head(path, headers=headers)
         assert (bare.status_code, bare.content) == (200, b"")
         assert bare.headers["content-length"] == full.headers["content-length"]
+
+
+def test_a_large_artifact_is_asked_about_sent_once_and_fetched(served: ServedApp, client: httpx.Client) -> None:
+    film = b"tier three " * 40_000
+    digest = hashlib.sha256(film).hexdigest()
+    machine = served.registered(client)
+    machine.commit({"artifacts/film.mp4": EntryPut({"attachment": {"id": UNKNOWN, "tier": 3}}, film)})
+    state = machine.snapshot().file.read()
+    assert client.put(f"/agents/{machine.agent_id}/snapshot", content=state).status_code == 201
+    path = f"/agents/{machine.agent_id}/objects/{digest}"
+    assert (client.head(path).status_code, client.head(path).content) == (404, b"")
+    assert client.put(path, content=b"another film").status_code == 422
+    assert [client.put(path, content=film).status_code for _ in range(2)] == [204, 204]
+    there = client.head(path)
+    assert (there.status_code, there.headers["content-length"]) == (200, str(len(film)))
+    assert client.get(path).content == film
 
 
 def test_no_route_and_no_method_are_problems_too(client: httpx.Client) -> None:
