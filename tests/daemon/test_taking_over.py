@@ -10,7 +10,8 @@ import pytest
 from cli_client import run
 from machines import Machine, there
 
-from lifeboat_daemon import agents, key_rotation
+from lifeboat_alf.errors import SignatureError
+from lifeboat_daemon import agents, key_rotation, retention
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore
 from lifeboat_daemon.remotes import acknowledged, adopting, aside, epochs, replacing
@@ -19,6 +20,7 @@ from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.remotes.replicating import quietly
 from lifeboat_daemon.remotes.sealed.opening import FolderLog
 from lifeboat_endpoint.errors import EpochMoved, RemoteDenied, VaultMissing
+from lifeboat_endpoint.vault import Retention
 from lifeboat_keys.user_key import UserKey
 
 DISKS = ("one", "two")
@@ -213,6 +215,28 @@ def test_a_key_that_was_replaced_before_the_first_push_of_a_machine_leaves_no_st
     joined(clean, tmp_path)
     report = clean.bring_back(laptop.agent.id, tmp_path / "newest", "one", take_over=name_of(desktop))
     assert report.signature == "signed"
+
+
+def test_older_states_whose_key_counts_no_more_and_that_were_thinned_here_keep_nobody_out_for_ever(
+    laptop: Machine, tmp_path: Path
+) -> None:
+    change(laptop, "It is kept there, and thinned here.")
+    laptop.push("one")
+    laptop.clock.advance(days=300)
+    change(laptop, "The newest.")
+    laptop.push("one")
+    retention.thin(laptop.context, laptop.known_agent, Retention(0, 0, 0))
+    old, new = laptop.context.keys().user_key(), UserKey.generate()
+    key_rotation.rotate(laptop.context, old, new, compromised=True, lost=None)
+    laptop.push("one")
+    clean = Machine(tmp_path / "clean")
+    clean.learn_words_of(laptop)
+    joined(clean, tmp_path)
+    with pytest.raises(SignatureError) as refused:
+        clean.bring_back(laptop.agent.id, tmp_path / "newest", "one", take_over=name_of(laptop))
+    assert refused.value.fix == "the same command with --accept-unsigned"
+    clean.bring_back(laptop.agent.id, tmp_path / "newest", "one", take_over=name_of(laptop), accept_unsigned=True)
+    assert (tmp_path / "newest" / "MEMORY.md").read_text() == laptop.read("MEMORY.md")
 
 
 def test_a_history_that_did_not_part_gives_way_to_nothing(laptop: Machine) -> None:
