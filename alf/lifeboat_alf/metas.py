@@ -91,8 +91,8 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 
 
 def file_part(meta: JsonObject) -> JsonObject:
-    """What stands in `lifeboat/files.json`: everything but records, attachment and cuts. In order: equal metas are equal
-    bytes, whoever made them."""
+    """What stands in `lifeboat/files.json`: everything but records, attachment and cuts. In order, because equal metas
+    are equal bytes, whoever made them."""
     return {key: meta[key] for key in sorted(meta) if key not in (RECORDS, ATTACHMENT, CUTS)}
 
 
