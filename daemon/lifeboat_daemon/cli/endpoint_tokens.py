@@ -75,7 +75,11 @@ def _document(made: Token, tenant: str, state: str) -> dict[str, Any]:
     }
 
 
-@token.command(name="list", epilog=examples("lifeboat endpoint token list home --data /srv/lifeboat"))
+@token.command(
+    name="list",
+    short_help="The tokens of a tenant, or of all, by their ids.",
+    epilog=examples("lifeboat endpoint token list home --data /srv/lifeboat"),
+)
 @click.argument("tenant", required=False)
 @endpoint_command
 def list_command(session: EndpointSession, tenant: str | None) -> None:

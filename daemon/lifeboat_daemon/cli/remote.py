@@ -139,7 +139,9 @@ def _one_line(session: Session, what: str) -> str:
 # Looking --------------------------------------------------------------------------------------------------------
 
 
-@remote.command("list", epilog=examples("lifeboat remote list"))
+@remote.command(
+    "list", short_help="Every second copy, and how it stands with each agent.", epilog=examples("lifeboat remote list")
+)
 @session_command
 def list_remotes(session: Session) -> None:
     """Every second copy: how it stands with each agent, and when it was last read back. Nobody is asked."""
