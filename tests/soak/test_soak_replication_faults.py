@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from endpoint_servers import RunningEndpoint, running_endpoint
-from faulty_transport import FAULTS, HARMLESS, MADE_UP, Fault, from_then_on, impatient, no_fault, once
+from faulty_transport import FAULTS, HARMLESS, MADE_UP, Fault, Kind, from_then_on, impatient, no_fault, once
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from invariants import every_kept_sequence_has_its_digest
@@ -18,7 +18,14 @@ from replicated import HONEST, SEEN, Replicated, behind_a_proxy, in_a_folder, in
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 
-KINDS = ("HTTP", "HTTP in parts", "HTTP sealed", "in process", "folder", "folder in clear")
+WHOLLY = ("HTTP", "in process")
+"""Remotes that every fault is tried with; the others with those that make a difference where the bytes are the same."""
+PARTLY = ("HTTP in parts", "HTTP sealed", "folder", "folder in clear")
+TELLING = (Kind.LOSE_REQUEST, Kind.LOSE_ANSWER, Kind.TWICE, Kind.CUT_ANSWER)
+CASES = [
+    *((kind, fault) for kind in WHOLLY for fault in FAULTS),
+    *((kind, fault) for kind in PARTLY for fault in FAULTS if fault.kind in TELLING and fault.at == 0.5),
+]
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +34,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEndpoi
         yield running
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture
 def ada(
     request: pytest.FixtureRequest, tmp_path: Path, endpoint: RunningEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Replicated]:
@@ -55,7 +62,7 @@ def calls_of(ada: Replicated, number: int) -> int:
     return len(ada.called())
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=str)
+@pytest.mark.parametrize(("ada", "fault"), CASES, indirect=["ada"], ids=str)
 def test_a_fault_at_any_call_is_mended_by_the_next_replication(ada: Replicated, fault: Fault) -> None:
     """Once, and from that call on: from the very first replication to an empty remote."""
     ends: Counter[str] = Counter()
@@ -90,7 +97,10 @@ STEPS = st.one_of(
 
 @given(st.lists(STEPS, min_size=4, max_size=14))
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=10,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_whatever_happens_to_two_second_copies_both_hold(
     tmp_path_factory: pytest.TempPathFactory, endpoint: RunningEndpoint, schedule: list[Any]
