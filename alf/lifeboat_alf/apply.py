@@ -16,10 +16,12 @@ from typing import Any
 from lifeboat_alf import attachments, codec, layout, leaves, merkle, metas, partitions, patch, records, times
 from lifeboat_alf.delta_reader import DeltaReader, Item, RecordLine
 from lifeboat_alf.errors import ApplyError, BadDocument, BaseMismatch, ChecksumMismatch, WrongAgent
+from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.state import (
     ABSENT_LEAF,
     BodyAbsent,
     Entry,
+    GoneRecord,
     Leaf,
     Partition,
     Record,
@@ -182,6 +184,13 @@ class AppliedState:
         if found is not None or record_id in self._removed:
             return found
         return self._base.record(record_id)
+
+    def gone(self) -> Iterator[GoneRecord]:
+        return self._base.gone()
+
+    @property
+    def redactions(self) -> Redactions:
+        return self._base.redactions
 
     def _lay_records(self, rows: _Rows) -> None:
         places = _ForeignPlaces(self) if self._delta.foreign else _StatedPlaces(self._delta)

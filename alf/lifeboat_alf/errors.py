@@ -16,6 +16,7 @@ LifeboatError                 code, title, message, fix, retryable, exit_status
     |   +-- BaseMismatch
     |   +-- UnknownOperation
     +-- PurgeError
+    |   +-- RedactionInvalid  a redaction that is none, or not of these bytes
     +-- SignatureError        a state whose digest or signature does not hold
 """
 
@@ -124,6 +125,15 @@ class UnknownOperation(ApplyError):
 class PurgeError(AlfError):
     code = "purge"
     title = "The purge cannot be done"
+
+
+class RedactionInvalid(PurgeError):
+    """A redaction that is not well formed, is of another agent, or does not fit the bytes that it names."""
+
+    code = "redaction_invalid"
+    title = "The record of a purge is not what it has to be"
+    fix = "lifeboat receipts list"
+    exit_status = 3
 
 
 class SignatureError(AlfError):

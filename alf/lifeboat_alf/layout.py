@@ -21,10 +21,13 @@ LEAVES = "lifeboat/leaves.bin"
 SIGNATURE = "lifeboat/signature.json"
 
 KEYS = "lifeboat/keys.json"
+REDACTIONS = "lifeboat/redactions.json"
+"""Which items were purged, and the redactions that say so: {"redactions": [document...], "records": [[id, partition,
+position, leaf]...], "metas": {path: the parts of the meta that digests cover and that read otherwise now}}."""
 HEAD = "lifeboat/head.json"
 """The head document byte for byte, present only where it cannot be derived from the manifest."""
 
-DERIVED = frozenset({ATTACHMENTS, MEMORY_INDEX, FILES, CUTS, LEAVES, SIGNATURE, KEYS, HEAD})
+DERIVED = frozenset({ATTACHMENTS, MEMORY_INDEX, FILES, CUTS, LEAVES, SIGNATURE, KEYS, HEAD, REDACTIONS})
 """Entries of an archive that are made from the state when it is written, never kept in it."""
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import SignatureError
-from lifeboat_alf.state import ABSENT_LEAF, SALT_BYTES, BodyAbsent, Entry, Leaf, Record, State
+from lifeboat_alf.state import ABSENT_LEAF, SALT_BYTES, BodyAbsent, Entry, GoneRecord, Leaf, Record, State
 
 BUCKETS = 1024
 _EMPTY_BUCKET = hashlib.sha256(b"").digest()
@@ -26,7 +26,8 @@ def new_leaf(body: bytes) -> Leaf:
 
 
 def leaf_holds(leaf: Leaf, body: bytes) -> bool:
-    """Whether bytes are what the leaf commits to. Without a salt nothing can be shown: False."""
+    """Whether bytes are what the leaf commits to. Without a salt nothing can be shown: False (see
+    `redactions.Redactions.hold`)."""
     return bool(leaf.salt) and hashlib.sha256(leaf.salt + body).digest() == leaf.digest
 
 
@@ -83,16 +84,18 @@ def entry_item(entry: Entry) -> tuple[bytes, bytes]:
     return entry_key(entry.path), entry_hash(entry.path, entry.meta, entry.leaf.digest)
 
 
-def record_item(record: Record) -> tuple[bytes, bytes]:
+def record_item(record: Record | GoneRecord) -> tuple[bytes, bytes]:
     return record_key(record.id), record_hash(record.id, record.partition, record.position, record.leaf.digest)
 
 
 def state_digest(state: State, *, check_bodies: bool = True) -> bytes:
     """Compute a state's digest from what is there; with `check_bodies`, every byte is held against its leaf first.
 
-    Raises SignatureError naming the first item whose bytes are not what its leaf commits to. Bytes that are not
-    held (tier 3 in an archive) are covered by their leaf alone.
+    Raises SignatureError naming the first item whose bytes are not what its leaf commits to, or what a redaction put in
+    their place, and the first record that is gone without one. Who signed the redactions is not looked at. Bytes that
+    are not held (tier 3 in an archive) are covered by their leaf alone.
     """
+    known = state.redactions
 
     def items() -> Iterable[tuple[bytes, bytes]]:
         for entry in state.entries():
@@ -100,9 +103,13 @@ def state_digest(state: State, *, check_bodies: bool = True) -> bytes:
                 _check_entry(state, entry)
             yield entry_item(entry)
         for record in state.records():
-            if check_bodies and not leaf_holds(record.leaf, record.line):
+            if check_bodies and not known.hold(record.leaf, record.line):
                 raise SignatureError(f"the record {record.id} in {record.partition} was changed")
             yield record_item(record)
+        for gone in state.gone():
+            if not known.is_gone(gone.leaf.digest):
+                raise SignatureError(f"the record {gone.id} in {gone.partition} is left out, and no purge says so")
+            yield record_item(gone)
 
     return digest_of_items(items())
 
@@ -112,5 +119,5 @@ def _check_entry(state: State, entry: Entry) -> None:
         body = state.body(entry.path)
     except BodyAbsent:
         return
-    if not leaf_holds(entry.leaf, body):
+    if not state.redactions.hold(entry.leaf, body):
         raise SignatureError(f"{entry.path} was changed")

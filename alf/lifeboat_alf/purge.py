@@ -24,8 +24,9 @@ from lifeboat_alf.container import ArchiveReader
 from lifeboat_alf.effective import Chains
 from lifeboat_alf.embeddings import Vectors
 from lifeboat_alf.errors import PurgeError
+from lifeboat_alf.redactions import NONE, Redactions
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.state import BodyAbsent, Entry, Leaf, Record, Sequence, State, path_key
+from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State, path_key
 
 JsonObject = dict[str, Any]
 
@@ -250,6 +251,13 @@ class _PurgedState:
 
     def record(self, record_id: str) -> Record | None:
         return next((record for record in self.records() if record.id == record_id), None)
+
+    def gone(self) -> Iterator[GoneRecord]:
+        return iter(())
+
+    @property
+    def redactions(self) -> Redactions:
+        return NONE
 
     def _numbered(self, file: str, appended: list[bytes], kept: Iterator[Record]) -> Iterator[Record]:
         position = 0

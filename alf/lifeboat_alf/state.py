@@ -17,7 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from lifeboat_alf.redactions import Redactions
 
 JsonObject = dict[str, Any]
 
@@ -60,6 +63,15 @@ class Record(NamedTuple):
     position: int
     leaf: Leaf
     line: bytes
+
+
+class GoneRecord(NamedTuple):
+    """The place of a record whose line a purge destroyed. Digests cover it; nobody shows it."""
+
+    id: str
+    partition: str
+    position: int
+    leaf: Leaf
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +119,19 @@ class State(Protocol):
         ...
 
     def records(self, partition: str | None = None) -> Iterator[Record]:
-        """Records in (partition file, position) order; of one partition if named."""
+        """Records in (partition file, position) order; of one partition if named. Without the gone ones."""
         ...
 
     def record(self, record_id: str) -> Record | None: ...
+
+    def gone(self) -> Iterator[GoneRecord]:
+        """Records whose lines a purge destroyed, in the same order."""
+        ...
+
+    @property
+    def redactions(self) -> Redactions:
+        """Those that name a leaf of this state, at least. Who signed them is for `lifeboat_keys.redacting` to show."""
+        ...
 
 
 class BodyAbsent(KeyError):
@@ -144,16 +165,20 @@ class EntryChange:
 class Changes:
     """Everything that leads from the state `base` to the state `new`. Entries sorted by path; records in the order
     a delta carries them: updates and deletes in place by (partition, position), then appended ones. `removed` are ids
-    that the new state lacks: never between two sequences of one agent, but between any two archives."""
+    that the new state lacks: never between two sequences of one agent, but between any two archives. `gone` are
+    records that `new` has and `base` has not, or has otherwise, whose lines a purge destroyed; `redactions` name every
+    leaf of `new` that has no salt."""
 
     base: Sequence
     new: Sequence
     entries: list[EntryChange]
     records: list[RecordChange]
     removed: list[str] = field(default_factory=list)
+    gone: list[GoneRecord] = field(default_factory=list)
+    redactions: Redactions | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.entries or self.records or self.removed)
+        return bool(self.entries or self.records or self.removed or self.gone)
 
 
 def path_key(path: str) -> bytes:

@@ -19,7 +19,8 @@ from dataclasses import replace
 from typing import Any, Self
 
 from lifeboat_alf import codec, ids, layout, merkle, metas, times
-from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, JsonObject, Leaf, Record, Sequence, path_key
+from lifeboat_alf.redactions import NONE, Redactions
+from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, JsonObject, Leaf, Record, Sequence, path_key
 
 AGENT_ID = "019a0000-0000-7000-8000-00000000ada0"
 TIME = "2026-11-20T12:00:00.000Z"
@@ -69,6 +70,13 @@ class MemoryState:
 
     def record(self, record_id: str) -> Record | None:
         return self._records.get(record_id)
+
+    def gone(self) -> Iterator[GoneRecord]:
+        return iter(())
+
+    @property
+    def redactions(self) -> Redactions:
+        return NONE
 
     # Building ---------------------------------------------------------------------------------------------------
 

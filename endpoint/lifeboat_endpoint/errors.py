@@ -12,6 +12,7 @@ LifeboatError
     +-- VaultUnusable     the system refuses to read or write (rights, I/O)
     +-- UnknownSequence   the number was never given out, or was thinned
     +-- DraftInvalid      a change that does not fit the head
+    |   +-- RedactedMeanwhile   a purge happened since the change was made
 +-- RemoteError           on the way to a second copy, or there
     +-- RemoteUnreachable   nobody answered; what was sent may have arrived
     |   +-- RemoteUntrusted   whoever answers cannot prove to be the one that was added; nothing was sent
@@ -21,6 +22,7 @@ LifeboatError
     +-- RemoteRefused       not what it says, or fits nothing there
     +-- RemoteDenied        no token that counts
     +-- UnknownThere        not there, or not ours
+    +-- AgentErased         it was there, and was purged whole
     +-- StaleBase           the base is not the head
     |   +-- HeadMoved       the head of a sealed log was replaced meanwhile
     +-- EpochBehind         another machine took the agent over
@@ -132,6 +134,15 @@ class DraftInvalid(VaultError):
     title = "The change does not fit the newest state"
 
 
+class RedactedMeanwhile(DraftInvalid):
+    """A purge happened after the change was read: what it holds may be what was purged. Read it again."""
+
+    code = "redacted_meanwhile"
+    title = "A purge happened meanwhile"
+    fix = "lifeboat sync AGENT"
+    retryable = True
+
+
 # Second copies ------------------------------------------------------------------------------------------------------
 
 
@@ -216,6 +227,22 @@ class UnknownThere(RemoteError):
 
     code = "unknown_there"
     title = "The second copy does not have that"
+
+
+class AgentErased(RemoteError):
+    """The whole agent was purged there, and is taken no more. `redaction` is the signed document that says so."""
+
+    code = "agent_erased"
+    title = "The agent was purged"
+    fix = "lifeboat receipts list"
+    exit_status = 3
+
+    def __init__(self, message: str, *, redaction: dict[str, Any] | None = None, fix: str | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.redaction = redaction
+
+    def details(self) -> dict[str, Any]:
+        return {"redaction": self.redaction}
 
 
 class StaleBase(RemoteError):

@@ -15,11 +15,12 @@ from lifeboat_alf.documents import BOM, DOCUMENT_LIMIT, read_object
 from lifeboat_alf.errors import BadDocument, ChecksumMismatch, MissingEntry, SignatureError
 from lifeboat_alf.leaves import Rows
 from lifeboat_alf.manifest import check_entries, check_head, check_head_fits, check_manifest, derive_head
+from lifeboat_alf.redactions import NONE, Redactions
 from lifeboat_alf.sequences import read_sequence
 from lifeboat_alf.snapshot.lines import Lines
 from lifeboat_alf.snapshot.parts import Documents, Part, join
 from lifeboat_alf.snapshot.salts import Salts
-from lifeboat_alf.state import BodyAbsent, Entry, JsonObject, Leaf, Partition, Record
+from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, JsonObject, Leaf, Partition, Record
 
 _CHUNK = 1 << 18
 _STRICT = (layout.IDENTITY, layout.PRINCIPALS, layout.CREDENTIALS)
@@ -244,6 +245,13 @@ class SnapshotReader:
 
     def record(self, record_id: str) -> Record | None:
         return self._lines.record(record_id)
+
+    def gone(self) -> Iterator[GoneRecord]:
+        return iter(())
+
+    @property
+    def redactions(self) -> Redactions:
+        return NONE
 
     def check(self) -> None:
         """Read everything once: sizes, CRCs, digests, strict JSON, counts, ids, and the state digest when it is known.

@@ -13,8 +13,9 @@ from lifeboat_alf import attachments, merkle
 from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.state import BodyAbsent, Entry, Leaf, Record, Sequence, State
+from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, UnsignedState
 from lifeboat_daemon.remotes.bundling import Tell
@@ -58,6 +59,13 @@ class RemoteState:
 
     def record(self, record_id: str) -> Record | None:
         return self._state.record(record_id)
+
+    def gone(self) -> Iterator[GoneRecord]:
+        return self._state.gone()
+
+    @property
+    def redactions(self) -> Redactions:
+        return self._state.redactions
 
 
 def fetched(remote: Remote, agent_id: str, path: str, sha256: str, leaf: Leaf | None) -> bytes:

@@ -18,7 +18,8 @@ from lifeboat_alf import merkle
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.effective import Chains, in_append_order
 from lifeboat_alf.errors import BadJson, SignatureError
-from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, Record, Sequence, State
+from lifeboat_alf.redactions import Redactions
+from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Record, Sequence, State
 from lifeboat_keys import signing
 from lifeboat_keys.errors import SignedByAnother
 from lifeboat_keys.signing import Verdict
@@ -125,6 +126,13 @@ class Proven:
 
     def record(self, record_id: str) -> Record | None:
         return self._state.record(record_id)
+
+    def gone(self) -> Iterator[GoneRecord]:
+        return self._state.gone()
+
+    @property
+    def redactions(self) -> Redactions:
+        return self._state.redactions
 
 
 def take(state: State) -> Inventory:

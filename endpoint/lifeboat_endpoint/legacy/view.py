@@ -16,7 +16,8 @@ from typing import NamedTuple
 from lifeboat_alf import codec, layout, merkle, metas, records
 from lifeboat_alf.effective import chains_of
 from lifeboat_alf.manifest import DOCUMENT_FIELDS
-from lifeboat_alf.state import BodyAbsent, Entry, JsonObject, Record, Sequence, State, path_key
+from lifeboat_alf.redactions import Redactions
+from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, JsonObject, Record, Sequence, State, path_key
 from lifeboat_endpoint.legacy.accepting import REDACTED
 from lifeboat_endpoint.legacy.notes import gathered, is_database
 
@@ -86,6 +87,14 @@ class _LegacyView:
         if found is None or not _is_there(records.parse(found.line)):
             return None
         return found._replace(line=_without_nulls(found.line))
+
+    def gone(self) -> Iterator[GoneRecord]:
+        """None: an older client knows nothing of purges, and nothing here is signed."""
+        return iter(())
+
+    @property
+    def redactions(self) -> Redactions:
+        return self._state.redactions
 
     # What is in it ------------------------------------------------------------------------------------------------
 

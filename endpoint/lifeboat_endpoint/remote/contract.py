@@ -85,6 +85,17 @@ class RemoteSequence:
     signature: JsonObject | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RedactionState:
+    """How a redaction stands at a remote. `applies_at` (timestamp): until then it waits, so that whoever owns the data
+    there can refuse it. `receipt` is what the vault signed when nothing was left to do (see `lifeboat_keys.receipts`),
+    None while it waits."""
+
+    id: str
+    applies_at: str | None = None
+    receipt: JsonObject | None = None
+
+
 @dataclass(slots=True)
 class Bundle:
     """A bundle on its way. `base` is the number of the state it goes on top of, None for a snapshot. `file` is seekable
@@ -117,11 +128,11 @@ class Remote(Protocol):
     def agents(self) -> list[RemoteAgent]: ...
 
     def agent(self, agent_id: str) -> RemoteAgent:
-        """Raises UnknownThere."""
+        """Raises UnknownThere, AgentErased."""
         ...
 
     def register(self, agent_id: str, name: str, runtime: str) -> RemoteAgent:
-        """Make it known; one that is known already is given back as it is there."""
+        """Make it known; one that is known already is given back as it is there. Raises AgentErased."""
         ...
 
     # Sending ----------------------------------------------------------------------------------------------------
@@ -158,6 +169,23 @@ class Remote(Protocol):
     def raise_epoch(self, agent_id: str, expected: int, *, machine: str = "") -> int:
         """Begin a new epoch if the one in force is `expected`: whoever writes in an older one is refused from now on.
         Raises EpochMoved."""
+        ...
+
+    # Purging ----------------------------------------------------------------------------------------------------
+
+    def redactions(self, agent_id: str) -> list[JsonObject]:
+        """The redactions that the remote holds (documents of `lifeboat_alf.redactions`), also those that wait there. Of
+        an agent that was purged whole, that one. Raises UnknownThere."""
+        ...
+
+    def redact(self, agent_id: str, document: JsonObject, *, owner: str | None = None) -> RedactionState:
+        """Hold a redaction, and destroy what it names: at once if nothing of it is there, if nobody but this user keeps
+        the remote, or with the token of its `owner` (scope purge), else after 24 hours. Again is no error, and tells
+        how it stands. From its arrival on, pushes that carry named leaves are taken as they read now.
+
+        Raises UnknownThere, RemoteDenied (the token has not the scope), RemoteRefused (not of this agent, or not of the
+        user who wrote it).
+        """
         ...
 
     # Fetching ---------------------------------------------------------------------------------------------------

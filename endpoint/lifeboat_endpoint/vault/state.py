@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_alf.state import Entry, Leaf, Record, Sequence, path_key
+from lifeboat_alf.redactions import NONE, Redactions
+from lifeboat_alf.state import Entry, GoneRecord, Leaf, Record, Sequence, path_key
 from lifeboat_endpoint.store.protocols import MetadataStore, Row
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.objects import Objects, Stored
@@ -80,6 +81,13 @@ class VaultState:
     def record(self, record_id: str) -> Record | None:
         row = self._metadata.row(sql.RECORD, (record_id, *self._at))
         return None if row is None else record_of(next(self._columns.records([row])), self._objects)
+
+    def gone(self) -> Iterator[GoneRecord]:
+        return iter(())
+
+    @property
+    def redactions(self) -> Redactions:
+        return NONE
 
 
 def entry_of(row: Row) -> Entry:

@@ -9,8 +9,9 @@ from typing import BinaryIO
 from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.delta_reader import DeltaReader
 from lifeboat_alf.errors import ArchiveError
+from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.state import Entry, Record, Sequence, State
+from lifeboat_alf.state import Entry, GoneRecord, Record, Sequence, State
 from lifeboat_daemon.remotes.sealed.head import Row
 from lifeboat_endpoint.errors import RemoteDamaged
 
@@ -43,6 +44,13 @@ class Resigned:
 
     def record(self, record_id: str) -> Record | None:
         return self._state.record(record_id)
+
+    def gone(self) -> Iterator[GoneRecord]:
+        return self._state.gone()
+
+    @property
+    def redactions(self) -> Redactions:
+        return self._state.redactions
 
 
 @contextmanager

@@ -10,8 +10,9 @@ from dataclasses import replace
 from lifeboat_alf import merkle
 from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.delta import DeltaReader
+from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.state import Entry, JsonObject, Record, Sequence, State
+from lifeboat_alf.state import Entry, GoneRecord, JsonObject, Record, Sequence, State
 from lifeboat_alf.testing import MemoryState
 from lifeboat_endpoint.errors import RemoteRefused, UnknownThere
 from lifeboat_endpoint.remote.checks.trial import NOTE, Machine, Trial, expect, expect_equal, refused
@@ -259,6 +260,13 @@ class _Other:
 
     def record(self, record_id: str) -> Record | None:
         return self._state.record(record_id)
+
+    def gone(self) -> Iterator[GoneRecord]:
+        return self._state.gone()
+
+    @property
+    def redactions(self) -> Redactions:
+        return self._state.redactions
 
 
 def a_copy_that_differs_is_found_out(trial: Trial) -> None:
