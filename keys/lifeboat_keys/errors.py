@@ -42,6 +42,7 @@ LifeboatError
 |       +-- ExcessiveWork   a passphrase header that would keep this machine busy for hours
 |       +-- EncryptedChanged  a part of the encrypted file was changed
 |       +-- EncryptedCutShort  the end of the encrypted file is missing
+|   +-- ReceiptInvalid      a receipt of a purge that is not of the shape of one
 +-- SignatureError (lifeboat_alf)
     +-- SignedByAnother     a whole signature, but under another user's key
         +-- SignedByCompromised  under a former key of the user that others may hold
@@ -287,6 +288,13 @@ class EncryptedCutShort(AgeError):
     code = "encrypted_cut_short"
     title = "The end of the encrypted file is missing or damaged"
     fix = "fetch the file again from where it came from"
+
+
+class ReceiptInvalid(KeysError):
+    code = "receipt_invalid"
+    title = "This is not a whole receipt of a purge"
+    fix = "lifeboat receipts list"
+    exit_status = 3
 
 
 class SignedByAnother(SignatureError):
