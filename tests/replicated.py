@@ -30,7 +30,7 @@ SECRET = "sk-example-orchard-not-a-real-key"
 PHRASE = "the tide of the orchard came"
 OPENCLAW = f'{{ models: {{ providers: {{ orchard: {{ apiKey: "{SECRET}" }} }} }} }}\n'
 HONEST = frozenset(("ok", "waiting"))
-SEEN = frozenset(("remote_forgot", "remote_damaged", "foreign", "cloned", "unknown_there"))
+SEEN = frozenset(("remote_forgot", "remote_damaged", "foreign", "cloned"))
 """What may be said of an endpoint that tells of another head than it has."""
 
 Begin = Callable[[Plan], None]

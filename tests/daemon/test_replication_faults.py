@@ -86,3 +86,13 @@ def test_an_answer_with_another_head_than_what_was_sent_is_not_believed(
     ada.capture(1)
     outcome = ada.push()
     assert (outcome.state, outcome.sequence) == ("waiting", 0)
+
+
+@pytest.mark.parametrize("nth", range(12))
+def test_an_answer_of_before_the_agent_was_made_known_there_is_asked_for_again_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
+) -> None:
+    """The remote contradicts itself: no person has to do anything about that."""
+    ada, fault = Replicated(machine_in(tmp_path / "laptop")), Fault(Kind.STALE)
+    with in_a_folder(ada, tmp_path / "there", monkeypatch):
+        ada.through(fault, from_then_on(fault, nth))

@@ -110,6 +110,12 @@ class _Replication:
     def run(self) -> Outcome:
         """Raises RemoteError, OtherVault, RemoteForgot."""
         self._check_identity()
+        try:
+            return self._brought_up()
+        except UnknownThere as error:  # what it said a moment ago that it has: one of both answers was an older one
+            return self._waiting(error.message, error.code)
+
+    def _brought_up(self) -> Outcome:
         target, held = self._target()
         if target is None:
             return self._waiting("nothing was captured yet", "empty")
