@@ -1,0 +1,22 @@
+"""Planning a purge (ALF §3.1.11), without doing anything: what is found, which records go with it, and how the bytes of
+every version of a history read afterwards.
+
+    wanted     what is searched for, and where it stands in bytes, however a file spells it
+    masking    a match as people may see it
+    items      what a plan is made over, and the plan
+    needles    many texts at once
+    chains     which records go with the named ones
+    lines      record lines: cut, or closed by a tombstone
+    cuts       files: cut so that they still read
+    vectors    vectors of purged records
+    planning   all of it together, and its own check
+"""
+
+from __future__ import annotations
+
+from lifeboat_alf.purging.items import CutPlan, Hit, Item, Options
+from lifeboat_alf.purging.masking import masked
+from lifeboat_alf.purging.planning import plan_cuts
+from lifeboat_alf.purging.wanted import Span, Wanted
+
+__all__ = ["CutPlan", "Hit", "Item", "Options", "Span", "Wanted", "masked", "plan_cuts"]
