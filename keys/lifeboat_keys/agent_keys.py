@@ -62,6 +62,14 @@ class AgentKeys:
         files = (Path(name) for name in self._store.names(AGENTS))
         return {file.stem: self.pairs(file.stem) for file in files if file.suffix == ".json"}
 
+    def destroy(self, agent_id: str) -> bool:
+        """Destroy an agent's pairs: whatever was sealed to them is shut for ever. False when it had none."""
+        with self._store.locked():
+            had = self._store.has(_file(agent_id))
+            if had:
+                self._store.remove(_file(agent_id))
+        return had
+
     def why_shut(self, credential: JsonObject) -> UnsealError | None:
         """What can be said of a credential of this program whose pair is not among its agent's; None for no more."""
         name, agent_id = credential.get("label") or credential.get("id"), credential.get("agent_id")

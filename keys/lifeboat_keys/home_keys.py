@@ -223,6 +223,11 @@ class HomeKeys(Identity):
         """An agent's pairs as they travel in an archive. Raises NoAgentKey."""
         return self._agents.export(agent_id)
 
+    def destroy_agent(self, agent_id: str) -> bool:
+        """Destroy an agent's pairs here: its credentials, wherever copies of them are, cannot be opened with what this
+        home holds. False when it had none."""
+        return self._agents.destroy(agent_id)
+
     def import_agent(self, document: JsonObject) -> None:
         """Keep the pairs, the former keys and the machines that came with an archive. Raises OtherKey, SignatureError,
         KeyDamaged."""

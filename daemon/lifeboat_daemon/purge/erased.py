@@ -1,0 +1,78 @@
+"""Agents that were purged whole: `vault/erased/<agent id>.json`, the signed redaction and what the agent was called.
+
+What is left of an agent here. From it the order goes to second copies that could not be reached, and an older copy of
+the agent is recognised when it comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from lifeboat_alf import codec
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.errors import PurgeError
+from lifeboat_alf.redactions import Redaction, from_json
+from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+
+FOLDER = "erased"
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """One such agent as it was known here."""
+
+    redaction: Redaction
+    name: str
+    runtime: str
+    workspace: Path
+
+    @property
+    def agent(self) -> Agent:
+        """The agent as it was, for whoever speaks of it to a second copy."""
+        return Agent(self.redaction.agent_id, self.name, self.runtime, self.workspace, watched=False)
+
+    def to_json(self) -> JsonObject:
+        redaction, workspace = self.redaction.to_json(), str(self.workspace)
+        return {"redaction": redaction, "name": self.name, "runtime": self.runtime, "workspace": workspace}
+
+
+def write(context: Context, agent: Agent, redaction: Redaction) -> None:
+    """Durably, before anything is destroyed."""
+    context.files.make_folders(_folder(context), 0o700)
+    made = Erased(redaction, agent.name, agent.runtime, agent.workspace)
+    write_atomic(context.files, _folder(context) / f"{agent.id}.json", codec.encode(made.to_json()))
+
+
+def find(context: Context, agent_id: str) -> Erased | None:
+    """None for an agent that was never purged here."""
+    return _read(context, _folder(context) / f"{agent_id}.json")
+
+
+def everyone(context: Context) -> Iterator[Erased]:
+    """All of them. Costs one look at a folder when there are none."""
+    folder = _folder(context)
+    for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+        found = _read(context, path)
+        if found is not None:
+            yield found
+
+
+def _read(context: Context, path: Path) -> Erased | None:
+    try:
+        document = codec.decode(read_all(context.files, path))
+        texts = (str(document[name]) for name in ("name", "runtime"))
+        return Erased(from_json(document["redaction"]), *texts, workspace=Path(str(document["workspace"])))
+    except FileNotFoundError:
+        return None
+    except (msgspec.DecodeError, KeyError, TypeError) as error:
+        raise PurgeError(f"{path} is damaged: {error}", fix=f"rm {path}") from None
+
+
+def _folder(context: Context) -> Path:
+    return context.home.vaults_folder / FOLDER

@@ -1,0 +1,86 @@
+"""Every history of an agent that lies in this home: its vault, the ones that gave way to another machine's, and those
+that are kept of an agent which was removed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from lifeboat_alf.purging import Item
+from lifeboat_daemon.agents import REMOVED
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.remotes import aside
+from lifeboat_endpoint.errors import VaultError
+from lifeboat_endpoint.vault import Vault
+from lifeboat_endpoint.vault.vault import FILE
+
+_COPIES = "*/vault"
+"""Below `backups/`: copies that a new layout of the home left."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """One of them, open. `name` is "vault" for the agent's own, else the folder's."""
+
+    name: str
+    vault: Vault
+
+
+@dataclass(slots=True)
+class Histories:
+    """All of an agent. `closed`: why some could not be opened, by name."""
+
+    open: list[History] = field(default_factory=list)
+    closed: dict[str, str] = field(default_factory=dict)
+
+
+OWN = "vault"
+
+
+@contextmanager
+def opened(context: Context, agent_id: str) -> Iterator[Histories]:
+    """The agent's own one first. Raises VaultError when that does not open; the others are named in `closed`."""
+    with ExitStack() as stack:
+        found = Histories()
+        if (context.home.vault_folder(agent_id) / FILE).exists():
+            found.open.append(History(OWN, stack.enter_context(context.vault(agent_id))))
+        for folder in others(context, agent_id):
+            try:
+                vault = stack.enter_context(Vault.open(folder, files=context.files, clock=context.clock))
+            except VaultError as error:
+                found.closed[folder.name] = error.message
+                continue
+            if vault.agent_id == agent_id:
+                found.open.append(History(folder.name, vault))
+        yield found
+
+
+def others(context: Context, agent_id: str) -> list[Path]:
+    """Folders that may hold another history of the agent."""
+    folders = context.home.vaults_folder
+    kept = [*folders.glob(f"{REMOVED}*"), *folders.glob(f"{aside.PREFIX}{agent_id}-*")]
+    return sorted(folder for folder in kept if (folder / FILE).exists())
+
+
+def copies(context: Context, agent_id: str) -> list[Path]:
+    """Copies of the agent's vault from before a new layout, which nobody reads but by hand."""
+    return sorted(context.home.backups_folder.glob(f"{_COPIES}/{agent_id}"))
+
+
+def remove_copies(context: Context, agent_id: str) -> int:
+    """Destroy them; how many. Raises OSError."""
+    found = copies(context, agent_id)
+    for folder in found:
+        shutil.rmtree(folder)
+    return len(found)
+
+
+def items(vault: Vault) -> Iterator[Item]:
+    """Everything a vault ever held, each stay of an object once."""
+    for found in vault.history():
+        body = partial(vault.read_object, found.object)
+        yield Item(found.leaf, body, found.path, found.meta, found.record_id, found.partition)

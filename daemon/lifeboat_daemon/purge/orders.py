@@ -1,0 +1,78 @@
+"""Purges under way on this machine: `vault/purges/<redaction id>.json`, written before the first byte is destroyed and
+removed when nothing is left to do here. Whoever starts next finishes them. An order holds nothing of what is purged."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from lifeboat_alf import codec
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.errors import PurgeError
+from lifeboat_alf.redactions import Redaction, from_json
+from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_daemon.context import Context
+
+FOLDER = "purges"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be done here: the redaction, and whether the workspace is to be cut as well."""
+
+    redaction: Redaction
+    workspace: bool = False
+
+    @property
+    def id(self) -> str:
+        return self.redaction.id
+
+    def to_json(self) -> JsonObject:
+        return {"redaction": self.redaction.to_json(), "workspace": self.workspace}
+
+
+def write(context: Context, order: Order) -> None:
+    """Durably, before anything is destroyed."""
+    context.files.make_folders(_folder(context), 0o700)
+    write_atomic(context.files, _path(context, order.id), codec.encode(order.to_json()))
+
+
+def remove(context: Context, order: Order) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        context.files.remove(_path(context, order.id))
+
+
+def pending(context: Context) -> Iterator[Order]:
+    """Orders that were not carried out to their end. Costs one look at a folder when there are none."""
+    folder = _folder(context)
+    if not folder.is_dir():
+        return
+    for found in sorted(entry.path for entry in context.files.scan(folder)):
+        path = Path(found)
+        if path.suffix == ".json" and not path.name.startswith("."):
+            order = _read(context, path)
+            if order is not None:
+                yield order
+
+
+def _read(context: Context, path: Path) -> Order | None:
+    """None for one that another process finished meanwhile."""
+    try:
+        document = codec.decode(read_all(context.files, path))
+        return Order(from_json(document["redaction"]), bool(document["workspace"]))
+    except FileNotFoundError:
+        return None
+    except (msgspec.DecodeError, KeyError, TypeError) as error:
+        raise PurgeError(f"{path} is damaged: {error}", fix=f"rm {path}") from None
+
+
+def _folder(context: Context) -> Path:
+    return context.home.vaults_folder / FOLDER
+
+
+def _path(context: Context, redaction_id: str) -> Path:
+    return _folder(context) / f"{redaction_id}.json"

@@ -1,0 +1,122 @@
+"""What lies beside the histories of an agent: the live workspace, undo folders, the program's logs. Looked through for
+a text, file by file; nothing of it is changed here."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_alf.purging import Wanted, masked
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture import ignore, scan
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.purge import undo_folders
+from lifeboat_daemon.words import path_text
+
+WORKSPACE, UNDO, LOG = "workspace", "undo", "log"
+LARGEST = 256 << 20
+"""Bytes. What is larger is named, and not looked through."""
+_CHUNK, _OVERLAP = 16 << 20, 64 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One place where a wanted text stands. `line` counts from 1, None in what has no lines."""
+
+    place: str
+    where: str
+    line: int | None
+    masked: str
+
+    def to_json(self) -> dict[str, object]:
+        return {"place": self.place, "where": self.where, "line": self.line, "match": self.masked}
+
+
+@dataclass(slots=True)
+class Looked:
+    """What was looked through beside the histories, and what could not be."""
+
+    sights: list[Sight]
+    files: int = 0
+    unread: dict[str, str] | None = None
+
+
+def look(context: Context, agent: Agent, wanted: Wanted) -> Looked:
+    """Every file of the workspace (also those that are not captured), of undo folders and of the logs."""
+    looked = Looked([], 0, {})
+    for place, name, path in _files(context, agent):
+        try:
+            looked.sights += _sights(place, name, path, wanted)
+            looked.files += 1
+        except (OSError, _TooLarge) as error:
+            assert looked.unread is not None
+            looked.unread[path_text(name)] = str(error)
+    return looked
+
+
+class _TooLarge(Exception):
+    pass
+
+
+def _files(context: Context, agent: Agent) -> Iterator[tuple[str, str, Path]]:
+    """(place, the name people know, where it lies)."""
+    for name, path in _live(context, agent):
+        yield WORKSPACE, name, path
+    for folder in undo_folders.of(context, agent):
+        for path in _tree(folder):
+            yield UNDO, str(path), path
+    for path in _tree(context.home.logs_folder):
+        yield LOG, str(path.relative_to(context.home.folder)), path
+
+
+def _live(context: Context, agent: Agent) -> Iterator[tuple[str, Path]]:
+    """Nothing is ignored: what nobody captures may hold the text as well."""
+    adapter = context.adapter(agent.runtime)
+    try:
+        roots = list(adapter.roots(context.installation(agent)))
+    except (AdapterError, OSError):
+        return
+    seen = scan.walk(context.files, roots, adapter, ignore.parse(""), {})
+    known = {os.path.realpath(found.real) for found in seen.found.values() if found.kind == scan.FILE}
+    for found in seen.found.values():
+        if found.kind == scan.FILE:
+            yield found.native, Path(found.real)
+    for path in _tree(agent.workspace):
+        if os.path.realpath(path) not in known and not _is_ours(path, agent.workspace):
+            yield str(path.relative_to(agent.workspace)), path
+
+
+def _is_ours(path: Path, workspace: Path) -> bool:
+    """Whether a file lies in an undo or staging folder, which is looked through as such."""
+    return any(scan.OURS in part for part in path.relative_to(workspace).parts[:-1])
+
+
+def _tree(folder: Path) -> Iterator[Path]:
+    for parent, _, names in os.walk(folder):
+        yield from (Path(parent, name) for name in sorted(names))
+
+
+def _sights(place: str, name: str, path: Path, wanted: Wanted) -> Iterator[Sight]:
+    """Read in pieces that overlap, so that the size of a file costs no memory. Raises OSError, _TooLarge."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            return
+        if found.st_size > LARGEST:
+            raise _TooLarge(f"{found.st_size} bytes are not looked through")
+        data, lines, seen = file.read(_CHUNK), 0, set[tuple[int, str]]()
+        while data:
+            for span in wanted.spans(name, data):
+                sight = Sight(place, name, lines + data.count(b"\n", 0, span[0]) + 1, masked(data, span))
+                if (sight.line or 0, sight.masked) not in seen:
+                    seen.add((sight.line or 0, sight.masked))
+                    yield sight
+            fresh = file.read(_CHUNK)
+            kept = data[-_OVERLAP:]
+            lines += data.count(b"\n", 0, len(data) - len(kept))
+            data = kept + fresh if fresh else b""
