@@ -95,15 +95,45 @@ class Redaction:
         return {**self.statement(), "signature": self.signature}
 
 
-class Redactions:
-    """Those that are known of one agent, by the leaves they name."""
+def _by_leaf(redactions: Iterable[Redaction]) -> dict[bytes, list[Redaction]]:
+    found: dict[bytes, list[Redaction]] = {}
+    for redaction in redactions:
+        for leaf in redaction.leaves:
+            found.setdefault(leaf, []).append(redaction)
+    return found
 
-    def __init__(self, known: Iterable[Redaction] = ()) -> None:
-        self._known = {redaction.id: redaction for redaction in known}
-        self._by_leaf: dict[bytes, Redaction] = {}
-        for redaction in self._known.values():
-            for leaf in redaction.leaves:
-                self._by_leaf.setdefault(leaf, redaction)
+
+def replacement_of(body: bytes, edits: Iterable[Edit]) -> Replacement:
+    """What stands in the place of bytes, under a fresh salt."""
+    chosen = tuple(edits)
+    return Replacement(merkle.new_leaf(edited(body, chosen)), chosen)
+
+
+def replaced(body: bytes, replacement: Replacement) -> bytes:
+    """What stands in the place of these bytes, which may be it already. Raises RedactionInvalid."""
+    if merkle.leaf_holds(replacement.leaf, body):
+        return body
+    made = edited(body, replacement.edits)
+    if not merkle.leaf_holds(replacement.leaf, made):
+        raise RedactionInvalid("the edits do not lead to the bytes that the redaction names")
+    return made
+
+
+class Redactions:
+    """Those that are known of one agent, by the leaves they name.
+
+    Edits count in the bytes that a leaf commits to, also where an earlier redaction has cut those (see `on_top`). So of
+    several that name a leaf the one that cuts all that the others cut says what stands there, in whatever order they
+    came. Where none does (two machines purged, and did not know of each other) nothing stands there: a record is gone,
+    an entry has no bytes. Those that wait may still be refused, and speak only where no other one does.
+    """
+
+    def __init__(self, known: Iterable[Redaction] = (), *, waiting: Iterable[Redaction] = ()) -> None:
+        certain, uncertain = list(known), list(waiting)
+        self._known = {redaction.id: redaction for redaction in (*certain, *uncertain)}
+        self._by_leaf = _by_leaf(certain)
+        for leaf, naming in _by_leaf(uncertain).items():
+            self._by_leaf.setdefault(leaf, naming)
 
     def __iter__(self) -> Iterator[Redaction]:
         return iter(self._known.values())
@@ -115,25 +145,70 @@ class Redactions:
         return redaction_id in self._known
 
     def naming(self, leaf: bytes) -> Redaction | None:
-        """The redaction that names a leaf."""
-        return self._by_leaf.get(leaf)
+        """The redaction that says what stands in a leaf's place."""
+        found = self.all_naming(leaf)
+        if not found:
+            return None
+        standing = self._standing(leaf)
+        return next((each for each in found if each.leaves[leaf] in (standing or [None])), found[0])
+
+    def all_naming(self, leaf: bytes) -> tuple[Redaction, ...]:
+        """Every redaction that names a leaf: where they contradict each other, it takes all to see that."""
+        return tuple(self._by_leaf.get(leaf, ()))
 
     def replacement(self, leaf: bytes) -> Replacement | None:
         """What stands in a leaf's place; None when the leaf is not named, or nothing does."""
-        redaction = self._by_leaf.get(leaf)
-        return None if redaction is None else redaction.leaves[leaf]
+        return next(iter(self._standing(leaf)), None)
 
     def is_gone(self, leaf: bytes) -> bool:
-        """Whether nothing stands in a leaf's place."""
-        redaction = self._by_leaf.get(leaf)
-        return redaction is not None and redaction.leaves[leaf] is None
+        """Whether nothing stands in a leaf's place: no record, or an entry without a byte."""
+        return leaf in self._by_leaf and not self._standing(leaf)
 
     def hold(self, leaf: Leaf, body: bytes) -> bool:
         """Whether bytes are what a leaf commits to, or what a redaction put in their place."""
-        if leaf.salt:
-            return merkle.leaf_holds(leaf, body)
-        replacement = self.replacement(leaf.digest)
-        return replacement is not None and merkle.leaf_holds(replacement.leaf, body)
+        if merkle.leaf_holds(leaf, body):
+            return True
+        if self.is_gone(leaf.digest):
+            return not body
+        return any(merkle.leaf_holds(each.leaf, body) for each in self._standing(leaf.digest))
+
+    def settled(self, leaf: Leaf, body: bytes) -> bytes | None:
+        """What stands now where these bytes came under a leaf: they may be those it commits to, or what one redaction
+        or another has left of them. None: nothing does. Raises RedactionInvalid for any other bytes."""
+        if leaf.digest not in self._by_leaf:
+            if merkle.leaf_holds(leaf, body):
+                return body
+            raise RedactionInvalid("no known purge put these bytes where they are")
+        standing = self._standing(leaf.digest)
+        if not standing:
+            return None
+        if any(merkle.leaf_holds(each.leaf, body) for each in standing):
+            return body
+        for redaction in self._by_leaf[leaf.digest]:
+            done = redaction.leaves[leaf.digest]
+            if done is not None and merkle.leaf_holds(done.leaf, body):
+                return replaced(_carried(body, done.edits, standing[0].edits), standing[0]._replace(edits=()))
+        return replaced(body, standing[0])
+
+    def on_top(self, leaf: bytes, replacement: Replacement) -> Replacement:
+        """A replacement whose edits were made of what stands there now, as one whose edits count in the bytes that the
+        leaf commits to: what a new redaction has to say of a leaf that is named already."""
+        standing = self.replacement(leaf)
+        return (
+            replacement if standing is None else replacement._replace(edits=on_top(standing.edits, replacement.edits))
+        )
+
+    def _standing(self, leaf: bytes) -> list[Replacement]:
+        """What may stand there: one replacement, or several that cut the same."""
+        named = [redaction.leaves[leaf] for redaction in self._by_leaf.get(leaf, ())]
+        made = [each for each in named if each is not None]
+        if len(made) < len(named):
+            return []
+        if len(made) < 2:
+            return made
+        spans = [_spans(each.edits) for each in made]
+        whole = [each for each, own in zip(made, spans, strict=True) if all(_covers(own, other) for other in spans)]
+        return sorted(whole, key=lambda each: each.leaf.digest)
 
     @cached_property
     def record_ids(self) -> frozenset[str]:
@@ -188,20 +263,83 @@ def moved(offset: int, edits: Iterable[Edit]) -> int:
     return offset + shift
 
 
-def replacement_of(body: bytes, edits: Iterable[Edit]) -> Replacement:
-    """What stands in the place of bytes, under a fresh salt."""
-    chosen = tuple(edits)
-    return Replacement(merkle.new_leaf(edited(body, chosen)), chosen)
+def on_top(first: Iterable[Edit], second: Iterable[Edit]) -> tuple[Edit, ...]:
+    """Edits that do what two runs of them do one after the other, counted in the bytes before the first."""
+    pieces = _pieces(first)
+    for edit in reversed(tuple(second)):
+        before, rest = _split(pieces, edit.offset)
+        pieces = [*before, edit.insert, *_split(rest, edit.length)[1]]
+    made, position, insert = list[Edit](), 0, b""
+    for piece in pieces:
+        if isinstance(piece, bytes):
+            insert += piece
+        elif len(piece):
+            if piece.start > position or insert:
+                made.append(Edit(position, piece.start - position, insert))
+            position, insert = piece.stop, b""
+    return tuple(made)
 
 
-def replaced(body: bytes, replacement: Replacement) -> bytes:
-    """What stands in the place of these bytes, which may be it already. Raises RedactionInvalid."""
-    if merkle.leaf_holds(replacement.leaf, body):
-        return body
-    made = edited(body, replacement.edits)
-    if not merkle.leaf_holds(replacement.leaf, made):
-        raise RedactionInvalid("the edits do not lead to the bytes that the redaction names")
-    return made
+_END = 1 << 60
+"""Behind the last byte of everything: where the last piece of bytes of unknown length ends."""
+
+_Piece = range | bytes
+"""Bytes that stay, by their place, or bytes that were put in."""
+
+
+def _pieces(edits: Iterable[Edit]) -> list[_Piece]:
+    pieces: list[_Piece] = []
+    position = 0
+    for edit in edits:
+        pieces += [range(position, edit.offset), edit.insert]
+        position = edit.offset + edit.length
+    return [*pieces, range(position, _END)]
+
+
+def _split(pieces: list[_Piece], offset: int) -> tuple[list[_Piece], list[_Piece]]:
+    """The pieces before and after an offset in what they make together."""
+    before: list[_Piece] = []
+    for number, piece in enumerate(pieces):
+        if len(piece) > offset:
+            return [*before, piece[:offset]], [piece[offset:], *pieces[number + 1 :]]
+        before.append(piece)
+        offset -= len(piece)
+    return before, []
+
+
+def _carried(body: bytes, done: Iterable[Edit], wanted: Iterable[Edit]) -> bytes:
+    """What `wanted` makes of the old bytes, of which `done` left these; it cuts all that `done` has cut."""
+    kept, position = list[tuple[range, int]](), 0
+    for piece in _pieces(done):
+        if isinstance(piece, range):
+            kept.append((piece, position))
+        position += len(piece)
+    made = []
+    for piece in _pieces(wanted):
+        if isinstance(piece, bytes):
+            made.append(piece)
+            continue
+        for old, at in kept:
+            start, stop = max(piece.start, old.start), min(piece.stop, old.stop)
+            if start < stop:
+                made.append(body[at + start - old.start : at + stop - old.start])
+    return b"".join(made)
+
+
+def _spans(edits: Iterable[Edit]) -> list[tuple[int, int]]:
+    """What is removed, from where to where; spans that touch as one."""
+    spans: list[tuple[int, int]] = []
+    for edit in edits:
+        start, end = edit.offset, edit.offset + edit.length
+        if spans and spans[-1][1] == start:
+            spans[-1] = (spans[-1][0], end)
+        elif start < end:
+            spans.append((start, end))
+    return spans
+
+
+def _covers(spans: list[tuple[int, int]], others: list[tuple[int, int]]) -> bool:
+    return all(any(start <= first and last <= end for start, end in spans) for first, last in others)
 
 
 # JSON ---------------------------------------------------------------------------------------------------------------
