@@ -60,6 +60,7 @@ LifeboatError
     |   +-- MovedElsewhere      another machine writes the agent, and nobody said that it may be taken over
     +-- RecordError
     |   +-- UnknownRecord       no record has this id
+    +-- UnknownReceipt          no receipt of a purge has this id
     +-- WordsError
         +-- NobodyToAsk         words would be shown or asked for, and there is no terminal
         +-- WordsNotProven      the words that were asked for were not given
@@ -376,6 +377,12 @@ class UnknownRecord(RecordError):
     code = "unknown_record"
     title = "There is no such record"
     fix = "lifeboat search AGENT WORDS"
+
+
+class UnknownReceipt(DaemonError):
+    code = "unknown_receipt"
+    title = "There is no such receipt"
+    fix = "lifeboat receipts list"
 
 
 class RestoreError(DaemonError):

@@ -1,0 +1,69 @@
+"""The keys with which endpoints sign receipts, as this home first saw them: `vault/receipts/endpoints.json`.
+
+    {vault id: {"public": base64, "name", "first_seen": timestamp}}
+
+A key stays when its remote is removed: its receipts are held against it for ever.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from filelock import FileLock
+
+from lifeboat_alf import codec
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import SystemRefused
+from lifeboat_keys import endpoint_key
+from lifeboat_keys.encodings import to_base64
+
+_FOLDER, _FILE = "receipts", "endpoints.json"
+
+
+def known(context: Context) -> dict[str, bytes]:
+    """The public keys, by the vault's id. Raises SystemRefused when the file is damaged."""
+    return {vault_id: endpoint_key.public_of(found["public"]) for vault_id, found in _read(context).items()}
+
+
+def remember(context: Context, vault_id: str, name: str, public: bytes) -> bool:
+    """Keep the key of an endpoint that is met for the first time. Whether `public` is the one that is kept: another
+    one than at first sight is not taken."""
+    with FileLock(context.home.locks_folder / "endpoints.lock", mode=0o600):
+        kept = _read(context)
+        if vault_id not in kept:
+            kept[vault_id] = {"public": to_base64(public), "name": name, "first_seen": context.now()}
+            context.files.make_folders(_path(context).parent, 0o700)
+            write_atomic(context.files, _path(context), codec.encode_pretty(kept) + b"\n", mode=0o600)
+    return bool(kept[vault_id]["public"] == to_base64(public))
+
+
+def meet(context: Context, vault_id: str, name: str, receipt: JsonObject | None) -> None:
+    """Remember the key under which an endpoint's receipt was signed, when none is known."""
+    signature = (receipt or {}).get("signature")
+    if isinstance(signature, dict) and "endpoint" in signature:
+        try:
+            public = endpoint_key.public_of(signature["endpoint"])
+        except ValueError:
+            return
+        remember(context, vault_id, name, public)
+
+
+def _read(context: Context) -> dict[str, JsonObject]:
+    path = _path(context)
+    try:
+        document = codec.decode(read_all(context.files, path))
+        for found in document.values():
+            endpoint_key.public_of(found["public"])
+    except FileNotFoundError:
+        return {}
+    except (msgspec.DecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise SystemRefused(f"{path} is damaged: {error}", fix=f"rm {path}") from None
+    kept: dict[str, JsonObject] = document
+    return kept
+
+
+def _path(context: Context) -> Path:
+    return context.home.vaults_folder / _FOLDER / _FILE

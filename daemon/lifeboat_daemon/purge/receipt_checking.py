@@ -1,0 +1,152 @@
+"""Whether the receipt of a purge holds: as a document, against the keys that this home trusts, and against the vault
+where that is here. Everything is looked at, nothing raises for what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.errors import SignatureError
+from lifeboat_daemon.purge.receipt_document import DONE, WAITING, PurgeReceipt, VaultNote, from_json
+from lifeboat_daemon.purge.receipt_findings import Finding, Level, holds, is_open, wrong
+from lifeboat_keys import receipts as vault_receipts
+from lifeboat_keys.errors import KeysError
+from lifeboat_keys.receipts import VaultReceipt, Verdict
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.context import Context
+    from lifeboat_keys.trusted import Trusted
+
+HITS = "hits"
+"""The count of a search that has to be 0."""
+RECEIPT = "receipt"
+"""The subject of what is said of the whole."""
+_UNKNOWN = "made by somebody whose key is not known here: only that it is whole could be checked"
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Whose signatures count where a receipt is checked; nobody's without a home."""
+
+    trusted: Trusted | None = None
+    endpoints: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def verify(context: Context | None, document: Any) -> list[Finding]:
+    """Hold a receipt (JSON as it was read) against itself, and with a home against its keys, its vault and the receipt
+    that it keeps. It holds unless something is WRONG. Raises SystemRefused when the home's notes cannot be read."""
+    try:
+        receipt = from_json(document)
+    except KeysError as error:
+        return [wrong(RECEIPT, error.message)]
+    keys = Keys() if context is None else keys_of(context)
+    found = [_signature(receipt, keys), *_together(receipt)]
+    for note in receipt.vaults:
+        found += _vault(receipt, note, keys)
+    if context is not None:
+        from lifeboat_daemon.purge import receipt_against_home
+
+        found += receipt_against_home.check(context, receipt, keys.trusted)
+    return found
+
+
+def is_wrong(found: list[Finding]) -> bool:
+    return any(each.level is Level.WRONG for each in found)
+
+
+def keys_of(context: Context) -> Keys:
+    """The keys that count in a home; a home without a key trusts nobody."""
+    from lifeboat_daemon.purge import endpoint_pins
+
+    try:
+        trusted = context.keys().trusted
+    except KeysError:
+        trusted = None
+    return Keys(trusted, endpoint_pins.known(context))
+
+
+def vault_problem(receipt: PurgeReceipt, note: VaultNote, keys: Keys) -> str | None:
+    """Why what a vault signed does not say that this purge is done in it; None when it does."""
+    return next((each.message for each in _of_vault(receipt, note, keys) if each.level is Level.WRONG), None)
+
+
+# The whole ------------------------------------------------------------------------------------------------------------
+
+
+def _signature(receipt: PurgeReceipt, keys: Keys) -> Finding:
+    try:
+        verdict = vault_receipts.verify_purge(receipt.statement(), receipt.signature, keys.trusted)
+    except SignatureError as error:
+        return wrong(RECEIPT, error.message)
+    if verdict is Verdict.SIGNED:
+        return holds(RECEIPT, f"signed by a machine of yours, as of {receipt.changed_at}")
+    return is_open(RECEIPT, _UNKNOWN)
+
+
+def _together(receipt: PurgeReceipt) -> Iterator[Finding]:
+    """What of a receipt has to be the same in all its parts."""
+    if receipt.audit["purge_id"] != receipt.id:
+        yield wrong(RECEIPT, "its audit record is of another purge")
+    if len({each.id for each in receipt.vaults}) < len(receipt.vaults):
+        yield wrong(RECEIPT, "it names a vault twice")
+    if not receipt.vaults:
+        yield is_open(RECEIPT, "it names no vault")
+    if receipt.here.searched.get(HITS):
+        yield wrong(RECEIPT, f"something was still found on this machine: {receipt.here.searched[HITS]}")
+
+
+# Vaults ---------------------------------------------------------------------------------------------------------------
+
+
+def _vault(receipt: PurgeReceipt, note: VaultNote, keys: Keys) -> Iterator[Finding]:
+    if note.state != DONE and note.receipt is not None:
+        yield wrong(note.name, "it has a receipt and is not done")
+    if note.state == DONE:
+        yield from _of_vault(receipt, note, keys)
+    elif note.state == WAITING and note.applies_at is None:
+        yield wrong(note.name, "it waits, and does not say until when")
+    elif note.state == WAITING:
+        yield is_open(note.name, f"waits until {note.applies_at}, so that its owner can refuse it")
+    else:
+        yield is_open(note.name, f"not done yet: {note.message or 'it was not reached'}")
+
+
+def _of_vault(receipt: PurgeReceipt, note: VaultNote, keys: Keys) -> Iterator[Finding]:
+    """What one vault signed."""
+    if note.receipt is None:
+        yield wrong(note.name, "it is said to be done, and there is no receipt of it")
+        return
+    try:
+        signed = vault_receipts.from_json(note.receipt)
+        verdict = vault_receipts.verify(signed, trusted=keys.trusted, endpoints=keys.endpoints)
+    except (SignatureError, KeysError) as error:
+        yield wrong(note.name, error.message)
+        return
+    problems = list(_mismatches(receipt, note, signed))
+    yield from (wrong(note.name, problem) for problem in problems)
+    if problems:
+        return
+    if verdict is Verdict.UNKNOWN_SIGNER:
+        yield is_open(note.name, f"its receipt was {_UNKNOWN}")
+        return
+    whose = "the key of it that is remembered here" if verdict is Verdict.PINNED else "a machine of yours"
+    yield holds(note.name, f"signed under {whose}: {signed.objects} destroyed, none left")
+
+
+def _mismatches(receipt: PurgeReceipt, note: VaultNote, signed: VaultReceipt) -> Iterator[str]:
+    """Why a receipt that holds by itself says nothing of this purge in this vault."""
+    belongs: JsonObject = {
+        "vault": (signed.vault_id, note.id),
+        "agent": (signed.agent_id, receipt.audit["agent_id"]),
+        "purge": (signed.redaction_id, receipt.id),
+        "redaction": (signed.redaction_digest, receipt.digest),
+    }
+    for what, (said, expected) in belongs.items():
+        if said != expected:
+            yield f"its receipt is of another {what}"
+    if signed.remaining:
+        yield f"{signed.remaining} of what was to be destroyed is still there"
+    if signed.found.get(HITS):
+        yield f"it was searched again, and {signed.found[HITS]} was found"

@@ -1,0 +1,39 @@
+"""What was found when the receipt of a purge was held against what is known."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from lifeboat_alf.codec import JsonObject
+
+
+class Level(StrEnum):
+    HOLDS = "holds"
+    OPEN = "open"
+    """Not wrong, but not proven: a key that is not known here, a copy that is not done yet."""
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. `subject`: the receipt, the audit, or the name of a vault; `message` for people."""
+
+    level: Level
+    subject: str
+    message: str
+
+    def to_json(self) -> JsonObject:
+        return asdict(self)
+
+
+def holds(subject: str, message: str) -> Finding:
+    return Finding(Level.HOLDS, subject, message)
+
+
+def is_open(subject: str, message: str) -> Finding:
+    return Finding(Level.OPEN, subject, message)
+
+
+def wrong(subject: str, message: str) -> Finding:
+    return Finding(Level.WRONG, subject, message)

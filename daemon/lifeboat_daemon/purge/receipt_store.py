@@ -1,0 +1,86 @@
+"""Where receipts of purges lie: `vault/receipts/<redaction id>.json`, for their owner alone."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from lifeboat_alf import codec, ids
+from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import UnknownReceipt
+from lifeboat_daemon.purge.receipt_document import PurgeReceipt, from_json
+from lifeboat_keys.errors import ReceiptInvalid
+
+FOLDER = "receipts"
+
+
+def read(context: Context, receipt_id: str) -> PurgeReceipt | None:
+    """The receipt of a redaction; None when there is none. Raises ReceiptInvalid, UnknownReceipt (no id), OSError."""
+    path = file(context, receipt_id)
+    try:
+        return from_json(codec.decode(read_all(context.files, path)))
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as error:
+        raise ReceiptInvalid(f"{path} is damaged: {error}") from None
+
+
+def find(context: Context, receipt_id: str) -> PurgeReceipt:
+    """A receipt by its id, or by the beginning of it where that is enough. Raises UnknownReceipt, ReceiptInvalid."""
+    found = [each for each in _ids(context) if receipt_id and each.startswith(receipt_id.lower())]
+    receipt = read(context, found[0]) if len(found) == 1 else None
+    if receipt is None:
+        what = "several receipts begin" if len(found) > 1 else "no receipt begins"
+        raise UnknownReceipt(f"{what} with {receipt_id!r}")
+    return receipt
+
+
+def everyone(context: Context) -> list[PurgeReceipt]:
+    """All receipts that can be read, the oldest first; `damaged` has the others. Raises OSError."""
+    found = []
+    for receipt_id in _ids(context):
+        with contextlib.suppress(ReceiptInvalid):
+            receipt = read(context, receipt_id)
+            if receipt is not None:
+                found.append(receipt)
+    return sorted(found, key=lambda each: (str(each.audit["requested_at"]), each.id))
+
+
+def damaged(context: Context) -> Iterator[tuple[str, str]]:
+    """Ids of receipts that cannot be read, and why."""
+    for receipt_id in _ids(context):
+        try:
+            read(context, receipt_id)
+        except ReceiptInvalid as error:
+            yield receipt_id, error.message
+
+
+def save(context: Context, receipt: PurgeReceipt) -> None:
+    """Keep a signed receipt, durably. Raises OSError."""
+    context.files.make_folders(folder(context), 0o700)
+    data = codec.encode_pretty(receipt.to_json()) + b"\n"
+    write_atomic(context.files, file(context, receipt.id), data, mode=0o600)
+
+
+def folder(context: Context) -> Path:
+    """Where receipts lie; not there before the first."""
+    return context.home.vaults_folder / FOLDER
+
+
+def file(context: Context, receipt_id: str) -> Path:
+    """Raises UnknownReceipt for what is no id: it names a file."""
+    if not ids.is_uuid(receipt_id):
+        raise UnknownReceipt(f"{receipt_id!r} is not the id of a receipt")
+    return folder(context) / f"{receipt_id.lower()}.json"
+
+
+def _ids(context: Context) -> list[str]:
+    try:
+        found = [Path(entry.name) for entry in context.files.scan(folder(context))]
+    except FileNotFoundError:
+        return []
+    return sorted(name.stem for name in found if name.suffix == ".json" and ids.is_uuid(name.stem))

@@ -1,0 +1,203 @@
+"""Receipts of purges as this home keeps them: `vault/receipts/<redaction id>.json`, for their owner alone, signed by
+this machine's device at every change. Whoever learns how a vault stands notes it; noting again changes nothing.
+
+`receipt_document` says what a receipt is, `receipt_checking` whether one holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.redactions import Redaction
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import Busy
+from lifeboat_daemon.purge import endpoint_pins
+from lifeboat_daemon.purge.receipt_against_home import row_of
+from lifeboat_daemon.purge.receipt_checking import is_wrong, keys_of, vault_problem, verify
+from lifeboat_daemon.purge.receipt_document import (
+    DONE,
+    HOME,
+    PENDING,
+    WAITING,
+    Here,
+    PurgeReceipt,
+    Unreachable,
+    VaultNote,
+    audit_of,
+)
+from lifeboat_daemon.purge.receipt_findings import Finding, Level
+from lifeboat_daemon.purge.receipt_store import damaged, everyone, find, read, save
+from lifeboat_keys import receipts as vault_receipts
+from lifeboat_keys.receipts import Audit, Head, VaultReceipt
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.vault import Vault
+
+__all__ = [
+    "DONE",
+    "HOME",
+    "PENDING",
+    "WAITING",
+    "Finding",
+    "Here",
+    "Level",
+    "PurgeReceipt",
+    "Unreachable",
+    "VaultNote",
+    "audit_of",
+    "begin",
+    "change",
+    "damaged",
+    "everyone",
+    "find",
+    "home_receipt",
+    "is_wrong",
+    "note_here",
+    "note_vault",
+    "read",
+    "verify",
+    "write",
+]
+
+_WAIT = 30.0
+"""Seconds."""
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+
+
+def write(context: Context, receipt: PurgeReceipt) -> PurgeReceipt:
+    """Sign a receipt and keep it, durably, in the place of what is kept of this purge. Raises NoKey, OSError, Busy."""
+    with _alone(context):
+        return _sign_and_save(context, receipt)
+
+
+def begin(
+    context: Context,
+    redaction: Redaction,
+    completed_at: str,
+    *,
+    here: Here | None = None,
+    vaults: Iterable[VaultNote] = (),
+    unreachable: Iterable[Unreachable] = (),
+) -> PurgeReceipt:
+    """The receipt of a redaction that was carried out here. One that is kept already keeps what other vaults said."""
+    with _alone(context):
+        known = read(context, redaction.id)
+        made = known or PurgeReceipt(redaction.id, audit_of(redaction, completed_at), redaction.digest.hex())
+        notes = {each.id: each for each in vaults} | {each.id: each for each in made.vaults}
+        wanted = replace(
+            made,
+            vaults=tuple(notes.values()),
+            here=here or made.here,
+            unreachable=tuple(dict.fromkeys((*made.unreachable, *unreachable))),
+        )
+        return made if wanted == known else _sign_and_save(context, wanted)
+
+
+def change(context: Context, receipt_id: str, how: Callable[[PurgeReceipt], PurgeReceipt]) -> PurgeReceipt | None:
+    """Change a receipt as it stands now, and sign it anew; what changes nothing is not written. None when there is no
+    such receipt. Raises what `read` and `write` raise."""
+    with _alone(context):
+        known = read(context, receipt_id)
+        if known is None:
+            return None
+        wanted = how(known)
+        return known if wanted == known else _sign_and_save(context, wanted)
+
+
+def note_here(context: Context, receipt_id: str, here: Here) -> PurgeReceipt | None:
+    """What was done on this machine beside the vault."""
+    return change(context, receipt_id, lambda known: replace(known, here=here))
+
+
+def note_vault(
+    context: Context,
+    receipt_id: str,
+    vault_id: str,
+    *,
+    name: str,
+    kind: str,
+    state: str,
+    applies_at: str | None = None,
+    message: str = "",
+    receipt: JsonObject | None = None,
+) -> PurgeReceipt | None:
+    """How a purge stands in one vault; what it signed where it is done. A vault that was done stays so. What an
+    endpoint signed counts only if it holds, and under the key that was remembered: else the purge is pending there,
+    and `message` says why. None when there is no receipt of this purge."""
+
+    def noted(known: PurgeReceipt) -> PurgeReceipt:
+        before = known.vault(vault_id)
+        if before is not None and before.state == DONE and state != DONE:
+            return known
+        made = VaultNote(name, vault_id, kind, state, context.now(), applies_at, message, receipt)
+        if receipt is not None:
+            made = _believed(context, known, made)
+        if before is not None and before.state == made.state:
+            made = replace(made, since=before.since)
+        if before is None:
+            return replace(known, vaults=(*known.vaults, made))
+        return replace(known, vaults=tuple(made if each.id == vault_id else each for each in known.vaults))
+
+    return change(context, receipt_id, noted)
+
+
+def home_receipt(
+    context: Context, vault: Vault, redaction: Redaction, *, objects: int, found: Mapping[str, int] | None = None
+) -> VaultReceipt:
+    """What the vault on this disk says about a redaction that was applied in it, signed by this machine's device.
+
+    `objects` lost their bytes; `found`: what was looked through again, and the `hits` in it.
+    """
+    keys, head = context.keys(), vault.head()
+    row = row_of(vault, redaction.id)
+    unsigned = VaultReceipt(
+        vault_id=vault.id,
+        kind=HOME,
+        name=keys.own_name,
+        agent_id=redaction.agent_id,
+        redaction_id=redaction.id,
+        redaction_digest=redaction.digest.hex(),
+        applied=sum(each.waits_until is None for each in vault.redaction_rows()),
+        leaves=len(redaction.leaves),
+        objects=objects,
+        remaining=vault.remaining(redaction),
+        completed_at=context.now(),
+        head=None if head is None else Head(head.number, head.digest.hex()),
+        audit=None if row is None else Audit(row.number, row.hash.hex()),
+        found=dict(found or {}),
+    )
+    return vault_receipts.sign_with_device(unsigned, keys.device)
+
+
+def _believed(context: Context, known: PurgeReceipt, note: VaultNote) -> VaultNote:
+    """A note with a receipt: done if that holds, else pending. The first receipt of an endpoint tells its key."""
+    endpoint_pins.meet(context, note.id, note.name, note.receipt)
+    problem = vault_problem(known, note, keys_of(context))
+    if problem is None:
+        return note
+    return replace(note, state=PENDING, applies_at=None, receipt=None, message=f"its receipt does not hold: {problem}")
+
+
+def _sign_and_save(context: Context, receipt: PurgeReceipt) -> PurgeReceipt:
+    made = replace(receipt, changed_at=context.now())
+    signed = replace(made, signature=vault_receipts.sign_purge(made.statement(), context.keys().device))
+    save(context, signed)
+    return signed
+
+
+@contextlib.contextmanager
+def _alone(context: Context) -> Iterator[None]:
+    """The service and commands note at the same time."""
+    try:
+        with FileLock(context.home.locks_folder / "receipts.lock", mode=0o600, timeout=_WAIT):
+            yield
+    except Timeout:
+        raise Busy(f"another program has been writing receipts for {_WAIT:.0f} seconds") from None
