@@ -33,17 +33,18 @@ def find(body: bytes, passages: list[bytes]) -> list[Span]:
         while start >= 0:
             spans.append((start, start + len(passage)))
             start = body.find(passage, start + len(passage))
-    return _joined(sorted(spans))
+    return joined(sorted(spans))
 
 
-def _joined(spans: list[Span]) -> list[Span]:
-    joined: list[Span] = []
+def joined(spans: list[Span]) -> list[Span]:
+    """Spans in order; those that touch become one."""
+    made: list[Span] = []
     for start, end in spans:
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        if made and start <= made[-1][1]:
+            made[-1] = (made[-1][0], max(made[-1][1], end))
         else:
-            joined.append((start, end))
-    return joined
+            made.append((start, end))
+    return made
 
 
 def without(body: bytes, spans: list[Span]) -> bytes:

@@ -2,27 +2,34 @@
 
 A text is found as it is, without its outer white space, in either normal form of Unicode, with either line end, in
 UTF-16, and escaped in JSON in every way JSON allows, also in JSON that stands in a string of JSON. Patterns see decoded
-text and the text of its escapes. Case counts.
+text, and what is behind its escapes. Case counts.
 
-Matches that lie inside an id, a time or a vector are none: no memory is kept there, and six digits stand in many of them.
+In JSON, what lies inside an id, a time, a vector or a word of the format is no match (see `shields`).
 """
 
 from __future__ import annotations
 
 import re
-import time
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from lifeboat_alf import codec, layout
+from lifeboat_alf import layout
 from lifeboat_alf.errors import PurgeError
-from lifeboat_alf.passages import Span, is_json
-from lifeboat_alf.purging import views
-from lifeboat_alf.purging.patterns import checked, finder
+from lifeboat_alf.passages import Span, joined
+from lifeboat_alf.purging import patterns as expressions
+from lifeboat_alf.purging.needles import Needles
+from lifeboat_alf.purging.shields import in_memory
+from lifeboat_alf.purging.views import View, is_binary, views
 
-__all__ = ["Span", "Wanted"]
+__all__ = ["Search", "Span", "Wanted"]
+
+Search = Callable[[str, bytes], list[Span]]
+"""`search(path, body)`: where something stands in the bytes of a file, in order and joined where places touch."""
+
+_HIDING = (b"\\u", b"\\/", b"\\\\")
+"""Escapes that JSON does not need, and escaped ones: without them, the usual spelling finds every text."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +44,93 @@ class Wanted:
         if any(not text.strip() for text in self.texts):
             raise PurgeError("the text to look for is empty")
         for pattern in self.patterns:
-            checked(pattern)
+            expressions.checked(pattern)
 
     def __bool__(self) -> bool:
         return bool(self.texts or self.patterns)
 
     def spans(self, path: str, body: bytes) -> list[Span]:
-        """Where matches stand in the bytes of a file (or of a record's line), in order and joined where they touch."""
-        raise NotImplementedError
+        """Where matches stand in the bytes of a file (for a record's line: of its partition), in order and joined where
+        they touch. Vector files hold none. Raises PurgeError for a pattern that takes too long."""
+        if path.startswith(layout.EMBEDDINGS):
+            return []
+        return in_memory(path, body, joined(sorted(self._found(body))))
+
+    def stands_in(self, text: str) -> bool:
+        """Whether a match stands in a name."""
+        return bool(self.spans("", text.encode("utf-8", "surrogatepass")))
+
+    def _found(self, body: bytes) -> Iterator[Span]:
+        yield from self._usual.find(body)
+        if b"\0" in body:
+            yield from self._wide.find(body)
+        if self.patterns or _may_hide(body):
+            for view in views(body):
+                yield from (view.span(start, end) for start, end in self._seen(view))
+                if is_binary(body):
+                    return
+
+    def _seen(self, view: View) -> Iterator[Span]:
+        yield from self._plain.find(view.data)
+        if not self.patterns:
+            return
+        text = view.data.decode("utf-8", "surrogateescape")
+        for pattern in self.patterns:
+            yield from _in_bytes(text, expressions.find(pattern, text))
+
+    @cached_property
+    def _plain(self) -> Needles:
+        return Needles(_encoded(form) for form in self._forms)
+
+    @cached_property
+    def _usual(self) -> Needles:
+        """Forms as text files and JSON files mostly spell them."""
+        return Needles(spelled for form in self._forms for spelled in (_encoded(form), _escaped(_encoded(form))))
+
+    @cached_property
+    def _wide(self) -> Needles:
+        return Needles(form.encode(wide, "surrogatepass") for form in self._forms for wide in ("utf-16-le", "utf-16-be"))
+
+    @cached_property
+    def _forms(self) -> frozenset[str]:
+        lined = {form for text in self.texts for form in (text, text.strip())}
+        lined |= {form.replace("\r\n", "\n").replace("\n", "\r\n") for form in lined}
+        return frozenset(unicodedata.normalize(name, form) for form in lined for name in ("NFC", "NFD")) | lined
+
+
+def _may_hide(body: bytes) -> bool:
+    return body[:2] in (b"\xff\xfe", b"\xfe\xff") or (b"\\" in body and any(escape in body for escape in _HIDING))
+
+
+def _encoded(text: str) -> bytes:
+    """UTF-8. Bytes of a terminal that are none stay what they were; halves of pairs are kept."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
+_ESCAPES = {ord("\n"): b"\\n", ord("\r"): b"\\r", ord("\t"): b"\\t", ord("\b"): b"\\b", ord("\f"): b"\\f"}
+_ESCAPED = re.compile(rb'[\x00-\x1f"\\]')
+
+
+def _escaped(data: bytes) -> bytes:
+    """As a writer of JSON spells it that escapes no more than it has to."""
+    return _ESCAPED.sub(lambda match: _escape(match[0][0]), data)
+
+
+def _escape(byte: int) -> bytes:
+    if byte >= 0x20:
+        return bytes((ord("\\"), byte))
+    return _ESCAPES.get(byte, b"\\u%04x" % byte)
+
+
+def _in_bytes(text: str, spans: Iterable[Span]) -> Iterator[Span]:
+    """Places in a text as places in its UTF-8. Counted on from the place before."""
+    at_character = at_byte = 0
+    for start, end in spans:
+        if start < at_character:
+            at_character = at_byte = 0
+        first = at_byte + len(text[at_character:start].encode("utf-8", "surrogateescape"))
+        yield first, first + len(text[start:end].encode("utf-8", "surrogateescape"))
+        at_character, at_byte = start, first

@@ -1,0 +1,82 @@
+"""Which records go with others, over a whole history: chains of successors, and what was derived.
+
+Every version of a record counts: one that named a predecessor once is in its chain, whatever it says now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from lifeboat_alf import codec
+
+JsonObject = dict[str, Any]
+
+DERIVED_FROM = "derived_from"
+_SUPERSEDES, _DERIVED = b"supersedes", DERIVED_FROM.encode()
+
+
+class Kinship:
+    """Who is in whose chain, and who was derived from whom. Memory grows with the ids of a history."""
+
+    def __init__(self) -> None:
+        self.known: set[str] = set()
+        self._parent: dict[str, str] = {}
+        self._sources: dict[str, set[str]] = {}
+        self._members: dict[str, list[str]] = {}
+
+    def add(self, record_id: str, line: bytes) -> None:
+        """One version of a record."""
+        self.known.add(record_id)
+        if _SUPERSEDES in line or _DERIVED in line:
+            self._add(record_id, codec.decode(line))
+
+    def _add(self, record_id: str, record: JsonObject) -> None:
+        if record.get("supersedes"):
+            self._parent[self._root(record_id)] = self._root(str(record["supersedes"]))
+            self._members.clear()
+        related = record.get("related_records")
+        for link in related if isinstance(related, list) else []:
+            if isinstance(link, dict) and link.get("relation") == DERIVED_FROM and link.get("id"):
+                self._sources.setdefault(record_id, set()).add(str(link["id"]))
+
+    def chain_of(self, record_id: str) -> list[str]:
+        """Every record of a history that is in the chain of one, itself among them."""
+        if not self._members:
+            for each in sorted(self.known):
+                self._members.setdefault(self._root(each), []).append(each)
+        return self._members.get(self._root(record_id), [])
+
+    def has_chain(self, record_id: str) -> bool:
+        return self._root(record_id) != record_id or record_id in self._parent.values() or len(self.chain_of(record_id)) > 1
+
+    def closure(self, record_ids: Iterable[str], *, chains: bool, derived: bool) -> tuple[set[str], set[str]]:
+        """All that goes with some records, and what stays although it was derived from one of them, for another of its
+        sources stays."""
+        gone = set(record_ids)
+        while True:
+            before = len(gone)
+            if chains:
+                gone |= {member for record_id in gone for member in self.chain_of(record_id)}
+            orphans = self._derived(gone) if derived else {}
+            gone |= {record_id for record_id, is_orphan in orphans.items() if is_orphan}
+            if len(gone) == before:
+                return gone, {record_id for record_id, is_orphan in orphans.items() if not is_orphan} - gone
+
+    def _derived(self, gone: set[str]) -> dict[str, bool]:
+        """Of each record that was derived from one that goes: whether it has no other source. A source that no record
+        is any more keeps nothing alive."""
+        return {
+            record_id: (sources & self.known) <= gone
+            for record_id, sources in self._sources.items()
+            if not sources.isdisjoint(gone)
+        }
+
+    def _root(self, record_id: str) -> str:
+        root = record_id
+        while (parent := self._parent.get(root, root)) != root:
+            root = parent
+        while (parent := self._parent.get(record_id, root)) != root:
+            self._parent[record_id] = root
+            record_id = parent
+        return root

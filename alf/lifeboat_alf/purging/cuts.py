@@ -1,0 +1,191 @@
+"""Taking matches out of the bytes of a file so that it can still be read.
+
+    text            the match
+    JSON            inside strings the match, in whole characters; a number or a word becomes null; never structure
+    JSON lines      the same, line by line; a line that cannot be cut goes whole, and so does the row of a database
+    what is left    JSON that does not parse then becomes {}, bytes that are no text become none
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice, takewhile
+from typing import NamedTuple
+
+from lifeboat_alf import codec
+from lifeboat_alf.documents import BOM
+from lifeboat_alf.errors import BadJson, PurgeError
+from lifeboat_alf.passages import Span, joined
+from lifeboat_alf.purging.views import ESCAPE, is_binary
+from lifeboat_alf.redactions import Edit, edited
+
+Find = Callable[[bytes], list[Span]]
+Edits = tuple[Edit, ...]
+
+_ROUNDS = 64
+"""What is left and right of a match may be one together: so often is looked again."""
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[^\s"{}\[\],:]+', re.DOTALL)
+_ROWS = re.compile(r"raw/[^/]+/db/.+\.jsonl", re.DOTALL)
+_NULL = b"null"
+
+
+class Cut(NamedTuple):
+    """The edits that take all matches out of a body, what is left, how many matches there were, and whether the body
+    went whole."""
+
+    edits: tuple[Edit, ...]
+    body: bytes
+    spans: list[Span]
+    is_dropped: bool
+
+
+def cut(path: str, body: bytes, find: Find, *, passage: bool = False) -> Cut | None:
+    """How a file reads without what `find` finds in it; None when there is nothing. With `passage`, rows of databases
+    stay, without the match. Raises PurgeError when there is no way."""
+    spans = found = find(body)
+    if not found:
+        return None
+    made = _edits_of(path, body, passage=passage)
+    for _ in range(_ROUNDS):
+        edits = made(spans)
+        if edits is None:
+            break
+        new = edited(body, edits)
+        if not (again := find(new)):
+            return Cut(edits, new, found, is_dropped=False)
+        wider = joined(sorted([*spans, *(_in_old(span, edits) for span in again)]))
+        if wider == spans:
+            break
+        spans = wider
+    return _whole(path, body, find, found)
+
+
+def _whole(path: str, body: bytes, find: Find, found: list[Span]) -> Cut:
+    for rest in (b"{}", b"") if path.endswith(".json") and _reads(body) else (b"",):
+        if not find(rest):
+            return Cut((Edit(0, len(body), rest),), rest, found, is_dropped=True)
+    raise PurgeError(f"a match in {path} cannot be taken out; look for something longer")
+
+
+def whole(path: str, body: bytes) -> Cut:
+    """A body without a byte."""
+    return _whole(path, body, lambda _: [], [])
+
+
+def _edits_of(path: str, body: bytes, *, passage: bool) -> Callable[[list[Span]], Edits | None]:
+    """How spans are removed from a kind of file; None where they cannot be."""
+    if is_binary(body):
+        return lambda spans: None
+    if path.endswith(".jsonl"):
+        rows = _ROWS.fullmatch(path) is not None and not passage
+        return lambda spans: tuple(_from_lines(body, spans, rows=rows))
+    if path.endswith(".json") and _reads(body):
+        return lambda spans: json_edits(body, spans)
+    return lambda spans: tuple(Edit(start, end - start) for start, end in spans)
+
+
+def _from_lines(body: bytes, spans: list[Span], *, rows: bool) -> Iterator[Edit]:
+    for (start, end), own in _touched_lines(body, spans).items():
+        inside = [(first - start, last - start) for first, last in own]
+        edits = None if rows else _line_edits(body[start:end], inside)
+        if edits is None:
+            yield Edit(start, min(end + 1, len(body)) - start)
+        else:
+            yield from (edit._replace(offset=edit.offset + start) for edit in edits)
+
+
+def _line_edits(line: bytes, spans: list[Span]) -> Edits | None:
+    if _reads(line):
+        return json_edits(line, spans)
+    return tuple(Edit(start, end - start) for start, end in spans)
+
+
+def _touched_lines(body: bytes, spans: list[Span]) -> dict[Span, list[Span]]:
+    """The parts of spans in each line that one touches, by where the line is, its newline not included."""
+    lines: dict[Span, list[Span]] = {}
+    for start, end in spans:
+        position = start
+        while position < end:
+            newline = body.find(b"\n", position)
+            last = len(body) if newline < 0 else newline
+            if position < last:
+                line = body.rfind(b"\n", 0, position) + 1, last
+                lines.setdefault(line, []).append((position, min(end, last)))
+            position = last + 1
+    return lines
+
+
+# JSON ---------------------------------------------------------------------------------------------------------------
+
+
+def json_edits(data: bytes, spans: list[Span]) -> Edits | None:
+    """The edits that take spans out of one JSON value; None when it would not parse then, or nothing would change."""
+    edits = tuple(_of_tokens(data, spans))
+    return edits if edits and _reads(edited(data, edits)) else None
+
+
+def _of_tokens(data: bytes, spans: list[Span]) -> Iterator[Edit]:
+    passed = 0
+    for token in _TOKEN.finditer(data):
+        start, end = token.span()
+        while passed < len(spans) and spans[passed][1] <= start:
+            passed += 1
+        if passed == len(spans):
+            return
+        own = list(takewhile(lambda span: span[0] < end, islice(spans, passed, None)))  # noqa: B023 - used up at once
+        if own and data[start] == ord('"'):
+            yield from _of_string(data, (start + 1, end - 1), own)
+        elif own and token[0] != _NULL:
+            yield Edit(start, end - start, _NULL)
+
+
+def _of_string(data: bytes, inner: Span, spans: list[Span]) -> Iterator[Edit]:
+    """What goes from inside a string, in whole characters."""
+    escapes = [match.span() for match in ESCAPE.finditer(data, *inner)] if b"\\" in data[slice(*inner)] else []
+    parts = [(max(start, inner[0]), min(end, inner[1])) for start, end in spans]
+    grown = [_grown(data, part, inner, escapes) for part in parts if part[0] < part[1]]
+    for start, end in joined(sorted(grown)):
+        yield Edit(start, end - start)
+
+
+def _grown(data: bytes, part: Span, inner: Span, escapes: list[Span]) -> Span:
+    start, end = part
+    for first, last in escapes:
+        if first < start < last:
+            start = first
+        if first < end < last:
+            end = last
+    while start > inner[0] and data[start] & 0xC0 == 0x80:
+        start -= 1
+    while end < inner[1] and data[end] & 0xC0 == 0x80:
+        end += 1
+    return start, end
+
+
+def _reads(data: bytes) -> bool:
+    """Whether bytes are one JSON value, strictly."""
+    try:
+        codec.decode_strict(data.removeprefix(BOM), entry="")
+    except BadJson:
+        return False
+    return True
+
+
+def _in_old(span: Span, edits: Edits) -> Span:
+    """A place in the edited bytes as one in the old bytes, with all that went from inside it."""
+    return _old_place(span[0], edits, is_end=False), _old_place(span[1], edits, is_end=True)
+
+
+def _old_place(position: int, edits: Edits, *, is_end: bool) -> int:
+    """Where a place was. One beside a cut is taken to lie on the side of the span: a start behind it, an end before."""
+    shift = 0
+    for edit in edits:
+        begin = edit.offset - shift
+        end = begin + len(edit.insert)
+        if position < begin or (is_end and position == begin):
+            break
+        if position < end:
+            return edit.offset + edit.length if is_end else edit.offset
+        shift += edit.length - len(edit.insert)
+    return position + shift

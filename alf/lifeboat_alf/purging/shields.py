@@ -1,0 +1,74 @@
+"""What in JSON is no memory, whatever it spells: ids, times, vectors and sealed payloads, where six digits stand by
+chance, and in documents of the format its own words."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from lifeboat_alf import layout, schemas
+from lifeboat_alf.passages import Span, is_json
+
+_MACHINES = (
+    rb'"([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\d{4}-\d\d-\d\d[T ][0-9:.,]+(?:Z|[+-]\d\d:?\d\d)?)"'
+    rb'|"vector"\s*:\s*\[([^\]"]*)\]|"(?:encrypted_payload|nonce)"\s*:\s*"([^"\\]*)"'
+)
+_RUNTIME = rb'|"(?:runtime|runtime_version|source_runtime|source_runtime_version|origin)"\s*:\s*"([^"\\]*)"'
+_ANYWHERE = re.compile(_MACHINES)
+_OF_THE_FORMAT = (layout.PARTITIONS, layout.HISTORY)
+_DOCUMENTS = frozenset({layout.MANIFEST, layout.IDENTITY, layout.PRINCIPALS, layout.CREDENTIALS})
+
+
+def in_memory(path: str, body: bytes, spans: list[Span]) -> list[Span]:
+    """The spans without those that are a part of what is no memory. The whole of an id may be looked for; a word of the
+    format may not."""
+    if not spans or not is_json(path):
+        return spans
+    own = is_of_the_format(path)
+    shields = [_shield(match) for match in (_words() if own else _ANYWHERE).finditer(body)]
+    return [span for span in spans if not _lies_in_one(span, shields)]
+
+
+def is_of_the_format(path: str) -> bool:
+    """Whether a document is made by this format, and its names are not somebody's words."""
+    return path in _DOCUMENTS or path.startswith(_OF_THE_FORMAT)
+
+
+Shield = tuple[int, int, bool]
+"""From where to where, and whether a match of just that is none either."""
+
+
+def _shield(match: re.Match[bytes]) -> Shield:
+    start, end = match.span(match.lastindex or 0)
+    return start, end, match.lastgroup == "word"
+
+
+def _lies_in_one(span: Span, shields: list[Shield]) -> bool:
+    """The shields are in order and lie apart."""
+    before = bisect_right(shields, span[0], key=lambda shield: shield[0]) - 1
+    if before < 0:
+        return False
+    start, end, is_whole = shields[before]
+    return span[1] <= end and (is_whole or span[1] - span[0] < end - start)
+
+
+@cache
+def _words() -> re.Pattern[bytes]:
+    """`_MACHINES`, and every name and value that the schemas know, as the whole of a string."""
+    known = {word for name in schemas.DOCUMENTS for word in _words_of(schemas.load(name))}
+    listed = b"|".join(sorted((re.escape(word.encode()) for word in known), reverse=True))
+    return re.compile(_MACHINES + _RUNTIME + rb'|"(?P<word>' + listed + rb')"')
+
+
+def _words_of(schema: Any) -> Iterator[str]:
+    if isinstance(schema, list):
+        for part in schema:
+            yield from _words_of(part)
+    elif isinstance(schema, dict):
+        yield from schema.get("properties", {})
+        yield from (value for value in schema.get("enum", []) if isinstance(value, str))
+        for part in schema.values():
+            yield from _words_of(part)
