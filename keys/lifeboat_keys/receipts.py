@@ -39,6 +39,8 @@ DEVICE, ENDPOINT = "device", "endpoint"
 LONGEST_TEXT = 200
 """Characters of a name."""
 _CONTEXT, _PURGE_CONTEXT = "vault receipt", "purge receipt"
+_TESTIMONY = {"version", "algorithm", "device", "user", "certificate", "signature"}
+_USER = {"key_id", "box", "sign"}
 _HASH_CHARACTERS = 64
 
 
@@ -146,8 +148,7 @@ def verify(receipt: VaultReceipt, *, trusted: Trusted | None, endpoints: Mapping
         return Verdict.UNKNOWN_SIGNER if pinned is None else Verdict.PINNED
     if pinned is not None:
         raise SignatureError(f"{receipt.name} signs its receipts itself, and did not sign this one")
-    device_key.check(receipt.signature, _CONTEXT, receipt.statement(), trusted)
-    return Verdict.UNKNOWN_SIGNER if trusted is None else Verdict.SIGNED
+    return _check_device(receipt.signature, _CONTEXT, receipt.statement(), trusted)
 
 
 def sign_purge(statement: JsonObject, device: DeviceKey) -> JsonObject:
@@ -159,8 +160,22 @@ def verify_purge(statement: JsonObject, signature: Any, trusted: Trusted | None)
     """Hold a whole purge's receipt against its signature. Raises SignatureError, SignedByAnother."""
     if signature is None:
         raise SignatureError("the receipt is not signed")
-    device_key.check(signature, _PURGE_CONTEXT, statement, trusted)
+    return _check_device(signature, _PURGE_CONTEXT, statement, trusted)
+
+
+def _check_device(signature: Any, context: str, statement: JsonObject, trusted: Trusted | None) -> Verdict:
+    """A signature of a receipt has its fields and no others: nobody can add a word to one unseen."""
+    if not _is_testimony(signature):
+        raise SignatureError("the signature is not well formed: not the fields of one of a device")
+    device_key.check(signature, context, statement, trusted)
     return Verdict.UNKNOWN_SIGNER if trusted is None else Verdict.SIGNED
+
+
+def _is_testimony(signature: Any) -> bool:
+    if not isinstance(signature, dict) or set(signature) != _TESTIMONY:
+        return False
+    user = signature["user"]
+    return isinstance(user, dict) and set(user) == _USER and type(signature["version"]) is int
 
 
 # JSON -----------------------------------------------------------------------------------------------------------

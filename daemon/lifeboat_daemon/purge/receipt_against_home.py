@@ -105,11 +105,11 @@ def _redaction(vault: Vault, receipt: PurgeReceipt, trusted: Trusted | None) -> 
     """The redaction in the vault's list: the same, signed, applied, with nothing left."""
     found = next((each for each in vault.redaction_rows() if each.redaction.id == receipt.id), None)
     note = receipt.vault(vault.id)
-    if found is None:
+    if found is None or not found.applied:
         if note is not None and note.state == DONE:
-            yield wrong(_LIST, "its list of purges does not have this one")
+            yield wrong(_LIST, "its list of purges does not have this one as done")
         else:
-            yield is_open(_LIST, "does not know of this purge yet")
+            yield is_open(_LIST, "has not done this purge yet")
         return
     if found.redaction.digest.hex() != receipt.digest:
         yield wrong(_LIST, "its list of purges has another redaction under this id")

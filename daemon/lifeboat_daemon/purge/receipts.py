@@ -165,7 +165,7 @@ def home_receipt(
         agent_id=redaction.agent_id,
         redaction_id=redaction.id,
         redaction_digest=redaction.digest.hex(),
-        applied=sum(each.waits_until is None for each in vault.redaction_rows()),
+        applied=sum(each.applied for each in vault.redaction_rows()),
         leaves=len(redaction.leaves),
         objects=objects,
         remaining=vault.remaining(redaction),
