@@ -73,6 +73,13 @@ def parse_count(value: Any) -> int:
     return int(value)
 
 
+def parse_days(value: Any) -> int:
+    """A whole number of days, 0 too. Raises ValueError."""
+    if isinstance(value, bool) or not 0 <= int(value) <= _LONGEST_SECONDS // 86400:
+        raise ValueError("a whole number of days from 0 to 36500")
+    return int(value)
+
+
 def parse_command(value: Any) -> str:
     """A program with its arguments, spelled as in a shell; "none" is read as "". Raises ValueError."""
     try:
@@ -198,6 +205,13 @@ SETTINGS: dict[str, Setting] = {
         Setting("retention.daily", parse_duration, "90d", "then one a day for this long; after that one a week"),
         Setting("vault.max_size", parse_size, "10GB", "how much the vault of an agent may take"),
         Setting("vault.min_free", parse_size, "1GB", "how much has to stay free on the disk", per_agent=False),
+        Setting(
+            "purge.keep_out_days",
+            parse_days,
+            30,
+            "what was purged is kept out of captures until the workspace was clean for so many days",
+            per_agent=False,
+        ),
         Setting(
             "verify.every", parse_positive_duration, "24h", "the newest copy and a sample are read back this often"
         ),

@@ -29,6 +29,8 @@ STAGING = "staging"
 MOVING = "moving"
 """Everything is staged and checked: a crash here is rolled forward."""
 DONE = "done"
+PURGED = "purged"
+"""A purge removed what the restore had moved aside: it cannot be taken back any more."""
 _NOT_TEXT = "\0"
 
 

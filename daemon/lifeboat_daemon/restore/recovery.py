@@ -43,7 +43,7 @@ def _recover_one(context: Context, path: Path) -> Iterator[str]:
     try:
         agent_id = journals.read(context.files, path).agent_id
         with agent_lock(context, agent_id, "restore"):
-            yield _recover_locked(context, journals.read(context.files, path))
+            yield settle(context, journals.read(context.files, path))
     except (Busy, FileNotFoundError):
         return
     except (msgspec.DecodeError, msgspec.ValidationError):
@@ -52,7 +52,9 @@ def _recover_one(context: Context, path: Path) -> Iterator[str]:
         yield f"An interrupted restore could not be finished yet: {error}"
 
 
-def _recover_locked(context: Context, journal: Journal) -> str:
+def settle(context: Context, journal: Journal) -> str:
+    """Finish one restore that was cut off, or drop it; what was done, in a sentence. The caller holds the agent's lock.
+    Raises OSError and LifeboatError when that cannot be done yet."""
     folder = to_path(journal.workspace)
     if journal.phase != MOVING:
         put_away(context, journal)

@@ -22,7 +22,7 @@ from lifeboat_daemon.restore import moves, target
 from lifeboat_daemon.restore.at_work import check_before_undo
 from lifeboat_daemon.restore.capturing import capture_for_safety
 from lifeboat_daemon.restore.finish import finish
-from lifeboat_daemon.restore.journal import MOVING, Folder, Journal, Move, Seen, Time, look, to_path, to_text
+from lifeboat_daemon.restore.journal import MOVING, PURGED, Folder, Journal, Move, Seen, Time, look, to_path, to_text
 from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.receipt import Receipt
 from lifeboat_daemon.restore.recovery import is_recent
@@ -63,6 +63,8 @@ def last_restore(context: Context, agent: Agent) -> Journal:
     """The newest restore that can be taken back. Raises NothingToUndo."""
     for journal in journals.finished(context.home, context.files):
         if journal.agent_id == agent.id and is_recent(context, journal):
+            if journal.phase == PURGED:
+                raise NothingToUndo(f"a purge of {agent.name} destroyed what its last restore had moved aside")
             return journal
     raise NothingToUndo(f"no restore of {agent.name} in the last seven days replaced anything")
 

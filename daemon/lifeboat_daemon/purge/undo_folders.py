@@ -1,0 +1,74 @@
+"""What finished restores moved aside, and what unfinished ones staged: a purge leaves nothing of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.restore import journal as journals
+from lifeboat_daemon.restore import moves
+from lifeboat_daemon.restore.journal import PURGED, Journal, look, to_path
+from lifeboat_daemon.restore.recovery import settle
+
+
+def of(context: Context, agent: Agent) -> list[Path]:
+    """Folders that hold what a restore moved aside or staged, and that are there."""
+    folders = [to_path(folder) for journal in _journals(context, agent) for folder in (*journal.work, *journal.undo)]
+    found = [folder for folder in (*folders, _staged(context, agent)) if look(context.files, folder) is not None]
+    return list(dict.fromkeys(found))
+
+
+def empty(context: Context, agent: Agent) -> int:
+    """Remove them, and what the journals say of files; how many folders. Restores that were cut off are brought to
+    their end first. A journal stays as long as its restore could have been taken back, and says why it cannot any more.
+
+    The caller holds the agent's lock. Raises OSError, and what keeps an interrupted restore from being finished.
+    """
+    for _, journal in list(_unfinished(context, agent)):
+        settle(context, journal)
+    count = len(of(context, agent))
+    for journal in list(_finished(context, agent)):
+        for folder in (*journal.work, *journal.undo):
+            moves.remove_tree(context.files, to_path(folder))
+        if journal.phase != PURGED:
+            journals.write(context.files, journals.undo_path(context.home, journal.id), _emptied(journal))
+    shutil.rmtree(_staged(context, agent), ignore_errors=True)
+    return count
+
+
+def _emptied(journal: Journal) -> Journal:
+    """What is left of a journal: that there was a restore, and when."""
+    made = replace(journal, phase=PURGED, moves=(), make=(), drop=(), fresh=(), times=(), whole=None, installed=())
+    return replace(made, work=(), undo=(), report={})
+
+
+def _journals(context: Context, agent: Agent) -> Iterator[Journal]:
+    yield from (journal for _, journal in _unfinished(context, agent))
+    yield from _finished(context, agent)
+
+
+def _finished(context: Context, agent: Agent) -> Iterator[Journal]:
+    return (one for one in journals.finished(context.home, context.files) if one.agent_id == agent.id)
+
+
+def _unfinished(context: Context, agent: Agent) -> Iterator[tuple[Path, Journal]]:
+    folder = context.home.restore_folder
+    for entry in sorted(context.files.scan(folder), key=lambda each: each.name) if folder.is_dir() else ():
+        if entry.name.endswith(".json") and not entry.name.startswith("."):
+            try:
+                journal = journals.read(context.files, Path(entry.path))
+            except (FileNotFoundError, msgspec.DecodeError, msgspec.ValidationError):
+                continue
+            if journal.agent_id == agent.id:
+                yield Path(entry.path), journal
+
+
+def _staged(context: Context, agent: Agent) -> Path:
+    """Where cut copies of large files wait for the commit of a capture; one that was ended leaves them."""
+    return context.home.state_folder / f"{agent.id}.staged"
