@@ -16,6 +16,15 @@ def finish_restores(context: Context) -> list[str]:
     return recover(context)
 
 
+def finish_purges(context: Context) -> list[str]:
+    """Complete purges that were cut off; a sentence for each."""
+    if not (context.home.vaults_folder / "purges").is_dir():
+        return []
+    from lifeboat_daemon.purge import resuming
+
+    return resuming.finish(context)
+
+
 def finish_rotation(context: Context) -> list[str]:
     """Go on with a replaced key whose vaults had not settled; a sentence for each. Raises what is in its way now."""
     if not (context.home.keys_folder / SETTLING).exists():

@@ -29,6 +29,7 @@ COMMANDS = {
     "records": f"{_HERE}.records:records",
     "restore": f"{_HERE}.restore:restore",
     "undo": f"{_HERE}.restore:undo",
+    "purge": f"{_HERE}.purge:purge",
     "verify": f"{_HERE}.restore:verify",
     "remote": f"{_HERE}.remote:remote",
     "config": f"{_HERE}.config:config",

@@ -84,6 +84,8 @@ def open_session(*, as_json: bool) -> Session:
     output = Output(as_json=as_json)
     for sentence in recovery.finish_restores(context):
         output.warn(sentence)
+    for sentence in recovery.finish_purges(context):
+        output.warn(sentence)
     try:
         for sentence in recovery.finish_rotation(context):
             output.warn(sentence)

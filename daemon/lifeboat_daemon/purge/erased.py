@@ -66,8 +66,8 @@ def everyone(context: Context) -> Iterator[Erased]:
 def _read(context: Context, path: Path) -> Erased | None:
     try:
         document = codec.decode(read_all(context.files, path))
-        texts = (str(document[name]) for name in ("name", "runtime"))
-        return Erased(from_json(document["redaction"]), *texts, workspace=Path(str(document["workspace"])))
+        redaction, workspace = from_json(document["redaction"]), Path(str(document["workspace"]))
+        return Erased(redaction, str(document["name"]), str(document["runtime"]), workspace)
     except FileNotFoundError:
         return None
     except (msgspec.DecodeError, KeyError, TypeError) as error:

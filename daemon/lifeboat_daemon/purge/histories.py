@@ -18,6 +18,7 @@ from lifeboat_endpoint.errors import VaultError
 from lifeboat_endpoint.vault import Vault
 from lifeboat_endpoint.vault.vault import FILE
 
+OWN = "vault"
 _COPIES = "*/vault"
 """Below `backups/`: copies that a new layout of the home left."""
 
@@ -37,8 +38,10 @@ class Histories:
     open: list[History] = field(default_factory=list)
     closed: dict[str, str] = field(default_factory=dict)
 
-
-OWN = "vault"
+    @property
+    def own(self) -> Vault | None:
+        """The agent's own vault; None where it is not there (any more)."""
+        return next((each.vault for each in self.open if each.name == OWN), None)
 
 
 @contextmanager

@@ -46,6 +46,11 @@ def remove(context: Context, order: Order) -> None:
         context.files.remove(_path(context, order.id))
 
 
+def is_pending(context: Context, order: Order) -> bool:
+    """Whether nobody finished it meanwhile."""
+    return _path(context, order.id).exists()
+
+
 def pending(context: Context) -> Iterator[Order]:
     """Orders that were not carried out to their end. Costs one look at a folder when there are none."""
     folder = _folder(context)

@@ -41,8 +41,8 @@ class Looked:
     """What was looked through beside the histories, and what could not be."""
 
     sights: list[Sight]
-    files: int = 0
-    unread: dict[str, str] | None = None
+    files: int
+    unread: dict[str, str]
 
 
 def look(context: Context, agent: Agent, wanted: Wanted) -> Looked:
@@ -53,7 +53,6 @@ def look(context: Context, agent: Agent, wanted: Wanted) -> Looked:
             looked.sights += _sights(place, name, path, wanted)
             looked.files += 1
         except (OSError, _TooLarge) as error:
-            assert looked.unread is not None
             looked.unread[path_text(name)] = str(error)
     return looked
 
@@ -112,7 +111,7 @@ def _sights(place: str, name: str, path: Path, wanted: Wanted) -> Iterator[Sight
         data, lines, seen = file.read(_CHUNK), 0, set[tuple[int, str]]()
         while data:
             for span in wanted.spans(name, data):
-                sight = Sight(place, name, lines + data.count(b"\n", 0, span[0]) + 1, masked(data, span))
+                sight = Sight(place, name, lines + data.count(b"\n", 0, span[0]) + 1, _masked(data, span))
                 if (sight.line or 0, sight.masked) not in seen:
                     seen.add((sight.line or 0, sight.masked))
                     yield sight
@@ -120,3 +119,8 @@ def _sights(place: str, name: str, path: Path, wanted: Wanted) -> Iterator[Sight
             kept = data[-_OVERLAP:]
             lines += data.count(b"\n", 0, len(data) - len(kept))
             data = kept + fresh if fresh else b""
+
+
+def _masked(data: bytes, span: tuple[int, int]) -> str:
+    text = data[span[0] : span[1]].decode("utf-8", "replace")
+    return masked(text, (0, len(text)))

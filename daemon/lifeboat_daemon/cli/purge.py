@@ -1,0 +1,197 @@
+"""`lifeboat purge`: something an agent knows is destroyed everywhere, with proof (ALF §3.1.11)."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_alf.purge import REASONS
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.cli import purge_text
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.naming import AGENT
+from lifeboat_daemon.cli.session import Session, may_ask, session_command
+from lifeboat_daemon.errors import ConsentNeeded
+from lifeboat_daemon.poke import poke
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.purge.doing import Owners
+    from lifeboat_daemon.purge.finding import Found
+    from lifeboat_daemon.purge.request import Request
+
+_LARGEST = 1 << 20
+"""Bytes of a text that is looked for."""
+
+
+@click.command(
+    short_help="Destroy what an agent knows, everywhere, with proof.",
+    epilog=examples(
+        "lifeboat purge Juniper",
+        "lifeboat purge Juniper --record ID --dry-run",
+        "lifeboat purge Juniper --text-stdin --passage --workspace --yes < text",
+        "lifeboat purge Juniper --all --reason gdpr_article_17",
+    ),
+)
+@click.argument("agent", type=AGENT)
+@click.option(
+    "--record", "records", metavar="ID", multiple=True, help="A memory, by any id it ever had; may be given often."
+)
+@click.option("--text-stdin", is_flag=True, help="Whatever holds this text, which is read from standard input.")
+@click.option("--text", metavar="T", help="The same; the shell's history keeps what is typed here.")
+@click.option("--pattern-stdin", is_flag=True, help="Whatever fits a regular expression, read from standard input.")
+@click.option("--all", "everything", is_flag=True, help="The whole agent: its history, its keys, every second copy.")
+@click.option("--passage", is_flag=True, help="Cut only the match; what stands around it stays.")
+@click.option("--only", is_flag=True, help="Not what a memory was before, nor what it became.")
+@click.option("--derived", is_flag=True, help="Also what was derived from nothing else.")
+@click.option("--workspace", is_flag=True, help="Cut the live files too; else they are kept out of captures.")
+@click.option("--reason", type=click.Choice(REASONS), default="user_request", show_default=True, help="For the record.")
+@click.option("--dry-run", is_flag=True, help="Show what would go, and what cannot be reached; destroy nothing.")
+@click.option("--yes", is_flag=True, help="Without asking.")
+@session_command
+def purge(session: Session, /, agent: str, **flags: Any) -> int:
+    """Destroy what an agent knows: in all history here, in second copies, undo folders and caches.
+
+    Without an option it asks for a text, which is not shown. Numbers, digests and signatures of all states stay as they
+    are, and every other memory and file still restores byte for byte. It cannot be undone. A key or password that
+    leaked has to be revoked where it was issued, first of all.
+    """
+    _check(flags)
+    found = agents.find(session.context, agent)
+    if flags["everything"]:
+        return _erase(session, found, flags)
+    return _purge(session, found, _request(session, flags), flags)
+
+
+def _check(flags: dict[str, Any]) -> None:
+    """Raises UsageError for options that do not go together."""
+    texts = [name for name in ("text_stdin", "text", "pattern_stdin") if flags[name]]
+    if len(texts) > 1:
+        raise click.UsageError("--text-stdin, --text and --pattern-stdin: one of them at a time")
+    wanted = bool(texts or flags["records"])
+    narrowed = [name for name in ("passage", "only", "derived", "workspace") if flags[name]]
+    if flags["everything"] and (wanted or narrowed):
+        raise click.UsageError("--all is the whole agent: it goes with --reason, --dry-run and --yes alone")
+    if flags["passage"] and flags["records"]:
+        raise click.UsageError("--passage cuts a text: it goes with --text-stdin, --text or --pattern-stdin")
+    if flags["text"]:
+        click.echo("warning: the shell's history keeps the text; next time use --text-stdin, or no option", err=True)
+
+
+def _request(session: Session, flags: dict[str, Any]) -> Request:
+    from lifeboat_alf.purging import Options, Wanted, compiled
+    from lifeboat_daemon.purge.request import Request
+
+    text = flags["text"]
+    if flags["text_stdin"] or flags["pattern_stdin"]:
+        text = _from_stdin()
+    elif text is None and not flags["records"]:
+        text = _asked(session)
+    if text is not None and not text.strip():
+        raise click.UsageError("the text is empty: it would be found everywhere")
+    wanted = Wanted()
+    if text is not None:
+        wanted = Wanted(patterns=(compiled(text),)) if flags["pattern_stdin"] else Wanted(texts=(text,))
+    return Request(
+        record_ids=tuple(flags["records"]),
+        wanted=wanted,
+        options=Options(only=flags["only"], passage=flags["passage"], derived=flags["derived"]),
+        reason=flags["reason"],
+        workspace=flags["workspace"],
+        capture=not flags["dry_run"],
+    )
+
+
+def _from_stdin() -> str:
+    """Without the line break at its end. Raises UsageError."""
+    data = sys.stdin.buffer.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise click.UsageError(f"more than {_LARGEST} bytes are no text to look for")
+    try:
+        return data.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise click.UsageError("standard input is not text in UTF-8") from None
+
+
+def _asked(session: Session) -> str:
+    if not may_ask(session):
+        raise click.UsageError("what is to go? --record ID, --text-stdin, --pattern-stdin or --all")
+    return str(click.prompt("Text to destroy (it is not shown)", hide_input=True, err=True))
+
+
+# Records and texts --------------------------------------------------------------------------------------------------
+
+
+def _purge(session: Session, agent: Agent, request: Request, flags: dict[str, Any]) -> int:
+    from lifeboat_daemon.purge import doing, outcome
+
+    with session.output.progress(f"Looking through everything of {agent.name}"):
+        found, warnings = doing.look(session.context, agent, request)
+    for warning in warnings:
+        session.output.warn(warning)
+    document = outcome.planned(agent, found)
+    if flags["dry_run"] or not found.plan.leaves:
+        session.output.document(document, lambda: purge_text.show_plan(session.output, agent, found, document))
+        return 0
+    if not session.output.as_json:
+        purge_text.show_plan(session.output, agent, found, document)
+    if not flags["yes"]:
+        _confirm(session, f"purge {len(found.plan.leaves)}", f"{purge_text.what(document)} would be destroyed")
+    owners = _owners(session, found, ask=not flags["yes"])
+    with session.output.progress(f"Purging {agent.name}"):
+        done = doing.purge(session.context, agent, request, found, owners)
+    poke(session.context, agent)
+    result = outcome.done(agent, done)
+    session.output.document(result, lambda: purge_text.show_done(session.output, agent, result))
+    return 1 if result["searched"].get("hits") else 0
+
+
+def _confirm(session: Session, phrase: str, otherwise: str) -> None:
+    """A word that nobody types by accident. Raises ConsentNeeded where nobody can be asked."""
+    if not may_ask(session):
+        raise ConsentNeeded(otherwise, fix="the same command with --yes")
+    if click.prompt(f"Type '{phrase}' to go on", default="", show_default=False, err=True).strip() != phrase:
+        raise click.Abort
+
+
+def _owners(session: Session, found: Found | None, *, ask: bool) -> Owners:
+    """Second tokens, typed now and never kept, of second copies where a purge would wait."""
+    if not ask or not may_ask(session):
+        return {}
+    asked = [] if found is None else [each.config for each in found.remotes if each.problem is None]
+    if found is None:
+        from lifeboat_daemon.remotes import registry
+
+        asked = registry.usable(session.context)
+    owners = {}
+    for config in asked:
+        if config.url.startswith("http") and not config.sealed:
+            question = f"Second token of {config.name}, so that it does not wait 24 hours (Enter: it waits)"
+            token = click.prompt(question, default="", show_default=False, hide_input=True, err=True).strip()
+            owners |= {config.name: token} if token else {}
+    return owners
+
+
+# A whole agent ------------------------------------------------------------------------------------------------------
+
+
+def _erase(session: Session, agent: Agent, flags: dict[str, Any]) -> int:
+    from lifeboat_daemon.purge import doing, outcome
+
+    document = outcome.whole(session.context, agent)
+    if flags["dry_run"]:
+        session.output.document(document, lambda: purge_text.show_whole(session.output, agent, document))
+        return 0
+    if not session.output.as_json:
+        purge_text.show_whole(session.output, agent, document)
+    if not flags["yes"]:
+        _confirm(session, f"purge {agent.name}", f"all of {agent.name} would be destroyed")
+    owners = _owners(session, None, ask=not flags["yes"])
+    with session.output.progress(f"Purging {agent.name}"):
+        done = doing.erase(session.context, agent, flags["reason"], owners)
+    poke(session.context)
+    result = outcome.done(agent, done)
+    session.output.document(result, lambda: purge_text.show_done(session.output, agent, result))
+    return 0

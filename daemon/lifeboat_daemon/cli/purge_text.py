@@ -1,0 +1,152 @@
+"""A purge for people: what would go, what went, what nobody can reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.words import argument, count_text, listed, path_text, time_text
+
+JsonObject = dict[str, Any]
+
+_MOST = 20
+"""Lines of one kind; `--json` has all."""
+_NEVER = (
+    "What no program here reaches: files you exported, machines that were off, backups of whoever keeps a second copy."
+)
+
+
+def what(document: JsonObject) -> str:
+    """`3 memories, 2 files, in 41 versions of 38 states`."""
+    parts = [
+        count_text(document["records"], "memory", "memories") if document["records"] else "",
+        count_text(len(document["files"]), "file") if document["files"] else "",
+    ]
+    named = listed([part for part in parts if part]) or "nothing"
+    versions, states = document["versions"], document["sequences_rewritten"]
+    if not versions:
+        return named
+    return f"{named}, in {count_text(versions, 'version')} and {count_text(states, 'state')}"
+
+
+def show_plan(output: Output, agent: Agent, found: object, document: JsonObject) -> None:
+    """What would go, and what stays."""
+    if not document["versions"]:
+        output.line(f"Nothing that is kept of {agent.name} holds it.")
+    else:
+        output.line(f"{agent.name}: {what(document)} would be destroyed.", style="bold")
+    _some(output, [f"  {_hit(hit)}" for hit in document["hits"]])
+    _some(output, [f"  {_beside(sight)}" for sight in document["beside"]])
+    for line in _remarks(agent, document):
+        output.warn(line)
+    for remote in document["remotes"]:
+        output.line(f"  {_planned_at(remote)}")
+    if document["sealed"]:
+        output.warn("it is a secret that is cut out and sealed: only your key opens it, and it stays sealed")
+    if document["hits"] or document["beside"]:
+        output.note("A key or password that leaked has to be revoked where it was issued, first of all.")
+        output.note(_NEVER)
+
+
+def _hit(hit: JsonObject) -> str:
+    place = path_text(hit["where"]) if hit["kind"] != "record" else f"memory {hit['where']}"
+    line = f":{hit['line']}" if hit["line"] else ""
+    return f"{place}{line}  {hit['masked']}"
+
+
+def _beside(sight: JsonObject) -> str:
+    line = f":{sight['line']}" if sight["line"] else ""
+    return f"{sight['place']} {path_text(sight['where'])}{line}  {sight['match']}"
+
+
+def _remarks(agent: Agent, document: JsonObject) -> Iterator[str]:
+    for path in document["names"][:_MOST]:
+        yield f"{path_text(path)}: its name holds the text; names stay in history, so rename it"
+    for path in document["dropped"][:_MOST]:
+        yield f"{path_text(path)}: it could not be read without the text, so its content goes whole"
+    if document["spared"]:
+        count = count_text(len(document["spared"]), "memory", "memories")
+        yield f"{count} derived from it and from others as well stay: {listed(document['spared'][:3])}"
+    for name, count in document["elsewhere"].items():
+        yield f"{name} holds it too, in {count_text(count, 'place')}: lifeboat purge {argument(name)}"
+    for each in document["unreachable"]:
+        yield f"not reached: {path_text(each['name'])}: {each['why']} ({each['what']})"
+    if document["live"]:
+        yield (
+            f"the live workspace holds it in {count_text(document['live'], 'place')}: --workspace cuts it there; "
+            "else it is kept out of every capture"
+        )
+
+
+def _planned_at(remote: JsonObject) -> str:
+    if remote["state"] is not None:
+        return f"{remote['name']}: not reachable now; it is told at the next contact"
+    more = f", with {count_text(len(remote['only_there']), 'state')} that only it has" if remote["only_there"] else ""
+    when = "after 24 hours, or at once with its second token" if remote["waits"] else "at once"
+    return f"{remote['name']}: {when}{more}"
+
+
+def show_whole(output: Output, agent: Agent, document: JsonObject) -> None:
+    """A whole agent that would go."""
+    states = count_text(document["sequences_rewritten"], "state")
+    output.line(f"All of {agent.name} would be destroyed: {states}, its keys, every undo folder.", style="bold")
+    output.line(f"The workspace stays as it is: {agent.workspace}")
+    for name in document["histories"][1:]:
+        output.line(f"  also the history {name}")
+    for remote in document["remotes"]:
+        output.line(f"  {_planned_at({**remote, 'only_there': []})}")
+    output.note(_NEVER)
+
+
+def show_done(output: Output, agent: Agent, document: JsonObject) -> None:
+    """What went, where it is not done yet, and where the proof is."""
+    if document["scope"] == "full_agent":
+        output.line(f"{agent.name} is gone from this machine.", style="bold")
+    else:
+        output.line(f"Destroyed: {what(document)}.", style="bold")
+    if document["workspace"]:
+        output.line(f"Cut in the workspace: {listed([path_text(path) for path in document['workspace']])}.")
+    if document["undo_folders"]:
+        output.line(
+            f"Emptied: {count_text(document['undo_folders'], 'undo folder')}; `lifeboat undo` has nothing to take back."
+        )
+    _say_search(output, document)
+    for remote in document["remotes"]:
+        _say_remote(output, remote)
+    for each in document["unreachable"]:
+        output.warn(f"not reached: {path_text(each['name'])}: {each['why']} ({each['what']})")
+    output.line("The proof, signed:")
+    output.verbatim(f"  lifeboat receipts show {document['receipt']}")
+
+
+def _say_search(output: Output, document: JsonObject) -> None:
+    searched = document["searched"]
+    if not searched:
+        return
+    if searched["hits"]:
+        output.warn(f"looked for again: {count_text(searched['hits'], 'place')} still hold it; purge again")
+    else:
+        output.line(f"Looked for again in {count_text(searched['bodies'], 'version')}: nothing.")
+    if searched.get("live"):
+        output.note(
+            f"The live workspace still holds it in {count_text(searched['live'], 'place')}; captures leave it out."
+        )
+
+
+def _say_remote(output: Output, remote: JsonObject) -> None:
+    if remote["state"] == "done":
+        output.line(f"  {remote['name']}: done")
+    elif remote["state"] == "waiting":
+        output.line(f"  {remote['name']}: waits until {time_text(remote['applies_at'])}, unless its owner confirms:")
+        output.verbatim(f"    lifeboat receipts confirm ID --remote {argument(remote['name'])}")
+    else:
+        output.warn(f"{remote['name']}: not yet ({remote['message']}); it is told at the next contact")
+
+
+def _some(output: Output, lines: list[str]) -> None:
+    for line in lines[:_MOST]:
+        output.line(line)
+    if len(lines) > _MOST:
+        output.note(f"  and {len(lines) - _MOST} more: --json says all")

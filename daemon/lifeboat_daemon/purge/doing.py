@@ -1,0 +1,205 @@
+"""A purge from the user's word to the proof: look, sign the redaction, destroy here, tell every second copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lifeboat_alf import ids, principals
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.redactions import RECORDS, WHOLE_AGENT, Redaction
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture.run import capture
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.purge import applying, erasing, finding, histories, places, receipts
+from lifeboat_daemon.purge.applying import Applied
+from lifeboat_daemon.purge.finding import Found, Tell
+from lifeboat_daemon.purge.histories import Histories
+from lifeboat_daemon.purge.receipts import Unreachable
+from lifeboat_daemon.purge.request import Request
+from lifeboat_daemon.remotes import registry
+from lifeboat_keys import redacting as signatures
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.vault import Vault
+
+Owners = Mapping[str, str]
+"""The second token of a remote, by its name: with it the purge does not wait there."""
+
+
+@dataclass(slots=True)
+class Told:
+    """What came of telling one second copy: done, waiting (until `applies_at`) or pending, and then why."""
+
+    name: str
+    state: str
+    applies_at: str | None = None
+    message: str = ""
+
+    def to_json(self) -> JsonObject:
+        return {"name": self.name, "state": self.state, "applies_at": self.applies_at, "message": self.message}
+
+
+@dataclass(slots=True)
+class Done:
+    """A purge that was carried out here. `receipt` is its id."""
+
+    receipt: str
+    found: Found | None
+    applied: Applied
+    remotes: list[Told] = field(default_factory=list)
+    unreachable: tuple[Unreachable, ...] = ()
+    partitions: tuple[str, ...] = ()
+
+
+def look(context: Context, agent: Agent, request: Request, tell: Tell = lambda _: None) -> tuple[Found, list[str]]:
+    """What a purge would do, and what was in the way of looking. What lies in the workspace now is captured first: the
+    history is what everything is measured by. Raises PurgeError, Busy, VaultError."""
+    warnings = _captured(context, agent) if request.capture else []
+    with histories.opened(context, agent.id) as opened:
+        asked = finding.ask(context, agent, opened.own, tell)
+        tell("the history")
+        found = finding.find(context, agent, request, opened, asked)
+    reached(Step.PURGE_FOUND)
+    return found, warnings
+
+
+def _captured(context: Context, agent: Agent) -> list[str]:
+    """A capture that fails keeps nobody from purging what is in the history."""
+    try:
+        capture(context, agent)
+    except LifeboatError as error:
+        return [f"what lies in the workspace now was not captured: {error.message}"]
+    return []
+
+
+def purge(
+    context: Context, agent: Agent, request: Request, found: Found, owners: Owners, tell: Tell = lambda _: None
+) -> Done:
+    """Do what `look` found, all of it on this machine, then at every second copy that answers. Raises what `apply`
+    raises; what goes wrong at a second copy is in the result."""
+    with agent_lock(context, agent.id, "purge"):
+        tell("this machine")
+        with histories.opened(context, agent.id) as opened:
+            found = _fresh(context, agent, request, found, opened)
+            redaction = signatures.sign(_redaction(context, agent, request, found, opened), context.keys().device)
+        unreachable = tuple(_unreachable(found))
+        applied = applying.apply(
+            context,
+            agent,
+            redaction,
+            workspace=request.workspace,
+            search=lambda opened: _searched(context, agent, request, opened),
+            unreachable=unreachable,
+        )
+    remotes = _told(context, agent, redaction, owners, tell)
+    return Done(redaction.id, found, applied, remotes, unreachable, found.plan.partitions)
+
+
+def _fresh(context: Context, agent: Agent, request: Request, found: Found, opened: Histories) -> Found:
+    """What was found, or what is found now where something was captured or purged since."""
+    own = opened.own
+    head = None if own is None else own.head()
+    number, purges = (None if head is None else head.number), (0 if own is None else len(own.redactions))
+    if (number, purges) == (found.head, found.purges):
+        return found
+    return finding.find(context, agent, request, opened, found.remotes)
+
+
+def _redaction(context: Context, agent: Agent, request: Request, found: Found, opened: Histories) -> Redaction:
+    now, plan = context.now(), found.plan
+    return Redaction(
+        id=ids.new(now),
+        agent_id=agent.id,
+        scope=RECORDS,
+        reason=request.reason,
+        requested_at=now,
+        requested_by=_asker(agent, opened.own),
+        record_ids=plan.record_ids,
+        partitions_affected=plan.partitions,
+        searched=found.searched,
+        leaves=plan.leaves,
+    )
+
+
+def _asker(agent: Agent, vault: Vault | None) -> str:
+    """The primary principal (ALF §3.1.11, `requested_by`)."""
+    if vault is None or vault.head() is None:
+        return agent.id
+    return principals.primary(vault.state())
+
+
+def _unreachable(found: Found) -> list[Unreachable]:
+    """What nobody could look through."""
+    offline = [
+        Unreachable(each.config.name, each.problem, "states that only it has") for each in found.remotes if each.problem
+    ]
+    unread = [Unreachable(name, why, "a file that was not looked through") for name, why in found.looked.unread.items()]
+    return [*offline, *unread]
+
+
+def _searched(context: Context, agent: Agent, request: Request, opened: Histories) -> dict[str, int]:
+    """Once more, after everything: how many hits are left in what was purged. Live files count by themselves."""
+    bodies = sum(1 for each in opened.open for _ in each.vault.history())
+    if not request.wanted:
+        return {"bodies": bodies, "hits": 0}
+    looked = places.look(context, agent, request.wanted)
+    live = sum(sight.place == places.WORKSPACE for sight in looked.sights)
+    beside = len(looked.sights) - live
+    hits = finding.count_in(opened, request.wanted) + beside
+    return {"bodies": bodies, "files": looked.files, "hits": hits, "live": live}
+
+
+# Second copies ------------------------------------------------------------------------------------------------------
+
+
+def _told(context: Context, agent: Agent, redaction: Redaction, owners: Owners, tell: Tell) -> list[Told]:
+    return [_tell_one(context, agent, redaction, config.name, owners, tell) for config in registry.everyone(context)]
+
+
+def _tell_one(
+    context: Context, agent: Agent, redaction: Redaction, name: str, owners: Owners, tell: Callable[[str], None]
+) -> Told:
+    """Nothing that goes wrong there undoes what was done here: it is told again at the next contact."""
+    from lifeboat_daemon.remotes import redacting
+
+    tell(name)
+    try:
+        config = registry.find(context, name)
+        state = redacting.send(context, agent, config, redaction, owners.get(name))
+    except LifeboatError as error:
+        return Told(name, receipts.PENDING, None, error.message)
+    if state.applies_at is not None:
+        return Told(name, receipts.WAITING, state.applies_at)
+    return Told(name, receipts.DONE)
+
+
+# A whole agent ------------------------------------------------------------------------------------------------------
+
+
+def erase(context: Context, agent: Agent, reason: str, owners: Owners, tell: Tell = lambda _: None) -> Done:
+    """Purge a whole agent: everything of it on this machine, then at every second copy. Raises as `purge`."""
+    with agent_lock(context, agent.id, "purge"):
+        tell("this machine")
+        with histories.opened(context, agent.id) as opened:
+            redaction = signatures.sign(_whole(context, agent, reason, opened), context.keys().device)
+        erasing.erase(context, agent, redaction)
+    remotes = _told(context, agent, redaction, owners, tell)
+    return Done(redaction.id, None, Applied(), remotes, (), redaction.partitions_affected)
+
+
+def _whole(context: Context, agent: Agent, reason: str, opened: Histories) -> Redaction:
+    now, own = context.now(), opened.own
+    return Redaction(
+        id=ids.new(now),
+        agent_id=agent.id,
+        scope=WHOLE_AGENT,
+        reason=reason,
+        requested_at=now,
+        requested_by=_asker(agent, own),
+        partitions_affected=() if own is None else erasing.partitions_of(own),
+    )

@@ -1,0 +1,179 @@
+"""Where it is: every history of the agent here, the states that only second copies keep, the live workspace, undo
+folders and logs. Nothing is changed, and nothing of what is looked for is written down."""
+
+from __future__ import annotations
+
+import contextlib
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.purging import CutPlan, Item, Wanted, plan_cuts
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture.prints import Prints
+from lifeboat_daemon.capture.secrets import DECISION as SECRETS
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.purge import histories, places
+from lifeboat_daemon.purge.histories import Histories
+from lifeboat_daemon.purge.places import Looked, Sight
+from lifeboat_daemon.purge.request import Request
+from lifeboat_daemon.remotes import registry
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_endpoint.errors import UnknownThere
+from lifeboat_endpoint.vault import Vault
+
+Tell = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Asked:
+    """One second copy. `problem` says why it could not be asked; `only_there` are states that it keeps and this machine
+    does not, which were looked through as well."""
+
+    config: RemoteConfig
+    problem: str | None = None
+    only_there: tuple[int, ...] = ()
+    items: list[Item] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Found:
+    """What was found. `head` and `purges`: the newest sequence and how many redactions there were when it was looked
+    for; what came later has to be looked for again. `sequences` are the numbers of states that hold any of it,
+    `searched` all that were looked through. `closed` are histories that do not open, by name."""
+
+    plan: CutPlan
+    head: int | None
+    purges: int
+    sequences: tuple[int, ...]
+    searched: tuple[int, ...]
+    looked: Looked
+    remotes: list[Asked]
+    closed: dict[str, str]
+    elsewhere: dict[str, int] = field(default_factory=dict)
+    sealed: bool = False
+
+    @property
+    def sights(self) -> list[Sight]:
+        return self.looked.sights
+
+    def __bool__(self) -> bool:
+        return bool(self.plan.leaves or self.sights)
+
+
+def find(context: Context, agent: Agent, request: Request, opened: Histories, remotes: list[Asked]) -> Found:
+    """Look through everything. `remotes` were asked before (`ask`): that takes a network. Raises PurgeError for an id
+    that no history knows and for a match of too much, VaultDamaged."""
+
+    def items() -> Iterator[Item]:
+        for history in opened.open:
+            yield from histories.items(history.vault)
+        for asked in remotes:
+            yield from asked.items
+
+    plan = plan_cuts(items, agent.id, request.record_ids, request.wanted, request.options)
+    own = opened.own
+    numbers = [] if own is None else [row.number for row in own.sequences()]
+    head = numbers[-1] if numbers else None
+    return Found(
+        plan=plan,
+        head=head,
+        purges=0 if own is None else len(own.redactions),
+        sequences=() if own is None else tuple(_holding(own, plan, numbers)),
+        searched=tuple(sorted({*numbers, *(number for asked in remotes for number in asked.only_there)})),
+        looked=places.look(context, agent, request.wanted) if request.wanted else Looked([], 0, {}),
+        remotes=remotes,
+        closed=opened.closed,
+        elsewhere=_elsewhere(context, agent, request.wanted) if request.wanted else {},
+        sealed=own is not None and _is_sealed(context, agent, own, request.wanted),
+    )
+
+
+def _is_sealed(context: Context, agent: Agent, vault: Vault, wanted: Wanted) -> bool:
+    """Whether a text is a secret that captures cut out: its sealed form says nothing without the user's key."""
+    known = (vault.get(SECRETS) or {}).get("values", {})
+    prints = Prints(context.keys(), agent.id)
+    return bool(known) and any(prints.of(text.encode()) in known for text in wanted.texts)
+
+
+def _holding(vault: Vault, plan: CutPlan, numbers: list[int]) -> Iterator[int]:
+    """Kept states in which a named leaf stands."""
+    touched = set[int]()
+    for item in vault.history() if plan.leaves else ():
+        if item.leaf.digest in plan.leaves:
+            first = bisect_left(numbers, item.first)
+            last = len(numbers) if item.last is None else bisect_left(numbers, item.last)
+            touched.update(numbers[first:last])
+    yield from sorted(touched)
+
+
+def _elsewhere(context: Context, agent: Agent, wanted: Wanted) -> dict[str, int]:
+    """Other agents of this home whose histories hold it: {name: places}. Each is purged by itself."""
+    found: dict[str, int] = {}
+    for other in agents.everyone(context):
+        if other.id != agent.id:
+            with contextlib.suppress(LifeboatError), histories.opened(context, other.id) as opened:
+                count = count_in(opened, wanted)
+                if count:
+                    found[other.name] = count
+    return found
+
+
+def count_in(opened: Histories, wanted: Wanted) -> int:
+    """How many bodies of all histories hold what is wanted."""
+    return sum(_holds(item, wanted) for history in opened.open for item in histories.items(history.vault))
+
+
+def _holds(item: Item, wanted: Wanted) -> bool:
+    try:
+        return bool(wanted.spans(item.path or "record.json", item.body()))
+    except KeyError:  # not held
+        return False
+
+
+# Second copies ------------------------------------------------------------------------------------------------------
+
+
+def ask(context: Context, agent: Agent, vault: Vault | None, tell: Tell = lambda _: None) -> list[Asked]:
+    """Every second copy, and what only it keeps. What is wrong with one is in its answer."""
+    return [_ask(context, agent, vault, config, tell) for config in registry.everyone(context)]
+
+
+def _ask(context: Context, agent: Agent, vault: Vault | None, config: RemoteConfig, tell: Tell) -> Asked:
+    from lifeboat_daemon.remotes import redacting
+
+    if config.problem is not None:
+        return Asked(config, config.problem)
+    if vault is None:
+        return Asked(config)
+    tell(config.name)
+    try:
+        numbers = _only_there(context, agent, vault, config)
+        items = _items_of(redacting.only_there(context, agent, config, vault), vault) if numbers else []
+        return Asked(config, None, numbers, items)
+    except LifeboatError as error:
+        return Asked(config, error.message)
+
+
+def _only_there(context: Context, agent: Agent, vault: Vault, config: RemoteConfig) -> tuple[int, ...]:
+    """Numbers of states that the second copy keeps, and this machine does not."""
+    from lifeboat_daemon.remotes.opening import open_remote
+
+    with contextlib.closing(open_remote(context, config)) as remote:
+        try:
+            return tuple(row.number for row in remote.sequences(agent.id) if vault.find(row.number) is None)
+        except UnknownThere:
+            return ()
+
+
+def _items_of(there: Iterator[Item], vault: Vault) -> list[Item]:
+    """What this machine has not, in memory: states that differ from one that is kept here differ in little."""
+    known = {item.leaf.digest for item in vault.history()}
+    return [item._replace(body=partial(_same, item.body())) for item in there if item.leaf.digest not in known]
+
+
+def _same(body: bytes) -> bytes:
+    return body

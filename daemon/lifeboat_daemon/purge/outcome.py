@@ -1,0 +1,123 @@
+"""`purge --json`: what a purge would do, and what it did. Nothing of the content stands in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.purge import erasing, histories, places, receipts
+from lifeboat_daemon.purge.doing import Done
+from lifeboat_daemon.purge.finding import Asked, Found
+from lifeboat_daemon.remotes import registry
+
+JsonObject = dict[str, Any]
+
+
+def planned(agent: Agent, found: Found) -> JsonObject:
+    """What would go. `receipt` is null: nothing was done."""
+    remotes = [_planned_at(each) for each in found.remotes]
+    return {**_common(agent, None, True), **_found(found), "remotes": remotes}
+
+
+def done(agent: Agent, result: Done) -> JsonObject:
+    """What went."""
+    made = {**_common(agent, result.receipt, False), "partitions": list(result.partitions)}
+    if result.found is not None:
+        made |= _found(result.found)
+    made |= {
+        "remotes": [each.to_json() for each in result.remotes],
+        "unreachable": [*made["unreachable"], *_pending(result)],
+        "objects": result.applied.objects,
+        "workspace": result.applied.workspace,
+        "undo_folders": result.applied.undo_folders,
+        "searched": result.applied.searched,
+    }
+    return made
+
+
+def whole(context: Context, agent: Agent) -> JsonObject:
+    """What a whole agent is, before it goes."""
+    made = {**_common(agent, None, True), "scope": "full_agent"}
+    with histories.opened(context, agent.id) as opened:
+        own = opened.own
+        made["partitions"] = [] if own is None else list(erasing.partitions_of(own))
+        made["histories"] = [each.name for each in opened.open]
+        made["sequences_rewritten"] = 0 if own is None else len(own.sequences())
+    made["remotes"] = [_planned_at(Asked(config, config.problem)) for config in registry.everyone(context)]
+    return made
+
+
+def _common(agent: Agent, receipt: str | None, dry_run: bool) -> JsonObject:
+    return {
+        "receipt": receipt,
+        "agent": {"id": agent.id, "name": agent.name},
+        "dry_run": dry_run,
+        "scope": "record_purge",
+        "records": 0,
+        "record_ids": [],
+        "partitions": [],
+        "versions": 0,
+        "sequences_rewritten": 0,
+        "files": {},
+        "unreachable": [],
+        "remotes": [],
+    }
+
+
+def _found(found: Found) -> JsonObject:
+    plan = found.plan
+    unreachable = [_offline(each) for each in found.remotes if each.problem is not None]
+    unreachable += [_said(name, why, "a file that was not looked through") for name, why in found.looked.unread.items()]
+    unreachable += [_said(name, why, "a history on this disk") for name, why in found.closed.items()]
+    return {
+        "records": len(plan.record_ids),
+        "record_ids": list(plan.record_ids),
+        "partitions": list(plan.partitions),
+        "versions": len(plan.leaves),
+        "sequences_rewritten": len(found.sequences),
+        "files": dict(plan.files),
+        "hits": [hit._asdict() for hit in plan.hits],
+        "beside": [sight.to_json() for sight in found.sights],
+        "live": sum(sight.place == places.WORKSPACE for sight in found.sights),
+        "names": list(plan.names),
+        "dropped": list(plan.dropped),
+        "spared": list(plan.spared),
+        "elsewhere": found.elsewhere,
+        "sealed": found.sealed,
+        "unreachable": unreachable,
+    }
+
+
+def _planned_at(asked: Asked) -> JsonObject:
+    state = receipts.PENDING if asked.problem is not None else None
+    return {
+        "name": asked.config.name,
+        "state": state,
+        "message": asked.problem or "",
+        "waits": _waits(asked),
+        "only_there": list(asked.only_there),
+    }
+
+
+def _waits(asked: Asked) -> bool:
+    """Whether the purge waits there, unless the owner's token is given: nobody but this user keeps the others."""
+    return asked.config.url.startswith("http") and not asked.config.sealed
+
+
+def _offline(asked: Asked) -> JsonObject:
+    return _said(
+        asked.config.name,
+        asked.problem or "",
+        "told at the next contact; states that only it has were not looked through",
+    )
+
+
+def _pending(result: Done) -> list[JsonObject]:
+    known = {each.name for each in result.unreachable}
+    late = (each for each in result.remotes if each.state == receipts.PENDING and each.name not in known)
+    return [_said(each.name, each.message, "told at the next contact") for each in late]
+
+
+def _said(name: str, why: str, what: str) -> JsonObject:
+    return {"name": name, "why": why, "what": what}

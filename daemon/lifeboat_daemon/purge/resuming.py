@@ -1,0 +1,36 @@
+"""Purges that were cut off, finished by whoever starts next: a command, or the daemon. Light while there is nothing."""
+
+from __future__ import annotations
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.redactions import WHOLE_AGENT
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import Busy, system_errors
+from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.purge import applying, erasing, orders
+from lifeboat_daemon.purge.orders import Order
+
+
+def finish(context: Context) -> list[str]:
+    """Complete every purge that was begun here; a sentence for each. One that another process is at is left alone, and
+    one that cannot be completed now is said, and tried again."""
+    return [sentence for order in orders.pending(context) if (sentence := _finished(context, order)) is not None]
+
+
+def _finished(context: Context, order: Order) -> str | None:
+    agent_id = order.redaction.agent_id
+    try:
+        with system_errors(), agent_lock(context, agent_id, "purge"):
+            if not orders.is_pending(context, order):
+                return None
+            if order.redaction.scope == WHOLE_AGENT:
+                erasing.finish(context, order)
+                return f"The purge of the agent {agent_id} was interrupted; it is finished now."
+            agent = agents.read(context, agent_id)
+            applying.carry_out(context, agent, order)
+            return f"A purge of {agent.name} was interrupted; it is finished now. Look for the text once more."
+    except Busy:
+        return None
+    except LifeboatError as error:
+        return f"An interrupted purge could not be finished yet: {error.message}"
