@@ -81,7 +81,8 @@ def _check(flags: dict[str, Any]) -> None:
 
 
 def _request(session: Session, flags: dict[str, Any]) -> Request:
-    from lifeboat_alf.purging import Options, Wanted, compiled
+    from lifeboat_alf.purging import Options, Wanted
+    from lifeboat_alf.purging.patterns import compiled
     from lifeboat_daemon.purge.request import Request
 
     text = flags["text"]
@@ -165,7 +166,7 @@ def _owners(session: Session, found: Found | None, *, ask: bool) -> Owners:
         from lifeboat_daemon.remotes import registry
 
         asked = registry.usable(session.context)
-    owners = {}
+    owners: dict[str, str] = {}
     for config in asked:
         if config.url.startswith("http") and not config.sealed:
             question = f"Second token of {config.name}, so that it does not wait 24 hours (Enter: it waits)"

@@ -109,9 +109,8 @@ def show_done(output: Output, agent: Agent, document: JsonObject) -> None:
     if document["workspace"]:
         output.line(f"Cut in the workspace: {listed([path_text(path) for path in document['workspace']])}.")
     if document["undo_folders"]:
-        output.line(
-            f"Emptied: {count_text(document['undo_folders'], 'undo folder')}; `lifeboat undo` has nothing to take back."
-        )
+        folders = count_text(document["undo_folders"], "undo folder")
+        output.line(f"Emptied: {folders}; `lifeboat undo` has nothing to take back.")
     _say_search(output, document)
     for remote in document["remotes"]:
         _say_remote(output, remote)
@@ -130,9 +129,8 @@ def _say_search(output: Output, document: JsonObject) -> None:
     else:
         output.line(f"Looked for again in {count_text(searched['bodies'], 'version')}: nothing.")
     if searched.get("live"):
-        output.note(
-            f"The live workspace still holds it in {count_text(searched['live'], 'place')}; captures leave it out."
-        )
+        live = count_text(searched["live"], "place")
+        output.note(f"The live workspace still holds it in {live}; captures leave it out.")
 
 
 def _say_remote(output: Output, remote: JsonObject) -> None:

@@ -18,7 +18,7 @@ JsonObject = dict[str, Any]
 
 def run(work: Work) -> JsonObject:
     """See the module. What cannot be finished now is a problem, and keeps nothing else from being done."""
-    said, problems = recovery.finish_restores(work.context), []
+    said, problems = [*recovery.finish_restores(work.context), *recovery.finish_purges(work.context)], []
     try:
         said += recovery.finish_rotation(work.context)
     except LifeboatError as error:
