@@ -27,6 +27,7 @@ COMMANDS = {
     "diff": f"{_HERE}.history:diff",
     "search": f"{_HERE}.history:search",
     "records": f"{_HERE}.records:records",
+    "receipts": f"{_HERE}.purge_receipts:purge_receipts",
     "restore": f"{_HERE}.restore:restore",
     "undo": f"{_HERE}.restore:undo",
     "purge": f"{_HERE}.purge:purge",

@@ -14,6 +14,7 @@ from lifeboat_daemon.control.methods import StatusAnswer
 from lifeboat_daemon.errors import ServiceError
 from lifeboat_daemon.health.standing import AgentStatus, Status, summary, with_daemon
 from lifeboat_daemon.offers import Offer
+from lifeboat_daemon.purge.standing import Outstanding, outstanding
 from lifeboat_daemon.release import release
 from lifeboat_daemon.status import status as status_of
 
@@ -23,16 +24,18 @@ JsonObject = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Seen:
     """`status` holds the agents that were asked for, all or one. `daemon` is the object of `status --json`; `silent`
-    says why a daemon that is there did not answer."""
+    says why a daemon that is there did not answer. `purges`: those that are not done everywhere."""
 
     status: Status
     daemon: JsonObject
     offers: list[Offer]
     silent: str | None = None
+    purges: tuple[Outstanding, ...] = ()
 
     def to_json(self) -> JsonObject:
         found = [offer.to_json() for offer in self.offers]
-        return {**self.status.to_json(), "daemon": self.daemon, "offers": found}
+        purges = [purge.to_json() for purge in self.purges]
+        return {**self.status.to_json(), "daemon": self.daemon, "offers": found, "pending_purges": purges}
 
 
 def look(session: Session, name: str | None) -> Seen:
@@ -45,7 +48,8 @@ def look(session: Session, name: str | None) -> Seen:
     if told is not None:
         found = _merged(session, found, told.standing)
     daemon = _NOT_RUNNING | {"version": release()} if told is None else _daemon(told)
-    return Seen(found, daemon, offers.pending(context) if chosen is None else [], silent)
+    purges = tuple(outstanding(context, None if chosen is None else chosen.id))
+    return Seen(found, daemon, offers.pending(context) if chosen is None else [], silent, purges)
 
 
 _NOT_RUNNING: JsonObject = {"running": False, "pid": None, "started_at": None}

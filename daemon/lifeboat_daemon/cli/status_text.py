@@ -8,6 +8,7 @@ from lifeboat_daemon.cli.key_texts import NEVER_PROVEN
 from lifeboat_daemon.cli.session import Session
 from lifeboat_daemon.cli.status_look import Seen
 from lifeboat_daemon.health.standing import FOR_PEOPLE, AgentStatus
+from lifeboat_daemon.purge.standing import sentence
 from lifeboat_daemon.words import NO_BREAK, age_text, argument, time_text
 
 _MOST_OFFERS = 3
@@ -38,6 +39,8 @@ def show_agents(session: Session, seen: Seen) -> None:
         output.line(offers.sentence(offer))
     if len(seen.offers) > _MOST_OFFERS:
         output.line(f"And {len(seen.offers) - _MOST_OFFERS} more: lifeboat agents discover")
+    if seen.purges:
+        output.line(f"{sentence(seen.purges)}; lifeboat receipts show {seen.purges[0].id}")
     if found.agents:
         _show_key(session, seen)
         _show_service(session, seen)

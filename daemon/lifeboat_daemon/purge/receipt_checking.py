@@ -105,6 +105,8 @@ def _vault(receipt: PurgeReceipt, note: VaultNote, keys: Keys) -> Iterator[Findi
         yield wrong(note.name, "it has a receipt and is not done")
     if note.state == DONE:
         yield from _of_vault(receipt, note, keys)
+        if note.message:
+            yield is_open(note.name, note.message)
     elif note.state == WAITING and note.applies_at is None:
         yield wrong(note.name, "it waits, and does not say until when")
     elif note.state == WAITING:

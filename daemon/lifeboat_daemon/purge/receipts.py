@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.redactions import Redaction
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Busy
@@ -87,18 +88,21 @@ def begin(
     vaults: Iterable[VaultNote] = (),
     unreachable: Iterable[Unreachable] = (),
 ) -> PurgeReceipt:
-    """The receipt of a redaction that was carried out here. One that is kept already keeps what other vaults said."""
+    """The receipt of a redaction. One that is kept already keeps what vaults said. The audit record is that of the
+    vault here; `completed_at` counts where no vault of the agent is here."""
     with _alone(context):
         known = read(context, redaction.id)
-        made = known or PurgeReceipt(redaction.id, audit_of(redaction, completed_at), redaction.digest.hex())
+        made = known or PurgeReceipt(redaction.id, {}, redaction.digest.hex())
         notes = {each.id: each for each in vaults} | {each.id: each for each in made.vaults}
+        otherwise = str(made.audit.get("completed_at", completed_at))
         wanted = replace(
             made,
+            audit=audit_of(redaction, _completed_at(context, redaction) or otherwise),
             vaults=tuple(notes.values()),
             here=here or made.here,
             unreachable=tuple(dict.fromkeys((*made.unreachable, *unreachable))),
         )
-        return made if wanted == known else _sign_and_save(context, wanted)
+        return wanted if wanted == known else _sign_and_save(context, wanted)
 
 
 def change(context: Context, receipt_id: str, how: Callable[[PurgeReceipt], PurgeReceipt]) -> PurgeReceipt | None:
@@ -150,11 +154,18 @@ def note_vault(
 
 
 def home_receipt(
-    context: Context, vault: Vault, redaction: Redaction, *, objects: int, found: Mapping[str, int] | None = None
+    context: Context,
+    vault: Vault,
+    redaction: Redaction,
+    *,
+    objects: int,
+    found: Mapping[str, int] | None = None,
+    applied: int | None = None,
 ) -> VaultReceipt:
     """What the vault on this disk says about a redaction that was applied in it, signed by this machine's device.
 
-    `objects` lost their bytes; `found`: what was looked through again, and the `hits` in it.
+    `objects` lost their bytes; `found`: what was looked through again, and the `hits` in it; `applied`: how many
+    redactions it has applied, counted where it is not told.
     """
     keys, head = context.keys(), vault.head()
     row = row_of(vault, redaction.id)
@@ -165,7 +176,7 @@ def home_receipt(
         agent_id=redaction.agent_id,
         redaction_id=redaction.id,
         redaction_digest=redaction.digest.hex(),
-        applied=sum(each.applied for each in vault.redaction_rows()),
+        applied=sum(each.applied for each in vault.redaction_rows()) if applied is None else applied,
         leaves=len(redaction.leaves),
         objects=objects,
         remaining=vault.remaining(redaction),
@@ -175,6 +186,16 @@ def home_receipt(
         found=dict(found or {}),
     )
     return vault_receipts.sign_with_device(unsigned, keys.device)
+
+
+def _completed_at(context: Context, redaction: Redaction) -> str | None:
+    """When the vault here was done with a redaction, by its audit; None where there is no vault or it was not."""
+    try:
+        with context.vault(redaction.agent_id) as vault:
+            row = row_of(vault, redaction.id)
+    except LifeboatError:
+        return None
+    return None if row is None else str(row.details["completed_at"])
 
 
 def _believed(context: Context, known: PurgeReceipt, note: VaultNote) -> VaultNote:

@@ -1,0 +1,188 @@
+"""Receipts of purges for people and for auditors. Never any content: there is none in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from lifeboat_alf import codec
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.redactions import WHOLE_AGENT
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.purge import erased
+from lifeboat_daemon.purge.receipt_document import DONE, WAITING, Here, PurgeReceipt, VaultNote
+from lifeboat_daemon.purge.receipt_findings import Finding, Level
+from lifeboat_daemon.words import count_text, listed, time_text
+
+_MOST_PLACES = 3
+_REASONS = {
+    "gdpr_article_17": "the right to erasure (GDPR, article 17)",
+    "ccpa_deletion": "a deletion under the CCPA",
+    "user_request": "the user's wish",
+    "security_incident": "a security incident",
+}
+
+
+def names(context: Context) -> dict[str, str]:
+    """What agents are called, by id, also those that were purged whole."""
+    gone = {one.agent.id: one.name for one in erased.everyone(context)}
+    return gone | {one.id: one.name for one in agents.everyone(context)}
+
+
+# A list of them -------------------------------------------------------------------------------------------------------
+
+
+def summary(receipt: PurgeReceipt, known: Mapping[str, str]) -> JsonObject:
+    """One receipt in `receipts list --json`."""
+    audit = receipt.audit
+    return {
+        "id": receipt.id,
+        "agent_id": receipt.agent_id,
+        "agent": known.get(receipt.agent_id),
+        "scope": audit["scope"],
+        "records": len(audit.get("record_ids", [])),
+        "reason": audit["reason"],
+        "requested_at": audit["requested_at"],
+        "completed_at": audit["completed_at"],
+        "done": receipt.is_done,
+        "vaults": [note_json(each) for each in receipt.vaults],
+    }
+
+
+def row(receipt: PurgeReceipt, known: Mapping[str, str]) -> tuple[str, ...]:
+    return (
+        receipt.id,
+        known.get(receipt.agent_id, receipt.agent_id),
+        time_text(receipt.audit["requested_at"]),
+        _what(receipt.audit),
+        _stands(receipt),
+    )
+
+
+def note_json(note: VaultNote) -> JsonObject:
+    """How a purge stands in one vault, without what the vault signed."""
+    return {name: value for name, value in asdict(note).items() if name != "receipt"}
+
+
+def note_words(note: VaultNote) -> str:
+    """`done`, `waits until ...`, `pending: why`."""
+    if note.state == DONE:
+        return f"done, but {note.message}" if note.message else "done"
+    if note.state == WAITING and note.applies_at is not None:
+        return f"waits until {time_text(note.applies_at)}, so that its owner can refuse it"
+    return f"pending since {time_text(note.since)}: {note.message or 'it was not reached yet'}"
+
+
+def _what(audit: Mapping[str, Any]) -> str:
+    if audit["scope"] == WHOLE_AGENT:
+        return "the whole agent"
+    count = len(audit["record_ids"])
+    return count_text(count, "memory", "memories") if count else "text in files"
+
+
+def _stands(receipt: PurgeReceipt) -> str:
+    left = [each for each in receipt.vaults if each.state != DONE]
+    if not left:
+        return "done"
+    said = [f"{each.name} {'waits' if each.state == WAITING else 'pending'}" for each in left[:_MOST_PLACES]]
+    more = [f"{len(left) - _MOST_PLACES} more"] if len(left) > _MOST_PLACES else []
+    return listed([*said, *more])
+
+
+# One of them ----------------------------------------------------------------------------------------------------------
+
+
+def say(output: Output, receipt: PurgeReceipt, known: Mapping[str, str], found: Sequence[Finding]) -> None:
+    """For people: what went where, what is left to do, what nobody can reach."""
+    audit = receipt.audit
+    output.line(f"Purge {receipt.id} of {known.get(receipt.agent_id, receipt.agent_id)}", style="bold")
+    output.line(f"{_what(audit)} went, for {_REASONS[audit['reason']]}, asked for {time_text(audit['requested_at'])}.")
+    for line in _here_lines(receipt.here):
+        output.line(line)
+    if receipt.vaults:
+        output.table(("vault", "kind", "stands"), ((each.name, each.kind, note_words(each)) for each in receipt.vaults))
+    for each in receipt.unreachable:
+        output.line(f"Not reached: {each.name} ({each.what}): {each.why}")
+    _say_verdict(output, found)
+
+
+def say_findings(output: Output, found: Sequence[Finding]) -> None:
+    """Everything that was looked at, and what that comes to."""
+    output.table(("looked at", "", "found"), ((each.subject, str(each.level), each.message) for each in found))
+    _say_verdict(output, found)
+
+
+def _here_lines(here: Here) -> Iterator[str]:
+    emptied = [
+        count_text(count, word)
+        for count, word in ((here.undo_folders, "undo folder"), (here.staging, "half-done restore"))
+        if count
+    ]
+    caches = ["the caches deleted"] if here.state_db else []
+    if emptied or caches:
+        yield f"On this machine: {listed([*(f'{each} emptied' for each in emptied), *caches])}."
+    if here.workspace is not None:
+        yield f"In the workspace {count_text(here.workspace, 'file')} cut."
+    elif here.keep_out_until is not None:
+        yield "The workspace was left as it is."
+    if here.keep_out_until is not None:
+        yield f"What still lies there is cut from captures until {time_text(here.keep_out_until)}."
+    looked = [f"{count:,} {what}" for what, count in here.searched.items() if what != "hits"]
+    if looked:
+        yield f"Looked through again: {listed(looked)}; {count_text(here.searched.get('hits', 0), 'hit')}."
+
+
+def _say_verdict(output: Output, found: Sequence[Finding]) -> None:
+    wrong = [each for each in found if each.level is Level.WRONG]
+    if wrong:
+        output.line("The receipt does not hold:", style="bold")
+        for each in wrong:
+            output.line(f"{each.subject}: {each.message}")
+        return
+    left = [each for each in found if each.level is Level.OPEN]
+    output.line("The receipt holds." if not left else "The receipt holds, as far as it goes:", style="bold")
+    for each in left:
+        output.line(f"{each.subject}: {each.message}")
+
+
+# For auditors ---------------------------------------------------------------------------------------------------------
+
+
+def audit_view(receipt: PurgeReceipt) -> JsonObject:
+    """The record of ALF §3.1.11, the redaction's digest, and where each vault says so in its chains."""
+    return {
+        "audit": receipt.audit,
+        "redaction": {"id": receipt.id, "digest": receipt.digest},
+        "positions": [_position(each) for each in receipt.vaults if each.receipt is not None],
+    }
+
+
+def _position(note: VaultNote) -> JsonObject:
+    signed = note.receipt or {}
+    fields = ("vault_id", "kind", "applied", "leaves", "objects", "remaining", "head", "audit", "completed_at", "found")
+    return {"name": note.name, **{name: signed.get(name) for name in (*fields, "signer")}}
+
+
+def say_audit(output: Output, receipt: PurgeReceipt, found: Sequence[Finding]) -> None:
+    view = audit_view(receipt)
+    output.line("Audit record (ALF 3.1.11):", style="bold")
+    output.verbatim(codec.encode_pretty(view["audit"]).decode())
+    output.line("Redaction:", style="bold")
+    output.verbatim(f"  digest {receipt.digest}")
+    for each in view["positions"]:
+        output.line(f"{each['name']} ({each['kind']}, {each['vault_id']}):", style="bold")
+        for line in _position_lines(each):
+            output.verbatim(f"  {line}")
+    say_findings(output, found)
+
+
+def _position_lines(position: JsonObject) -> Iterator[str]:
+    yield f"{position['objects']} destroyed, {position['remaining']} left, at {position['completed_at']}"
+    if position["audit"]:
+        yield f"audit row {position['audit']['number']}  {position['audit']['hash']}"
+    if position["head"]:
+        yield f"sequence {position['head']['number']}  {position['head']['digest']}"
+    yield f"signed by its {position['signer']}; it has applied {count_text(position['applied'], 'purge')} of this agent"

@@ -1,0 +1,237 @@
+"""`lifeboat receipts`: the proof of purges. What went where, what is left to do, and whether a receipt holds."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_alf import codec
+from lifeboat_alf.errors import LifeboatError, TooLarge
+from lifeboat_daemon.cli import purge_receipt_texts as texts
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.naming import AGENT, REMOTE, Named
+from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.cli.session import Session, json_wanted, may_ask, session_command
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import BadSetting, FileExists, UnknownReceipt
+from lifeboat_daemon.home import Home
+from lifeboat_daemon.purge import erased, receipt_store, receipts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lifeboat_alf.redactions import Redaction
+    from lifeboat_daemon.agent import Agent
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+LARGEST = 64 << 20
+"""Bytes of a receipt that is read from a file."""
+DOES_NOT_HOLD = 3
+
+
+def _receipts(ctx: click.Context) -> Iterable[str]:
+    return [receipt.id for receipt in receipt_store.everyone(Context.open())]
+
+
+RECEIPT = Named("receipt", _receipts)
+
+
+@click.group("receipts")
+def purge_receipts() -> None:
+    """Receipts of purges: what went where, and the proof of it."""
+
+
+# Looking --------------------------------------------------------------------------------------------------------------
+
+
+@purge_receipts.command("list", epilog=examples("lifeboat receipts list", "lifeboat receipts list Juniper"))
+@click.argument("agent", type=AGENT, required=False)
+@session_command
+def list_receipts(session: Session, agent: str | None) -> None:
+    """Every purge, and where it is not done yet."""
+    context = session.context
+    wanted = None if agent is None else _agent_id(context, agent)
+    found = [each for each in receipts.everyone(context) if wanted in (None, each.agent_id)]
+    damaged = [] if wanted is not None else list(receipts.damaged(context))
+    names = texts.names(context)
+
+    def text() -> None:
+        for receipt_id, why in damaged:
+            session.output.warn(f"the receipt {receipt_id} cannot be read: {why}")
+        if not found:
+            session.output.line("Nothing was purged.")
+            return
+        columns = ("receipt", "agent", "asked for", "what", "stands")
+        session.output.table(columns, (texts.row(each, names) for each in found))
+
+    listed = [texts.summary(each, names) for each in found]
+    broken = [{"id": receipt_id, "message": why} for receipt_id, why in damaged]
+    session.output.document({"receipts": listed, "damaged": broken}, text)
+
+
+@purge_receipts.command(
+    short_help="One purge: what is gone, what waits, what cannot be reached.",
+    epilog=examples("lifeboat receipts show ID", "lifeboat receipts show ID --audit"),
+)
+@click.argument("receipt_id", metavar="ID", type=RECEIPT)
+@click.option("--audit", is_flag=True, help="For an auditor: the audit record, hashes, and places in the chains.")
+@session_command
+def show(session: Session, receipt_id: str, audit: bool) -> int:
+    """One purge: what went where, which second copies are done, and what cannot be reached. Never any content.
+
+    ID is the receipt's, or the beginning of it. Ends with 3 when the receipt does not hold.
+    """
+    context = session.context
+    receipt = receipts.find(context, receipt_id)
+    document = receipt.to_json()
+    found = receipts.verify(context, document)
+    holds = not receipts.is_wrong(found)
+    judged: dict[str, Any] = {"holds": holds, "findings": [each.to_json() for each in found]}
+    if audit:
+        view = {**texts.audit_view(receipt), **judged}
+        session.output.document(view, lambda: texts.say_audit(session.output, receipt, found))
+    else:
+        names = texts.names(context)
+        session.output.document(
+            {"receipt": document, **judged}, lambda: texts.say(session.output, receipt, names, found)
+        )
+    return 0 if holds else DOES_NOT_HOLD
+
+
+@purge_receipts.command(
+    short_help="Whether a receipt in a file holds, on any machine.",
+    epilog=examples("lifeboat receipts verify receipt.json"),
+)
+@click.argument("file", type=FILE)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def verify(file: Path, as_json: bool) -> int:
+    """Whether a receipt in a file holds. Nobody is asked, and no home is needed: without one only its consistency can
+    be checked. With one, its keys, the vault's audit and the list of purges count too.
+
+    Ends with 3 when it does not hold.
+    """
+    output = Output(as_json=as_json or json_wanted())
+    context = Context.open() if Home.locate(os.environ).exists() else None
+    found = receipts.verify(context, _document(file))
+    holds = not receipts.is_wrong(found)
+    proven = holds and all(each.level is receipts.Level.HOLDS for each in found)
+    document = {"holds": holds, "proven": proven, "findings": [each.to_json() for each in found]}
+    output.document(document, lambda: texts.say_findings(output, found))
+    return 0 if holds else DOES_NOT_HOLD
+
+
+# Doing ----------------------------------------------------------------------------------------------------------------
+
+
+@purge_receipts.command(
+    short_help="Let a purge that waits at a second copy happen now.",
+    epilog=examples(
+        "lifeboat receipts confirm ID --remote home",
+        "lifeboat receipts confirm ID --remote home --token-stdin < purge-token.txt",
+    ),
+)
+@click.argument("receipt_id", metavar="ID", type=RECEIPT)
+@click.option("--remote", type=REMOTE, required=True, help="The second copy where it waits.")
+@click.option("--token-stdin", is_flag=True, help="Read the second token from standard input; else it is asked for.")
+@session_command
+def confirm(session: Session, receipt_id: str, remote: str, token_stdin: bool) -> None:
+    """Let a purge that waits at a second copy happen now. That needs the second token, with the scope purge, which its
+    owner has: it is typed or read, and never kept."""
+    from lifeboat_daemon.remotes import redacting, registry
+
+    context = session.context
+    receipt = receipts.find(context, receipt_id)
+    agent, redaction = _redaction(context, receipt)
+    config = registry.find(context, remote)
+    token = _token(session, token_stdin)
+    with session.output.progress(f"Purging at {config.name}"):
+        redacting.send(context, agent, config, redaction, owner=token)
+    note = receipts.find(context, receipt.id).vault(config.id)
+    state = texts.note_json(note) if note is not None else None
+
+    def text() -> None:
+        if note is not None:
+            session.output.line(f"{note.name}: {texts.note_words(note)}")
+
+    session.output.document({"id": receipt.id, "vault": state}, text)
+
+
+@purge_receipts.command(
+    short_help="Write a receipt into a file, for somebody else.",
+    epilog=examples("lifeboat receipts export ID -o receipt.json"),
+)
+@click.argument("receipt_id", metavar="ID", type=RECEIPT)
+@click.option("-o", "--output", "file", type=NEW_FILE, required=True, help="The file to write; it must be new.")
+@session_command
+def export(session: Session, receipt_id: str, file: Path) -> None:
+    """Write a receipt into a file, for whoever wants proof. It holds ids, names of second copies and hashes, and
+    nothing of what was purged."""
+    context = session.context
+    receipt = receipts.find(context, receipt_id)
+    data = codec.encode_pretty(receipt.to_json()) + b"\n"
+    try:
+        context.files.write_new(file.absolute(), data, mode=0o600)
+    except FileExistsError:
+        raise FileExists(f"{file} is there already") from None
+    text = f"{file} holds the receipt as of {receipt.changed_at}; check it anywhere: lifeboat receipts verify {file}"
+    session.output.document({"id": receipt.id, "path": str(file)}, lambda: session.output.line(text))
+
+
+# What they need -------------------------------------------------------------------------------------------------------
+
+
+def _agent_id(context: Context, named: str) -> str:
+    """Also of an agent that was purged whole, of which its name is left."""
+    from lifeboat_daemon import agent as agents
+
+    try:
+        return agents.find(context, named).id
+    except LifeboatError:
+        gone = [one.agent.id for one in erased.everyone(context) if named in (one.name, one.agent.id)]
+        known = [each.agent_id for each in receipts.everyone(context) if each.agent_id == named]
+        if found := [*gone, *known]:
+            return found[0]
+        raise
+
+
+def _redaction(context: Context, receipt: receipts.PurgeReceipt) -> tuple[Agent, Redaction]:
+    """What has to be sent, and of which agent. Raises UnknownReceipt, UnknownAgent, VaultError."""
+    from lifeboat_daemon import agent as agents
+
+    gone = erased.find(context, receipt.agent_id)
+    if gone is not None:
+        return gone.agent, gone.redaction
+    agent = agents.find(context, receipt.agent_id)
+    with context.vault(agent.id) as vault:
+        for row in vault.redaction_rows():
+            if row.redaction.id == receipt.id:
+                return agent, row.redaction
+    raise UnknownReceipt(f"the vault here does not know of the purge {receipt.id}")
+
+
+def _token(session: Session, from_stdin: bool) -> str:
+    """Typed where nobody sees it, or one line of standard input. Raises BadSetting, which does not repeat it."""
+    from lifeboat_daemon.remotes.registry import LONGEST_TOKEN
+
+    if from_stdin:
+        text = sys.stdin.read(2 * LONGEST_TOKEN)
+    elif may_ask(session):
+        text = click.prompt("Second token (scope purge), not shown", hide_input=True, err=True)
+    else:
+        raise click.UsageError("Give the second token with --token-stdin.")
+    token = text.strip()
+    if not token or len(token) > LONGEST_TOKEN or not token.isprintable():
+        raise BadSetting("the token has to be one line on standard input", fix="lifeboat receipts confirm --help")
+    return token
+
+
+def _document(file: Path) -> Any:
+    """A receipt as it was read: strict JSON. Raises BadJson, TooLarge."""
+    if file.stat().st_size > LARGEST:
+        raise TooLarge(f"{file} is larger than any receipt")
+    return codec.decode_strict(file.read_bytes(), entry=file.name)

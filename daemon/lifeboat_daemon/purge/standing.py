@@ -1,0 +1,65 @@
+"""Purges that are not done everywhere: what `status` and the doctor say of them. Nobody is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lifeboat_alf.codec import JsonObject
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.purge import receipt_store
+from lifeboat_daemon.purge.receipt_document import DONE, WAITING
+from lifeboat_daemon.words import count_text, time_text
+
+
+@dataclass(frozen=True, slots=True)
+class Outstanding:
+    """One purge in one vault. `state` is `waiting` (until `applies_at`) or `pending` (`message` says why)."""
+
+    id: str
+    agent_id: str
+    vault: str
+    state: str
+    since: str
+    applies_at: str | None
+    message: str
+
+    def to_json(self) -> JsonObject:
+        return {
+            "id": self.id,
+            "agent_id": self.agent_id,
+            "vault": self.vault,
+            "state": self.state,
+            "since": self.since,
+            "applies_at": self.applies_at,
+            "message": self.message,
+        }
+
+
+def outstanding(context: Context, agent_id: str | None = None) -> list[Outstanding]:
+    """All of them, or an agent's, the oldest purge first. Costs one look at a folder when nothing was ever purged."""
+    return [
+        Outstanding(receipt.id, receipt.agent_id, note.name, note.state, note.since, note.applies_at, note.message)
+        for receipt in receipt_store.everyone(context)
+        if agent_id in (None, receipt.agent_id)
+        for note in receipt.vaults
+        if note.state != DONE
+    ]
+
+
+def sentence(found: Sequence[Outstanding]) -> str:
+    """`1 purge is not done everywhere: home waits until ...`; "" when there is none."""
+    if not found:
+        return ""
+    purges = len({each.id for each in found})
+    first = found[0]
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    verb = "is" if purges == 1 else "are"
+    return f"{count_text(purges, 'purge')} {verb} not done everywhere: {first.vault} {how(first)}{more}"
+
+
+def how(one: Outstanding) -> str:
+    """`waits until 2026-11-20 19:40`, or `is pending since ...`."""
+    if one.state == WAITING and one.applies_at is not None:
+        return f"waits until {time_text(one.applies_at)}"
+    return f"is pending since {time_text(one.since)}"
