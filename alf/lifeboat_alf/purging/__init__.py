@@ -4,11 +4,18 @@ every version of a history read afterwards.
     wanted     what is searched for, and where it stands in bytes, however a file spells it
     masking    a match as people may see it
     items      what a plan is made over, and the plan
+    views      bytes, and what they say behind their escapes
     needles    many texts at once
-    chains     which records go with the named ones
+    patterns   expressions that end
+    shields    what in JSON is no memory
+    chains     which records go with others
+    surveying  which records go, and what they said
+    texts      their texts in files
     lines      record lines: cut, or closed by a tombstone
     cuts       files: cut so that they still read
     vectors    vectors of purged records
+    hits       places, as people may see them
+    states     the items of one state
     planning   all of it together, and its own check
 """
 
@@ -16,7 +23,9 @@ from __future__ import annotations
 
 from lifeboat_alf.purging.items import CutPlan, Hit, Item, Options
 from lifeboat_alf.purging.masking import masked
+from lifeboat_alf.purging.patterns import compiled
 from lifeboat_alf.purging.planning import plan_cuts
+from lifeboat_alf.purging.states import items_of
 from lifeboat_alf.purging.wanted import Span, Wanted
 
-__all__ = ["CutPlan", "Hit", "Item", "Options", "Span", "Wanted", "masked", "plan_cuts"]
+__all__ = ["CutPlan", "Hit", "Item", "Options", "Span", "Wanted", "compiled", "items_of", "masked", "plan_cuts"]

@@ -22,6 +22,7 @@ class Kinship:
     def __init__(self) -> None:
         self.known: set[str] = set()
         self._parent: dict[str, str] = {}
+        self._linked: set[str] = set()
         self._sources: dict[str, set[str]] = {}
         self._members: dict[str, list[str]] = {}
 
@@ -33,7 +34,9 @@ class Kinship:
 
     def _add(self, record_id: str, record: JsonObject) -> None:
         if record.get("supersedes"):
-            self._parent[self._root(record_id)] = self._root(str(record["supersedes"]))
+            target = str(record["supersedes"])
+            self._linked |= {record_id, target}
+            self._parent[self._root(record_id)] = self._root(target)
             self._members.clear()
         related = record.get("related_records")
         for link in related if isinstance(related, list) else []:
@@ -48,7 +51,8 @@ class Kinship:
         return self._members.get(self._root(record_id), [])
 
     def has_chain(self, record_id: str) -> bool:
-        return self._root(record_id) != record_id or record_id in self._parent.values() or len(self.chain_of(record_id)) > 1
+        """Whether a record ever superseded one, or was superseded."""
+        return record_id in self._linked
 
     def closure(self, record_ids: Iterable[str], *, chains: bool, derived: bool) -> tuple[set[str], set[str]]:
         """All that goes with some records, and what stays although it was derived from one of them, for another of its
@@ -57,7 +61,8 @@ class Kinship:
         while True:
             before = len(gone)
             if chains:
-                gone |= {member for record_id in gone for member in self.chain_of(record_id)}
+                one_of_each = {self._root(record_id): record_id for record_id in gone}
+                gone.update(*map(self.chain_of, one_of_each.values()))
             orphans = self._derived(gone) if derived else {}
             gone |= {record_id for record_id, is_orphan in orphans.items() if is_orphan}
             if len(gone) == before:

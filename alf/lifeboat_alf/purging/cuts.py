@@ -1,9 +1,9 @@
 """Taking matches out of the bytes of a file so that it can still be read.
 
-    text            the match
-    JSON            inside strings the match, in whole characters; a number or a word becomes null; never structure
-    JSON lines      the same, line by line; a line that cannot be cut goes whole, and so does the row of a database
-    what is left    JSON that does not parse then becomes {}, bytes that are no text become none
+text            the match
+JSON            inside strings the match, in whole characters; a number or a word becomes null; never structure
+JSON lines      the same, line by line; a line that cannot be cut goes whole, and so does the row of a database
+what is left    JSON that does not parse then becomes {}, bytes that are no text become none
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ class Cut(NamedTuple):
     is_dropped: bool
 
 
-def cut(path: str, body: bytes, find: Find, *, passage: bool = False) -> Cut | None:
-    """How a file reads without what `find` finds in it; None when there is nothing. With `passage`, rows of databases
-    stay, without the match. Raises PurgeError when there is no way."""
-    spans = found = find(body)
-    if not found:
+def cut(path: str, body: bytes, find: Find, *, passage: bool = False, also: Edits = ()) -> Cut | None:
+    """How a file reads without what `find` finds in it, and without what `also` removes; None when there is nothing.
+    With `passage`, rows of databases stay, without the match. Raises PurgeError when there is no way."""
+    found = find(body)
+    spans = joined(sorted([*found, *((edit.offset, edit.offset + edit.length) for edit in also)]))
+    if not spans:
         return None
     made = _edits_of(path, body, passage=passage)
     for _ in range(_ROUNDS):

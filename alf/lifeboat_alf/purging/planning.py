@@ -1,27 +1,231 @@
-"""The plan of a purge: which records go, how every version of every file reads afterwards, and the check that nothing of
-it is left."""
+"""The plan of a purge: which records go, how every version of every file reads afterwards, and the check that
+nothing of it is left."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
+from lifeboat_alf import codec, layout, merkle, metas
+from lifeboat_alf.errors import PurgeError
+from lifeboat_alf.passages import Span, joined
+from lifeboat_alf.purging import lines
+from lifeboat_alf.purging.cuts import Cut, cut
+from lifeboat_alf.purging.hits import Hits
 from lifeboat_alf.purging.items import CutPlan, Item, Options
+from lifeboat_alf.purging.surveying import Items, Survey, survey
+from lifeboat_alf.purging.vectors import vector_cuts
 from lifeboat_alf.purging.wanted import Wanted
+from lifeboat_alf.redactions import Edit, Replacement, edited, replacement_of
 
-Items = Callable[[], Iterable[Item]]
+_NOTHING = Wanted()
+_DEFAULT = Options()
 
 
 def plan_cuts(
     items: Items,
     agent_id: str,
     record_ids: Iterable[str] = (),
-    wanted: Wanted = Wanted(),  # noqa: B008 - frozen and empty
-    options: Options = Options(),  # noqa: B008 - frozen
+    wanted: Wanted = _NOTHING,
+    options: Options = _DEFAULT,
 ) -> CutPlan:
-    """What a purge of records, and of what is wanted, does to a history.
+    """What a purge of records, and of what is wanted, does to the history of an agent.
 
     `items` is called several times and must give the same each time; no body is held. Finding nothing is an empty plan.
+    The edits of a leaf count in the bytes that stand there now: of one that was replaced before, in what replaced it.
     Raises PurgeError for an id that no record has, for more records than `options` allow, and for a match that cannot
-    be taken out.
+    be taken out: never half a plan.
     """
-    raise NotImplementedError
+    found = survey(items, record_ids, wanted, options)
+    planner = _Planner(agent_id, found, wanted, options)
+    for item in items():
+        planner.add(item)
+    planner.add_vectors(items)
+    planner.check(items)
+    return planner.plan()
+
+
+class _Planner:
+    """Collects what happens to each leaf."""
+
+    def __init__(self, agent_id: str, found: Survey, wanted: Wanted, options: Options) -> None:
+        self._agent_id, self._found, self._wanted, self._options = agent_id, found, wanted, options
+        self._leaves: dict[bytes, Replacement | None] = {}
+        self._cut: set[tuple[bytes, str]] = set()
+        self._partitions: set[str] = set()
+        self._touched: set[str] = set()
+        self._files: dict[str, int] = {}
+        self._names: dict[str, None] = {}
+        self._dropped: dict[str, None] = {}
+        self._uncut: set[bytes] = set()
+        self._hits = Hits()
+
+    def plan(self) -> CutPlan:
+        return CutPlan(
+            leaves=self._leaves,
+            record_ids=tuple(sorted(self._found.gone)),
+            partitions=tuple(sorted(self._partitions)),
+            files=dict(sorted(self._files.items())),
+            hits=self._hits.listed(),
+            names=tuple(self._names),
+            dropped=tuple(self._dropped),
+            spared=tuple(sorted(self._found.spared)),
+        )
+
+    def add(self, item: Item) -> None:
+        """What happens to one item, vectors left out."""
+        if item.record_id is not None and item.partition is not None:
+            if self._concerns_records(item.record_id):
+                self._add_record(item, item.record_id, item.partition)
+        elif item.path is not None and not item.path.startswith(layout.EMBEDDINGS):
+            self._add_name(item.path, item.meta)
+            if metas.is_file(item.meta):
+                self._add_entry(item, item.path)
+
+    # Records ----------------------------------------------------------------------------------------------------
+
+    def _concerns_records(self, record_id: str) -> bool:
+        return record_id in self._found.gone or bool(self._found.texts) or self._options.passage
+
+    def _add_record(self, item: Item, record_id: str, partition: str) -> None:
+        line = _held(item)
+        if not line:
+            return
+        if record_id in self._found.gone:
+            self._partitions.add(partition)
+            self._hits.of_record(record_id, line, self._wanted.spans(partition, line))
+            closes = self._options.only and self._found.kinship.has_chain(record_id)
+            self._leaves[item.leaf.digest] = self._closed(line, partition) if closes else None
+            return
+        find = self._find_in_record(partition)
+        made = cut(partition, line, find, passage=True)
+        if made is None:
+            return
+        self._partitions.add(partition)
+        self._touched.add(record_id)
+        self._hits.of_record(record_id, line, made.spans)
+        emptied = not made.body or (lines.content_of(line) and not lines.content_of(made.body).strip())
+        replacement = self._closed(line, partition) if emptied else replacement_of(line, made.edits)
+        self._leaves[item.leaf.digest] = replacement
+
+    def _find_in_record(self, partition: str) -> Callable[[bytes], list[Span]]:
+        """What is cut out of records that stay."""
+
+        def find(line: bytes) -> list[Span]:
+            found = self._wanted.spans(partition, line) if self._options.passage else []
+            others = [] if self._options.only else self._found.texts.spans(partition, line)
+            return joined(sorted([*found, *others]))
+
+        return find
+
+    def _closed(self, line: bytes, partition: str) -> Replacement:
+        """A tombstone under the record's own id; without the words of its file where those are wanted."""
+        for made in (lines.tombstone(line, self._agent_id), lines.bare_tombstone(line, self._agent_id)):
+            if not self._wanted.spans(partition, made):
+                return replacement_of(line, (Edit(0, len(line), made),))
+        raise PurgeError("a match stands in what is left of a purged record; look for something longer")
+
+    # Entries ----------------------------------------------------------------------------------------------------
+
+    def _add_name(self, path: str, meta: dict[str, Any]) -> None:
+        if not self._wanted or path in self._names:
+            return
+        if self._wanted.stands_in(path) or any(self._wanted.stands_in(text) for text in _texts_in(meta)):
+            self._names[path] = None
+            self._hits.of_name(path)
+
+    def _add_entry(self, item: Item, path: str) -> None:
+        body = _held(item)
+        if not body or item.leaf.digest in self._uncut:
+            return
+        before = self._leaves.get(item.leaf.digest)
+        also = () if before is None else before.edits
+        made = cut(path, body, self._find_in(item, path), passage=self._options.passage, also=also)
+        if made is None or (
+            before is not None and made.edits == before.edits and (item.leaf.digest, path) in self._cut
+        ):
+            return
+        if path == layout.MANIFEST and not _same_head(body, made.body):
+            self._uncut.add(item.leaf.digest)
+            self._names[path] = None
+            self._hits.of_name(path)
+            return
+        self._cut.add((item.leaf.digest, path))
+        self._take(item, path, body, made)
+
+    def _take(self, item: Item, path: str, body: bytes, made: Cut) -> None:
+        self._leaves[item.leaf.digest] = replacement_of(body, made.edits)
+        self._files[path] = self._files.get(path, 0) + len(made.spans)
+        self._hits.of_file(path, body, made.spans)
+        if made.is_dropped:
+            self._dropped[path] = None
+
+    def _find_in(self, item: Item, path: str) -> Callable[[bytes], list[Span]]:
+        """What is cut out of an entry. The manifest's head holds no memory, only what a person may look for."""
+        listed = [record_id for record_id in item.meta.get(metas.RECORDS, ()) if record_id in self._found.gone]
+        texts = self._found.texts if path != layout.MANIFEST else None
+
+        def find(body: bytes) -> list[Span]:
+            found = self._wanted.spans(path, body)
+            return joined(sorted([*found, *texts.spans(path, body, listed)])) if texts else found
+
+        return find
+
+    # Vectors ----------------------------------------------------------------------------------------------------
+
+    def add_vectors(self, items: Items) -> None:
+        """The vectors of records that go, and of those that say something else afterwards."""
+        for leaf, (path, made) in vector_cuts(items, self._found.gone | self._touched).items():
+            self._leaves[leaf] = Replacement(merkle.new_leaf(made.body), made.edits)
+            self._files.setdefault(path, 0)
+            if made.is_dropped:
+                self._dropped[path] = None
+
+    # The own check ----------------------------------------------------------------------------------------------
+
+    def check(self, items: Items) -> None:
+        """Do the plan in memory and search again. Raises PurgeError."""
+        for item in items():
+            replacement = self._leaves.get(item.leaf.digest)
+            if replacement is None:
+                continue
+            after = edited(_held(item), replacement.edits)
+            if not merkle.leaf_holds(replacement.leaf, after) or self._found_in(item, after):
+                raise PurgeError(f"something of it would be left in {item.path or item.record_id}; nothing was changed")
+
+    def _found_in(self, item: Item, after: bytes) -> list[Span]:
+        if item.partition is not None:
+            is_left = item.record_id not in self._found.gone
+            found = self._find_in_record(item.partition)(after) if is_left else []
+            return found or self._wanted.spans(item.partition, after)
+        return self._find_in(item, item.path or "")(after)
+
+
+def _held(item: Item) -> bytes:
+    """The bytes of an item, none where they are not held."""
+    try:
+        return item.body()
+    except KeyError:
+        return b""
+
+
+def _texts_in(meta: Any) -> Iterable[str]:
+    """What a meta says in words of somebody: the target of a link, the description of an artifact."""
+    if isinstance(meta, str):
+        yield meta
+    elif isinstance(meta, dict):
+        for name, value in meta.items():
+            if name not in (metas.RECORDS, metas.CUTS, "referenced_by", "id", "mtime_ns"):
+                yield from _texts_in(value)
+    elif isinstance(meta, list):
+        for value in meta:
+            yield from _texts_in(value)
+
+
+def _same_head(before: bytes, after: bytes) -> bool:
+    """Whether the manifest's head names the same agent and the same partitions."""
+    if not after:
+        return False
+    old, new = codec.decode(before), codec.decode(after)
+    ids = [each.get("agent", {}).get("id") for each in (old, new)]
+    return bool(ids[0] == ids[1] and old.get("partitions") == new.get("partitions"))

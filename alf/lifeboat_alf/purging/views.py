@@ -70,7 +70,9 @@ class _Inner(View):
     def _known_escapes(self) -> list[tuple[int, int, int, int]]:
         """(start, end) here and in the outer view of every escape, in order."""
         if self._escapes is None:
-            old = [(match.start(), match.end(), len(character(match[0]))) for match in ESCAPE.finditer(self._outer.data)]
+            old = [
+                (match.start(), match.end(), len(character(match[0]))) for match in ESCAPE.finditer(self._outer.data)
+            ]
             shifts = accumulate((start - end + length for start, end, length in old), initial=0)
             self._escapes = [
                 (start + shift, start + shift + length, start, end)

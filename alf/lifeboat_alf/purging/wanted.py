@@ -89,7 +89,9 @@ class Wanted:
 
     @cached_property
     def _wide(self) -> Needles:
-        return Needles(form.encode(wide, "surrogatepass") for form in self._forms for wide in ("utf-16-le", "utf-16-be"))
+        return Needles(
+            form.encode(wide, "surrogatepass") for form in self._forms for wide in ("utf-16-le", "utf-16-be")
+        )
 
     @cached_property
     def _forms(self) -> frozenset[str]:

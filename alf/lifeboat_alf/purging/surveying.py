@@ -1,0 +1,106 @@
+"""Which records a purge takes, and what they said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from lifeboat_alf.errors import PurgeError
+from lifeboat_alf.purging import cuts, lines
+from lifeboat_alf.purging.chains import Kinship
+from lifeboat_alf.purging.items import Item, Options
+from lifeboat_alf.purging.texts import Texts
+from lifeboat_alf.purging.wanted import Wanted
+
+Items = Callable[[], Iterable[Item]]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """`gone`: ids of the records that go; `spared`: of those derived ones that stay; `texts`: what the former said."""
+
+    kinship: Kinship
+    gone: frozenset[str]
+    spared: frozenset[str]
+    texts: Texts
+
+
+def survey(items: Items, record_ids: Iterable[str], wanted: Wanted, options: Options) -> Survey:
+    """Raises PurgeError for an id that no record has, and for more records than the options allow.
+
+    A record that stays and says nothing but what a purged one said goes too: it is the same memory, captured twice.
+    (With `only`, others stay as they are.)
+    """
+    kinship, matched = _met(items, Wanted() if options.passage else wanted)
+    asked = dict.fromkeys(record_ids)
+    for record_id in asked:
+        if record_id not in kinship.known:
+            raise PurgeError(f"there is no record {record_id} here; nothing was changed")
+    named = matched | set(asked)
+    while True:
+        gone, spared = kinship.closure(named, chains=not options.only, derived=options.derived)
+        _check_number(len(gone), options)
+        texts = _texts_of(items, gone)
+        kept, twins = _echoes(items, gone, texts)
+        if options.only or not twins:
+            kept_texts = frozenset(kept) if options.only else frozenset[str]()
+            return Survey(kinship, frozenset(gone), frozenset(spared), Texts(texts.by_id, kept_texts))
+        named = gone | twins
+
+
+def _check_number(number: int, options: Options) -> None:
+    if number > options.most_records:
+        raise PurgeError(
+            f"{number} records would go, and {options.most_records} are the most at once; look for something longer, "
+            "or name the records"
+        )
+
+
+def record_lines(items: Items) -> Iterator[tuple[Item, str, str, bytes]]:
+    """(item, record id, partition, line) of every version of every record that is held."""
+    for item in items():
+        if item.record_id is None or item.partition is None:
+            continue
+        try:
+            line = item.body()
+        except KeyError:
+            continue
+        if line:
+            yield item, item.record_id, item.partition, line
+
+
+def _met(items: Items, wanted: Wanted) -> tuple[Kinship, set[str]]:
+    kinship, matched = Kinship(), set[str]()
+    for _, record_id, partition, line in record_lines(items):
+        kinship.add(record_id, line)
+        if wanted and record_id not in matched and wanted.spans(partition, line):
+            matched.add(record_id)
+    return kinship, matched
+
+
+def _texts_of(items: Items, gone: set[str]) -> Texts:
+    said: dict[str, set[str]] = {}
+    if gone:
+        chosen = (item for item in items() if item.record_id in gone)
+        for _, record_id, _, line in record_lines(lambda: chosen):
+            if (content := lines.content_of(line)).strip():
+                said.setdefault(record_id, set()).add(content)
+    return Texts({record_id: frozenset(texts) for record_id, texts in said.items()})
+
+
+def _echoes(items: Items, gone: set[str], texts: Texts) -> tuple[set[str], set[str]]:
+    """Of the records that stay and hold a text of one that goes: what they say, and the ids of those that say nothing
+    else in some version."""
+    kept, twins = set[str](), set[str]()
+    if not texts.long:
+        return kept, twins
+    for item, record_id, partition, line in record_lines(items):
+        if record_id in gone or not texts.stand_in(partition, line):
+            continue
+        content = lines.content_of(line)
+        if content.strip():
+            kept.add(content)
+            left = cuts.cut(item.partition or "", line, lambda data: texts.long.spans(partition, data))  # noqa: B023
+            if left is not None and not lines.content_of(left.body).strip():
+                twins.add(record_id)
+    return kept, twins
