@@ -129,10 +129,18 @@ def _here_lines(here: Here) -> Iterator[str]:
     elif here.keep_out_until is not None:
         yield "The workspace was left as it is."
     if here.keep_out_until is not None:
-        yield f"What still lies there is cut from captures until {time_text(here.keep_out_until)}."
+        yield f"What still lies there is cut from captures until {_until(here.keep_out_until)}."
     looked = [f"{count:,} {what}" for what, count in here.searched.items() if what != "hits"]
     if looked:
         yield f"Looked through again: {listed(looked)}; {count_text(here.searched.get('hits', 0), 'hit')}."
+
+
+def _until(text: str) -> str:
+    """A day, or what has to happen before."""
+    try:
+        return time_text(text)
+    except ValueError:
+        return text
 
 
 def _say_verdict(output: Output, found: Sequence[Finding]) -> None:

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from lifeboat_alf import ids, times
 from lifeboat_alf.codec import JsonObject
-from lifeboat_alf.redactions import RECORDS, SCOPES, WHOLE_AGENT, Redaction
+from lifeboat_alf.redactions import SCOPES, WHOLE_AGENT
 from lifeboat_keys.errors import ReceiptInvalid
 
 T = TypeVar("T")
@@ -117,21 +117,6 @@ class PurgeReceipt:
 
     def to_json(self) -> JsonObject:
         return {**self.statement(), "signature": self.signature}
-
-
-def audit_of(redaction: Redaction, completed_at: str) -> JsonObject:
-    """The audit record of ALF §3.1.11, exactly. Of a whole agent it names no records: all are gone."""
-    record: JsonObject = {"purge_id": redaction.id, "agent_id": redaction.agent_id, "scope": redaction.scope}
-    if redaction.scope == RECORDS:
-        record["record_ids"] = list(redaction.record_ids)
-    return {
-        **record,
-        "partitions_affected": list(redaction.partitions_affected),
-        "reason": redaction.reason,
-        "requested_at": redaction.requested_at,
-        "completed_at": completed_at,
-        "requested_by": redaction.requested_by,
-    }
 
 
 # JSON ---------------------------------------------------------------------------------------------------------------

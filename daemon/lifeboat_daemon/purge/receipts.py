@@ -30,7 +30,6 @@ from lifeboat_daemon.purge.receipt_document import (
     PurgeReceipt,
     Unreachable,
     VaultNote,
-    audit_of,
 )
 from lifeboat_daemon.purge.receipt_findings import Finding, Level
 from lifeboat_daemon.purge.receipt_store import damaged, everyone, find, read, save
@@ -51,7 +50,6 @@ __all__ = [
     "PurgeReceipt",
     "Unreachable",
     "VaultNote",
-    "audit_of",
     "begin",
     "change",
     "damaged",
@@ -90,6 +88,8 @@ def begin(
 ) -> PurgeReceipt:
     """The receipt of a redaction. One that is kept already keeps what vaults said. The audit record is that of the
     vault here; `completed_at` counts where no vault of the agent is here."""
+    from lifeboat_endpoint.vault.purging import audit_record
+
     with _alone(context):
         known = read(context, redaction.id)
         made = known or PurgeReceipt(redaction.id, {}, redaction.digest.hex())
@@ -97,7 +97,7 @@ def begin(
         otherwise = str(made.audit.get("completed_at", completed_at))
         wanted = replace(
             made,
-            audit=audit_of(redaction, _completed_at(context, redaction) or otherwise),
+            audit=audit_record(redaction, _completed_at(context, redaction) or otherwise),
             vaults=tuple(notes.values()),
             here=here or made.here,
             unreachable=tuple(dict.fromkeys((*made.unreachable, *unreachable))),

@@ -1,0 +1,76 @@
+"""Purges: those that are not done everywhere, receipts that do not hold, and text that still has to be kept out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from lifeboat_alf import times
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.agent import Agent, everyone
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_daemon.purge import keep_out, receipts, standing
+from lifeboat_daemon.purge.keep_out import KeepOut
+from lifeboat_daemon.purge.standing import Outstanding
+from lifeboat_daemon.words import argument, count_text, listed, path_text, time_text
+
+TITLE = "Purges"
+_PENDING_FOR = timedelta(days=1)
+_MOST_PATHS = 3
+
+
+def check(context: Context) -> Iterator[Finding]:
+    yield from _receipts(context)
+    for one in standing.outstanding(context):
+        yield _outstanding(context, one)
+    for agent in everyone(context):
+        yield from _kept_out(context, agent)
+
+
+def _receipts(context: Context) -> Iterator[Finding]:
+    for receipt_id, why in receipts.damaged(context):
+        yield Finding(Level.ERROR, f"receipt {receipt_id}", why, "lifeboat receipts list")
+    found = receipts.everyone(context)
+    broken = 0
+    for receipt in found:
+        fix = f"lifeboat receipts show {receipt.id} --audit"
+        for each in receipts.verify(context, receipt.to_json()):
+            if each.level is receipts.Level.WRONG:
+                broken += 1
+                yield Finding(Level.ERROR, f"receipt {receipt.id}", f"{each.subject}: {each.message}", fix)
+    if found and not broken:
+        yield Finding(Level.OK, "receipts", f"{count_text(len(found), 'receipt')} of purges held")
+
+
+def _outstanding(context: Context, one: Outstanding) -> Finding:
+    subject, fix = f"{one.vault}, purge {one.id}", f"lifeboat receipts show {one.id}"
+    if one.applies_at is not None and times.parse(one.applies_at) > context.clock.now():
+        confirm = f"lifeboat receipts confirm {one.id} --remote {argument(one.vault)}"
+        return Finding(Level.OK, subject, f"waits until {time_text(one.applies_at)}; with the second token: {confirm}")
+    if context.clock.now() - times.parse(one.applies_at or one.since) <= _PENDING_FOR:
+        return Finding(Level.OK, subject, f"{standing.how(one)}{_why(one)}")
+    return Finding(Level.WARNING, subject, f"is not done{_why(one)}; {standing.how(one)}", fix)
+
+
+def _why(one: Outstanding) -> str:
+    return f": {one.message}" if one.message else ""
+
+
+def _kept_out(context: Context, agent: Agent) -> Iterator[Finding]:
+    """What was purged and lies in the workspace still: captures cut it, and whoever reads the workspace has it."""
+    try:
+        with context.vault(agent.id) as vault:
+            kept = KeepOut.of(context, vault)
+            where = keep_out.found_in(vault.get(keep_out.FOUND))
+    except LifeboatError:
+        return  # the checks of vaults and of the key tell
+    if not kept:
+        return
+    if not where:
+        yield Finding(Level.OK, agent.name, f"what was purged is kept out of captures until {kept.until}")
+        return
+    paths = [path_text(path) for path in sorted(where)]
+    named = listed([*paths[:_MOST_PATHS], *([f"{len(paths) - _MOST_PATHS} more"] if paths[_MOST_PATHS:] else [])])
+    result = f"what was purged still lies in {named}: captures cut it, until {kept.until}"
+    yield Finding(Level.WARNING, agent.name, result, f"take it out of the {'file' if len(paths) == 1 else 'files'}")
