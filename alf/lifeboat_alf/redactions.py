@@ -130,6 +130,7 @@ class Redactions:
 
     def __init__(self, known: Iterable[Redaction] = (), *, waiting: Iterable[Redaction] = ()) -> None:
         certain, uncertain = list(known), list(waiting)
+        self._waiting = uncertain
         self._known = {redaction.id: redaction for redaction in (*certain, *uncertain)}
         self._by_leaf = _by_leaf(certain)
         for leaf, naming in _by_leaf(uncertain).items():
@@ -144,13 +145,22 @@ class Redactions:
     def __contains__(self, redaction_id: str) -> bool:
         return redaction_id in self._known
 
+    def joined(self, more: Iterable[Redaction]) -> Redactions:
+        """These and the others, none of which waits."""
+        fresh = [redaction for redaction in more if redaction.id not in self._known]
+        if not fresh:
+            return self
+        waiting = {redaction.id for redaction in self._waiting}
+        certain = [redaction for redaction in self if redaction.id not in waiting]
+        return Redactions((*certain, *fresh), waiting=self._waiting)
+
     def naming(self, leaf: bytes) -> Redaction | None:
         """The redaction that says what stands in a leaf's place."""
         found = self.all_naming(leaf)
         if not found:
             return None
-        standing = self._standing(leaf)
-        return next((each for each in found if each.leaves[leaf] in (standing or [None])), found[0])
+        standing = self.replacement(leaf)
+        return next((each for each in found if each.leaves[leaf] == standing), found[0])
 
     def all_naming(self, leaf: bytes) -> tuple[Redaction, ...]:
         """Every redaction that names a leaf: where they contradict each other, it takes all to see that."""
@@ -217,7 +227,8 @@ class Redactions:
 
     def meta(self, meta: JsonObject, leaf: bytes) -> JsonObject:
         """An entry's meta as it reads now: without the ids of purged records, its cuts where they lie in the bytes that
-        stand there. The meta itself is covered by digests and never changes."""
+        stand there, without those that lay in what was removed. The meta itself is covered by digests and never
+        changes."""
         if not self._known:
             return meta
         made = dict(meta)
@@ -227,10 +238,16 @@ class Redactions:
         if attachment and "referenced_by" in attachment:
             kept = [each for each in attachment["referenced_by"] if each not in self.record_ids]
             made[metas.ATTACHMENT] = {**attachment, "referenced_by": kept}
-        replacement = self.replacement(leaf)
-        if metas.CUTS in meta and replacement is not None:
-            made[metas.CUTS] = [{**cut, "offset": moved(cut["offset"], replacement.edits)} for cut in meta[metas.CUTS]]
+        if metas.CUTS in meta and leaf in self._by_leaf:
+            made[metas.CUTS] = self._cuts(meta[metas.CUTS], leaf)
         return made
+
+    def _cuts(self, cuts: list[JsonObject], leaf: bytes) -> list[JsonObject]:
+        replacement = self.replacement(leaf)
+        if replacement is None:
+            return []
+        edits = replacement.edits
+        return [{**cut, "offset": moved(cut["offset"], edits)} for cut in cuts if not _inside(cut["offset"], edits)]
 
 
 NONE = Redactions()
@@ -261,6 +278,11 @@ def moved(offset: int, edits: Iterable[Edit]) -> int:
             return edit.offset + shift
         shift += len(edit.insert) - edit.length
     return offset + shift
+
+
+def _inside(offset: int, edits: Iterable[Edit]) -> bool:
+    """Whether a position lies in what is removed, and not at its ends."""
+    return any(edit.offset < offset < edit.offset + edit.length for edit in edits)
 
 
 def on_top(first: Iterable[Edit], second: Iterable[Edit]) -> tuple[Edit, ...]:

@@ -14,18 +14,19 @@ from killing import killed_at
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.errors import VaultNewer
+from lifeboat_endpoint.store.migrations import STEPS as KNOWN
 from lifeboat_endpoint.store.migrations import migrate
 from lifeboat_endpoint.store.schema import VERSION
 from lifeboat_endpoint.vault import Vault
 from lifeboat_endpoint.vault import vault as vaults
 
-STEPS = {VERSION: ["alter table decision add column note text", "create table harbour(name text)"]}
+STEPS = {**KNOWN, VERSION: ["alter table decision add column note text", "create table harbour(name text)"]}
 MIGRATING = (Step.MIGRATE_COPYING, Step.MIGRATE_COPIED, Step.MIGRATE_DONE, Step.MIGRATE_NOTED)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A vault that the first release wrote."""
+    """A vault that the first release wrote, with schema 1."""
     (found,) = (kept_home.unpack(1, tmp_path / "ada") / "vault").iterdir()
     return found
 
@@ -64,14 +65,14 @@ def test_ended_at_any_step_it_is_the_old_vault_or_the_new_one(folder: Path, step
         assert [row.number for row in vault.sequences()] == [0, 1, 2]
         assert vault.verify(trusted=None).findings == []
     assert schema_of(folder / "vault.db") == VERSION + 1
-    assert schema_of(folder / f"vault.db.schema-{VERSION}") == VERSION
+    assert schema_of(folder / "vault.db.schema-1") == 1
 
 
 def test_the_copy_opens_in_the_release_that_made_the_vault(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(vaults, "migrate", partial(migrate, steps=STEPS, target=VERSION + 1))
         Vault.open(folder).close()
-    (folder / f"vault.db.schema-{VERSION}").replace(folder / "vault.db")
+    (folder / "vault.db.schema-1").replace(folder / "vault.db")
     with Vault.open(folder) as vault:
         assert [row.number for row in vault.sequences()] == [0, 1, 2]
 
@@ -92,4 +93,4 @@ def test_of_several_that_open_it_at_once_one_brings_it_up(folder: Path) -> None:
     for thread in threads:
         thread.join(20)
     assert failures == []
-    assert schema_of(folder / f"vault.db.schema-{VERSION}") == VERSION
+    assert schema_of(folder / "vault.db.schema-1") == 1

@@ -17,8 +17,15 @@ from lifeboat_endpoint.store.protocols import MetadataStore
 
 Steps = Mapping[int, Sequence[str]]
 
-STEPS: Steps = {}
-"""From schema version k to k + 1: the statements."""
+STEPS: Steps = {
+    1: (
+        "alter table redaction add column waits_until text",
+        "alter table redaction add column swept integer not null default 0",
+        "create index object_leaf on object(leaf)",
+    )
+}
+"""From schema version k to k + 1: the statements. A vault of schema 1 keeps the column `replaced_by` of its objects and
+its index, both empty: without them every row of bodies would be written anew."""
 
 
 def migrate(

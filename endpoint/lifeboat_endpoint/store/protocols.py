@@ -60,6 +60,12 @@ class MetadataStore(Protocol):
         """Give back the space of deleted rows."""
         ...
 
+    def scrub(self, *, wait: bool = True) -> bool:
+        """Leave nothing of what was deleted or overwritten in any file of the tables: not in free pages, not inside
+        pages that are in use, not in a log, not in copies that a migration kept. False where somebody reads: then it
+        has to be tried again; without `wait` nobody is waited for. Raises VaultBusy, VaultFull."""
+        ...
+
     def copy_to(self, path: Path) -> None:
         """A consistent copy as one file; other readers go on meanwhile."""
         ...

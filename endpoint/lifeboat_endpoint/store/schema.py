@@ -6,21 +6,22 @@ that: snapshot, delta, diff, restore and thinning are queries.
 
 from __future__ import annotations
 
-VERSION = 1
+VERSION = 2
 
 TABLES = (
     """create table vault(
         id text not null, agent_id text not null, seed blob not null, epoch integer not null,
         schema integer not null, created_at text not null)""",
-    # `salt`, `sha256` and `body` go when content is destroyed; the leaf stays, so digests stay.
+    # `salt` and `sha256` go when content is destroyed, `body` gives way to what stands there instead; the leaf stays,
+    # so digests stay.
     # Small columns first: a row is read without its body's overflow pages.
     """create table object(
         id integer primary key, leaf blob not null, salt blob, sha256 blob, size integer not null,
         base integer references object(id), depth integer not null, coding text not null,
-        file text, replaced_by integer references object(id), body blob)""",
+        file text, body blob)""",
     "create index object_content on object(sha256, size) where sha256 is not null",
     "create index object_base on object(base) where base is not null",
-    "create index object_replaced on object(replaced_by) where replaced_by is not null",
+    "create index object_leaf on object(leaf)",
     "create unique index object_file on object(file) where file is not null",
     """create table entry(
         path text not null, first integer not null, last integer, bucket integer not null,
@@ -50,6 +51,10 @@ TABLES = (
     """create table audit(
         number integer primary key, time text not null, kind text not null, subject text not null,
         details text not null, hash blob not null)""",
-    "create table redaction(id text primary key, time text not null, document text not null)",
+    # `waits_until`: a time, or that its owner refused it; null once it was applied. `swept`: nothing of what it
+    # destroyed is left in the files.
+    """create table redaction(
+        id text primary key, time text not null, document text not null, waits_until text,
+        swept integer not null default 0)""",
     "create table decision(key text primary key, value text not null)",
 )

@@ -2,7 +2,10 @@
 
 from lifeboat_endpoint.vault.beginning import FIRST_EPOCH
 from lifeboat_endpoint.vault.draft import Draft, EntryPut, RecordPut, take_delta, take_over
+from lifeboat_endpoint.vault.history import HistoryItem
+from lifeboat_endpoint.vault.purging import RedactReport
 from lifeboat_endpoint.vault.reading import LAST_VERIFIED
+from lifeboat_endpoint.vault.redacted import RedactionRow
 from lifeboat_endpoint.vault.retention import Retention
 from lifeboat_endpoint.vault.rows import AuditRow, Pin, SequenceRow
 from lifeboat_endpoint.vault.state import VaultState
@@ -17,8 +20,11 @@ __all__ = [
     "Draft",
     "EntryPut",
     "Finding",
+    "HistoryItem",
     "Pin",
     "RecordPut",
+    "RedactReport",
+    "RedactionRow",
     "Retention",
     "SequenceRow",
     "ThinReport",

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from lifeboat_alf import records
-from lifeboat_alf.state import Changes, EntryChange, Operation, Record, RecordChange, Sequence, path_key
+from lifeboat_alf.redactions import NONE, Redactions
+from lifeboat_alf.state import (
+    Changes,
+    EntryChange,
+    GoneRecord,
+    Operation,
+    Record,
+    RecordChange,
+    Sequence,
+    path_key,
+)
 from lifeboat_endpoint.store.protocols import MetadataStore, Row
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.objects import Objects
-from lifeboat_endpoint.vault.state import entry_of, is_held, object_of, record_of
+from lifeboat_endpoint.vault.state import entry_of, gone_of, has_line, is_held, object_of, record_of
 
 
-def between(metadata: MetadataStore, objects: Objects, base: Sequence, new: Sequence) -> Changes:
-    """Everything that leads from `base` to `new`. Bodies are read when asked for.
+def between(
+    metadata: MetadataStore, objects: Objects, base: Sequence, new: Sequence, redactions: Redactions = NONE
+) -> Changes:
+    """Everything that leads from `base` to `new`. Bodies are read when asked for. `redactions` are those of the vault.
 
     Equal to `lifeboat_alf.diff.diff` of the two states, without reading them.
     """
     with metadata.snapshot():
         entries = _entry_changes(metadata, objects, base.number, new.number)
-        changed, removed = _record_changes(metadata, objects, base.number, new.number)
-    return Changes(base, new, entries, changed, removed)
+        changed, removed, gone = _record_changes(metadata, objects, base.number, new.number)
+    return Changes(base, new, entries, changed, removed, gone, redactions)
 
 
 def _alive_at_one(metadata: MetadataStore, ended: str, begun: str, base: int, new: int) -> tuple[list[Row], list[Row]]:
@@ -46,9 +58,9 @@ def _entry_changes(metadata: MetadataStore, objects: Objects, base: int, new: in
 def _entry_change(objects: Objects, path: str, old: Row | None, new: Row | None) -> EntryChange | None:
     base = None if old is None else entry_of(old)
     entry = None if new is None else entry_of(new)
-    if base is not None and entry is not None and (base.meta, base.leaf) == (entry.meta, entry.leaf):
+    same_bytes = base is not None and entry is not None and base.leaf.digest == entry.leaf.digest
+    if base is not None and entry is not None and same_bytes and base.meta == entry.meta:
         return None
-    same_bytes = base is not None and entry is not None and base.leaf == entry.leaf
     body = None if same_bytes else _reader(objects, new)
     return EntryChange(path, entry, body, base, _reader(objects, old))
 
@@ -64,28 +76,43 @@ def _reader(objects: Objects, row: Row | None) -> Callable[[], bytes] | None:
 
 def _record_changes(
     metadata: MetadataStore, objects: Objects, base: int, new: int
-) -> tuple[list[RecordChange], list[str]]:
-    """Changes in the order of a delta, and the ids that `new` lacks (the way back, before they were created)."""
+) -> tuple[list[RecordChange], list[str], list[GoneRecord]]:
+    """Changes in the order of a delta, the ids that `new` lacks (the way back, before they were created), and the gone
+    records that are otherwise in `new`."""
     rows = _alive_at_one(metadata, sql.RECORDS_ENDED, sql.RECORDS_BEGUN, base, new)
-    before, after = (objects.columns.records(each) for each in rows)
-    old = {record.id: record for record in sorted((record_of(row, objects) for row in before), key=_place)}
-    fresh = {record.id: record for record in sorted((record_of(row, objects) for row in after), key=_place)}
-    pairs = [(old[number], record) for number, record in fresh.items() if number in old]
-    changed = [RecordChange(_operation(one, two), two) for one, two in pairs if one.leaf != two.leaf]
-    appended = [RecordChange(_appending(record), record) for number, record in fresh.items() if number not in old]
-    return [*changed, *appended], [number for number in old if number not in fresh]
+    before, after = (sorted(_records(objects, each), key=_place) for each in rows)
+    old, fresh = ({each.id: each for each in side} for side in (before, after))
+    differing = [each for each in after if each.id not in old or old[each.id].leaf.digest != each.leaf.digest]
+    changed = [_record_change(old[each.id], each) for each in differing if each.id in old and isinstance(each, Record)]
+    appended = [_record_change(None, each) for each in differing if each.id not in old and isinstance(each, Record)]
+    gone = [each for each in differing if isinstance(each, GoneRecord)]
+    return [*changed, *appended], [each.id for each in before if each.id not in fresh], gone
 
 
-def _place(record: Record) -> tuple[bytes, int]:
+def _records(objects: Objects, rows: list[Row]) -> Iterator[Record | GoneRecord]:
+    """In the shape of `statements.RECORDS_BEGUN`."""
+    held = [row for row in rows if has_line(row)]
+    yield from (record_of(row, objects) for row in objects.columns.records(held))
+    yield from (gone_of(row, objects.columns) for row in rows if not has_line(row))
+
+
+def _record_change(old: Record | GoneRecord | None, new: Record) -> RecordChange:
+    if old is None:
+        return RecordChange(_appending(new), new)
+    return RecordChange(_operation(old, new), new)
+
+
+def _place(record: Record | GoneRecord) -> tuple[bytes, int]:
     return path_key(record.partition), record.position
 
 
 _DELETED = b"deleted"
 
 
-def _operation(old: Record, new: Record) -> Operation:
+def _operation(old: Record | GoneRecord, new: Record) -> Operation:
     """In place: `delete` for a record that dies by this change, `update` for every other one."""
-    return "delete" if _is_dead(new) and not _is_dead(old) else "update"
+    died_before = isinstance(old, Record) and _is_dead(old)
+    return "delete" if _is_dead(new) and not died_before else "update"
 
 
 def _appending(new: Record) -> Operation:

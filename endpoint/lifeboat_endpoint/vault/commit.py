@@ -20,9 +20,11 @@ from lifeboat_endpoint.errors import DraftInvalid
 from lifeboat_endpoint.store.protocols import MetadataStore, Row
 from lifeboat_endpoint.vault import audit, digest
 from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.arriving import Arriving
 from lifeboat_endpoint.vault.columns import META
 from lifeboat_endpoint.vault.draft import Body, Draft, EntryPut, RecordPut
 from lifeboat_endpoint.vault.objects import Objects, ObjectWriter
+from lifeboat_endpoint.vault.redacted import NOTHING_KNOWN, Known
 
 Sign = Callable[[Sequence], JsonObject | None]
 
@@ -79,8 +81,10 @@ class Commit:
         files: FileOperations,
         seed: bytes,
         hashes: list[bytes] | None = None,
+        known: Known = NOTHING_KNOWN,
     ) -> None:
-        """`hashes` of the head's buckets where they are known; afterwards those of the new head."""
+        """`hashes` of the head's buckets where they are known; afterwards those of the new head. `known` are the
+        redactions of the vault."""
         self._metadata = metadata
         self._objects = objects
         self._columns = objects.columns
@@ -88,11 +92,14 @@ class Commit:
         self._files = files
         self._seed = seed
         self.hashes = hashes
+        self._known = known
+        self._arriving = Arriving(known)
         self._touched: set[int] = set()
         self._counts = {"put": 0, "removed": 0, "create": 0, "update": 0, "delete": 0}
 
     def run(self, draft: Draft, origin: Origin, now: datetime, sign: Sign | None, counts: JsonObject | None) -> bool:
         """Write everything; False when the draft changes nothing (then nothing was written)."""
+        self._arriving = Arriving(self._known, draft.redactions)
         self._write_records(draft.records, origin.number)
         entries = self._store_bodies(draft.entries)
         reached(Step.CAPTURE_ROWS_WRITTEN)
@@ -129,14 +136,25 @@ class Commit:
         body = self._body_of(put)
         if body is None:
             return self._object_without_body(path, put, live)
-        if put.leaf is not None and not merkle.leaf_holds(put.leaf, body):
-            raise DraftInvalid(f"{path}: the bytes are not what the leaf commits to")
-        sha256 = hashlib.sha256(body).digest()
+        leaf = put.leaf
+        if leaf is not None:
+            leaf, body = self._arriving.entry(path, leaf, body)
         held = None if live is None else int(live[0])
-        twins = self._twins(sha256, len(body), put.leaf)
+        if leaf is not None and not leaf.salt:
+            return self._replaced(leaf, body, held)
+        sha256 = hashlib.sha256(body).digest()
+        twins = self._twins(sha256, len(body), leaf)
         if held in twins:
             return held
-        return twins[0] if twins else self._writer.put(body, sha256, leaf=put.leaf, base=held)
+        return twins[0] if twins else self._writer.put(body, sha256, leaf=leaf, base=held)
+
+    def _replaced(self, leaf: Leaf, body: bytes, held: int | None) -> int:
+        """The object in which the bytes that stand in a leaf's place are kept, without hash: they are nobody's twin."""
+        found = [number for (number,) in self._metadata.rows(sql.REPLACED_OBJECTS, (leaf.digest,))]
+        same = [number for number in found if self._objects.read(number) == body]
+        if held is not None and held in same:
+            return held
+        return same[0] if same else self._writer.put(body, None, leaf=leaf, base=held)
 
     def _body_of(self, put: EntryPut) -> bytes | None:
         """The bytes of a put; None when it has none, or says by its leaf which ones are elsewhere."""
@@ -161,8 +179,8 @@ class Commit:
             raise DraftInvalid(f"{path} has no bytes, and the newest state has none either")
         if live is not None and live[2] == put.leaf.digest:
             return int(live[0])
-        sha256 = None if put.sha256 is None else bytes.fromhex(put.sha256)
-        return self._writer.put_absent(put.leaf, sha256, put.size)
+        leaf, digest = self._arriving.entry_without_body(put.leaf, put.sha256)
+        return self._writer.put_absent(leaf, None if digest is None else bytes.fromhex(digest), put.size)
 
     def _write_entries(self, rows: list[_EntryRow], number: int) -> None:
         self._metadata.execute_many(sql.END_ENTRY, [(number, row.path, row.path) for row in rows])
@@ -191,8 +209,11 @@ class Commit:
         self, put: RecordPut, live: _LiveRecord | None, number: int, ends: dict[str, int]
     ) -> _RecordRow | None:
         """Where a line goes: over the live one, or to the end of its partition. None when it stands there already."""
-        if put.leaf is not None and not merkle.leaf_holds(put.leaf, put.line):
-            raise DraftInvalid(f"the record {put.id}: the line is not what the leaf commits to")
+        if put.leaf is not None:
+            leaf, line = self._arriving.line(put.id, put.leaf, put.line)
+            put = put._replace(leaf=leaf, line=line)
+        elif put.line is None:
+            raise DraftInvalid(f"the record {put.id} has no line, and no leaf")
         if live is None:
             if put.operation == "update":
                 raise DraftInvalid(f"the record {put.id} cannot be updated: it is not in the newest state")
@@ -204,9 +225,16 @@ class Commit:
         if live.partition != self._columns.partition(put.partition):
             known = self._columns.partition_of(live.partition)
             raise DraftInvalid(f"the record {put.id} is in {known}, not in {put.partition}")
-        if put.leaf is None and self._objects.read(live.object) == put.line:
+        if put.leaf is None and self._line(live.object) == put.line:
             return None
         return _RecordRow(put, live.position, True)
+
+    def _line(self, number: int) -> bytes | None:
+        """None of a record that is gone."""
+        try:
+            return self._objects.read(number)
+        except BodyAbsent:
+            return None
 
     def _take_position(self, partition: str, ends: dict[str, int]) -> int:
         if partition not in ends:
@@ -230,7 +258,7 @@ class Commit:
             bucket = merkle.bucket_of(merkle.record_key(put.id))
             self._touched.add(bucket)
             self._counts[put.operation] += 1
-            content = content_key(self._seed, put.line) if columns.is_plain else None
+            content = content_key(self._seed, put.line) if columns.is_plain and put.line is not None else None
             yield put.id, columns.partition(put.partition), position, held, bucket, content, number
 
     # The sequence -----------------------------------------------------------------------------------------------

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.state import Entry, JsonObject, Leaf, Operation, State
+from lifeboat_alf.redactions import NONE, Redactions
+from lifeboat_alf.state import Entry, GoneRecord, JsonObject, Leaf, Operation, Record, State, path_key
 from lifeboat_endpoint.errors import DraftInvalid
 
 Body = bytes | Path | Callable[[], bytes]
@@ -35,13 +37,14 @@ class RecordPut(NamedTuple):
     """One record line (JSON without newline) and what it does to the memory.
 
     `create` appends to the partition; `update` replaces the line of a known id; `delete` replaces it too, or, when
-    the id is unknown, appends a tombstone (ALF §3.1.8). `leaf` as in `EntryPut`.
+    the id is unknown, appends a tombstone (ALF §3.1.8). `leaf` as in `EntryPut`. `line` None: a record that is gone, of
+    which a redaction left the leaf alone.
     """
 
     operation: Operation
     id: str
     partition: str
-    line: bytes
+    line: bytes | None
     leaf: Leaf | None = None
 
 
@@ -49,10 +52,12 @@ class RecordPut(NamedTuple):
 class Draft:
     """Changes on top of the head. `entries`: by path, None removes. `records` may be an iterator over any number of
     records, read once, in the order in which they are appended; an id stands in it once. It is read to its end before
-    `entries` is looked at: whoever makes the records may complete the entries meanwhile."""
+    `entries` is looked at: whoever makes the records may complete the entries meanwhile. `redactions` are those that
+    whoever sent it knows; they are believed nothing, and name what the vault lacks."""
 
     entries: Mapping[str, EntryPut | None] = field(default_factory=dict)
     records: Iterable[RecordPut] = ()
+    redactions: Redactions = NONE
 
 
 def take_over(state: State) -> Draft:
@@ -64,8 +69,13 @@ def take_over(state: State) -> Draft:
         entry.path: EntryPut(entry.meta, partial(state.body, entry.path), entry.leaf, entry.size, entry.sha256)
         for entry in state.entries()
     }
-    records = (RecordPut("create", item.id, item.partition, item.line, item.leaf) for item in state.records())
-    return Draft(entries, records)
+    return Draft(entries, (_record_put("create", item) for item in _every_record(state)), state.redactions)
+
+
+def _every_record(state: State) -> Iterator[Record | GoneRecord]:
+    """In the order of their places, the gone ones among the others."""
+    streams: tuple[Iterator[Record | GoneRecord], ...] = (state.records(), state.gone())
+    return heapq.merge(*streams, key=_place)
 
 
 def take_delta(state: AppliedState) -> Draft:
@@ -75,9 +85,34 @@ def take_delta(state: AppliedState) -> Draft:
     if state.removed_records:
         raise DraftInvalid(f"{len(state.removed_records)} records are to vanish from the history")
     entries = {path: None if entry is None else _put(state, entry) for path, entry in state.changed_entries.items()}
-    changed = ((change.operation, change.record) for change in state.changed_records())
-    records = (RecordPut(operation, item.id, item.partition, item.line, item.leaf) for operation, item in changed)
-    return Draft(entries, records)
+    return Draft(entries, _changed_records(state), state.redactions)
+
+
+def _changed_records(state: AppliedState) -> Iterator[RecordPut]:
+    """In place first, then what is appended, in the order of its places: gone records among the others."""
+    appended: list[Record | GoneRecord] = []
+    for operation, record in state.changed_records():
+        if operation == "create":
+            appended.append(record)
+        else:
+            yield _record_put(operation, record)
+    before = {each.id: each for each in state.base.gone()}
+    for gone in state.gone():
+        if gone.id in before or state.base.record(gone.id) is not None:
+            if before.get(gone.id) != gone:
+                yield _record_put("update", gone)
+        else:
+            appended.append(gone)
+    yield from (_record_put("create", each) for each in sorted(appended, key=_place))
+
+
+def _record_put(operation: Operation, item: Record | GoneRecord) -> RecordPut:
+    line = item.line if isinstance(item, Record) else None
+    return RecordPut(operation, item.id, item.partition, line, item.leaf)
+
+
+def _place(item: Record | GoneRecord) -> tuple[bytes, int]:
+    return path_key(item.partition), item.position
 
 
 def _put(state: AppliedState, entry: Entry) -> EntryPut:

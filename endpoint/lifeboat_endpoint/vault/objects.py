@@ -45,7 +45,7 @@ class Objects:
 
     def read(self, number: int) -> bytes:
         """The bytes of an object. Raises BodyAbsent, VaultDamaged."""
-        return self.whole(self._stored(number))
+        return self.whole(self.stored(number))
 
     def whole(self, stored: Stored) -> bytes:
         """The bytes of a stored form, of what it rests on first. Raises BodyAbsent, VaultDamaged."""
@@ -53,14 +53,15 @@ class Objects:
         while (base := chain[-1].base) is not None:
             if len(chain) > DEEPEST_CHAIN + 1:
                 raise errors.VaultDamaged(f"the object {stored.number} rests on too many others")
-            chain.append(self._stored(base))
+            chain.append(self.stored(base))
         body: bytes | None = None
         for each in reversed(chain):
             body = self.decode(each, body)
         assert body is not None
         return body
 
-    def _stored(self, number: int) -> Stored:
+    def stored(self, number: int) -> Stored:
+        """An object as it is kept. Raises VaultDamaged."""
         row = self._metadata.row(sql.OBJECT, (number,))
         if row is None:
             raise errors.VaultDamaged(f"the object {number} is missing")
@@ -96,7 +97,7 @@ class ObjectWriter:
         self._flushed = 0
         self.stored = 0
 
-    def put(self, body: bytes, sha256: bytes, *, leaf: Leaf | None = None, base: int | None = None) -> int:
+    def put(self, body: bytes, sha256: bytes | None, *, leaf: Leaf | None = None, base: int | None = None) -> int:
         """Keep a body, as a patch on `base` where that pays; the new object's number."""
         leaf = leaf or merkle.new_leaf(body)
         rests_on, depth, encoded = self._encode(body, base)
@@ -110,26 +111,27 @@ class ObjectWriter:
         self._metadata.execute(sql.ADD_OBJECT, row)
         return number
 
-    def put_lines(self, lines: list[bytes], leaves: list[Leaf | None]) -> range:
-        """Keep many record lines; their numbers. No patches: a record is small and read in long streams."""
+    def put_lines(self, lines: list[bytes | None], leaves: list[Leaf | None]) -> range:
+        """Keep many record lines, None for one that is gone; their numbers. No patches: a record is small and read in
+        long streams."""
         first = self._next
         self._metadata.execute_many(sql.ADD_OBJECT, self._line_rows(lines, leaves))
         self._next = first + len(lines)
         return range(first, self._next)
 
-    def _line_rows(self, lines: list[bytes], leaves: list[Leaf | None]) -> Iterable[tuple[Any, ...]]:
+    def _line_rows(self, lines: list[bytes | None], leaves: list[Leaf | None]) -> Iterable[tuple[Any, ...]]:
         salts = os.urandom(SALT_BYTES * len(lines))
         for place, (line, given) in enumerate(zip(lines, leaves, strict=True)):
             salt = salts[place * SALT_BYTES : (place + 1) * SALT_BYTES] if given is None else given.salt
-            digest = hashlib.sha256(salt + line).digest() if given is None else given.digest
-            coding, data, file = self._place_line(line)
+            digest = hashlib.sha256(salt + (line or b"")).digest() if given is None else given.digest
+            coding, data, file = (encoding.PLAIN, None, None) if line is None else self._place_line(line)
             number = self._next + place
-            yield number, digest, self._columns.salt(salt), None, len(line), None, 0, coding, file, data
+            yield number, digest, self._columns.salt(salt), None, len(line or b""), None, 0, coding, file, data
 
     def _place_line(self, line: bytes) -> tuple[str, bytes | None, str | None]:
         """Lines are read in long streams, where unpacking each of them would cost more than all the rest."""
         if len(line) > LARGEST_PLAIN_LINE:
-            return self._place(encoding.encode(line))
+            return self.place_encoded(encoding.encode(line))
         held = self._columns.body(line)
         self.stored += len(held)
         return encoding.PLAIN, held, None
@@ -137,12 +139,12 @@ class ObjectWriter:
     def reencode(self, number: int, base: int | None) -> None:
         """Let an object rest on `base` (None: on nothing). Its content does not change."""
         rests_on, depth, encoded = self._encode(self._objects.read(number), base)
-        coding, data, file = self._place(encoded)
+        coding, data, file = self.place_encoded(encoded)
         self._metadata.execute(sql.REENCODE, (rests_on, depth, coding, file, data, number))
 
     def fill(self, number: int, body: bytes) -> None:
         """Give bytes to an object that lacks them."""
-        coding, data, file = self._place(encoding.encode(body))
+        coding, data, file = self.place_encoded(encoding.encode(body))
         self._metadata.execute(sql.REENCODE, (None, 0, coding, file, data, number))
 
     def flush(self) -> None:
@@ -181,9 +183,9 @@ class ObjectWriter:
         except (BodyAbsent, errors.VaultDamaged):
             return None
 
-    def _add(self, leaf: Leaf, sha256: bytes, size: int, base: int | None, depth: int, encoded: Encoded) -> int:
+    def _add(self, leaf: Leaf, sha256: bytes | None, size: int, base: int | None, depth: int, encoded: Encoded) -> int:
         number = self._take_number()
-        coding, data, file = self._place(encoded)
+        coding, data, file = self.place_encoded(encoded)
         salt, digest = self._columns.salt(leaf.salt), self._columns.sha256(sha256)
         row = (number, leaf.digest, salt, digest, size, base, depth, coding, file, data)
         self._metadata.execute(sql.ADD_OBJECT, row)
@@ -193,7 +195,7 @@ class ObjectWriter:
         self._next += 1
         return self._next - 1
 
-    def _place(self, encoded: Encoded) -> tuple[str, bytes | None, str | None]:
+    def place_encoded(self, encoded: Encoded) -> tuple[str, bytes | None, str | None]:
         """(coding, inline bytes, file): what is too large for a row goes into a file first."""
         data, file = self.place(self._columns.body(encoded.data), is_large=len(encoded.data) > LARGEST_INLINE)
         return encoded.coding, data, file

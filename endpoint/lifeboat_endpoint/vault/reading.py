@@ -10,18 +10,21 @@ from types import TracebackType
 from typing import Any, Self
 
 from lifeboat_alf import times
+from lifeboat_alf.redactions import Redaction, Redactions
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.state import Changes
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore, Row
-from lifeboat_endpoint.vault import audit, changes, objects, verification, versions
+from lifeboat_endpoint.vault import audit, changes, history, objects, redacted, verification, versions
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.beginning import opened_seed
 from lifeboat_endpoint.vault.columns import DECISION, LABEL, Columns
 from lifeboat_endpoint.vault.commit import content_of, text_key
 from lifeboat_endpoint.vault.filling import Artifacts
+from lifeboat_endpoint.vault.history import HistoryItem
+from lifeboat_endpoint.vault.redacted import NOTHING_KNOWN, Known, RedactionRow
 from lifeboat_endpoint.vault.rows import AuditRow, Pin, SequenceRow, json_of, sequence_row
 from lifeboat_endpoint.vault.state import VaultState
 from lifeboat_endpoint.vault.verification import Verification, Verifier
@@ -39,6 +42,10 @@ Moment = datetime | str
 
 class VaultReading:
     """What an open vault tells; `Vault` opens one and changes it."""
+
+    _known: Known = NOTHING_KNOWN
+    _known_counts = (0, 0)
+    """What was counted when `_known` was read."""
 
     def __init__(
         self,
@@ -142,12 +149,12 @@ class VaultReading:
 
     def state_of(self, row: SequenceRow) -> VaultState:
         """The state of a sequence that is kept."""
-        return VaultState(self._metadata, self._objects, row.as_sequence(self.agent_id))
+        return VaultState(self._metadata, self._objects, row.as_sequence(self.agent_id), lambda: self.redactions)
 
     def changes(self, base: int, new: int) -> Changes:
         """What leads from one kept sequence to another, forward or back. Raises UnknownSequence."""
         ends = [self.sequence(number).as_sequence(self.agent_id) for number in (base, new)]
-        return changes.between(self._metadata, self._objects, ends[0], ends[1])
+        return changes.between(self._metadata, self._objects, ends[0], ends[1], self.redactions)
 
     @property
     def artifacts(self) -> Artifacts:
@@ -187,6 +194,45 @@ class VaultReading:
             return [record.id for record in live if content_of(record.line) == text]
         return [found for (found,) in self._metadata.rows(sql.RECORDS_WITH_CONTENT, (text_key(self.seed, text),))]
 
+    # Redactions -------------------------------------------------------------------------------------------------
+
+    @property
+    def redactions(self) -> Redactions:
+        """Every one that is known, those that wait too, also when another process has added it since. `len` of it is
+        what `Vault.commit` wants as `purges`."""
+        return self._redacted().every
+
+    def redaction_rows(self) -> list[RedactionRow]:
+        """Oldest first."""
+        self._columns.check(self._metadata)
+        return redacted.rows(self._metadata, self._columns)
+
+    def _redacted(self) -> Known:
+        """One cheap query where nothing changed."""
+        counts = redacted.counted(self._metadata)
+        if counts != self._known_counts:
+            self._columns.check(self._metadata)
+            self._known, self._known_counts = redacted.known(self._metadata, self._columns), counts
+        return self._known
+
+    def remaining(self, redaction: Redaction) -> int:
+        """How many leaves that it names still stand for their old bytes here, or for their hash."""
+        return redacted.remaining(self._metadata, self._objects, self.redactions, redaction)
+
+    def history(self) -> Iterator[HistoryItem]:
+        """Everything that is kept, each stay of an entry or a record once; the bytes by `read_object`."""
+        self._columns.check(self._metadata)
+        return history.items(self._metadata, self._columns)
+
+    def read_object(self, number: int) -> bytes:
+        """The bytes of an object of the history. Raises BodyAbsent, VaultDamaged."""
+        return self._objects.read(number)
+
+    def is_swept(self) -> bool:
+        """Whether nothing of what the applied redactions destroyed is left in the files of the vault: no old copy of
+        its tables, no body file, no log. `Vault.settle` sees to it."""
+        return self._metadata.row(sql.UNSWEPT_REDACTIONS) is None
+
     # Decisions and audit ----------------------------------------------------------------------------------------
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -204,6 +250,11 @@ class VaultReading:
         """Every change of this vault, oldest first."""
         return audit.rows(self._metadata)
 
+    def audit_end(self) -> tuple[int, str]:
+        """Number and hash (hex) of the newest audit row."""
+        _, number, digest = audit.ends(self._metadata)
+        return number, digest
+
     def check_audit(self) -> list[int]:
         """Numbers of audit rows that do not follow from the one before; empty when the chain is whole."""
         return audit.broken(self._metadata)
@@ -216,7 +267,7 @@ class VaultReading:
 
         Raises UnknownSequence.
         """
-        verifier = Verifier(self._metadata, self._blobs, self._columns, self.agent_id, trusted)
+        verifier = self._verifier(trusted)
         with self._metadata.snapshot():
             try:
                 row = self.head() if number is None else self.sequence(number)
@@ -232,13 +283,16 @@ class VaultReading:
     ) -> Verification:
         """Hold the head against its digest and signature, and up to `bodies` of its entries and of its records, chosen
         by `chance`, against their leaves; fewer when `is_over` says so. Findings are in the result, never raised."""
-        verifier = Verifier(self._metadata, self._blobs, self._columns, self.agent_id, trusted)
+        verifier = self._verifier(trusted)
         with self._metadata.snapshot():
             try:
                 row = self.head()
             except errors.VaultDamaged as error:
                 return verification.unreadable(None, error)
             return Verification(None) if row is None else verifier.sample(row, bodies, is_over, chance)
+
+    def _verifier(self, trusted: Trusted | None) -> Verifier:
+        return Verifier(self._metadata, self._blobs, self._columns, self.agent_id, trusted)
 
     def old_versions(self, keep: int, now: datetime | None) -> list[int]:
         """Which objects `drop_old_versions` would drop now."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from lifeboat_alf.redactions import NONE, Redactions
 from lifeboat_alf.state import Entry, GoneRecord, Leaf, Record, Sequence, path_key
 from lifeboat_endpoint.store.protocols import MetadataStore, Row
 from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.columns import Columns
 from lifeboat_endpoint.vault.objects import Objects, Stored
 from lifeboat_endpoint.vault.rows import json_of
 
@@ -15,7 +16,15 @@ from lifeboat_endpoint.vault.rows import json_of
 class VaultState:
     """The state `sequence` of an open vault; valid while the vault is open and the sequence is kept."""
 
-    def __init__(self, metadata: MetadataStore, objects: Objects, sequence: Sequence) -> None:
+    def __init__(
+        self,
+        metadata: MetadataStore,
+        objects: Objects,
+        sequence: Sequence,
+        redactions: Callable[[], Redactions] = lambda: NONE,
+    ) -> None:
+        """`redactions` gives those of the vault, also ones that came since."""
+        self._redactions = redactions
         self._metadata = metadata
         self._objects = objects
         self._columns = objects.columns
@@ -83,11 +92,14 @@ class VaultState:
         return None if row is None else record_of(next(self._columns.records([row])), self._objects)
 
     def gone(self) -> Iterator[GoneRecord]:
-        return iter(())
+        if not self._redactions():
+            return iter(())
+        rows = self._metadata.rows(sql.GONE_RECORDS, self._at)
+        return iter(sorted((gone_of(row, self._columns) for row in rows), key=_place))
 
     @property
     def redactions(self) -> Redactions:
-        return NONE
+        return self._redactions()
 
 
 def entry_of(row: Row) -> Entry:
@@ -109,6 +121,21 @@ def record_of(row: Row, objects: Objects) -> Record:
     record_id, partition, position, leaf, salt = row[:5]
     line = objects.decode(Stored(*row[5:]))
     return Record(record_id, partition, position, Leaf(leaf, salt or b""), line)
+
+
+def has_line(row: Row) -> bool:
+    """Of a row of `statements.RECORDS_BEGUN`: whether the record is not gone."""
+    return row[7] is not None or row[8] is not None
+
+
+def gone_of(row: Row, columns: Columns) -> GoneRecord:
+    """Of a row that begins as those of `statements.GONE_RECORDS`, as it is kept."""
+    record_id, partition, position, leaf = row[:4]
+    return GoneRecord(record_id, columns.partition_of(partition), position, Leaf(leaf))
+
+
+def _place(gone: GoneRecord) -> tuple[bytes, int]:
+    return path_key(gone.partition), gone.position
 
 
 def _after_prefix(prefix: str) -> str | None:

@@ -37,7 +37,7 @@ ADD_OBJECT = """insert into object(id, leaf, salt, sha256, size, base, depth, co
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 OBJECT = "select coding, body, file, base, size from object where id = ?"
 ABSENT_OBJECTS = """select id, leaf, salt, size from object
-    where sha256 = ? and body is null and file is null and replaced_by is null order by id"""
+    where sha256 = ? and body is null and file is null order by id"""
 HELD_OBJECT = "select id from object where sha256 = ? and (body is not null or file is not null) order by id limit 1"
 OBJECT_DEPTH = "select depth from object where id = ?"
 OBJECTS = "select id, leaf, salt, sha256, size, body is not null or file is not null from object order by id"
@@ -47,10 +47,16 @@ OBJECTS_AT = """select id, leaf, salt, sha256, size, body is not null or file is
     select object from entry where first <= ? and (last is null or last > ?)
     union select object from record where first <= ? and (last is null or last > ?)) order by id"""
 OBJECT_CHECK = "select id, leaf, salt, sha256, size, body is not null or file is not null from object where id = ?"
-OBJECT_USED = """select 1 from entry where object = ? union all select 1 from record where object = ?
-    union all select 1 from object where replaced_by = ? limit 1"""
+OBJECT_USED = "select 1 from entry where object = ? union all select 1 from record where object = ? limit 1"
 OBJECTS_ON = "select id from object where base = ? order by id"
 OBJECT_BASE = "select base from object where id = ?"
+OBJECTS_OF_LEAF = """select id, salt, sha256, size, body is not null or file is not null from object
+    where leaf = ? order by id"""
+REPLACED_OBJECTS = """select id from object
+    where leaf = ? and salt is null and (body is not null or file is not null) order by id"""
+REDACT = """update object set salt = null, sha256 = null, size = ?, base = ?, depth = ?, coding = ?, file = ?, body = ?
+    where id = ?"""
+IS_RECORD = "select 1 from record where object = ? limit 1"
 REENCODE = "update object set base = ?, depth = ?, coding = ?, file = ?, body = ? where id = ?"
 DROP_OBJECT = "delete from object where id = ?"
 FILES = "select file from object where file is not null"
@@ -87,9 +93,14 @@ END_RECORD = """update record set last = ?
     where id = ? and first = (select max(first) from record where id = ?) and last is null"""
 ADD_RECORD = """insert into record(id, partition, position, object, bucket, content_key, first)
     values (?, ?, ?, ?, ?, ?, ?)"""
-RECORDS = f"{_RECORD} where {_ALIVE} order by partition, position"
-RECORDS_OF = f"{_RECORD} where partition = ? and {_ALIVE} order by position"
-RECORD = f"{_RECORD} where r.id = ? and {_ALIVE} order by first desc limit 1"
+# A record whose line is not here is gone.
+_HAS_LINE = "(o.body is not null or o.file is not null)"
+RECORDS = f"{_RECORD} where {_ALIVE} and {_HAS_LINE} order by partition, position"
+RECORDS_OF = f"{_RECORD} where partition = ? and {_ALIVE} and {_HAS_LINE} order by position"
+RECORD = f"{_RECORD} where r.id = ? and {_ALIVE} and {_HAS_LINE} order by first desc limit 1"
+GONE_RECORDS = f"""select r.id, r.partition, r.position, o.leaf from record r join object o on o.id = r.object
+    where {_ALIVE} and not {_HAS_LINE}"""
+LINELESS_RECORDS = f"""select r.id, o.leaf from record r join object o on o.id = r.object where not {_HAS_LINE}"""
 PARTITIONS = f"select distinct partition from record where {_ALIVE}"
 OBJECTS_OF_RECORDS = f"select distinct object from record where {_ALIVE} order by object"
 RECORDS_WITH_CONTENT = "select id from record where content_key = ? and last is null order by partition, position"
@@ -183,6 +194,21 @@ DECISION = "select value from decision where key = ?"
 DROP_DECISION = "delete from decision where key = ?"
 ADD_DECISION = "insert into decision(key, value) values (?, ?)"
 
+# Redactions
+REDACTION_COUNTS = "select count(*), count(waits_until) from redaction"
+REDACTION_ROWS = "select document, time, waits_until from redaction order by time, id"
+REDACTION = "select document, time, waits_until from redaction where id = ?"
+ADD_REDACTION = "insert into redaction(id, time, document, waits_until) values (?, ?, ?, ?)"
+APPLY_REDACTION = "update redaction set waits_until = null, swept = 0 where id = ?"
+REFUSE_REDACTION = "update redaction set waits_until = ? where id = ?"
+UNSWEPT_REDACTIONS = "select id from redaction where swept = 0 and waits_until is null"
+SET_SWEPT = "update redaction set swept = 1 where id = ?"
+DROP_CONTENT_KEY = "update record set content_key = null where object = ? and content_key is not null"
+HISTORY_OF_ENTRIES = """select e.path, e.meta, o.leaf, o.salt, o.size, o.id, o.body is not null or o.file is not null,
+    e.first, e.last from entry e join object o on o.id = e.object order by e.path, e.first"""
+HISTORY_OF_RECORDS = f"""select r.id, r.partition, o.leaf, o.salt, o.size, o.id, r.first, r.last
+    from record r join object o on o.id = r.object where {_HAS_LINE} order by r.object"""
+
 # Under another sealer
 OBJECTS_AFTER = "select id, salt, sha256, file, body from object where id > ? order by id limit ?"
 RESEAL_OBJECT = "update object set salt = ?, sha256 = ?, body = ?, file = ? where id = ?"
@@ -193,7 +219,8 @@ PATHS = "select distinct path, bucket from entry"
 SET_PATH = "update entry set path = ?, bucket = ? where path = ?"
 EVERY_PARTITION = "select distinct partition from record"
 SET_PARTITION = "update record set partition = ? where partition = ?"
-LIVE_OBJECTS_OF_RECORDS = "select id, first, object from record where last is null"
+LIVE_OBJECTS_OF_RECORDS = """select r.id, r.first, r.object from record r join object o on o.id = r.object
+    where r.last is null and o.salt is not null"""
 SET_CONTENT_KEY = "update record set content_key = ? where id = ? and first = ?"
 DROP_CONTENT_KEYS = "update record set content_key = null where content_key is not null"
 LABELS = "select n, label from sequence where label is not null"

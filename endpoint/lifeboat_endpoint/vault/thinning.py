@@ -63,7 +63,7 @@ def _drop_rows(metadata: MetadataStore) -> set[int]:
     candidates = {number for statement in statements for (number,) in metadata.rows(statement)}
     metadata.execute(sql.DROP_UNNEEDED_ENTRIES)
     metadata.execute(sql.DROP_UNNEEDED_RECORDS)
-    return {number for number in candidates if metadata.row(sql.OBJECT_USED, (number,) * 3) is None}
+    return {number for number in candidates if metadata.row(sql.OBJECT_USED, (number,) * 2) is None}
 
 
 def reencode_resting(metadata: MetadataStore, writer: ObjectWriter, unneeded: set[int]) -> int:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -20,14 +19,15 @@ from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.store.disk import DiskBlobs
 from lifeboat_endpoint.store.migrations import migrate
 from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.vault import audit, countersigning, digest, objects, resealing, versions
+from lifeboat_endpoint.vault import countersigning, digest, objects, redacted, resealing, versions
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.beginning import begin
-from lifeboat_endpoint.vault.columns import DECISION, LABEL, Columns
+from lifeboat_endpoint.vault.columns import LABEL, Columns
 from lifeboat_endpoint.vault.commit import Commit, Origin, Sign
 from lifeboat_endpoint.vault.countersigning import Countersigned
 from lifeboat_endpoint.vault.draft import Draft
-from lifeboat_endpoint.vault.reading import LAST_VERIFIED, Moment, VaultReading, text_of
+from lifeboat_endpoint.vault.purging import VaultPurging
+from lifeboat_endpoint.vault.reading import LAST_VERIFIED, Moment, text_of
 from lifeboat_endpoint.vault.retention import Retention
 from lifeboat_endpoint.vault.rows import SequenceRow, sequence_row
 from lifeboat_endpoint.vault.thinning import ThinReport, thin
@@ -37,7 +37,7 @@ FILE = "vault.db"
 BODIES = "objects"
 
 
-class Vault(VaultReading):
+class Vault(VaultPurging):
     """An open vault. Belongs to the thread that opened it; close it, or use it as a context manager.
 
     Several processes may read; writers wait for each other, and who captures or thins holds the agent's lock.
@@ -88,33 +88,14 @@ class Vault(VaultReading):
         return vault
 
     def _sweep_leftovers(self) -> None:
-        """Remove what a commit that was cut off left behind; whoever is writing right now will do it."""
+        """Remove what a commit or a purge that was cut off left behind; whoever is writing right now will do it."""
         try:
             objects.sweep(self._metadata, self._blobs, wait=False)
         except errors.VaultBusy:
             return
+        self.settle(wait=False)
 
     # Changing ---------------------------------------------------------------------------------------------------
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with self._metadata.transaction():
-            self._columns.check(self._metadata)
-            yield
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[objects.ObjectWriter]:
-        """Inside a transaction. After a failure the files are removed, but only before COMMIT: after one that failed,
-        the rows may still come back with the log."""
-        writer = objects.ObjectWriter(self._metadata, self._blobs, self._columns)
-        try:
-            yield writer
-        except BaseException:
-            writer.discard()
-            raise
-
-    def _audit(self, kind: str, subject: str, details: JsonObject) -> None:
-        audit.append(self._metadata, self._clock.now(), kind, subject, details)
 
     def commit(
         self,
@@ -127,19 +108,27 @@ class Vault(VaultReading):
         sign: Sign | None = None,
         counts: JsonObject | None = None,
         number: int | None = None,
+        purges: int | None = None,
     ) -> SequenceRow | None:
         """Put a draft on top of the head as one new, durable sequence; None when it changes nothing.
 
         The first number is 0, the next head + 1; an import may name a larger one. `time` never goes back: an earlier
         one becomes that of the head (`raw_time` keeps what the clock said). `sign` gets the finished sequence inside
-        the transaction; if it fails, nothing happened. `counts` is looked at when the whole draft was read. Raises
-        DraftInvalid, VaultFull, VaultBusy.
+        the transaction; if it fails, nothing happened. `counts` is looked at when the whole draft was read. `purges`
+        is how many redactions were known when the draft was begun: what it holds may be what a later one destroyed.
+        Raises DraftInvalid, RedactedMeanwhile when more are known now, VaultFull, VaultBusy.
         """
         with self._transaction():
+            self._refuse_older_than(purges)
             head = self._place(sql.HEAD)
             origin = self._origin(head, kind, writer, text_of(time), text_of(raw_time or time), number)
             changed = self._write(draft, origin, head, sign, counts)
         return self.sequence(origin.number) if changed else None
+
+    def _refuse_older_than(self, purges: int | None) -> None:
+        count, _ = redacted.counted(self._metadata)
+        if purges is not None and count > purges:
+            raise errors.RedactedMeanwhile(f"{count - purges} purges happened since the change was read")
 
     def accept(
         self,
@@ -152,7 +141,8 @@ class Vault(VaultReading):
         fits: Callable[[SequenceRow | None, int], None] | None = None,
     ) -> SequenceRow:
         """Put a state of another vault on top of the head: its number, base, epoch, time, digest and signature stay as
-        they were signed. `raw_time` says when it came here. A higher epoch is in force from now on.
+        they were signed. What an applied redaction names is kept as it reads now, whatever was sent. `raw_time` says
+        when it came here. A higher epoch is in force from now on.
 
         `fits` gets the head and the epoch in force inside the transaction, whatever other processes did since the draft
         was made; what it raises is raised, and nothing happened. Raises DraftInvalid, and SignatureError when the draft
@@ -186,7 +176,8 @@ class Vault(VaultReading):
         """The rows of a new sequence, inside a transaction; False when it would change nothing."""
         known = digest.still_of(self._hashes, None if head is None else head.digest)
         with self._writing() as writer:
-            commit = Commit(self._metadata, self._objects, writer, self._files, self.seed, known)
+            redactions = self._redacted()
+            commit = Commit(self._metadata, self._objects, writer, self._files, self.seed, known, redactions)
             changed = commit.run(draft, origin, self._clock.now(), sign, counts)
         self._hashes = commit.hashes
         return changed
@@ -244,10 +235,7 @@ class Vault(VaultReading):
             found = self.get(key)
             value = how(found)
             if value != found:
-                self._metadata.execute(sql.DROP_DECISION, (key,))
-                if value is not None:
-                    text = self._columns.text(DECISION, codec.encode(value).decode())
-                    self._metadata.execute(sql.ADD_DECISION, (key, text))
+                self._decide(key, value)
                 self._audit(kind, key, {"set": value is not None})
         return value
 
@@ -359,9 +347,11 @@ class Vault(VaultReading):
         self._metadata.compact()
 
     def compact(self) -> None:
-        """Give back the space of what was dropped; nothing of it is left in the files then."""
+        """Give back the space of what was dropped; nothing of what was purged is left in the files then, unless
+        somebody is reading (see `settle`)."""
         objects.sweep(self._metadata, self._blobs)
         self._metadata.compact()
+        self.settle()
 
     def copy_to(self, folder: Path) -> None:
         """A consistent copy in a new folder; commits wait meanwhile. Raises VaultExists."""

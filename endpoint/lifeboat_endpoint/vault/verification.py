@@ -15,12 +15,13 @@ from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.state import BodyAbsent, Leaf
 from lifeboat_endpoint.errors import VaultDamaged, VaultUnusable
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore, Row
-from lifeboat_endpoint.vault import audit, digest
+from lifeboat_endpoint.vault import audit, digest, redacted
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.columns import Columns
 from lifeboat_endpoint.vault.objects import Objects
+from lifeboat_endpoint.vault.redacted import NOTHING_KNOWN
 from lifeboat_endpoint.vault.rows import SequenceRow, json_of
-from lifeboat_keys import signing
+from lifeboat_keys import redacting, signing
 from lifeboat_keys.signing import Verdict
 from lifeboat_keys.trusted import Trusted
 
@@ -38,7 +39,8 @@ class Finding:
 class Verification:
     """What was looked at and what was found. `number` is the sequence asked for (None: an empty vault); `unsigned`
     and `unknown_signer` list sequences whose signature is missing or, without a trusted key, shows nothing. Of a sample
-    `entries` and `records` say how many bodies of each were read, and `hurried` that time was over before all were."""
+    `entries` and `records` say how many bodies of each were read, and `hurried` that time was over before all were.
+    `gone` counts records of which a purge left the leaf alone."""
 
     number: int | None
     sequences: int = 0
@@ -47,6 +49,7 @@ class Verification:
     objects: int = 0
     bytes: int = 0
     absent: int = 0
+    gone: int = 0
     hurried: bool = False
     unsigned: list[int] = field(default_factory=list)
     unknown_signer: list[int] = field(default_factory=list)
@@ -76,10 +79,12 @@ class Verifier:
         self._objects = Objects(metadata, blobs, columns)
         self._agent_id = agent_id
         self._trusted = trusted
+        self._known = NOTHING_KNOWN
 
     def one(self, row: SequenceRow) -> Verification:
         """The bytes, the digest and the signature of one sequence."""
         result = Verification(row.number)
+        self._redactions(result)
         self._guarded(result, lambda: self._bodies(result, sql.OBJECTS_AT, (row.number,) * 4))
         self._guarded(result, lambda: self._digests(result, [row]))
         self._signature(result, row)
@@ -89,6 +94,7 @@ class Verifier:
         """The digest and the signature of one sequence, over all its items, and the bytes of some: up to `bodies`
         entries and as many records, by chance, until `is_over`."""
         result = Verification(row.number)
+        self._redactions(result)
         self._guarded(result, lambda: self._digests(result, [row]))
         self._signature(result, row)
         at = (row.number, row.number)
@@ -124,11 +130,13 @@ class Verifier:
         result = Verification(number)
         for problem in self._metadata.problems():
             result.found("database", "vault.db", problem)
+        self._redactions(result)
         checks: list[Callable[[], None]] = [
             lambda: self._bodies(result, sql.OBJECTS, ()),
             lambda: self._digests(result, rows),
             lambda: self._intervals(result),
             lambda: self._buckets(result),
+            lambda: self._gone(result),
             lambda: self._audit(result, rows),
         ]
         for check in checks:
@@ -158,7 +166,9 @@ class Verifier:
     def _body_problem(self, result: Verification, row: Row) -> str | None:
         number, leaf, held_salt, held_sha256, size, held = row
         if not held:
-            result.absent += 1
+            is_gone = self._known.every.is_gone(leaf)
+            result.gone += is_gone
+            result.absent += not is_gone
             return None
         try:
             salt, sha256 = self._columns.salt_of(held_salt), self._columns.sha256_of(held_sha256)
@@ -166,10 +176,35 @@ class Verifier:
         except (VaultDamaged, VaultUnusable, BodyAbsent) as error:
             return str(error)
         result.bytes += len(body)
-        if not merkle.leaf_holds(Leaf(leaf, salt), body):
-            return "the bytes are not what the leaf commits to"
+        applied = self._known.applied.naming(leaf)
+        if applied is not None and (salt or sha256):
+            return f"the purge {applied.id} names it, and it was not destroyed"
+        if not self._known.every.hold(Leaf(leaf, salt), body):
+            return "the bytes are not what the leaf commits to, and no purge put them there"
         wrong = len(body) != size or (sha256 is not None and hashlib.sha256(body).digest() != sha256)
         return "size or hash beside the bytes are not theirs" if wrong else None
+
+    # Redactions -------------------------------------------------------------------------------------------------
+
+    def _redactions(self, result: Verification) -> None:
+        """What was purged counts as whole only where a redaction says so, and one counts only if whoever is trusted
+        signed it."""
+        self._guarded(result, lambda: self._read_redactions(result))
+
+    def _read_redactions(self, result: Verification) -> None:
+        self._known = redacted.known(self._metadata, self._columns)
+        for redaction in self._known.every:
+            try:
+                redacting.verify(redaction, self._trusted)
+            except SignatureError as error:
+                result.found("signature", f"purge {redaction.id}", error.message)
+            if redaction.agent_id != self._agent_id:
+                result.found("signature", f"purge {redaction.id}", "is of another agent")
+
+    def _gone(self, result: Verification) -> None:
+        for record_id, leaf in self._metadata.rows(sql.LINELESS_RECORDS):
+            if not self._known.every.is_gone(leaf):
+                result.found("body", f"record {record_id}", "the line is not here, and no purge says so")
 
     # Digests and signatures -------------------------------------------------------------------------------------
 
@@ -239,6 +274,10 @@ class Verifier:
         for row in rows:
             if commits.get(str(row.number)) != row.digest.hex():
                 result.found("audit", f"sequence {row.number}", "was not committed with this digest")
+        purged = {row.subject for row in audit.rows(self._metadata) if row.kind == "purge"}
+        applied = {redaction.id for redaction in self._known.applied}
+        for redaction_id in sorted(purged ^ applied):
+            result.found("audit", f"purge {redaction_id}", "is not both in the audit and among the purges")
 
 
 class _Tree:

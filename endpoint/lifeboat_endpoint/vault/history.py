@@ -1,0 +1,42 @@
+"""Everything that a vault keeps, once: what a purge looks through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lifeboat_alf.state import JsonObject, Leaf
+from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.columns import META, Columns
+from lifeboat_endpoint.vault.rows import json_of
+
+
+class HistoryItem(NamedTuple):
+    """One stay of bytes in the history: from sequence `first` until before `last` (None: the head has it).
+
+    Of an entry `path` and `meta` are given, of a record `record_id` and `partition`; `object` is for
+    `VaultReading.read_object`, several items may share one. `leaf` is the one that states have; without salt its bytes
+    were replaced. `held` False: the bytes are not here."""
+
+    object: int
+    leaf: Leaf
+    size: int
+    path: str | None
+    meta: JsonObject
+    record_id: str | None
+    partition: str | None
+    first: int
+    last: int | None
+    held: bool = True
+
+
+def items(metadata: MetadataStore, columns: Columns) -> Iterator[HistoryItem]:
+    """Every row of an entry, then every row of a record whose line is here."""
+    for path, meta, leaf, salt, size, number, held, first, last in metadata.rows(sql.HISTORY_OF_ENTRIES):
+        opened = json_of(columns.text_of(META, meta))
+        place = columns.path_of(path), opened, None, None
+        yield HistoryItem(number, Leaf(leaf, columns.salt_of(salt)), size, *place, first, last, bool(held))
+    for record_id, partition, leaf, salt, size, number, first, last in metadata.rows(sql.HISTORY_OF_RECORDS):
+        kept, where = Leaf(leaf, columns.salt_of(salt)), columns.partition_of(partition)
+        yield HistoryItem(number, kept, size, None, {}, record_id, where, first, last)

@@ -1,0 +1,134 @@
+"""Redactions in a vault: applied, waiting, refused; and that nothing of what they destroyed is left in its files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lifeboat_alf import codec, times
+from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_alf.state import JsonObject
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.vault import objects, redacted, redacting
+from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.columns import REDACTION
+from lifeboat_endpoint.vault.reading import Moment, text_of
+from lifeboat_endpoint.vault.redacted import REFUSED
+from lifeboat_endpoint.vault.redacting import Destroyed
+from lifeboat_endpoint.vault.writing import VaultWriting
+
+PURGE = "purge"
+"""The kind of the audit row of a redaction that was applied; its details are the record of ALF §3.1.11."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedactReport:
+    """What `Vault.redact` did. `fresh`: this call applied it, or let it wait; else it was known, and nothing happened.
+    `objects` lost their `bytes` (a count). `waits_until`: it was not applied yet. `swept`: nothing of what was
+    destroyed is left in the files; else somebody is reading, and `Vault.settle` has to be called later."""
+
+    fresh: bool
+    objects: int = 0
+    bytes: int = 0
+    waits_until: str | None = None
+    swept: bool = True
+
+
+class VaultPurging(VaultWriting):
+    """What a vault does with redactions."""
+
+    def redact(
+        self, redaction: Redaction, *, waits_until: Moment | None = None, decisions: Mapping[str, Any] | None = None
+    ) -> RedactReport:
+        """Apply a redaction: what it names loses body, salt and content hash, and what it puts in their place stands
+        there; every sequence keeps number, digest and signature. All of it and `decisions` (by key, None forgets) is
+        one transaction with one audit row; then the files are rid of what went.
+
+        With `waits_until` it is only known from now on, and vouches for states of those who have applied it; one that
+        waits, or was refused, is applied by a call without. Who signed it is the caller's business. Raises
+        RedactionInvalid for one of another agent, and for edits that are not of the bytes that they name, VaultFull,
+        VaultBusy; then nothing happened.
+        """
+        if redaction.agent_id != self.agent_id:
+            raise RedactionInvalid("the purge is of another agent")
+        until = None if waits_until is None else text_of(waits_until)
+        with self._transaction():
+            held = self._metadata.row(sql.REDACTION, (redaction.id,))
+            if held is not None and (held[2] is None or until is not None):
+                return RedactReport(False, waits_until=held[2], swept=self.is_swept())
+            if held is None:
+                self._add(redaction, until)
+            else:
+                redaction = redacted.opened(self._columns, held[0])
+            if until is not None:
+                self._audit("purge waits", redaction.id, {"until": until})
+                return RedactReport(True, waits_until=until, swept=self.is_swept())
+            done = self._apply(redaction, decisions or {})
+            reached(Step.PURGE_REDACTED)
+        reached(Step.PURGE_SWEPT)
+        return RedactReport(True, done.objects, done.bytes, swept=self.settle())
+
+    def _add(self, redaction: Redaction, until: str | None) -> None:
+        document = self._columns.text(REDACTION, codec.encode(redaction.to_json()).decode())
+        row = (redaction.id, times.to_text(self._clock.now()), document, until)
+        self._metadata.execute(sql.ADD_REDACTION, row)
+
+    def _apply(self, redaction: Redaction, decisions: Mapping[str, Any]) -> Destroyed:
+        self._metadata.execute(sql.APPLY_REDACTION, (redaction.id,))
+        applied = redacted.known(self._metadata, self._columns).applied
+        with self._writing() as writer:
+            done = redacting.destroy(self._metadata, self._objects, writer, applied, redaction.leaves)
+            for key, value in decisions.items():
+                self._decide(key, value)
+            self._audit(PURGE, redaction.id, audit_record(redaction, times.to_text(self._clock.now())))
+        return done
+
+    def withdraw(self, redaction_id: str) -> bool:
+        """Refuse a redaction that waits: it will destroy nothing, whoever sends it again. It is still known, because
+        states of those who have applied it rest on it. False when none of this id waits."""
+        with self._transaction():
+            held = self._metadata.row(sql.REDACTION, (redaction_id,))
+            if held is None or held[2] in (None, REFUSED):
+                return False
+            self._metadata.execute(sql.REFUSE_REDACTION, (REFUSED, redaction_id))
+            self._audit("purge refused", redaction_id, {})
+        return True
+
+    def settle(self, *, wait: bool = True) -> bool:
+        """Rid the files of what applied redactions destroyed: body files, copies that a migration kept, free pages,
+        remains inside pages, the log. True when nothing is left; False while somebody reads, the disk is full or the
+        files are damaged, then it has to be tried again. Opening the vault and `compact` try it too. Without `wait`
+        nobody is waited for."""
+        try:
+            applied = list(self._metadata.rows(sql.UNSWEPT_REDACTIONS))
+            if not applied:
+                return True
+            objects.sweep(self._metadata, self._blobs, wait=wait)
+            if not self._metadata.scrub(wait=wait):
+                return False
+            with self._metadata.transaction(wait=wait):
+                self._metadata.execute_many(sql.SET_SWEPT, applied)
+        except (errors.VaultBusy, errors.VaultFull, errors.VaultUnusable, errors.VaultDamaged):
+            return False
+        return True
+
+
+def audit_record(redaction: Redaction, completed_at: str) -> JsonObject:
+    """The record of ALF §3.1.11."""
+    record = {
+        "purge_id": redaction.id,
+        "agent_id": redaction.agent_id,
+        "scope": redaction.scope,
+        "record_ids": list(redaction.record_ids),
+        "partitions_affected": list(redaction.partitions_affected),
+        "reason": redaction.reason,
+        "requested_at": redaction.requested_at,
+        "completed_at": completed_at,
+        "requested_by": redaction.requested_by,
+    }
+    if redaction.scope == WHOLE_AGENT:
+        del record["record_ids"]
+    return record

@@ -1,0 +1,99 @@
+"""The redactions that a vault knows: those it has applied, and those that wait."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lifeboat_alf import redactions
+from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.redactions import NONE, Redaction, Redactions
+from lifeboat_alf.state import Leaf
+from lifeboat_endpoint.errors import VaultDamaged
+from lifeboat_endpoint.store.protocols import MetadataStore, Row
+from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.columns import REDACTION, Columns
+from lifeboat_endpoint.vault.objects import Objects
+from lifeboat_endpoint.vault.rows import json_of
+
+REFUSED = "refused"
+"""What stands where a waiting redaction says until when it waits, once its owner refused it."""
+
+
+class RedactionRow(NamedTuple):
+    """A redaction as a vault knows it: since when (`time`), and until when it waits (timestamp; None: it was applied).
+    One that was `refused` waits for ever: it destroys nothing, and still tells what others sent that had applied it."""
+
+    redaction: Redaction
+    time: str
+    waits_until: str | None = None
+    refused: bool = False
+
+    @property
+    def applied(self) -> bool:
+        return self.waits_until is None and not self.refused
+
+
+class Known(NamedTuple):
+    """`applied` say what stands here instead of what arrives; `every` one, those that wait too, says what may stand in
+    a state."""
+
+    applied: Redactions = NONE
+    every: Redactions = NONE
+
+
+NOTHING_KNOWN = Known()
+
+
+def counted(metadata: MetadataStore) -> tuple[int, int]:
+    """How many there are, and how many of them are not applied: redactions never change otherwise."""
+    row = metadata.row(sql.REDACTION_COUNTS)
+    return (0, 0) if row is None else (int(row[0]), int(row[1]))
+
+
+def rows(metadata: MetadataStore, columns: Columns) -> list[RedactionRow]:
+    """Oldest first. Raises VaultDamaged."""
+    found = []
+    for document, time, waits_until in metadata.rows(sql.REDACTION_ROWS):
+        redaction = opened(columns, document)
+        refused = waits_until == REFUSED
+        found.append(RedactionRow(redaction, time, None if refused else waits_until, refused))
+    return found
+
+
+def opened(columns: Columns, document: str) -> Redaction:
+    """A redaction as it is kept. Raises VaultDamaged."""
+    try:
+        return redactions.from_json(json_of(columns.text_of(REDACTION, document)))
+    except RedactionInvalid as error:
+        raise VaultDamaged(f"a redaction is not what was written: {error.message}") from None
+
+
+def known(metadata: MetadataStore, columns: Columns) -> Known:
+    """One cheap query in a vault of which nothing was purged."""
+    count, waiting = counted(metadata)
+    if not count:
+        return NOTHING_KNOWN
+    found = rows(metadata, columns)
+    applied = Redactions(row.redaction for row in found if row.applied)
+    if not waiting:
+        return Known(applied, applied)
+    return Known(applied, Redactions(applied, waiting=(row.redaction for row in found if not row.applied)))
+
+
+def remaining(metadata: MetadataStore, objects: Objects, every: Redactions, redaction: Redaction) -> int:
+    """How many leaves that it names still stand for their old bytes, or for their hash."""
+    return sum(1 for leaf in redaction.leaves if _is_left(metadata, objects, every, leaf))
+
+
+def _is_left(metadata: MetadataStore, objects: Objects, every: Redactions, leaf: bytes) -> bool:
+    rows = list(metadata.rows(sql.OBJECTS_OF_LEAF, (leaf,)))
+    if any(holds_old(row) for row in rows):
+        return True
+    if len(every.all_naming(leaf)) < 2:
+        return False
+    return any(row[4] and not every.hold(Leaf(leaf), objects.read(row[0])) for row in rows)
+
+
+def holds_old(row: Row) -> bool:
+    """Of a row of `statements.OBJECTS_OF_LEAF`: salt and hash go with the bytes, and never come back."""
+    return row[1] is not None or row[2] is not None

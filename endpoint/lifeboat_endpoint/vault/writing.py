@@ -1,0 +1,44 @@
+"""What every change of an open vault is made in."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from lifeboat_alf import codec
+from lifeboat_alf.state import JsonObject
+from lifeboat_endpoint.vault import audit, objects
+from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.columns import DECISION
+from lifeboat_endpoint.vault.reading import VaultReading
+
+
+class VaultWriting(VaultReading):
+    """Transactions, and the audit row that belongs to each."""
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._metadata.transaction():
+            self._columns.check(self._metadata)
+            yield
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[objects.ObjectWriter]:
+        """Inside a transaction. After a failure the files are removed, but only before COMMIT: after one that failed,
+        the rows may still come back with the log."""
+        writer = objects.ObjectWriter(self._metadata, self._blobs, self._columns)
+        try:
+            yield writer
+        except BaseException:
+            writer.discard()
+            raise
+
+    def _audit(self, kind: str, subject: str, details: JsonObject) -> None:
+        audit.append(self._metadata, self._clock.now(), kind, subject, details)
+
+    def _decide(self, key: str, value: Any) -> None:
+        """Inside a transaction."""
+        self._metadata.execute(sql.DROP_DECISION, (key,))
+        if value is not None:
+            self._metadata.execute(sql.ADD_DECISION, (key, self._columns.text(DECISION, codec.encode(value).decode())))
