@@ -11,11 +11,33 @@ import hashlib
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
-from lifeboat_alf import attachments, codec, layout, leaves, merkle, metas, partitions, patch, records, times
+from lifeboat_alf import (
+    attachments,
+    bundle_redactions,
+    codec,
+    layout,
+    leaves,
+    merkle,
+    metas,
+    partitions,
+    patch,
+    records,
+    times,
+)
 from lifeboat_alf.delta_reader import DeltaReader, Item, RecordLine
-from lifeboat_alf.errors import ApplyError, BadDocument, BaseMismatch, ChecksumMismatch, WrongAgent
+from lifeboat_alf.errors import (
+    ApplyError,
+    BadDocument,
+    BaseMismatch,
+    ChecksumMismatch,
+    RedactionInvalid,
+    SignatureError,
+    WrongAgent,
+)
+from lifeboat_alf.redacted_state import RedactedState
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.state import (
     ABSENT_LEAF,
@@ -40,13 +62,15 @@ _KEPT = 1 << 20
 class AppliedState:
     """A `State`: `base` with `delta` on top. Both stay open as long as it is used.
 
+    The redactions of both count for both: what one of them names reads as it does now, in the base and in the delta.
     Raises WrongAgent and BaseMismatch when the delta is not for this base, ApplyError and ArchiveError when it does
-    not fit it.
+    not fit it, SignatureError for bytes that stand under a leaf without a salt, and that no redaction put there.
     """
 
     def __init__(self, base: State, delta: DeltaReader) -> None:
         _check_fit(base.sequence, delta)
-        self._base = base
+        self._redactions = base.redactions.joined(delta.redactions)
+        self._base = base if self._redactions is base.redactions else RedactedState(base, delta.redactions)
         self._delta = delta
         self._items = {item.path: item for item in delta.items}
         self._entries: dict[str, Entry | None] = {}
@@ -55,6 +79,9 @@ class AppliedState:
         self._removed = set(delta.removed_records)
         self._in_place: dict[str, Record] = {}
         self._appended: dict[str, Record] = {}
+        self._restored: dict[str, Record] = {}
+        self._gone: dict[str, GoneRecord] = {}
+        self._lay_gone()
         rows = _Rows(delta)
         self._lay_entries(rows)
         self._lay_records(rows)
@@ -79,7 +106,12 @@ class AppliedState:
     def changed_records(self) -> Iterator[RecordChange]:
         """The records that the delta puts: `update` for what it replaces, `create` for what it appends, in order."""
         yield from (RecordChange("update", record) for record in self._in_place.values())
+        yield from (RecordChange("update", record) for record in self._restored.values())
         yield from (RecordChange("create", record) for record in sorted(self._appended.values(), key=_place))
+
+    def changed_gone(self) -> Iterator[GoneRecord]:
+        """The records that the delta leaves without a line, in order: the base has them otherwise, or not at all."""
+        yield from sorted(self._gone.values(), key=bundle_redactions.place)
 
     @property
     def removed_records(self) -> Set[str]:
@@ -124,16 +156,20 @@ class AppliedState:
 
     def _unchanged_body(self, item: Item) -> bytes:
         base = self._base.entry(item.path)
-        if item.sha256 is None or base is None or base.sha256 != item.sha256:
+        same = base is not None and (item.keeps_leaf or (item.sha256 is not None and base.sha256 == item.sha256))
+        if not same:
             raise BodyAbsent(item.path)
         return self._base.body(item.path)
 
     def _held_body(self, item: Item) -> bytes:
         """The base's bytes for a patch, which must be those the patch was made against."""
         base = self._base.entry(item.path)
-        if base is None or base.sha256 != item.base_sha256:
+        if base is None or (base.leaf.salt and base.sha256 != item.base_sha256):
             raise BaseMismatch(f"the patch for {item.path} was made against other bytes")
-        return self._base.body(item.path)
+        body = self._base.body(item.path)
+        if not base.leaf.salt and hashlib.sha256(body).hexdigest() != item.base_sha256:
+            raise BaseMismatch(f"the patch for {item.path} was made against bytes that a purge has changed since")
+        return body
 
     def _lay_entries(self, rows: _Rows) -> None:
         joins = _Joins(self._delta)
@@ -148,9 +184,10 @@ class AppliedState:
         joins.finish(self._entries)
 
     def _lay_head(self, body: bytes, rows: _Rows | None) -> None:
-        made = rows.take(lambda: body) if rows else merkle.new_leaf(body)
+        leaf = rows.take(lambda: body) if rows else merkle.new_leaf(body)
+        sha256 = hashlib.sha256(body).hexdigest()
         self._made[layout.MANIFEST] = body
-        self._entries[layout.MANIFEST] = Entry(layout.MANIFEST, {}, made, len(body), hashlib.sha256(body).hexdigest())
+        self._entries[layout.MANIFEST] = self._settled(Entry(layout.MANIFEST, {}, leaf, len(body), sha256), body)
 
     def _laid(self, item: Item, joins: _Joins, rows: _Rows) -> Entry:
         base = self._base.entry(item.path)
@@ -164,42 +201,74 @@ class AppliedState:
         if size is None:
             data = self._delta.read(item.entry or "")
             size, sha256 = len(data), hashlib.sha256(data).hexdigest()
-        return Entry(item.path, joins.meta(item, base), leaf, size, sha256)
+        made = Entry(item.path, joins.meta(item, base), leaf, size, sha256)
+        if item.entry is None:
+            return made._replace(leaf=Leaf(leaf.digest), sha256=None) if self._is_named(leaf) else made
+        return self._settled(made, self._body_of(item)) if self._is_named(leaf) or not leaf.salt else made
+
+    def _is_named(self, leaf: Leaf) -> bool:
+        return self._redactions.naming(leaf.digest) is not None
+
+    def _settled(self, entry: Entry, body: bytes) -> Entry:
+        """An entry as it reads now, where a redaction names it."""
+        if entry.leaf.salt and not self._is_named(entry.leaf):
+            return entry
+        data = _settled(self._redactions, entry.leaf, body, entry.path) or b""
+        self._made[entry.path] = data
+        return entry._replace(leaf=Leaf(entry.leaf.digest), size=len(data), sha256=None)
 
     # Records ------------------------------------------------------------------------------------------------------
 
     def records(self, partition: str | None = None) -> Iterator[Record]:
-        if not self._appended:
+        if not self._appended and not self._restored:
             return self._kept(partition)
-        appended = sorted((item for item in self._appended.values() if partition in (None, item.partition)), key=_place)
-        return heapq.merge(self._kept(partition), appended, key=_place)
+        added = (*self._appended.values(), *self._restored.values())
+        found = sorted((item for item in added if partition in (None, item.partition)), key=_place)
+        return heapq.merge(self._kept(partition), found, key=_place)
 
     def _kept(self, partition: str | None) -> Iterator[Record]:
         for record in self._base.records(partition):
-            if record.id not in self._removed:
+            if record.id not in self._removed and record.id not in self._gone:
                 yield self._in_place.get(record.id, record)
 
     def record(self, record_id: str) -> Record | None:
-        found = self._in_place.get(record_id) or self._appended.get(record_id)
-        if found is not None or record_id in self._removed:
+        found = self._in_place.get(record_id) or self._appended.get(record_id) or self._restored.get(record_id)
+        if found is not None or record_id in self._removed or record_id in self._gone:
             return found
         return self._base.record(record_id)
 
     def gone(self) -> Iterator[GoneRecord]:
-        return self._base.gone()
+        changed = self._removed | self._gone.keys() | self._restored.keys()
+        kept = (record for record in self._base.gone() if record.id not in changed)
+        return heapq.merge(kept, self.changed_gone(), key=bundle_redactions.place)
 
     @property
     def redactions(self) -> Redactions:
-        return self._base.redactions
+        return self._redactions
+
+    def _lay_gone(self) -> None:
+        for gone in self._delta.gone:
+            known = self._base.record(gone.id) if gone.id not in self._removed else None
+            if known is not None and _place(known) != _place(gone):
+                raise ApplyError(f"{gone.id} is gone from another place than the base has it in")
+            self._gone[gone.id] = gone
+
+    @cached_property
+    def _gone_before(self) -> dict[str, GoneRecord]:
+        return {record.id: record for record in self._base.gone() if record.id not in self._removed}
 
     def _lay_records(self, rows: _Rows) -> None:
         places = _ForeignPlaces(self) if self._delta.foreign else _StatedPlaces(self._delta)
         for line in self._delta.records():
             records.check_shape(records.parse(line.line), entry=layout.DELTA_RECORDS, line=line.number)
             place = places.of(line)
+            if line.id in self._gone:
+                raise BadDocument(f"the record {line.id} is here, and gone", entry=layout.REDACTIONS)
             known = self.record(line.id)
             if known is not None:
                 self._replace(known, line, rows)
+            elif line.operation == "update" and line.id in self._gone_before:
+                self._restore(self._gone_before[line.id], line, rows)
             elif line.operation == "create" or (line.operation == "delete" and _supersedes(line)):
                 self._append(line, place(), rows)
             elif not self._delta.foreign:
@@ -216,11 +285,28 @@ class AppliedState:
             return
         data = _dead(line.line) if line.operation == "delete" else line.line
         made = known._replace(line=data, leaf=rows.take(lambda: data))
-        (self._appended if line.id in self._appended else self._in_place)[line.id] = made
+        self._lay(made, self._appended if line.id in self._appended else self._in_place)
+
+    def _restore(self, gone: GoneRecord, line: RecordLine, rows: _Rows) -> None:
+        """A line of later under the id of a record that is gone."""
+        leaf = rows.take(lambda: line.line)
+        self._lay(Record(line.id, gone.partition, gone.position, leaf, line.line), self._restored)
 
     def _append(self, line: RecordLine, place: tuple[str, int], rows: _Rows) -> None:
         leaf = rows.take(lambda: line.line)
-        self._appended[line.id] = Record(line.id, place[0], place[1], leaf, line.line)
+        self._lay(Record(line.id, place[0], place[1], leaf, line.line), self._appended)
+
+    def _lay(self, record: Record, among: dict[str, Record]) -> None:
+        """A record as it reads now, where a redaction names it."""
+        if record.leaf.salt and not self._is_named(record.leaf):
+            among[record.id] = record
+            return
+        line = _settled(self._redactions, record.leaf, record.line, f"the record {record.id}")
+        leaf = Leaf(record.leaf.digest)
+        if line is not None:
+            among[record.id] = record._replace(leaf=leaf, line=line)
+            return
+        self._gone[record.id] = GoneRecord(record.id, record.partition, record.position, leaf)
 
     def _lay_partitions(self, opened: list[Partition]) -> None:
         """A new head where the delta brings none but opens or seals partitions."""
@@ -260,8 +346,16 @@ def _with_head(items: list[Item], has_head: bool) -> Iterator[Item | None]:
     yield from rest
 
 
-def _place(record: Record) -> tuple[bytes, int]:
+def _place(record: Record | GoneRecord) -> tuple[bytes, int]:
     return path_key(record.partition), record.position
+
+
+def _settled(known: Redactions, leaf: Leaf, body: bytes, name: str) -> bytes | None:
+    """What stands where these bytes came; None: nothing does. Raises SignatureError for bytes that nothing covers."""
+    try:
+        return known.settled(leaf, body)
+    except RedactionInvalid as error:
+        raise SignatureError(f"{name} was changed: {error.message}") from None
 
 
 def _supersedes(line: RecordLine) -> bool:
@@ -380,7 +474,9 @@ class _ForeignPlaces:
 
     def _behind_the_last(self, file: str) -> tuple[str, int]:
         if file not in self._lasts:
-            self._lasts[file] = max((record.position for record in self._state.records(file)), default=-1)
+            gone = (record.position for record in self._state.gone() if record.partition == file)
+            here = (record.position for record in self._state.records(file))
+            self._lasts[file] = max((*here, *gone), default=-1)
         self._lasts[file] += 1
         return file, self._lasts[file]
 

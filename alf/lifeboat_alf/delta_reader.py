@@ -11,11 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, Self, cast
 
-from lifeboat_alf import codec, layout, records, sequences
+from lifeboat_alf import bundle_redactions, codec, layout, records, sequences
 from lifeboat_alf.container import ArchiveReader, Limits
 from lifeboat_alf.errors import BadDocument, MissingEntry, UnknownOperation
 from lifeboat_alf.manifest import check_entries, check_head, check_version
-from lifeboat_alf.state import NUMBER_LIMIT, Operation, Sequence, path_key
+from lifeboat_alf.redactions import Redactions
+from lifeboat_alf.state import NUMBER_LIMIT, GoneRecord, Operation, Sequence, path_key
 
 JsonObject = dict[str, Any]
 
@@ -50,7 +51,8 @@ class DeltaReader:
     """A delta from anywhere, checked when opened.
 
     `manifest` is the whole manifest. `foreign` says that it carries none of our proof: no leaves, no signature.
-    Raises the errors of `container.ArchiveReader`, BadDocument, ChecksumMismatch and UnsupportedVersion.
+    Raises the errors of `container.ArchiveReader`, BadDocument, ChecksumMismatch and UnsupportedVersion, SignatureError
+    for a record that is left out when no purge says so.
     """
 
     def __init__(self, source: Path | BinaryIO, limits: Limits | None = None) -> None:
@@ -75,6 +77,7 @@ class DeltaReader:
         self.memory = self._object(self.changes, "memory", optional=True)
         self.items = self._all_items()
         self.sequence = self._sequence()
+        self._purged = bundle_redactions.from_document(self._optional(layout.REDACTIONS), self.agent_id)
 
     def __enter__(self) -> Self:
         return self
@@ -118,6 +121,16 @@ class DeltaReader:
     @property
     def removed_records(self) -> list[str]:
         return cast(list[str], self._list(self.memory, "removed", str))
+
+    @property
+    def redactions(self) -> Redactions:
+        """Those that name a leaf of this delta, at least. Who signed them is not looked at."""
+        return self._purged.redactions
+
+    @property
+    def gone(self) -> tuple[GoneRecord, ...]:
+        """Records that the new state has without a line, by place, which the base has otherwise or not at all."""
+        return self._purged.gone
 
     @property
     def sealed(self) -> list[JsonObject]:
@@ -169,14 +182,17 @@ class DeltaReader:
         number = self.new_sequence or self.base_sequence + 1
         if number <= self.base_sequence:
             raise self._bad("sync.new_sequence", f"{number} does not follow {self.base_sequence}")
-        if layout.SIGNATURE in self._archive:
-            document = codec.decode_object(self._archive.read(layout.SIGNATURE), entry=layout.SIGNATURE)
+        document = self._optional(layout.SIGNATURE)
+        if document is not None:
             signed = sequences.from_document(document)
             if (signed.agent_id, signed.number) != (self.agent_id, number):
                 raise BadDocument("the signature is of another sequence", entry=layout.SIGNATURE)
             return signed
         time = self._sync.get("new_timestamp") or self.manifest.get("created_at") or ""
         return Sequence(self.agent_id, number, self.base_sequence, 0, str(time), b"")
+
+    def _optional(self, name: str) -> JsonObject | None:
+        return codec.decode_object(self._archive.read(name), entry=name) if name in self._archive else None
 
     def _all_items(self) -> list[Item]:
         items = [self._item(raw) for name in _LISTS for raw in self._list(self.changes, name, dict)]

@@ -119,6 +119,19 @@ def replaced(body: bytes, replacement: Replacement) -> bytes:
     return made
 
 
+def _widest(leaf: bytes, naming: Iterable[Redaction]) -> list[Replacement]:
+    """Of the replacements of a leaf those that cut what all the others cut; none where one of them leaves nothing."""
+    named = [redaction.leaves[leaf] for redaction in naming]
+    made = [each for each in named if each is not None]
+    if len(made) < len(named):
+        return []
+    if len(made) < 2:
+        return made
+    spans = [_spans(each.edits) for each in made]
+    whole = [each for each, own in zip(made, spans, strict=True) if all(_covers(own, other) for other in spans)]
+    return sorted(whole, key=lambda each: each.leaf.digest)
+
+
 class Redactions:
     """Those that are known of one agent, by the leaves they name.
 
@@ -130,11 +143,9 @@ class Redactions:
 
     def __init__(self, known: Iterable[Redaction] = (), *, waiting: Iterable[Redaction] = ()) -> None:
         certain, uncertain = list(known), list(waiting)
-        self._waiting = uncertain
+        self._certain, self._waiting = certain, uncertain
         self._known = {redaction.id: redaction for redaction in (*certain, *uncertain)}
-        self._by_leaf = _by_leaf(certain)
-        for leaf, naming in _by_leaf(uncertain).items():
-            self._by_leaf.setdefault(leaf, naming)
+        self._by_leaf, self._waiting = _by_leaf(certain), _by_leaf(uncertain)
 
     def __iter__(self) -> Iterator[Redaction]:
         return iter(self._known.values())
@@ -148,11 +159,11 @@ class Redactions:
     def joined(self, more: Iterable[Redaction]) -> Redactions:
         """These and the others, none of which waits."""
         fresh = [redaction for redaction in more if redaction.id not in self._known]
-        if not fresh:
-            return self
-        waiting = {redaction.id for redaction in self._waiting}
-        certain = [redaction for redaction in self if redaction.id not in waiting]
-        return Redactions((*certain, *fresh), waiting=self._waiting)
+        return Redactions((*self._certain, *fresh), waiting=self._waiting) if fresh else self
+
+    def without_waiting(self) -> Redactions:
+        """Those of them that wait for nothing."""
+        return Redactions(self._certain) if self._waiting else self
 
     def naming(self, leaf: bytes) -> Redaction | None:
         """The redaction that says what stands in a leaf's place."""
@@ -164,28 +175,30 @@ class Redactions:
 
     def all_naming(self, leaf: bytes) -> tuple[Redaction, ...]:
         """Every redaction that names a leaf: where they contradict each other, it takes all to see that."""
-        return tuple(self._by_leaf.get(leaf, ()))
+        return (*self._by_leaf.get(leaf, ()), *self._waiting.get(leaf, ()))
 
     def replacement(self, leaf: bytes) -> Replacement | None:
         """What stands in a leaf's place; None when the leaf is not named, or nothing does."""
         return next(iter(self._standing(leaf)), None)
 
     def is_gone(self, leaf: bytes) -> bool:
-        """Whether nothing stands in a leaf's place: no record, or an entry without a byte."""
-        return leaf in self._by_leaf and not self._standing(leaf)
+        """Whether nothing may stand in a leaf's place: no record, or an entry without a byte."""
+        named = bool(self.all_naming(leaf))
+        return named and not (self._standing(leaf) and self._standing_then(leaf))
 
     def hold(self, leaf: Leaf, body: bytes) -> bool:
         """Whether bytes are what a leaf commits to, or what a redaction put in their place."""
         if merkle.leaf_holds(leaf, body):
             return True
-        if self.is_gone(leaf.digest):
-            return not body
-        return any(merkle.leaf_holds(each.leaf, body) for each in self._standing(leaf.digest))
+        may_stand = (*self._standing(leaf.digest), *self._standing_then(leaf.digest))
+        if any(merkle.leaf_holds(each.leaf, body) for each in may_stand):
+            return True
+        return not body and self.is_gone(leaf.digest)
 
     def settled(self, leaf: Leaf, body: bytes) -> bytes | None:
         """What stands now where these bytes came under a leaf: they may be those it commits to, or what one redaction
         or another has left of them. None: nothing does. Raises RedactionInvalid for any other bytes."""
-        if leaf.digest not in self._by_leaf:
+        if not self.all_naming(leaf.digest):
             if merkle.leaf_holds(leaf, body):
                 return body
             raise RedactionInvalid("no known purge put these bytes where they are")
@@ -194,7 +207,7 @@ class Redactions:
             return None
         if any(merkle.leaf_holds(each.leaf, body) for each in standing):
             return body
-        for redaction in self._by_leaf[leaf.digest]:
+        for redaction in self.all_naming(leaf.digest):
             done = redaction.leaves[leaf.digest]
             if done is not None and merkle.leaf_holds(done.leaf, body):
                 return replaced(_carried(body, done.edits, standing[0].edits), standing[0]._replace(edits=()))
@@ -210,15 +223,11 @@ class Redactions:
 
     def _standing(self, leaf: bytes) -> list[Replacement]:
         """What may stand there: one replacement, or several that cut the same."""
-        named = [redaction.leaves[leaf] for redaction in self._by_leaf.get(leaf, ())]
-        made = [each for each in named if each is not None]
-        if len(made) < len(named):
-            return []
-        if len(made) < 2:
-            return made
-        spans = [_spans(each.edits) for each in made]
-        whole = [each for each, own in zip(made, spans, strict=True) if all(_covers(own, other) for other in spans)]
-        return sorted(whole, key=lambda each: each.leaf.digest)
+        return _widest(leaf, self._by_leaf.get(leaf) or self._waiting.get(leaf, ()))
+
+    def _standing_then(self, leaf: bytes) -> list[Replacement]:
+        """The same, once nothing waits any more."""
+        return _widest(leaf, self.all_naming(leaf)) if leaf in self._waiting else self._standing(leaf)
 
     @cached_property
     def record_ids(self) -> frozenset[str]:

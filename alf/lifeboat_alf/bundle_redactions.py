@@ -1,0 +1,140 @@
+"""`lifeboat/redactions.json`: what a purge left of the items of a snapshot or a delta, and the redactions that say so.
+
+    {"redactions": [signed redaction...],
+     "records": [[id, partition, position, leaf]...],
+     "metas": {path: {"records"?, "attachment"?, "cuts"?}}}
+
+`redactions` name every leaf of the bundle whose salt is gone. `records` are the records whose lines are gone; the lines
+of a partition skip their positions. `metas` (snapshots only) are the parts of metas that digests cover, where the
+documents beside them show what they read now. A bundle of which nothing was purged has no such document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lifeboat_alf import layout, metas, redactions
+from lifeboat_alf.documents import list_of, object_of
+from lifeboat_alf.errors import BadDocument, RedactionInvalid, SignatureError
+from lifeboat_alf.redactions import NONE, Redaction, Redactions
+from lifeboat_alf.state import LEAF_BYTES, NUMBER_LIMIT, GoneRecord, JsonObject, Leaf, path_key
+
+_PARTS = (metas.RECORDS, metas.ATTACHMENT, metas.CUTS)
+
+
+@dataclass(frozen=True, slots=True)
+class BundleRedactions:
+    """See the module. `gone` by (partition, position)."""
+
+    redactions: Redactions = NONE
+    gone: tuple[GoneRecord, ...] = ()
+    metas: Mapping[str, JsonObject] = field(default_factory=dict)
+
+
+NOTHING = BundleRedactions()
+
+
+# Writing --------------------------------------------------------------------------------------------------------
+
+
+def needed(known: Redactions, leaves: Iterable[bytes], read_otherwise: Iterable[JsonObject] = ()) -> Redactions:
+    """Those of the known ones that a bundle has to bring: they name one of `leaves` (of which no salt is left), or an
+    id that one of the metas lists."""
+    chosen = {redaction.id: redaction for leaf in leaves for redaction in known.all_naming(leaf)}
+    certain = known.without_waiting()
+    listed = {record_id for meta in read_otherwise for record_id in _listed(meta)} & certain.record_ids
+    if listed:
+        chosen |= {each.id: each for each in certain if not listed.isdisjoint(each.record_ids)}
+    return Redactions(chosen[redaction_id] for redaction_id in sorted(chosen))
+
+
+def _listed(meta: JsonObject) -> Iterator[str]:
+    yield from meta.get(metas.RECORDS, ())
+    yield from meta.get(metas.ATTACHMENT, {}).get("referenced_by", ())
+
+
+def to_document(bundle: BundleRedactions) -> JsonObject:
+    """{} where nothing was purged."""
+    document = {
+        "redactions": [redaction.to_json() for redaction in bundle.redactions],
+        "records": [[gone.id, gone.partition, gone.position, gone.leaf.digest.hex()] for gone in bundle.gone],
+        "metas": dict(bundle.metas),
+    }
+    return {name: value for name, value in document.items() if value}
+
+
+def parts_read_otherwise(original: JsonObject, shown: JsonObject) -> JsonObject:
+    """The parts of a meta of which other ones are shown."""
+    return {part: original[part] for part in _PARTS if part in original and original[part] != shown.get(part)}
+
+
+# Reading --------------------------------------------------------------------------------------------------------
+
+
+def from_document(document: JsonObject | None, agent_id: str) -> BundleRedactions:
+    """What a bundle of an agent says. Who signed is not looked at. Raises BadDocument; SignatureError for a record that
+    is said to be gone when no redaction says so."""
+    if document is None:
+        return NOTHING
+    known = Redactions(_redactions(document, agent_id))
+    gone = sorted(map(_gone, list_of(document, "records", entry=layout.REDACTIONS)), key=place)
+    for record in gone:
+        if not known.is_gone(record.leaf.digest):
+            raise SignatureError(f"the record {record.id} in {record.partition} is left out, and no purge says so")
+    _check_once(gone)
+    return BundleRedactions(known, tuple(gone), _metas(document))
+
+
+def place(record: GoneRecord) -> tuple[bytes, int]:
+    """The order of records."""
+    return path_key(record.partition), record.position
+
+
+def _redactions(document: JsonObject, agent_id: str) -> Iterator[Redaction]:
+    seen: set[str] = set()
+    for item in list_of(document, "redactions", entry=layout.REDACTIONS):
+        try:
+            redaction = redactions.from_json(item)
+        except RedactionInvalid as error:
+            raise BadDocument(error.message, entry=layout.REDACTIONS) from None
+        if redaction.agent_id.lower() != agent_id.lower():
+            raise BadDocument(f"{redaction.id} is of the agent {redaction.agent_id}", entry=layout.REDACTIONS)
+        if redaction.id in seen:
+            raise BadDocument(f"{redaction.id} stands twice", entry=layout.REDACTIONS)
+        seen.add(redaction.id)
+        yield redaction
+
+
+def _gone(item: Any) -> GoneRecord:
+    match item:
+        case [str(record_id), str(partition), int(position), str(leaf)] if _is_position(position) and _is_leaf(leaf):
+            return GoneRecord(record_id, partition, position, Leaf(bytes.fromhex(leaf)))
+    raise BadDocument("a record that is gone is [id, partition, position, leaf]", entry=layout.REDACTIONS)
+
+
+def _is_position(value: int) -> bool:
+    return type(value) is int and 0 <= value < NUMBER_LIMIT
+
+
+def _is_leaf(text: str) -> bool:
+    try:
+        return len(bytes.fromhex(text)) == LEAF_BYTES and text == bytes.fromhex(text).hex()
+    except ValueError:
+        return False
+
+
+def _check_once(gone: list[GoneRecord]) -> None:
+    if len({record.id for record in gone}) != len(gone):
+        raise BadDocument("a record is gone twice", entry=layout.REDACTIONS)
+    if len({place(record) for record in gone}) != len(gone):
+        raise BadDocument("two records are gone from one place", entry=layout.REDACTIONS)
+
+
+def _metas(document: JsonObject) -> JsonObject:
+    listed = object_of(document, "metas", entry=layout.REDACTIONS)
+    for path, parts in listed.items():
+        if not isinstance(parts, dict) or not parts or any(part not in _PARTS for part in parts):
+            raise BadDocument(f"what {path} said before is no part of a meta", entry=layout.REDACTIONS)
+    return listed
