@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import BinaryIO, cast
 
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.delta import write_delta
 from lifeboat_alf.diff import diff
+from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.state import State
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
+from lifeboat_daemon.remotes.contract import Place
 from lifeboat_endpoint.remote.contract import Bundle
 from lifeboat_endpoint.vault import Vault
 
@@ -65,6 +67,36 @@ class Material:
             write_snapshot(self._vault.state(number), out, keys=self._keys)
         else:
             write_delta(self._vault.changes(on, number), out)
+
+    def digests(self) -> Mapping[int, str]:
+        return {row.number: row.digest.hex() for row in self._vault.sequences()}
+
+    def state(self, number: int) -> State:
+        return self._vault.state(number)
+
+    def redactions(self) -> Redactions:
+        return self._vault.redactions
+
+    def places(self, leaves: Collection[bytes]) -> list[Place]:
+        named = set(leaves)
+        held = [
+            Place(item.leaf.digest, item.first, item.last)
+            for item in self._vault.history()
+            if item.leaf.digest in named
+        ]
+        return [*held, *self._gone(named)]
+
+    def _gone(self, named: set[bytes]) -> Iterator[Place]:
+        """A record that is gone stands where it stood, from one kept state to the next."""
+        if not len(self._vault.redactions):
+            return
+        numbers = [row.number for row in self._vault.sequences()]
+        since: dict[bytes, int] = {}
+        for number in numbers:
+            here = {gone.leaf.digest for gone in self._vault.state(number).gone()} & named
+            yield from (Place(leaf, since.pop(leaf), number) for leaf in since.keys() - here)
+            since |= {leaf: number for leaf in here - since.keys()}
+        yield from (Place(leaf, first, None) for leaf, first in since.items())
 
 
 def watched(bundle: Bundle, tell: Tell) -> Bundle:

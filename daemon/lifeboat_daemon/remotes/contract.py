@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from typing import BinaryIO
 
+    from lifeboat_alf.redactions import Redactions
+    from lifeboat_alf.state import State
     from lifeboat_daemon.context import Context
     from lifeboat_endpoint.remote.contract import Remote
 
@@ -50,6 +52,18 @@ class RemoteKind(Protocol):
         ...
 
 
+class Place(NamedTuple):
+    """A leaf stands somewhere from the state `first` on until before the state `last` (None: to the newest)."""
+
+    leaf: bytes
+    first: int
+    last: int | None
+
+    def holds(self, number: int) -> bool:
+        """Whether it stands in a state."""
+        return self.first <= number and (self.last is None or number < self.last)
+
+
 class Material(Protocol):
     """States as this machine has them, for a remote that cannot make bundles of what it has."""
 
@@ -63,6 +77,22 @@ class Material(Protocol):
 
     def write(self, number: int, on: int | None, out: BinaryIO) -> None:
         """The delta from `on` to `number`, or with None the snapshot of `number`, as it is signed here."""
+        ...
+
+    def digests(self) -> Mapping[int, str]:
+        """Which states its numbers are (hex)."""
+        ...
+
+    def state(self, number: int) -> State:
+        """One of its states."""
+        ...
+
+    def redactions(self) -> Redactions:
+        """What was purged of all of them."""
+        ...
+
+    def places(self, leaves: Collection[bytes]) -> list[Place]:
+        """Where leaves stand in its states, each stay by itself."""
         ...
 
 

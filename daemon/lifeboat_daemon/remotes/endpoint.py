@@ -28,7 +28,7 @@ class EndpointKind:
         from lifeboat_daemon.remotes.endpoint_files import EndpointFiles
         from lifeboat_daemon.remotes.sealed.opening import open_log
 
-        return open_log(context, EndpointFiles(calls), kind="endpoint", sealed=True)
+        return open_log(context, EndpointFiles(calls), kind="endpoint", sealed=True, name=config.name)
 
     def readable_by(self, config: RemoteConfig) -> str:
         if config.sealed:

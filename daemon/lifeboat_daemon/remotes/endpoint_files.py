@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from typing import BinaryIO
 
 from lifeboat_daemon.remotes import endpoint_shapes as shapes
@@ -57,6 +58,9 @@ class EndpointFiles:
             self._calls.delete(f"{_of(agent_id)}/files/{segment(name)}")
         except UnknownThere:
             return
+
+    def remove_unfinished(self, agent_id: str, is_wanted: Callable[[str], bool]) -> None:
+        """The endpoint shows none, and sweeps its own."""
 
     def head(self, agent_id: str) -> tuple[bytes, str] | None:
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import secrets
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from lifeboat_alf.errors import AlfError
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import JsonObject, Sequence
+from lifeboat_daemon.remotes.sealed import file_names
 from lifeboat_daemon.remotes.sealed.files import Files
 from lifeboat_daemon.remotes.sealed.head import FileReference
 from lifeboat_daemon.remotes.sealed.owner import Owner
@@ -79,10 +79,10 @@ def _read_delta(bundle: Bundle) -> Checked:
         return Checked(reader.sequence, reader.base_sequence, large)
 
 
-def name_of(checked: Checked) -> str:
+def name_of(checked: Checked, generation: int) -> str:
     """A new name for its file: it says no more than the head does."""
     kind = "alf" if checked.on is None else "alf-delta"
-    return f"{checked.sequence.number:012d}-{secrets.token_hex(6)}.{kind}"
+    return file_names.new(f"{checked.sequence.number:012d}", generation, kind)
 
 
 def size_of(file: BinaryIO) -> int:

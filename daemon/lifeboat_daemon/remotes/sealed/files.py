@@ -6,6 +6,7 @@ sealed files (`lifeboat_daemon.remotes.endpoint_files`). Names match `[a-z0-9.-]
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
@@ -55,6 +56,10 @@ class Files(Protocol):
 
     def remove(self, agent_id: str, name: str) -> None:
         """One that is gone is no error."""
+        ...
+
+    def remove_unfinished(self, agent_id: str, is_wanted: Callable[[str], bool]) -> None:
+        """What was not written to its end, of those files whose name is wanted. Who is still writing one fails."""
         ...
 
     def head(self, agent_id: str) -> tuple[bytes, str] | None:

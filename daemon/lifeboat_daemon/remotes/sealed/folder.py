@@ -43,7 +43,7 @@ class FolderKind:
 
         root = _root(config.url)
         files = FolderFiles(root, config.id, context.files, context.clock, sealed=config.sealed)
-        return FolderLog(context, files, sealed=config.sealed)
+        return FolderLog(context, files, sealed=config.sealed, name=config.name)
 
     def readable_by(self, config: RemoteConfig) -> str:
         if not config.sealed:

@@ -20,7 +20,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -41,6 +41,7 @@ README = "readme.txt"
 AGENTS = "agents"
 HEAD, NEXT, LOCK = "head.json", "head.next.json", "head.lock"
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,99}")
+_HALF = re.compile(r"\.(.+)\.[0-9a-f]{12}\.tmp")
 _OWN = frozenset((HEAD, NEXT, LOCK))
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENIED = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -145,6 +146,16 @@ class FolderFiles:
     def remove(self, agent_id: str, name: str) -> None:
         with self._there(), contextlib.suppress(FileNotFoundError):
             self._files.remove(self._path(agent_id, name))
+
+    def remove_unfinished(self, agent_id: str, is_wanted: Callable[[str], bool]) -> None:
+        folder = self._folder(agent_id)
+        with self._there():
+            found = [item.name for item in self._files.scan(folder)] if folder.is_dir() else []
+            for name in found:
+                half = _HALF.fullmatch(name)
+                if half is not None and is_wanted(half[1]):
+                    with contextlib.suppress(FileNotFoundError):
+                        self._files.remove(folder / name)
 
     def head(self, agent_id: str) -> tuple[bytes, str] | None:
         with self._there():

@@ -1,6 +1,8 @@
 """The head document of an agent's log: what is there, signed by whoever wrote last.
 
-    {"kind": "lifeboat sealed log", "version": 1, "head": Head, "signature": testimony}
+    {"kind": "lifeboat sealed log", "version": 1 | 2, "head": Head, "signature": testimony}
+
+It is version 2 as soon as something was purged: releases that know of no purges must not write on.
 
 The signature (see `lifeboat_keys.device_key`) covers the remote, the agent and the bytes of `head` as they stand. So
 files can be neither exchanged nor left out, nor a head of one remote or agent pass for that of another. An older head
@@ -28,7 +30,7 @@ from lifeboat_keys.trusted import Trusted
 JsonObject = dict[str, Any]
 
 KIND = "lifeboat sealed log"
-VERSION = 1
+VERSION, BEFORE_PURGES = 2, 1
 _CONTEXT = "sealed log"
 _SIGNATURE = "signature"
 
@@ -91,10 +93,20 @@ class WrappedLogKey(msgspec.Struct, frozen=True):
     former: str = ""
 
 
+class Purges(msgspec.Struct, frozen=True):
+    """The file of the redactions that the log holds (see `inside`), how many they are, and the ids of those of which
+    bytes may still be there: they are rewritten at the next contact."""
+
+    stored: FileReference
+    count: int
+    pending: tuple[str, ...] = ()
+
+
 class Head(msgspec.Struct, frozen=True):
     """`number` counts versions of this document; it was written at `written_at`, its newest row at `newest_at`. `bytes`
     are those of all bundles. `names` holds name, runtime and machine, sealed in base64 (in clear as
-    an object in a plain log). The last row is the newest state."""
+    an object in a plain log). The last row is the newest state. `erased` is the redaction of the whole agent, of which
+    nothing else is left."""
 
     remote: str
     agent: str
@@ -113,10 +125,17 @@ class Head(msgspec.Struct, frozen=True):
     grown: Grown = Grown()
     newest_at: str = ""
     bytes: int = 0
+    purges: Purges | None = None
+    erased: JsonObject | None = None
 
     @property
     def newest(self) -> Row | None:
         return self.rows[-1] if self.rows else None
+
+    @property
+    def generation(self) -> int:
+        """How many redactions whoever writes a file now knows of (see `file_names`)."""
+        return 0 if self.purges is None else self.purges.count
 
 
 class _Document(msgspec.Struct, frozen=True):
@@ -130,7 +149,8 @@ def encode(head: Head, device: DeviceKey) -> bytes:
     """The document, signed."""
     body = codec.encode(head)
     signature = device.testify(_CONTEXT, _statement(head.remote, head.agent, body))
-    return codec.encode(_Document(KIND, VERSION, msgspec.Raw(body), signature))
+    version = BEFORE_PURGES if head.purges is None and head.erased is None else VERSION
+    return codec.encode(_Document(KIND, version, msgspec.Raw(body), signature))
 
 
 def decode(data: bytes, remote: str, agent: str, trusted: Trusted) -> tuple[Head, str]:

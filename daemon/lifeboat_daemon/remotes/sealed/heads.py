@@ -15,7 +15,7 @@ from lifeboat_daemon.remotes.sealed.files import Files, HeadMoved
 from lifeboat_daemon.remotes.sealed.head import Head
 from lifeboat_daemon.remotes.sealed.log_key import LogKeys, quietly
 from lifeboat_daemon.remotes.sealed.owner import Owner
-from lifeboat_endpoint.errors import RemoteBusy, RemoteRefused, UnknownThere
+from lifeboat_endpoint.errors import AgentErased, RemoteBusy, RemoteRefused, UnknownThere
 
 TRIES = 8
 
@@ -40,7 +40,7 @@ class Heads:
         self._sealed = sealed
 
     def find(self, agent_id: str) -> Loaded | None:
-        """Raises RemoteDamaged, RemoteRefused, and NoKey."""
+        """Raises RemoteDamaged, RemoteRefused, AgentErased, and NoKey."""
         trusted = self._owner.trusted
         if not ids.is_uuid(agent_id):
             return None
@@ -48,6 +48,8 @@ class Heads:
         if found is None:
             return None
         head, doubt = document.decode(found[0], self._files.identity(), agent_id, trusted)
+        if head.erased is not None:
+            raise AgentErased(f"the agent {head.agent} was purged", redaction=head.erased)
         if head.sealed != self._sealed:
             raise RemoteRefused("the log is sealed" if head.sealed else "the log is kept in clear, not sealed")
         return Loaded(head, found[1], doubt)

@@ -5,7 +5,6 @@ A head has at most twice `SEGMENT` rows (some 350 bytes each), however long the 
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 from io import BytesIO
 from typing import BinaryIO
@@ -13,6 +12,7 @@ from typing import BinaryIO
 import msgspec
 
 from lifeboat_alf import codec
+from lifeboat_daemon.remotes.sealed import file_names
 from lifeboat_daemon.remotes.sealed.head import FileReference, Head, Row, Segment
 from lifeboat_endpoint.errors import RemoteDamaged
 
@@ -38,7 +38,7 @@ def with_rows(head: Head, rows: Sequence[Row], fetch: Fetch, keep: Keep) -> Head
         count += segment.rows
     rest = list(rows[count:])
     while len(rest) >= 2 * SEGMENT:
-        segments.append(_write(rest[:SEGMENT], keep))
+        segments.append(_write(rest[:SEGMENT], head.generation, keep))
         rest = rest[SEGMENT:]
     size = sum(row.stored.size for row in rows)
     return msgspec.structs.replace(head, segments=tuple(segments), rows=tuple(rest), bytes=size)
@@ -48,14 +48,14 @@ def with_row(head: Head, row: Row, keep: Keep) -> Head:
     """The head with one more row."""
     rest, segments = [*head.rows, row], list(head.segments)
     if len(rest) >= 2 * SEGMENT:
-        segments.append(_write(rest[:SEGMENT], keep))
+        segments.append(_write(rest[:SEGMENT], head.generation, keep))
         rest = rest[SEGMENT:]
     size = head.bytes + row.stored.size
     return msgspec.structs.replace(head, segments=tuple(segments), rows=tuple(rest), bytes=size)
 
 
-def _write(rows: Sequence[Row], keep: Keep) -> Segment:
-    name = f"rows-{rows[0].number:012d}-{secrets.token_hex(6)}.json"
+def _write(rows: Sequence[Row], generation: int, keep: Keep) -> Segment:
+    name = file_names.new(f"rows-{rows[0].number:012d}", generation, "json")
     return Segment(keep(name, BytesIO(codec.encode(rows))), rows[0].number, rows[-1].number, len(rows))
 
 

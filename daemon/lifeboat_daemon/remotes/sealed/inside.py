@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import io
-import secrets
 from collections.abc import Callable
 from typing import BinaryIO
 
 import msgspec
 
-from lifeboat_alf import codec
-from lifeboat_daemon.remotes.sealed import index
+from lifeboat_alf import codec, redactions
+from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.redactions import NONE, Redaction, Redactions
+from lifeboat_daemon.remotes.sealed import file_names, index
 from lifeboat_daemon.remotes.sealed.bundles import Shelf
 from lifeboat_daemon.remotes.sealed.files import Files
-from lifeboat_daemon.remotes.sealed.head import FileReference, Head, JsonObject, Row
+from lifeboat_daemon.remotes.sealed.head import FileReference, Head, JsonObject, Purges, Row
 from lifeboat_daemon.remotes.sealed.heads import Heads, Loaded
 from lifeboat_daemon.remotes.sealed.log_key import LogKeys, PlainLogKey, Sealing, quietly
 from lifeboat_daemon.remotes.sealed.owner import Owner
 from lifeboat_endpoint.errors import RemoteBusy, RemoteDamaged, UnknownThere
 from lifeboat_keys.errors import NotForYourKey
 
-_KEYS = "keys"
+_PURGES = "purges"
 
 
 class Inside:
@@ -74,7 +75,10 @@ class Inside:
         """Every file that belongs to the log."""
         rows = self.rows(head)
         every = {row.stored.file for row in rows} | {segment.stored.file for segment in head.segments}
-        return every | {name for row in rows for name in row.large} | ({head.keys.file} if head.keys else set())
+        purges = {head.purges.stored.file} if head.purges else set()
+        return (
+            every | purges | {name for row in rows for name in row.large} | ({head.keys.file} if head.keys else set())
+        )
 
     def bundle(self, loaded: Loaded, row: Row) -> BinaryIO:
         """The content of a row's file, which the caller closes. Raises RemoteBusy when it was let go meanwhile, and
@@ -102,7 +106,7 @@ class Inside:
         """The agent's wrapped keys."""
         if head.keys is None:
             return None
-        data = self.key(head).open(_KEYS, self._small(head, head.keys))
+        data = self.key(head).open(file_names.KEYS, self._small(head, head.keys))
         try:
             found = codec.decode(data)
         except msgspec.DecodeError:
@@ -115,11 +119,41 @@ class Inside:
         """The same head where it has them already."""
         if self.keys(head) == document:
             return head
-        data = self.key(head).seal(_KEYS, codec.encode(document))
-        name = f"{_KEYS}-{secrets.token_hex(6)}.{'box' if self._sealed else 'json'}"
+        data = self.key(head).seal(file_names.KEYS, codec.encode(document))
+        name = file_names.new(file_names.KEYS, 0, self._suffix)
         return msgspec.structs.replace(head, keys=self._keep(head, name, data))
 
+    # Purges -----------------------------------------------------------------------------------------------------
+
+    def redactions(self, head: Head) -> Redactions:
+        """Those that the log holds, in the order in which they came. Raises what the keys raise, where this machine has
+        not seen the log's key yet."""
+        if head.purges is None:
+            return NONE
+        data = self.key(head).open(_PURGES, self._small(head, head.purges.stored))
+        try:
+            found = Redactions(
+                [redactions.from_json(each) for each in msgspec.json.decode(data, type=list[JsonObject])]
+            )
+        except (msgspec.DecodeError, RedactionInvalid):
+            found = NONE
+        if len(found) != head.purges.count:
+            raise RemoteDamaged("the purges that the log holds cannot be read")
+        return found
+
+    def with_redaction(self, head: Head, redaction: Redaction) -> Head:
+        """The head with one more, which is pending."""
+        known = [*self.redactions(head), redaction]
+        data = self.key(head).seal(_PURGES, codec.encode([each.to_json() for each in known]))
+        stored = self._keep(head, file_names.new(_PURGES, len(known), self._suffix), data)
+        pending = (*head.purges.pending, redaction.id) if head.purges else (redaction.id,)
+        return msgspec.structs.replace(head, purges=Purges(stored, len(known), pending))
+
     # Small files ------------------------------------------------------------------------------------------------
+
+    @property
+    def _suffix(self) -> str:
+        return "box" if self._sealed else "json"
 
     def _small(self, head: Head, stored: FileReference) -> bytes:
         try:

@@ -5,12 +5,11 @@ See `head` for what stands there in clear, `log_key` for what does not, `compact
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -21,8 +20,10 @@ from lifeboat_alf.state import Sequence as Signed
 from lifeboat_alf.state import State
 from lifeboat_daemon.release import release
 from lifeboat_daemon.remotes.contract import Material
-from lifeboat_daemon.remotes.sealed import bundles, compacting, names
+from lifeboat_daemon.remotes.sealed import bundles, compacting, file_names, names
+from lifeboat_daemon.remotes.sealed.arriving import Arriving
 from lifeboat_daemon.remotes.sealed.bundles import Checked, Shelf, name_of
+from lifeboat_daemon.remotes.sealed.erasing import Erasing
 from lifeboat_daemon.remotes.sealed.files import Files, HeadMoved
 from lifeboat_daemon.remotes.sealed.head import FileReference, Head, JsonObject, remote_head, row_of, with_signature
 from lifeboat_daemon.remotes.sealed.heads import TRIES, Heads, Loaded
@@ -30,10 +31,14 @@ from lifeboat_daemon.remotes.sealed.inside import Inside
 from lifeboat_daemon.remotes.sealed.log_key import LogKeys, PlainLogKey
 from lifeboat_daemon.remotes.sealed.names import Names
 from lifeboat_daemon.remotes.sealed.owner import Owner
+from lifeboat_daemon.remotes.sealed.purges import Purges
 from lifeboat_daemon.remotes.sealed.reading import Reading
+from lifeboat_daemon.remotes.sealed.receipting import Receipts
+from lifeboat_daemon.remotes.sealed.redacting import Here, Redacting
 from lifeboat_daemon.remotes.sealed.rewriting import Rewriting
 from lifeboat_daemon.remotes.sealed.verifying import verify
 from lifeboat_endpoint.errors import (
+    AgentErased,
     EpochBehind,
     EpochMoved,
     RemoteBusy,
@@ -45,6 +50,7 @@ from lifeboat_endpoint.errors import (
 from lifeboat_endpoint.remote.contract import (
     About,
     Bundle,
+    RedactionState,
     RemoteAgent,
     RemoteHead,
     RemoteSequence,
@@ -64,7 +70,17 @@ class SealedLog:
     """
 
     def __init__(
-        self, files: Files, owner: Owner, log_keys: LogKeys, shelf: Shelf, clock: Clock, *, kind: str, sealed: bool
+        self,
+        files: Files,
+        owner: Owner,
+        log_keys: LogKeys,
+        shelf: Shelf,
+        here: Here,
+        clock: Clock,
+        *,
+        kind: str,
+        sealed: bool,
+        name: str = "",
     ) -> None:
         self._files = files
         self._owner = owner
@@ -76,6 +92,11 @@ class SealedLog:
         self._heads = Heads(files, owner, log_keys, clock, sealed=sealed)
         self._inside = Inside(files, self._heads, owner, log_keys, shelf, sealed=sealed)
         self._rewriting = Rewriting(files, self._heads, self._inside, shelf)
+        self._arriving = Arriving(self._inside, shelf, here)
+        redacting = Redacting(self._heads, self._inside, shelf, self._rewriting, here)
+        erasing = Erasing(files, self._heads, log_keys, sealed=sealed)
+        receipts = Receipts(files, self._inside, shelf, owner, here, clock, kind=kind, name=name)
+        self._purges = Purges(self._heads, self._inside, owner, redacting, erasing, receipts)
 
     def about(self) -> About:
         return About(self._files.identity(), self._kind, release(), self._sealed)
@@ -90,6 +111,8 @@ class SealedLog:
                 if isinstance(error.__cause__, SignedByAnother):
                     continue
                 raise
+            except AgentErased:
+                continue
             if loaded is not None:
                 found.append(self._agent(loaded))
         return found
@@ -134,28 +157,48 @@ class SealedLog:
     def push(self, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
         loaded = self._heads.load(agent_id)
         checked = bundles.check(bundle, agent_id)
-        stored: FileReference | None = None
+        written: _Written | None = None
         for _ in range(TRIES):
             if _is_head(loaded.head, checked.sequence):
-                self._take_back(loaded.head, stored)
+                self._take_back(loaded.head, written)
                 return self._remote_head(loaded)
             try:
                 _check_fit(loaded.head, checked)
+                written = self._written(loaded, bundle, checked, written)
             except BaseException:
-                self._take_back(loaded.head, stored)
+                self._take_back(loaded.head, written)
                 raise
-            if stored is None:
-                reached(Step.SEALED_FILE_WRITTEN)
-                stored = self._shelf.keep(loaded.head.agent, name_of(checked), bundle.file)
             try:
-                made = self._heads.replace(loaded, self._appended(loaded.head, checked, stored, machine))
+                made = self._heads.replace(loaded, self._appended(loaded.head, *written, machine))
             except HeadMoved:
-                loaded = self._heads.load(agent_id)
+                loaded = self._moved(agent_id, written)
                 continue
             if len(made.head.segments) > len(loaded.head.segments):
                 self.sweep(agent_id)
             return self._remote_head(made)
         raise RemoteBusy("other machines are writing to the agent all the time", retry_after=5.0)
+
+    def _written(self, loaded: Loaded, bundle: Bundle, checked: Checked, before: _Written | None) -> _Written:
+        """The bundle as a file; another one where a purge came to be held since it was written."""
+        head = loaded.head
+        if before is not None:
+            if file_names.generation(before.stored.file) == head.generation:
+                return before
+            self._take_back(head, before)
+        with self._arriving.as_it_reads(loaded, bundle, checked) as (file, found):
+            reached(Step.SEALED_FILE_WRITTEN)
+            return _Written(found, self._shelf.keep(head.agent, name_of(found, head.generation), file))
+
+    def _moved(self, agent_id: str, written: _Written) -> Loaded:
+        try:
+            return self._heads.load(agent_id)
+        except AgentErased:
+            self._files.remove(agent_id, written.stored.file)
+            raise
+
+    def _take_back(self, head: Head, written: _Written | None) -> None:
+        if written is not None:
+            self._rewriting.take_back(head, [written.stored])
 
     def _appended(self, head: Head, checked: Checked, stored: FileReference, machine: str) -> Head:
         sequence = checked.sequence
@@ -180,13 +223,6 @@ class SealedLog:
             grown=compacting.following(head.grown, row),
         )
 
-    def _take_back(self, head: Head, stored: FileReference | None) -> None:
-        """A file that was written and that the head does not name; a sweep takes it otherwise. A head that counts as
-        moved may be this push's own: what replaced it can arrive twice, and only the second answer be heard."""
-        with contextlib.suppress(Exception):
-            if stored is not None and stored.file not in self._inside.named(head):
-                self._files.remove(head.agent, stored.file)
-
     def missing(self, agent_id: str, digests: Sequence[str]) -> list[str]:
         if not digests:
             return []
@@ -209,6 +245,8 @@ class SealedLog:
             raise UnknownThere("no state there names a large artifact of this digest")
         if all(file.name != name for file in self._files.names(agent_id)):
             self._shelf.keep(agent_id, name.removesuffix(".age"), io.BytesIO(data))
+            if not self._heads.is_current(loaded) and name not in self._inside.large(self._heads.load(agent_id).head):
+                self._files.remove(agent_id, name)  # it was purged meanwhile
 
     def put_keys(self, agent_id: str, document: JsonObject) -> None:
         def edit(head: Head) -> Head | None:
@@ -227,6 +265,16 @@ class SealedLog:
             return msgspec.structs.replace(head, epoch=expected + 1)
 
         return self._heads.change(agent_id, edit).head.epoch
+
+    # Purging ----------------------------------------------------------------------------------------------------
+
+    def redactions(self, agent_id: str) -> list[JsonObject]:
+        return self._purges.held(agent_id)
+
+    def redact(self, agent_id: str, document: JsonObject, *, owner: str | None = None) -> RedactionState:
+        """Done at once, by this machine; nobody has to confirm it. Raises RemoteBusy too, while the user's key is
+        needed and away: then it is held, and every file is as it was."""
+        return self._purges.redact(agent_id, document)
 
     # Fetching ---------------------------------------------------------------------------------------------------
 
@@ -284,6 +332,13 @@ class SealedLog:
 
     def close(self) -> None:
         self._files.close()
+
+
+class _Written(NamedTuple):
+    """A bundle that lies there, and what it holds."""
+
+    checked: Checked
+    stored: FileReference
 
 
 def _is_head(head: Head, sequence: Signed) -> bool:

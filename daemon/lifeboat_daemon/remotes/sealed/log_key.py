@@ -25,6 +25,7 @@ import nacl.secret
 from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
+from lifeboat_daemon.remotes.sealed.file_names import LARGE
 from lifeboat_daemon.remotes.sealed.head import Head, JsonObject, WrappedLogKey
 from lifeboat_endpoint.errors import RemoteDamaged
 from lifeboat_keys import age
@@ -36,8 +37,6 @@ KEY_BYTES = nacl.secret.Aead.KEY_SIZE
 _PERSON = b"lifeboat-log"
 _FORMER = "former keys"
 _CHECK = b"which key is this"
-LARGE = "large-"
-"""How names of large artifacts begin."""
 
 
 class LogKey:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.remotes import bundling
+from lifeboat_daemon.remotes.contract import Material
 from lifeboat_daemon.remotes.sealed.bundles import Shelf
 from lifeboat_daemon.remotes.sealed.files import Files
 from lifeboat_daemon.remotes.sealed.folder_files import FolderFiles
@@ -14,18 +21,21 @@ LOG_KEYS = "log-keys"
 """The folder, beside the remotes, of the keys of logs that this home has seen."""
 
 
-def open_log(context: Context, files: Files, *, kind: str, sealed: bool) -> SealedLog:
-    """The log that lies in `files`; `sealed` says how it is kept. Nothing is asked before it is used."""
+def open_log(context: Context, files: Files, *, kind: str, sealed: bool, name: str = "") -> SealedLog:
+    """The log that lies in `files`; `sealed` says how it is kept, `name` what its user calls it. Nothing is asked
+    before it is used."""
     owner, log_keys, shelf = _parts(context, files, sealed)
-    return SealedLog(files, owner, log_keys, shelf, context.clock, kind=kind, sealed=sealed)
+    here = partial(_here, context)
+    return SealedLog(files, owner, log_keys, shelf, here, context.clock, kind=kind, sealed=sealed, name=name)
 
 
 class FolderLog(SealedLog):
     """A log in a folder: whoever writes there can remove agents, too."""
 
-    def __init__(self, context: Context, files: FolderFiles, *, sealed: bool) -> None:
+    def __init__(self, context: Context, files: FolderFiles, *, sealed: bool, name: str = "") -> None:
         owner, log_keys, shelf = _parts(context, files, sealed)
-        super().__init__(files, owner, log_keys, shelf, context.clock, kind="folder", sealed=sealed)
+        here = partial(_here, context)
+        super().__init__(files, owner, log_keys, shelf, here, context.clock, kind="folder", sealed=sealed, name=name)
         self._folder = files
 
     def remove_agent(self, agent_id: str) -> None:
@@ -33,6 +43,16 @@ class FolderLog(SealedLog):
         head = self._heads.load(agent_id).head
         self._folder.remove_agent(agent_id)
         self._log_keys.forget(head.remote, head.agent)
+
+
+@contextmanager
+def _here(context: Context, agent_id: str, keys: JsonObject | None) -> Iterator[Material | None]:
+    """What this home has of an agent; None where it has nothing."""
+    if not context.home.vault_folder(agent_id).exists():
+        yield None
+        return
+    with context.vault(agent_id) as vault:
+        yield bundling.Material(vault, keys)
 
 
 def _parts(context: Context, files: Files, sealed: bool) -> tuple[Owner, LogKeys, Shelf]:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import BinaryIO
 
 import msgspec
 
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import Sequence as Signed
 from lifeboat_daemon.remotes.contract import Material
-from lifeboat_daemon.remotes.sealed import bundles, compacting
+from lifeboat_daemon.remotes.sealed import bundles, compacting, file_names
 from lifeboat_daemon.remotes.sealed.bundles import Shelf, name_of, size_of
 from lifeboat_daemon.remotes.sealed.chain import Chain
 from lifeboat_daemon.remotes.sealed.compacting import Make
-from lifeboat_daemon.remotes.sealed.files import Files, HeadMoved
-from lifeboat_daemon.remotes.sealed.head import Head, JsonObject, Row, row_of, with_signature
-from lifeboat_daemon.remotes.sealed.heads import Heads
+from lifeboat_daemon.remotes.sealed.files import Files, HeadMoved, StoredFile
+from lifeboat_daemon.remotes.sealed.head import FileReference, Head, JsonObject, Row, row_of, with_signature
+from lifeboat_daemon.remotes.sealed.heads import Heads, Loaded
 from lifeboat_daemon.remotes.sealed.inside import Inside
-from lifeboat_endpoint.errors import RemoteRefused
+from lifeboat_endpoint.errors import RemoteBusy, RemoteRefused
 from lifeboat_endpoint.remote.contract import Bundle, BundleKind
 from lifeboat_keys import signing
 
@@ -26,6 +29,8 @@ _ORPHANED = 86400.0
 """Seconds after which a file that no head names is nobody's."""
 
 Signers = dict[str, JsonObject]
+Write = Callable[[int, int | None, BinaryIO], None]
+"""See `Material.write`."""
 
 
 class Rewriting:
@@ -41,6 +46,8 @@ class Rewriting:
         """See `SealedLog.compact`."""
         loaded = self._heads.load(agent_id)
         head, rows = loaded.head, self._inside.rows(loaded.head)
+        if not knows(material, self._inside.redactions(head)):
+            raise RemoteBusy("purges are held there that this machine has not applied yet", retry_after=60.0)
         wanted = compacting.plan(rows, material.gone(), material.numbers(), with_snapshot=compacting.is_due(head.grown))
         if wanted == rows:
             return True
@@ -60,23 +67,23 @@ class Rewriting:
         made, signers = list[Row](), head.signers
         for each in wanted:
             if isinstance(each, Make):
-                row, signers = self._made_row(head, each, material, chain.row(each.number), signers)
+                row, signers = self.made_row(head, each, material.write, chain.row(each.number), signers)
                 made.append(row)
             else:
                 made.append(each)
         return made, signers
 
-    def _made_row(
-        self, head: Head, wanted: Make, material: Material, known: Row, signers: Signers
-    ) -> tuple[Row, Signers]:
+    def made_row(self, head: Head, wanted: Make, write: Write, known: Row, signers: Signers) -> tuple[Row, Signers]:
+        """A new file for a state that is there, and its row; `write` makes the bundle. Raises RemoteRefused where it is
+        of another state."""
         with self._shelf.unnamed() as file:
-            material.write(wanted.number, wanted.on, file)
+            write(wanted.number, wanted.on, file)
             kind: BundleKind = "snapshot" if wanted.on is None else "delta"
             checked = bundles.check(Bundle(kind, wanted.number, wanted.on, file, size_of(file)), head.agent)
             if checked.sequence.digest.hex() != known.digest:
                 raise RemoteRefused(f"sequence {wanted.number} is another state here than there")
             reached(Step.SEALED_FILE_WRITTEN)
-            stored = self._shelf.keep(head.agent, name_of(checked), file)
+            stored = self._shelf.keep(head.agent, name_of(checked, head.generation), file)
         large = [self._inside.key(head).name_of(sha256) for sha256 in checked.large]
         row = row_of(checked.sequence, checked.on, known.writer, stored, large)
         return with_signature(row, checked.sequence.signature, signers)
@@ -102,21 +109,47 @@ class Rewriting:
         self._heads.change(agent_id, edit)
         return len(taken)
 
+    def take_back(self, head: Head, written: Iterable[FileReference]) -> None:
+        """Remove files that were written and that the head does not name; a sweep takes them otherwise. A head that
+        counts as moved may be the writer's own: what replaced it can arrive twice, and only the second answer be
+        heard."""
+        with contextlib.suppress(Exception):
+            named = self._inside.named(head)
+            for stored in written:
+                if stored.file not in named:
+                    self._files.remove(head.agent, stored.file)
+
     def sweep(self, agent_id: str) -> int:
-        """Remove files that no head has named for a day; how many. What other machines are writing is younger."""
-        reached(Step.SEALED_SWEPT)
-        loaded = self._heads.load(agent_id)
-        named = self._inside.named(loaded.head)
-        old = [
-            file.name
-            for file in self._files.names(agent_id)
-            if file.name not in named and file.age is not None and file.age > _ORPHANED
-        ]
-        if not self._heads.is_current(loaded):
+        """Remove files that no head has named for a day, and superseded ones; how many. What other machines are writing
+        is younger."""
+        try:
+            return self.swept(self._heads.load(agent_id))
+        except HeadMoved:
             return 0
+
+    def swept(self, loaded: Loaded) -> int:
+        """The same under a head that is loaded. Raises HeadMoved when it was replaced: then nothing is removed."""
+        reached(Step.SEALED_SWEPT)
+        agent_id, generation = loaded.head.agent, loaded.head.generation
+        named = self._inside.named(loaded.head)
+        unnamed = (file for file in self._files.names(agent_id) if file.name not in named)
+        old = [file.name for file in unnamed if _is_left(file) or file_names.is_superseded(file.name, generation)]
+        if not self._heads.is_current(loaded):
+            raise HeadMoved("the head was replaced meanwhile")
         for name in old:
             self._files.remove(agent_id, name)
+        self._files.remove_unfinished(agent_id, lambda name: file_names.is_superseded(name, generation))
         return len(old)
+
+
+def knows(material: Material, known: Redactions) -> bool:
+    """Whether nothing that this machine makes holds what was purged."""
+    here = material.redactions() if len(known) else known
+    return all(redaction.id in here for redaction in known)
+
+
+def _is_left(file: StoredFile) -> bool:
+    return file.age is not None and file.age > _ORPHANED
 
 
 def _signed_again(head: Head, row: Row, signature: JsonObject, signers: Signers) -> tuple[Row, Signers]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.delta_reader import DeltaReader
@@ -53,29 +53,75 @@ class Resigned:
         return self._state.redactions
 
 
+class Layers:
+    """States of a log one after the other, each a delta on top of the one before. A context manager; a state is open
+    until the next but one is asked for. `unnamed` makes files that are gone when they are closed."""
+
+    def __init__(self, unnamed: Callable[[], BinaryIO]) -> None:
+        self._unnamed = unnamed
+        self._open = ExitStack()
+        self._former = ExitStack()
+        self._depth = 0
+        self._state: State | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+        self._former.close()
+
+    @property
+    def state(self) -> State:
+        """The one on top."""
+        assert self._state is not None
+        return self._state
+
+    def begin(self, file: BinaryIO) -> SnapshotReader:
+        """A snapshot, which is closed with everything else; what came before it goes."""
+        self._former.close()
+        self._former, self._open, self._depth = self._open, ExitStack(), 0
+        found = self._open.enter_context(SnapshotReader(self._open.enter_context(file)))
+        self._state = found
+        return found
+
+    def put(self, file: BinaryIO) -> tuple[State, AppliedState, DeltaReader]:
+        """A delta on top: the state below it, the one that it makes, and the delta."""
+        if self._depth == DEPTH:
+            self._flatten()
+        below = self.state
+        delta = self._open.enter_context(DeltaReader(self._open.enter_context(file)))
+        made = AppliedState(below, delta)
+        self._state = made
+        self._depth += 1
+        return below, made, delta
+
+    def _flatten(self) -> None:
+        made = self._unnamed()
+        try:
+            write_snapshot(self.state, made)
+            made.seek(0)
+        except BaseException:
+            made.close()
+            raise
+        self.begin(made)
+
+
 @contextmanager
 def laid(path: list[Row], fetch: Callable[[Row], BinaryIO], unnamed: Callable[[], BinaryIO]) -> Iterator[State]:
     """The state that a path (see `chain`) leads to, open as long as the `with` lasts. Raises RemoteDamaged."""
-    with ExitStack() as stack, damaged():
-        layers = stack.enter_context(ExitStack())
-        state: State = layers.enter_context(SnapshotReader(layers.enter_context(fetch(path[0]))))
-        for count, row in enumerate(path[1:], 1):
-            if count % DEPTH == 0:
-                made = unnamed()
-                try:
-                    write_snapshot(state, made)
-                    made.seek(0)
-                except BaseException:
-                    made.close()
-                    raise
-                layers.close()
-                layers = stack.enter_context(ExitStack())
-                state = layers.enter_context(SnapshotReader(layers.enter_context(made)))
-            delta = layers.enter_context(DeltaReader(layers.enter_context(fetch(row))))
-            state = AppliedState(state, delta)
-        if (state.sequence.number, state.sequence.digest.hex()) != (path[-1].number, path[-1].digest):
-            raise RemoteDamaged(f"the files of sequence {path[-1].number} make another state")
-        yield state
+    with Layers(unnamed) as layers, damaged():
+        layers.begin(fetch(path[0]))
+        for row in path[1:]:
+            layers.put(fetch(row))
+        check_state(layers.state, path[-1])
+        yield layers.state
+
+
+def check_state(state: State, row: Row) -> None:
+    """Raises RemoteDamaged for one that is not what its row says."""
+    if (state.sequence.number, state.sequence.digest.hex()) != (row.number, row.digest):
+        raise RemoteDamaged(f"the files of sequence {row.number} make another state")
 
 
 @contextmanager

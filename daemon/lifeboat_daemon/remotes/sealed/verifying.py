@@ -51,7 +51,8 @@ def _other_state(head: Head, state: State) -> list[str]:
 
 def _listed(head: Head, rows: Sequence[Row]) -> list[FileReference]:
     keys = [] if head.keys is None else [head.keys]
-    return [*(row.stored for row in rows), *(segment.stored for segment in head.segments), *keys]
+    purges = [] if head.purges is None else [head.purges.stored]
+    return [*(row.stored for row in rows), *(segment.stored for segment in head.segments), *keys, *purges]
 
 
 def _missing(stored: FileReference, sizes: dict[str, int]) -> str:

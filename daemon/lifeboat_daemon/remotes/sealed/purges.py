@@ -1,0 +1,66 @@
+"""What whoever replicates to a log asks about purges (see `Remote.redactions`, `Remote.redact`)."""
+
+from __future__ import annotations
+
+import contextlib
+
+from lifeboat_alf import redactions
+from lifeboat_alf.errors import LifeboatError, RedactionInvalid, SignatureError
+from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
+from lifeboat_daemon.remotes.sealed.erasing import Erasing
+from lifeboat_daemon.remotes.sealed.head import JsonObject
+from lifeboat_daemon.remotes.sealed.heads import Heads
+from lifeboat_daemon.remotes.sealed.inside import Inside
+from lifeboat_daemon.remotes.sealed.owner import Owner
+from lifeboat_daemon.remotes.sealed.receipting import Receipts
+from lifeboat_daemon.remotes.sealed.redacting import Redacting
+from lifeboat_endpoint.errors import AgentErased, RemoteRefused
+from lifeboat_endpoint.remote.contract import RedactionState
+from lifeboat_keys import redacting as signed
+
+
+class Purges:
+    """Of the logs of one remote. Nobody but this user keeps them, so nothing waits there but for the user's key."""
+
+    def __init__(
+        self, heads: Heads, inside: Inside, owner: Owner, redacting: Redacting, erasing: Erasing, receipts: Receipts
+    ) -> None:
+        self._heads = heads
+        self._inside = inside
+        self._owner = owner
+        self._redacting = redacting
+        self._erasing = erasing
+        self._receipts = receipts
+
+    def held(self, agent_id: str) -> list[JsonObject]:
+        """What was cut off before is done now if it can be. Raises UnknownThere, and what the keys raise where this
+        machine has not seen the log's key."""
+        try:
+            head = self._heads.load(agent_id).head
+        except AgentErased as error:
+            with contextlib.suppress(LifeboatError):
+                self._erasing.finish(agent_id)
+            return [] if error.redaction is None else [error.redaction]
+        if head.purges is not None and head.purges.pending:
+            with contextlib.suppress(LifeboatError):  # whoever wants a receipt is told why
+                head = self._redacting.settle(agent_id).head
+        return [each.to_json() for each in self._inside.redactions(head)]
+
+    def redact(self, agent_id: str, document: JsonObject) -> RedactionState:
+        """Raises UnknownThere, AgentErased, RemoteRefused, RemoteBusy (it is held, and waits for the user's key)."""
+        redaction = self._checked(agent_id, document)
+        if redaction.scope == WHOLE_AGENT:
+            removed = self._erasing.erase(agent_id, redaction)
+            return RedactionState(redaction.id, None, self._receipts.of_erased(redaction, removed))
+        self._redacting.hold(agent_id, redaction)
+        return RedactionState(redaction.id, None, self._receipts.of(self._redacting.settle(agent_id), redaction))
+
+    def _checked(self, agent_id: str, document: JsonObject) -> Redaction:
+        try:
+            redaction = redactions.from_json(document)
+            signed.verify(redaction, self._owner.trusted)
+        except (RedactionInvalid, SignatureError) as error:
+            raise RemoteRefused(f"{error.title}: {error.message}") from error
+        if redaction.agent_id.lower() != agent_id.lower():
+            raise RemoteRefused(f"it is of the agent {redaction.agent_id}")
+        return redaction
