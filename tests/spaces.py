@@ -17,9 +17,13 @@ from lifeboat_endpoint.remote.checks.trial import Trial
 from lifeboat_endpoint.remote.contract import About
 from lifeboat_endpoint.remote.in_process import InProcess
 from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.purging import Purging
 from lifeboat_endpoint.service.space import TenantSpace
+from lifeboat_keys.endpoint_key import EndpointKey
 
 TENANT = "tenant"
+SIGNING_KEY = EndpointKey.generate()
+PURGING = Purging("test", lambda: SIGNING_KEY)
 
 
 class TestKeys:
@@ -49,7 +53,8 @@ def space_in(folder: Path, keys: TestKeys | None = None, **options: Any) -> Tena
     clock = options.pop("clock", None) or ManualClock()
     limits = options.pop("limits", None) or Limits(**options.pop("limited", {}))
     files = options.pop("files", None) or SystemFiles()
-    return TenantSpace(folder, TENANT, keys or TestKeys(), limits=limits, files=files, clock=clock, **options)
+    given = {"limits": limits, "purging": options.pop("purging", PURGING), "files": files, "clock": clock}
+    return TenantSpace(folder, TENANT, keys or TestKeys(), **given, **options)
 
 
 def remote_in(folder: Path, keys: TestKeys | None = None) -> InProcess:

@@ -4,6 +4,7 @@
     control.db        tenants, tokens, audit (`tenancy`)
     tenants/<id>/     keys.json, and what the tenant's agents sent (`at_rest`, `service`)
     tls/              the certificates of the server
+    signing/          the key that signs receipts of purges
 
 The key that protects the data keys lies elsewhere.
 """
@@ -17,6 +18,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Self
 
@@ -26,18 +28,24 @@ import msgspec
 from lifeboat_alf import ids, times
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all, write_atomic
+from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint import errors, settings
 from lifeboat_endpoint.at_rest.data_keys import DataKeys
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.at_rest.key_sources.file import SCHEME, default_file
+from lifeboat_endpoint.maintenance.trust import is_trusted
 from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.purging import Purging
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.settings import FILE, Settings
 from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_keys.endpoint_key import EndpointKey
+from lifeboat_keys.errors import KeysError
 
 CONTROL = "control.db"
 TENANTS = "tenants"
+SIGNING = "signing"
 LOCK = "endpoint.lock"
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _MOST_SPACES = 64
@@ -62,6 +70,7 @@ class Endpoint:
         self._keys: dict[str, DataKeys] = {}
         self._guard = threading.Lock()
         self._own = threading.local()
+        self._signing: EndpointKey | None = None
 
     # Making and opening -----------------------------------------------------------------------------------------
 
@@ -192,7 +201,32 @@ class Endpoint:
         if tenant.state != "active":
             raise errors.UnknownTenant(f"{tenant.id!r} is being removed")
         folder, keys = self.tenant_folder(tenant.id), self.keys(tenant.id)
-        return TenantSpace(folder, tenant.id, keys, limits=self.limits(tenant), files=self.files, clock=self.clock)
+        return TenantSpace(
+            folder,
+            tenant.id,
+            keys,
+            limits=self.limits(tenant),
+            purging=self._purging(tenant.id),
+            files=self.files,
+            clock=self.clock,
+        )
+
+    def _purging(self, tenant_id: str) -> Purging:
+        def note(kind: str, subject: str, details: JsonObject) -> None:
+            self.control.record(None, kind, subject, {"tenant": tenant_id, **details})
+
+        wait = timedelta(hours=self.settings.purge_hours)
+        return Purging(self.id, self.signing_key, wait, note, lambda: is_trusted(self))
+
+    def signing_key(self) -> EndpointKey:
+        """The key that signs receipts of purges, made when it is needed first. Raises EndpointUnsafe."""
+        with self._guard:
+            if self._signing is None:
+                try:
+                    self._signing = EndpointKey.load(self.folder / SIGNING, self.files)
+                except KeysError as error:
+                    raise errors.EndpointUnsafe(error.message, fix=error.fix) from error
+            return self._signing
 
     def _spaces(self) -> OrderedDict[str, TenantSpace]:
         spaces: OrderedDict[str, TenantSpace] | None = getattr(self._own, "spaces", None)

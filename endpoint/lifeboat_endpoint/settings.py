@@ -15,6 +15,7 @@ FILE = "endpoint.json"
 KIND = "lifeboat endpoint"
 VERSION = 1
 _DAY = 24
+_LONGEST_WAIT = 90 * _DAY
 
 
 class SizeCap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,7 +60,7 @@ class KeptHistory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """`key_source` protects the data keys of tenants without one of their own; `key_scope` "tenant" or "agent" says
     who gets a data key. `limits` are those of `service.limits.Limits` that differ from the default. Of a large file the
-    newest `large_file_versions` keep their bytes."""
+    newest `large_file_versions` keep their bytes. A purge that nobody confirms waits for `purge_hours`."""
 
     kind: str
     version: int
@@ -72,6 +73,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     size_cap: SizeCap = SizeCap()
     large_file_versions: int = 3
     audit: AuditKept = AuditKept()
+    purge_hours: int = 24
 
     def __post_init__(self) -> None:
         times.parse(self.created_at)
@@ -79,6 +81,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
             raise ValueError("key_scope is tenant or agent")
         if self.large_file_versions < 1:
             raise ValueError("at least one version of a large file stays")
+        if not 0 <= self.purge_hours <= _LONGEST_WAIT:
+            raise ValueError(f"a purge waits for 0 to {_LONGEST_WAIT} hours")
 
 
 def decoded(data: bytes) -> Settings:

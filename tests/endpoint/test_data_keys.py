@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from killing import killed_at
 from sealed import AGENT, OTHER_AGENT, OTHER_TENANT, TENANT, MovingClock, data_keys, key_file, opened_keys
+from spaces import PURGING
 from vaults import ManualClock
 
 from lifeboat_alf.seams.files import SystemFiles
@@ -96,7 +97,7 @@ def test_an_agent_that_is_removed_takes_its_keys_along(tmp_path: Path) -> None:
     keys = data_keys(tmp_path, scope="agent")
     folder = document(tmp_path).parent
     with contextlib.closing(
-        TenantSpace(folder, TENANT, keys, limits=Limits(), files=SystemFiles(), clock=ManualClock())
+        TenantSpace(folder, TENANT, keys, limits=Limits(), purging=PURGING, files=SystemFiles(), clock=ManualClock())
     ) as space:
         for agent in (AGENT, OTHER_AGENT):
             space.register(agent, "Ada", "openclaw")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from lifeboat_alf import times
 from lifeboat_alf.seams.clock import Anchor, believes
-from lifeboat_endpoint.endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.endpoint import Endpoint
 
 NOTE = "clock"
 _REFRESH = timedelta(hours=1)

@@ -31,7 +31,8 @@ TRIAL = "lifeboat remote test"
 class About:
     """A remote itself. `id` was made with it and stays, whatever name or address it is known by. `sealed`: all it gets
     is encrypted on this side. `time` is its clock (timestamp), None where it has none of its own. `limits` in bytes:
-    `direct_bytes` the largest body of one request."""
+    `direct_bytes` the largest body of one request. `signing_key` is the public half of the key that an endpoint signs
+    receipts with (base64, see `lifeboat_keys.endpoint_key`), None where this machine signs them."""
 
     id: str
     kind: str
@@ -39,6 +40,7 @@ class About:
     sealed: bool
     time: str | None = None
     limits: JsonObject = field(default_factory=dict)
+    signing_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

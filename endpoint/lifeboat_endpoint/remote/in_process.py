@@ -9,6 +9,7 @@ from lifeboat_alf.state import JsonObject, State
 from lifeboat_endpoint.remote.contract import (
     About,
     Bundle,
+    RedactionState,
     RemoteAgent,
     RemoteHead,
     RemoteSequence,
@@ -56,6 +57,13 @@ class InProcess:
 
     def raise_epoch(self, agent_id: str, expected: int, *, machine: str = "") -> int:
         return self.space.raise_epoch(agent_id, expected, machine=machine)
+
+    def redactions(self, agent_id: str) -> list[JsonObject]:
+        return self.space.redactions(agent_id)
+
+    def redact(self, agent_id: str, document: JsonObject, *, owner: str | None = None) -> RedactionState:
+        """Nobody asks for tokens here: whoever names any is believed to be the `owner`."""
+        return self.space.redact(agent_id, document, confirmed=owner is not None)
 
     def keys(self, agent_id: str) -> JsonObject | None:
         return self.space.keys(agent_id)

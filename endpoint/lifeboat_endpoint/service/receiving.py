@@ -22,6 +22,7 @@ from lifeboat_endpoint.legacy import accepting
 from lifeboat_endpoint.remote.contract import BundleKind, RemoteHead
 from lifeboat_endpoint.service import guard
 from lifeboat_endpoint.service.fitting import check_fit, is_head
+from lifeboat_endpoint.service.holding import Holding
 from lifeboat_endpoint.service.limits import Limits
 from lifeboat_endpoint.service.refusing import as_bundle, as_remote
 from lifeboat_endpoint.service.roster import AgentRow, Roster
@@ -30,6 +31,7 @@ from lifeboat_endpoint.store.protocols import MetadataStore
 from lifeboat_endpoint.vault import Draft, SequenceRow, Vault, take_delta, take_over
 from lifeboat_keys import signing
 from lifeboat_keys.encodings import device_id, from_base64
+from lifeboat_keys.user_key import UserPublic
 
 KIND = "push"
 FULL_FOR = 3600.0
@@ -65,11 +67,12 @@ class Receiving:
     """Of one tenant and one thread."""
 
     def __init__(
-        self, metadata: MetadataStore, roster: Roster, vaults: Vaults, *, limits: Limits, clock: Clock
+        self, metadata: MetadataStore, roster: Roster, vaults: Vaults, held: Holding, *, limits: Limits, clock: Clock
     ) -> None:
         self._metadata = metadata
         self._roster = roster
         self._vaults = vaults
+        self._held = held
         self._limits = limits
         self._clock = clock
         self._grown: Counter[str] = Counter()
@@ -86,7 +89,9 @@ class Receiving:
             with as_remote():
                 vault = self._vaults.get(agent_id, row.vault or "")
             signed = reader.sequence.signature is not None
-            return self._signed(row, vault, reader, sent) if signed else self._unsigned(row, vault, reader, sent)
+            made = self._signed(row, vault, reader, sent) if signed else self._unsigned(row, vault, reader, sent)
+        self.open_row(agent_id)  # still: nothing of an agent that was purged meanwhile is acknowledged
+        return made
 
     def open_row(self, agent_id: str) -> AgentRow:
         """An agent that this endpoint can read. Raises UnknownThere, RemoteRefused."""
@@ -125,13 +130,16 @@ class Receiving:
                 return Received(self._noted(row, vault, head, reader, sent), False)
             check_fit(sequence, base, head, vault.epoch)
             writer = _check_proof(sequence, base, sent)
-            draft = _draft(vault, head, reader)
+            state = _state_of(vault, head, reader)
+            if self._held.learn(row, vault, state.redactions, _user_of(sequence)):
+                state = _state_of(vault, head, reader)
+            draft = take_delta(state) if isinstance(state, AppliedState) else take_over(state)
             reached(Step.ENDPOINT_CHECKED)
-            made = self._accept(vault, sequence, base, draft, writer)
+            made = self._accept(row.id, vault, sequence, base, draft, writer)
         return Received(self._noted(row, vault, made or head_of(vault), reader, sent), made is not None)
 
     def _accept(
-        self, vault: Vault, sequence: Sequence, base: int | None, draft: Draft, writer: str
+        self, agent_id: str, vault: Vault, sequence: Sequence, base: int | None, draft: Draft, writer: str
     ) -> SequenceRow | None:
         """The new head; None when another process put the same state there a moment ago."""
 
@@ -139,6 +147,7 @@ class Receiving:
             if is_head(sequence, head):
                 raise _AlreadyThere
             check_fit(sequence, base, head, epoch)
+            self._roster.get(agent_id)
 
         reached(Step.ENDPOINT_ACCEPTED)
         try:
@@ -246,8 +255,15 @@ def _check_proof(sequence: Sequence, base: int | None, sent: Sent) -> str:
     return device_id(from_base64(sequence.signature["device"]))
 
 
-def _draft(vault: Vault, head: SequenceRow | None, reader: Reader) -> Draft:
+def _user_of(sequence: Sequence) -> UserPublic:
+    """Under whose key a sequence was signed whose signature holds."""
+    assert sequence.signature is not None
+    return UserPublic.from_json(sequence.signature["user"])
+
+
+def _state_of(vault: Vault, head: SequenceRow | None, reader: Reader) -> SnapshotReader | AppliedState:
+    """What the bundle leads to."""
     if isinstance(reader, SnapshotReader):
-        return take_over(reader)
+        return reader
     assert head is not None, "a delta fits a head only"
-    return take_delta(AppliedState(vault.state_of(head), reader))
+    return AppliedState(vault.state_of(head), reader)

@@ -12,6 +12,7 @@ from lifeboat_alf import codec
 from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.service import statements as sql
+from lifeboat_endpoint.service.erased import ErasedAgents
 from lifeboat_endpoint.service.tables import Keys, opened
 from lifeboat_endpoint.store.protocols import MetadataStore, Row
 
@@ -61,17 +62,23 @@ class Roster:
     def __init__(self, metadata: MetadataStore, keys: Keys) -> None:
         self._metadata = metadata
         self._keys = keys
+        self.erased = ErasedAgents(metadata, keys)
 
     def find(self, agent_id: str) -> AgentRow | None:
         row = self._metadata.row(sql.AGENT, (agent_id,))
         return None if row is None else self._agent(row)
 
     def get(self, agent_id: str) -> AgentRow:
-        """Raises UnknownThere."""
+        """Raises UnknownThere, AgentErased."""
         found = self.find(agent_id)
         if found is None:
-            raise errors.UnknownThere(f"there is no agent {agent_id}")
+            raise self._absent(agent_id)
         return found
+
+    def _absent(self, agent_id: str) -> errors.UnknownThere:
+        """Raises AgentErased."""
+        self.erased.check(agent_id)
+        return errors.UnknownThere(f"there is no agent {agent_id}")
 
     def page(self, after: str = "", limit: int = _PAGE) -> list[AgentRow]:
         """Up to `limit` agents by id, those after an id."""
@@ -113,10 +120,10 @@ class Roster:
         return replace(row, bytes=size)
 
     def keys_of(self, agent_id: str) -> JsonObject | None:
-        """The document of its wrapped keys. Raises UnknownThere."""
+        """The document of its wrapped keys. Raises UnknownThere, AgentErased."""
         row = self._metadata.row(sql.AGENT, (agent_id,))
         if row is None:
-            raise errors.UnknownThere(f"there is no agent {agent_id}")
+            raise self._absent(agent_id)
         if row[5] is None:
             return None
         document: JsonObject = codec.decode(opened(self._keys, agent_id, _KEYS, row[5]))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lifeboat_endpoint.service import sealed_tables
+from lifeboat_endpoint.service import redacting_tables, sealed_tables
 
-VERSION = 1
+VERSION = 2
 
 TABLES = (
     "create table tenant(id text not null, schema integer not null, created_at text not null)",
@@ -31,7 +31,8 @@ TABLES = (
     "create table orphan(body text primary key, since text not null)",
     "create table used(id text primary key, expires_at text not null)",
     *sealed_tables.TABLES,
+    *redacting_tables.TABLES,
 )
 
-STEPS: Mapping[int, Sequence[str]] = {}
+STEPS: Mapping[int, Sequence[str]] = {1: redacting_tables.TABLES}
 """From schema version k to k + 1: the statements."""

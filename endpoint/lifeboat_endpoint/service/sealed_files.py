@@ -76,12 +76,22 @@ class SealedFiles:
             return
         self._check_room(len(data))
         body = self._bodies.put(agent_id, data)
+        try:
+            if not self._named(agent_id, name, len(data), body):
+                self._refuse_other(agent_id, name, data)
+        except (errors.UnknownThere, errors.AgentErased):
+            self._bodies.remove(body)
+            raise
+
+    def _named(self, agent_id: str, name: str, size: int, body: str) -> bool:
+        """Whether a body has this name from now on. Whoever put the same name meanwhile was first: the body is an
+        orphan then, and swept. Raises UnknownThere, AgentErased when the agent went meanwhile."""
         with self._metadata.transaction():
-            # Whoever put the same name meanwhile was first: the body is an orphan then, and swept.
-            if self._row(agent_id, name) is None:
-                self._metadata.execute(sql.ADD_FILE, (agent_id, name, len(data), body, self._now()))
-                return
-        self._refuse_other(agent_id, name, data)
+            self._check_agent(agent_id)
+            if self._row(agent_id, name) is not None:
+                return False
+            self._metadata.execute(sql.ADD_FILE, (agent_id, name, size, body, self._now()))
+        return True
 
     @as_remote()
     def get(self, agent_id: str, name: str) -> bytes:
@@ -129,6 +139,7 @@ class SealedFiles:
         tag = hashlib.sha256(data).hexdigest()
         sealed = self._keys.sealer(agent_id).seal(_HEAD, data)
         with self._metadata.transaction():
+            self._check_agent(agent_id)
             row = self._metadata.row(sql.HEAD_TAG, (agent_id,))
             if (None if row is None else row[0]) != expected:
                 raise errors.HeadMoved("the head was replaced meanwhile")

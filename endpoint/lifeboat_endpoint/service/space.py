@@ -17,8 +17,10 @@ from lifeboat_alf.state import JsonObject, State
 from lifeboat_endpoint.errors import EpochMoved, RemoteFull, RemoteRefused, RemoteTooLarge, UnknownThere
 from lifeboat_endpoint.remote import sampling
 from lifeboat_endpoint.remote.contract import (
+    TRIAL,
     Bundle,
     BundleKind,
+    RedactionState,
     RemoteAgent,
     RemoteHead,
     RemoteSequence,
@@ -28,8 +30,13 @@ from lifeboat_endpoint.service import bodies as stored
 from lifeboat_endpoint.service import bundles, guard
 from lifeboat_endpoint.service import statements as sql
 from lifeboat_endpoint.service.bodies import Bodies
+from lifeboat_endpoint.service.erasing import Erasing
+from lifeboat_endpoint.service.holding import Holding
 from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.purging import PendingRedaction, Purging
+from lifeboat_endpoint.service.receipting import Receipts
 from lifeboat_endpoint.service.receiving import FULL_FOR, Received, Receiving, Sent, remote_head
+from lifeboat_endpoint.service.redacting import Redacting
 from lifeboat_endpoint.service.refusing import as_remote
 from lifeboat_endpoint.service.roster import AgentRow, Facts, Roster, check_id
 from lifeboat_endpoint.service.sealed_files import SealedFiles
@@ -42,8 +49,8 @@ from lifeboat_endpoint.vault import FIRST_EPOCH, Vault
 
 class TenantSpace:
     """Everything that is kept for one tenant, in its folder. Every method that names an agent raises UnknownThere for
-    one that is not there, RemoteRefused for a sealed one where it would have to be read, and KeyRevoked when the key of
-    the data was taken away. Close it."""
+    one that is not there, AgentErased for one that was purged whole, RemoteRefused for a sealed one where it would have
+    to be read, and KeyRevoked when the key of the data was taken away. Close it."""
 
     def __init__(
         self,
@@ -52,6 +59,7 @@ class TenantSpace:
         keys: Keys,
         *,
         limits: Limits,
+        purging: Purging,
         files: FileOperations,
         clock: Clock,
     ) -> None:
@@ -64,9 +72,34 @@ class TenantSpace:
         self._bodies = Bodies(self._blobs, keys)
         self.roster = Roster(self._metadata, keys)
         self._vaults = Vaults(folder, keys, files=files, clock=clock)
-        self._receiving = Receiving(self._metadata, self.roster, self._vaults, limits=limits, clock=clock)
+        held = Holding(self._metadata, purging, clock)
+        self._receiving = Receiving(self._metadata, self.roster, self._vaults, held, limits=limits, clock=clock)
         self.uploads = Uploads(self._metadata, keys, self._bodies, self._receiving, limits=limits, clock=clock)
         self.sealed_files = SealedFiles(self._metadata, self._bodies, self.roster, keys, limits=limits, clock=clock)
+        self._receipts = Receipts(self._metadata, keys, purging, clock)
+        self._erasing = Erasing(
+            self._metadata,
+            self.roster,
+            self._vaults,
+            self.uploads,
+            self.sealed_files,
+            self._bodies,
+            self._receipts,
+            keys,
+            purging=purging,
+            clock=clock,
+        )
+        self._redacting = Redacting(
+            self._metadata,
+            self.roster,
+            self._vaults,
+            self.uploads,
+            held,
+            self._erasing,
+            self._receipts,
+            purging=purging,
+            clock=clock,
+        )
 
     def close(self) -> None:
         self._vaults.close()
@@ -97,6 +130,12 @@ class TenantSpace:
         with as_remote():
             return self._told(self.roster.get(agent_id))
 
+    def is_trial(self, agent_id: str) -> bool:
+        """Whether it was made up to try the endpoint out, also when it was purged whole then."""
+        with as_remote():
+            erased = self.roster.erased.find(agent_id)
+            return erased.trial if erased is not None else self.roster.get(agent_id).facts.runtime == TRIAL
+
     def is_sealed(self, agent_id: str) -> bool:
         """Whether only its own machines can read it."""
         with as_remote():
@@ -104,7 +143,7 @@ class TenantSpace:
 
     def register(self, agent_id: str, name: str, runtime: str, *, sealed: bool = False) -> RemoteAgent:
         """Make it known; one that is known already is given back as it is there. `sealed`: what it gets is encrypted
-        for its own machines (see `sealed_files`). Raises RemoteRefused for an id that cannot be one."""
+        for its own machines (see `sealed_files`). Raises AgentErased, RemoteRefused for an id that cannot be one."""
         return self.register_new(agent_id, name, runtime, sealed=sealed)[0]
 
     def register_new(self, agent_id: str, name: str, runtime: str, *, sealed: bool = False) -> tuple[RemoteAgent, bool]:
@@ -118,6 +157,7 @@ class TenantSpace:
             with self._metadata.transaction():
                 row = self.roster.find(agent_id)
                 if row is None:
+                    self.roster.erased.check(agent_id)
                     made = self._made(agent_id, Facts(name, runtime), sealed)
                     self.roster.add(made)
                     return _new(made), True
@@ -135,17 +175,29 @@ class TenantSpace:
         return AgentRow(agent_id, vault, times.to_text(self._clock.now()), size, facts)
 
     def remove_agent(self, agent_id: str) -> None:
-        """Destroy all that is kept of an agent. From the moment its row is gone it is not there."""
+        """Destroy all that is kept of an agent. From the moment its row is gone it is not there. Of one that was purged
+        whole the redaction stays, unless it was made up for a trial."""
         with as_remote():
+            if self._forgot_trial(agent_id):
+                return
             self.uploads.drop_of(agent_id)
             with self._metadata.transaction():
                 self.roster.get(agent_id)
                 bodies = self.sealed_files.remove_agent(agent_id)
+                self._erasing.forget_purges(agent_id)
                 self.roster.drop(agent_id)
             for body in bodies:
                 self._bodies.remove(body)
             self._vaults.remove(agent_id)
             self._keys.destroy_agent(agent_id)
+
+    def _forgot_trial(self, agent_id: str) -> bool:
+        with self._metadata.transaction():
+            erased = self.roster.erased.find(agent_id)
+            if erased is None or not erased.trial or erased.receipt is None:
+                return False
+            self.roster.erased.drop(agent_id)
+        return True
 
     def accept_held(self, agent_id: str) -> bool:
         """What looked like an accident was meant: the agent is held no more. False when it was not."""
@@ -207,6 +259,7 @@ class TenantSpace:
             raise RemoteTooLarge(f"keys of {size} bytes, at most {self.limits.keys_bytes} are taken")
         self._receiving.check_room(size)
         with as_remote(), self._metadata.transaction():
+            self.roster.get(agent_id)
             self.roster.set_keys(agent_id, document)
 
     def put_signatures(self, agent_id: str, signatures: Iterable[tuple[int, JsonObject]]) -> int:
@@ -224,6 +277,54 @@ class TenantSpace:
             if made is None:
                 raise EpochMoved(f"the epoch in force is {vault.epoch}, not {expected}", epoch=vault.epoch)
             return made
+
+    # Purging ----------------------------------------------------------------------------------------------------
+
+    def redactions(self, agent_id: str) -> list[JsonObject]:
+        """As `Remote.redactions`. What has waited long enough is applied first."""
+        with as_remote():
+            return self._redacting.held(agent_id)
+
+    def redact(self, agent_id: str, document: JsonObject, *, confirmed: bool = False) -> RedactionState:
+        """As `Remote.redact`; `confirmed`: whoever owns the endpoint said so, so it does not wait."""
+        with as_remote():
+            return self._redacting.take(agent_id, document, confirmed=confirmed)
+
+    def pending_redactions(self) -> list[PendingRedaction]:
+        """Purges of all agents that wait, those first that are applied first."""
+        with as_remote():
+            return self._redacting.pending()
+
+    def confirm_redaction(self, agent_id: str, redaction_id: str) -> RedactionState:
+        """Apply a purge that waits, now. One that was applied is no error. Raises UnknownThere."""
+        with as_remote():
+            return self._redacting.confirm(agent_id, redaction_id)
+
+    def refuse_redaction(self, agent_id: str, redaction_id: str) -> bool:
+        """A purge that waits is never applied, unless its owner confirms it when it is sent again; False when none
+        waits there."""
+        with as_remote():
+            return self._redacting.refuse(agent_id, redaction_id)
+
+    def due_redactions(self) -> list[tuple[str, str]]:
+        """Agents and the ids of purges of theirs that have waited long enough, or were begun and not finished."""
+        with as_remote():
+            return self._redacting.due()
+
+    def apply_redaction(self, agent_id: str, redaction_id: str) -> None:
+        """Apply one of those."""
+        with as_remote():
+            self._redacting.apply(agent_id, redaction_id)
+
+    def unfinished_erasures(self) -> list[str]:
+        """Ids of agents that were purged whole and of which something may be left."""
+        with as_remote():
+            return self.roster.erased.unfinished()
+
+    def finish_erasure(self, agent_id: str) -> None:
+        """Destroy what is left of one of those."""
+        with as_remote():
+            self._erasing.finish(agent_id)
 
     # Fetching ---------------------------------------------------------------------------------------------------
 
@@ -368,6 +469,9 @@ class TenantSpace:
         with as_remote():
             self.sealed_files.reseal()
             self.roster.reseal()
+            with self._metadata.transaction():
+                self._receipts.reseal()
+                self.roster.erased.reseal()
             self._metadata.compact()
 
     def reseal_agent(self, agent_id: str) -> None:

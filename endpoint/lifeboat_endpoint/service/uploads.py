@@ -88,6 +88,7 @@ class Uploads:
         expires = times.to_text(now + self._limits.upload_life)
         sealed = self._keys.sealer(agent_id).seal(_MACHINE, machine.encode())
         with as_remote(), self._metadata.transaction():
+            self._receiving.open_row(agent_id)  # still: an agent that was purged meanwhile gets nothing
             self._metadata.execute(sql.ADD_UPLOAD, (made, agent_id, kind, base, sealed, times.to_text(now), expires))
             for position, part in enumerate(parts or ()):
                 token = self._token(agent_id, part.sha256)
@@ -198,9 +199,11 @@ class Uploads:
         self._drop(old)
         return len(old)
 
-    def drop_of(self, agent_id: str) -> None:
-        """All uploads of an agent that goes."""
-        self._drop([found for (found,) in self._metadata.rows(sql.UPLOADS_OF, (agent_id,))])
+    def drop_of(self, agent_id: str) -> int:
+        """All uploads of an agent that goes, or of which something went; how many."""
+        found = [upload_id for (upload_id,) in self._metadata.rows(sql.UPLOADS_OF, (agent_id,))]
+        self._drop(found)
+        return len(found)
 
     def drop_all(self) -> None:
         """All: what is unfinished begins anew under another data key."""

@@ -3,6 +3,7 @@ a push, closing one empties its log onto the disk, and one that stays open knows
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
 from collections.abc import Collection
 from pathlib import Path
@@ -14,6 +15,8 @@ from lifeboat_endpoint.service.tables import Keys
 from lifeboat_endpoint.vault import Vault
 
 FOLDER = "agents"
+_ENDED = "ended"
+"""The decision that whoever destroys a vault writes last."""
 _MOST_OPEN = 32
 
 
@@ -65,6 +68,23 @@ class Vaults:
         vault = self._open.pop(agent_id, None)
         if vault is not None:
             vault.close()
+
+    def end(self, agent_id: str) -> int:
+        """Wait until nobody writes the vault of an agent that is listed no more, so that nothing is acknowledged after
+        it is gone; how many bodies its history has. Raises VaultBusy."""
+        self.forget(agent_id)
+        if not self.folder_of(agent_id).exists():
+            return 0
+        unreadable = (errors.VaultMissing, errors.VaultDamaged, errors.KeyRevoked)
+        with contextlib.suppress(*unreadable), self._opened(agent_id) as vault:
+            vault.set(_ENDED, True)
+            return len({item.object for item in vault.history()})
+        return 0
+
+    def left_of(self, agent_id: str) -> int:
+        """How many files there are in the folder of an agent."""
+        folder = self.folder_of(agent_id)
+        return sum(path.is_file() for path in folder.rglob("*")) if folder.exists() else 0
 
     def remove(self, agent_id: str) -> None:
         """Destroy the vault of an agent. What is open elsewhere finds nothing any more."""

@@ -1,0 +1,76 @@
+"""Agents that were purged whole: the rows that stay of them, with the signed redaction and the receipt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lifeboat_alf import codec
+from lifeboat_alf.redactions import Redaction
+from lifeboat_alf.state import JsonObject
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.service import redacting_statements as sql
+from lifeboat_endpoint.service.tables import Keys, opened
+from lifeboat_endpoint.store.protocols import MetadataStore, Row
+
+_DOCUMENT, _RECEIPT = "erased redaction", "erased receipt"
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """`document` is the redaction. `receipt` None: not everything is destroyed yet. `trial`: the agent was made up to
+    try the endpoint out."""
+
+    agent_id: str
+    redaction_id: str
+    time: str
+    trial: bool
+    document: JsonObject
+    receipt: JsonObject | None
+
+
+class ErasedAgents:
+    """Of one tenant. Changes happen in the caller's transaction."""
+
+    def __init__(self, metadata: MetadataStore, keys: Keys) -> None:
+        self._metadata = metadata
+        self._keys = keys
+
+    def find(self, agent_id: str) -> Erased | None:
+        row = self._metadata.row(sql.ERASED, (agent_id,))
+        return None if row is None else self._erased(row)
+
+    def check(self, agent_id: str) -> None:
+        """Raises AgentErased."""
+        found = self.find(agent_id)
+        if found is not None:
+            raise errors.AgentErased("the whole agent was purged, and is taken no more", redaction=found.document)
+
+    def unfinished(self) -> list[str]:
+        """Ids of agents of which something may be left."""
+        return [str(found) for (found,) in self._metadata.rows(sql.UNFINISHED)]
+
+    def add(self, agent_id: str, redaction: Redaction, time: str, *, trial: bool) -> None:
+        sealed = self._sealed(_DOCUMENT, redaction.to_json())
+        self._metadata.execute(sql.ADD_ERASED, (agent_id, redaction.id, time, int(trial), sealed))
+
+    def finish(self, agent_id: str, receipt: JsonObject) -> None:
+        self._metadata.execute(sql.SET_ERASED_RECEIPT, (self._sealed(_RECEIPT, receipt), agent_id))
+
+    def drop(self, agent_id: str) -> None:
+        self._metadata.execute(sql.DROP_ERASED, (agent_id,))
+
+    def reseal(self) -> None:
+        """Everything under the current key."""
+        for row in list(self._metadata.rows(sql.ALL_ERASED)):
+            found = self._erased(row)
+            receipt = None if found.receipt is None else self._sealed(_RECEIPT, found.receipt)
+            self._metadata.execute(sql.SET_ERASED, (self._sealed(_DOCUMENT, found.document), receipt, found.agent_id))
+
+    def _sealed(self, kind: str, document: JsonObject) -> bytes:
+        return self._keys.sealer().seal(kind, codec.encode(document))
+
+    def _erased(self, row: Row) -> Erased:
+        agent_id, redaction_id, time, trial, document, receipt = row
+        redaction = codec.decode(opened(self._keys, None, _DOCUMENT, document))
+        told = None if receipt is None else codec.decode(opened(self._keys, None, _RECEIPT, receipt))
+        return Erased(agent_id, redaction_id, time, bool(trial), redaction, told)

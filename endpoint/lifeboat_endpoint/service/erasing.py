@@ -1,0 +1,98 @@
+"""A whole agent is purged: from one transaction on it is nowhere, then all of it is destroyed, its keys too. What
+ends half-way is taken up by the next contact or by the upkeep, until the receipt is signed."""
+
+from __future__ import annotations
+
+from lifeboat_alf import redactions, times
+from lifeboat_alf.redactions import Redaction
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_alf.state import JsonObject
+from lifeboat_endpoint.errors import UnknownThere
+from lifeboat_endpoint.remote.contract import TRIAL
+from lifeboat_endpoint.service import redacting_statements as sql
+from lifeboat_endpoint.service.bodies import Bodies
+from lifeboat_endpoint.service.purging import PURGED, Purging
+from lifeboat_endpoint.service.receipting import Receipts
+from lifeboat_endpoint.service.roster import AgentRow, Roster
+from lifeboat_endpoint.service.sealed_files import SealedFiles
+from lifeboat_endpoint.service.tables import Keys
+from lifeboat_endpoint.service.uploads import Uploads
+from lifeboat_endpoint.service.vaults import Vaults
+from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_endpoint.vault.purging import audit_record
+
+
+class Erasing:
+    """Of one tenant and one thread."""
+
+    def __init__(
+        self,
+        metadata: MetadataStore,
+        roster: Roster,
+        vaults: Vaults,
+        uploads: Uploads,
+        sealed_files: SealedFiles,
+        bodies: Bodies,
+        receipts: Receipts,
+        keys: Keys,
+        *,
+        purging: Purging,
+        clock: Clock,
+    ) -> None:
+        self._metadata = metadata
+        self._roster = roster
+        self._vaults = vaults
+        self._uploads = uploads
+        self._sealed_files = sealed_files
+        self._bodies = bodies
+        self._receipts = receipts
+        self._keys = keys
+        self._purging = purging
+        self._clock = clock
+
+    def erase(self, row: AgentRow, redaction: Redaction) -> JsonObject:
+        """The receipt. Whoever writes the agent meanwhile is refused or destroyed. Raises AgentErased when another
+        redaction was first."""
+        reached(Step.ENDPOINT_ERASED)
+        with self._metadata.transaction():
+            self._roster.get(row.id)
+            now = times.to_text(self._clock.now())
+            self._roster.erased.add(row.id, redaction, now, trial=row.facts.runtime == TRIAL)
+            self._roster.drop(row.id)
+            self.forget_purges(row.id)
+        return self.finish(row.id)
+
+    def forget_purges(self, agent_id: str) -> None:
+        """What is noted of an agent that goes, in the caller's transaction."""
+        self._metadata.execute(sql.DROP_WAITING_OF, (agent_id,))
+        self._metadata.execute(sql.DROP_RECEIPTS_OF, (agent_id,))
+
+    def finish(self, agent_id: str) -> JsonObject:
+        """The receipt of an erased agent; what is left of it is destroyed first. Raises UnknownThere."""
+        found = self._roster.erased.find(agent_id)
+        if found is None:
+            raise UnknownThere(f"there is no agent {agent_id}")
+        if found.receipt is not None:
+            return found.receipt
+        objects = self._destroy(agent_id)
+        redaction = redactions.from_json(found.document)
+        receipt = self._receipts.of_agent(redaction, objects, self._vaults.left_of(agent_id))
+        self._purging.note(PURGED, redaction.id, audit_record(redaction, receipt.completed_at))
+        document = receipt.to_json()
+        with self._metadata.transaction():
+            self._roster.erased.finish(agent_id, document)
+        return document
+
+    def _destroy(self, agent_id: str) -> int:
+        """How many objects, sealed files and bodies of uploads there were."""
+        objects = self._vaults.end(agent_id)
+        objects += self._uploads.drop_of(agent_id)
+        with self._metadata.transaction():
+            bodies = self._sealed_files.remove_agent(agent_id)
+        for body in bodies:
+            self._bodies.remove(body)
+        self._vaults.remove(agent_id)
+        self._keys.destroy_agent(agent_id)
+        self._metadata.compact()
+        return objects + len(bodies)

@@ -1,0 +1,111 @@
+"""Redactions that reach an endpoint: whose they are, whether they are known, and how long they wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lifeboat_alf import redactions, times
+from lifeboat_alf.errors import RedactionInvalid, SignatureError
+from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.state import JsonObject
+from lifeboat_endpoint.errors import RemoteRefused
+from lifeboat_endpoint.service import redacting_statements as sql
+from lifeboat_endpoint.service.purging import WAITS, Purging
+from lifeboat_endpoint.service.roster import AgentRow
+from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_endpoint.vault import Vault
+from lifeboat_endpoint.vault.redacted import RedactionRow
+from lifeboat_keys import redacting
+from lifeboat_keys.user_key import UserPublic
+
+
+def redaction_of(document: object, agent_id: str) -> Redaction:
+    """What was sent for an agent. Raises RemoteRefused."""
+    try:
+        made = redactions.from_json(document)
+    except RedactionInvalid as error:
+        raise RemoteRefused(error.message) from error
+    if made.agent_id.lower() != agent_id.lower():
+        raise RemoteRefused("the purge is not of this agent")
+    return made
+
+
+def signer_of(redaction: Redaction) -> UserPublic:
+    """Under whose key it was signed. Raises RemoteRefused for one whose signature does not hold."""
+    try:
+        return redacting.verify(redaction, None)
+    except SignatureError as error:
+        raise RemoteRefused(error.message) from error
+
+
+def check_signer(vault: Vault, redaction: Redaction, *, confirmed: bool) -> None:
+    """Whoever wrote the states that are there may purge them; what nobody signed, only whoever owns the endpoint.
+    Raises RemoteRefused."""
+    signer, head = signer_of(redaction), vault.head()
+    if head is None:
+        return
+    if head.signature is None:
+        if not confirmed:
+            raise RemoteRefused("nobody signed what is there: whoever owns the endpoint has to confirm its purge")
+    elif signer != _writer(head.signature) and signer not in _writers(vault):
+        raise RemoteRefused("the purge is not signed by the user who writes this agent")
+
+
+def _writers(vault: Vault) -> set[UserPublic]:
+    return {_writer(row.signature) for row in vault.sequences() if row.signature is not None}
+
+
+def _writer(signature: JsonObject) -> UserPublic:
+    return UserPublic.from_json(signature["user"])
+
+
+def known(vault: Vault, redaction_id: str) -> RedactionRow | None:
+    return next((row for row in vault.redaction_rows() if row.redaction.id == redaction_id), None)
+
+
+def is_nothing_there(vault: Vault, redaction: Redaction) -> bool:
+    """Whether it would destroy nothing."""
+    if redaction.scope == WHOLE_AGENT:
+        return vault.head() is None
+    return vault.remaining(redaction) == 0
+
+
+class Holding:
+    """Of one tenant and one thread."""
+
+    def __init__(self, metadata: MetadataStore, purging: Purging, clock: Clock) -> None:
+        self._metadata = metadata
+        self._purging = purging
+        self._clock = clock
+
+    def wait(self, row: AgentRow, vault: Vault, redaction: Redaction) -> str:
+        """Hold it, and destroy nothing yet; until when (timestamp). The row that says where one waits comes first: one
+        that nothing stands behind is dropped when its time comes."""
+        until = times.to_text(self._clock.now() + self._purging.wait)
+        with self._metadata.transaction():
+            self._metadata.execute(sql.DROP_WAITING, (row.id, redaction.id))
+            self._metadata.execute(sql.ADD_WAITING, (row.id, redaction.id, until, 0))
+        report = vault.redact(redaction, waits_until=until)
+        if report.fresh:
+            details = {"agent": row.id, "scope": redaction.scope, "applies_at": until}
+            self._purging.note(WAITS, redaction.id, details)
+        return report.waits_until or until
+
+    def learn(self, row: AgentRow, vault: Vault, found: Iterable[Redaction], writer: UserPublic) -> bool:
+        """Those that came with a signed bundle, of whoever signed it: each is held as if it had been sent before.
+        Whether there was a new one. Raises RemoteRefused."""
+        fresh = False
+        for redaction in found:
+            redaction_of(redaction.to_json(), row.id)
+            there = known(vault, redaction.id)
+            if there is not None and there.redaction.digest == redaction.digest:
+                continue
+            if there is not None or redaction.scope == WHOLE_AGENT or signer_of(redaction) != writer:
+                raise RemoteRefused("the bundle holds a purge that whoever signed it did not ask for")
+            if is_nothing_there(vault, redaction):
+                vault.redact(redaction)
+            else:
+                self.wait(row, vault, redaction)
+            fresh = True
+        return fresh

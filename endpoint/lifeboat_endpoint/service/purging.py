@@ -1,0 +1,47 @@
+"""How an endpoint purges, and what it says about it: given to a tenant's space by whoever opens it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from lifeboat_alf.redactions import Redaction
+from lifeboat_alf.state import JsonObject
+from lifeboat_keys.endpoint_key import EndpointKey
+
+KIND = "endpoint"
+"""What its receipts call it."""
+PURGED, WAITS, REFUSED = "purge", "purge.waits", "purge.refused"
+"""Kinds of rows in the audit."""
+
+
+def _unnoticed(kind: str, subject: str, details: JsonObject) -> None:
+    """Nobody keeps an audit."""
+
+
+def _always() -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Purging:
+    """`vault_id` is the endpoint's id, `key` gives the key that signs its receipts. A purge that nobody confirms waits
+    for so long (`wait`). `note` writes a row of the endpoint's audit (kind, subject, details) before it returns.
+    `is_clock_trusted`: no waiting time ends by a clock that was set forward."""
+
+    vault_id: str
+    key: Callable[[], EndpointKey]
+    wait: timedelta = timedelta(hours=24)
+    note: Callable[[str, str, JsonObject], None] = _unnoticed
+    is_clock_trusted: Callable[[], bool] = _always
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRedaction:
+    """A purge that waits at an endpoint, until `applies_at` (timestamp) or the word of whoever owns the endpoint."""
+
+    agent_id: str
+    agent_name: str
+    redaction: Redaction
+    applies_at: str

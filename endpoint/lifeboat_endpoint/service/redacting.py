@@ -1,0 +1,220 @@
+"""Purges of one tenant's agents: held, applied when it is time, receipted; refused by whoever owns the endpoint."""
+
+from __future__ import annotations
+
+from lifeboat_alf import times
+from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_alf.state import JsonObject
+from lifeboat_endpoint.errors import AgentErased, RemoteDenied, RemoteRefused, UnknownThere
+from lifeboat_endpoint.remote.contract import TRIAL, RedactionState
+from lifeboat_endpoint.service import holding
+from lifeboat_endpoint.service import redacting_statements as sql
+from lifeboat_endpoint.service.erased import Erased
+from lifeboat_endpoint.service.erasing import Erasing
+from lifeboat_endpoint.service.holding import Holding
+from lifeboat_endpoint.service.purging import PURGED, REFUSED, PendingRedaction, Purging
+from lifeboat_endpoint.service.receipting import Receipts
+from lifeboat_endpoint.service.roster import AgentRow, Roster
+from lifeboat_endpoint.service.uploads import Uploads
+from lifeboat_endpoint.service.vaults import Vaults
+from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_endpoint.tenancy.callers import PURGE
+from lifeboat_endpoint.vault import Vault
+from lifeboat_endpoint.vault.purging import audit_record
+
+
+class Redacting:
+    """Of one tenant and one thread."""
+
+    def __init__(
+        self,
+        metadata: MetadataStore,
+        roster: Roster,
+        vaults: Vaults,
+        uploads: Uploads,
+        holding: Holding,
+        erasing: Erasing,
+        receipts: Receipts,
+        *,
+        purging: Purging,
+        clock: Clock,
+    ) -> None:
+        self._metadata = metadata
+        self._roster = roster
+        self._vaults = vaults
+        self._uploads = uploads
+        self._holding = holding
+        self._erasing = erasing
+        self._receipts = receipts
+        self._purging = purging
+        self._clock = clock
+
+    # What machines ask ------------------------------------------------------------------------------------------
+
+    def held(self, agent_id: str) -> list[JsonObject]:
+        """As `Remote.redactions`; those that were refused here are not told. Raises UnknownThere."""
+        for _, redaction_id in self.due(agent_id):
+            self.apply(agent_id, redaction_id)
+        erased = self._roster.erased.find(agent_id)
+        if erased is not None:
+            return [erased.document]
+        row = self._roster.get(agent_id)
+        if row.vault is None:
+            return []
+        return [each.redaction.to_json() for each in self._vault(row).redaction_rows() if not each.refused]
+
+    def take(self, agent_id: str, document: object, *, confirmed: bool) -> RedactionState:
+        """As `Remote.redact`. Raises UnknownThere, RemoteDenied, RemoteRefused, AgentErased."""
+        redaction = holding.redaction_of(document, agent_id)
+        erased = self._roster.erased.find(agent_id)
+        if erased is not None:
+            return self._erased_again(erased, redaction)
+        row = self._roster.get(agent_id)
+        if row.vault is None:
+            return self._take_sealed(row, redaction, confirmed=confirmed)
+        return self._take(row, self._vault(row), redaction, confirmed=confirmed)
+
+    def _take(self, row: AgentRow, vault: Vault, redaction: Redaction, *, confirmed: bool) -> RedactionState:
+        known = holding.known(vault, redaction.id)
+        if known is None:
+            holding.check_signer(vault, redaction, confirmed=confirmed)
+        elif known.redaction.digest != redaction.digest:
+            raise RemoteRefused("there is another purge of this id")
+        elif known.applied:
+            return self._applied_before(row, vault, redaction)
+        elif known.refused and not confirmed:
+            raise RemoteRefused("whoever owns the endpoint refused this purge")
+        if confirmed or row.facts.runtime == TRIAL or holding.is_nothing_there(vault, redaction):
+            return self._apply(row, vault, redaction)
+        if known is None:
+            return RedactionState(redaction.id, self._holding.wait(row, vault, redaction))
+        return RedactionState(redaction.id, known.waits_until)
+
+    def _take_sealed(self, row: AgentRow, redaction: Redaction, *, confirmed: bool) -> RedactionState:
+        """What the endpoint cannot read, machines purge themselves; the whole of it goes here too."""
+        if redaction.scope != WHOLE_AGENT:
+            raise RemoteRefused(f"the agent {row.id} is sealed there: only its own machines can purge some of it")
+        holding.signer_of(redaction)
+        if not confirmed and row.facts.runtime != TRIAL:
+            raise RemoteDenied("a sealed agent is purged whole with the token of its owner", scope=PURGE)
+        return RedactionState(redaction.id, None, self._erasing.erase(row, redaction))
+
+    def _erased_again(self, erased: Erased, redaction: Redaction) -> RedactionState:
+        if erased.redaction_id != redaction.id:
+            raise AgentErased("the whole agent was purged", redaction=erased.document)
+        return RedactionState(redaction.id, None, self._erasing.finish(erased.agent_id))
+
+    def _applied_before(self, row: AgentRow, vault: Vault, redaction: Redaction) -> RedactionState:
+        receipt = self._receipts.find(row.id, redaction.id)
+        if receipt is None:
+            return self._apply(row, vault, redaction)
+        return RedactionState(redaction.id, None, receipt)
+
+    # What its owner says ----------------------------------------------------------------------------------------
+
+    def pending(self) -> list[PendingRedaction]:
+        """Those that wait, of all agents."""
+        found = []
+        for agent_id, redaction_id, applies_at in list(self._metadata.rows(sql.WAITING)):
+            row = self._roster.find(agent_id)
+            known = None if row is None or row.vault is None else holding.known(self._vault(row), redaction_id)
+            if row is not None and known is not None and known.waits_until is not None:
+                found.append(PendingRedaction(agent_id, row.facts.name, known.redaction, applies_at))
+        return found
+
+    def confirm(self, agent_id: str, redaction_id: str) -> RedactionState:
+        """Apply one that waits, or was refused, now. Raises UnknownThere."""
+        erased = self._roster.erased.find(agent_id)
+        if erased is not None and erased.redaction_id == redaction_id:
+            return RedactionState(redaction_id, None, self._erasing.finish(agent_id))
+        row = self._roster.get(agent_id)
+        vault = self._vault(row)
+        known = holding.known(vault, redaction_id)
+        if known is None:
+            raise _no_such(redaction_id)
+        return self._take(row, vault, known.redaction, confirmed=True)
+
+    def refuse(self, agent_id: str, redaction_id: str) -> bool:
+        """Raises UnknownThere, AgentErased."""
+        row = self._roster.get(agent_id)
+        vault = self._vault(row)
+        known = holding.known(vault, redaction_id)
+        if known is None:
+            raise _no_such(redaction_id)
+        done = vault.withdraw(redaction_id)
+        with self._metadata.transaction():
+            self._metadata.execute(sql.DROP_WAITING, (agent_id, redaction_id))
+        if done:
+            self._purging.note(REFUSED, redaction_id, {"agent": agent_id, "scope": known.redaction.scope})
+        return done
+
+    # When it is time --------------------------------------------------------------------------------------------
+
+    def due(self, agent_id: str | None = None) -> list[tuple[str, str]]:
+        """Agents and the purges of theirs that have waited long enough, or were begun and not finished."""
+        rows = self._metadata.rows(*((sql.WAITING,) if agent_id is None else (sql.WAITING_OF, (agent_id,))))
+        now = times.to_text(self._clock.now())
+        found = [(agent, redaction_id) for agent, redaction_id, applies_at in rows if applies_at <= now]
+        return found if found and self._purging.is_clock_trusted() else []
+
+    def apply(self, agent_id: str, redaction_id: str) -> None:
+        """One that is due. What does not wait there any more is forgotten; what can never be applied is refused."""
+        row = self._roster.find(agent_id)
+        vault = None if row is None or row.vault is None else self._vault(row)
+        known = None if vault is None else holding.known(vault, redaction_id)
+        if row is None or vault is None or known is None or known.refused:
+            with self._metadata.transaction():
+                self._metadata.execute(sql.DROP_WAITING, (agent_id, redaction_id))
+            return
+        try:
+            self._apply(row, vault, known.redaction)
+        except AgentErased:
+            return  # another process was first
+        except RemoteRefused:
+            self.refuse(agent_id, redaction_id)
+
+    def _apply(self, row: AgentRow, vault: Vault, redaction: Redaction) -> RedactionState:
+        """Once it was begun it is taken up again until the receipt is signed. While somebody reads what was destroyed
+        there is none yet."""
+        if redaction.scope == WHOLE_AGENT:
+            return RedactionState(redaction.id, None, self._erasing.erase(row, redaction))
+        leaves = self._begin(row, vault, redaction)
+        reached(Step.ENDPOINT_REDACTED)
+        try:
+            report = vault.redact(redaction)
+        except RedactionInvalid as error:
+            raise RemoteRefused(error.message) from error
+        self._uploads.drop_of(row.id)
+        if not report.swept and not vault.settle():
+            return RedactionState(redaction.id, times.to_text(self._clock.now()))
+        receipt = self._receipts.of_vault(vault, redaction, leaves, report.objects or leaves)
+        document = receipt.to_json()
+        self._purging.note(PURGED, redaction.id, audit_record(redaction, receipt.completed_at))
+        with self._metadata.transaction():
+            self._metadata.execute(sql.DROP_WAITING, (row.id, redaction.id))
+            self._receipts.keep(row.id, redaction.id, document)
+            self._roster.count(row, vault.size())
+        self._metadata.compact()
+        return RedactionState(redaction.id, None, document)
+
+    def _begin(self, row: AgentRow, vault: Vault, redaction: Redaction) -> int:
+        """How many of the named leaves hold old bytes, or did when it was begun first."""
+        with self._metadata.transaction():
+            before = self._metadata.row(sql.LEAVES, (row.id, redaction.id))
+            leaves = max(0 if before is None else int(before[0]), vault.remaining(redaction))
+            self._metadata.execute(sql.DROP_WAITING, (row.id, redaction.id))
+            now = times.to_text(self._clock.now())
+            self._metadata.execute(sql.ADD_WAITING, (row.id, redaction.id, now, leaves))
+        return leaves
+
+    def _vault(self, row: AgentRow) -> Vault:
+        if row.vault is None:
+            raise RemoteRefused(f"the agent {row.id} is sealed there: only its own machines can purge it")
+        return self._vaults.get(row.id, row.vault)
+
+
+def _no_such(redaction_id: str) -> UnknownThere:
+    return UnknownThere(f"there is no purge {redaction_id}")
