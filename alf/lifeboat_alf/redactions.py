@@ -143,7 +143,7 @@ class Redactions:
 
     def __init__(self, known: Iterable[Redaction] = (), *, waiting: Iterable[Redaction] = ()) -> None:
         certain, uncertain = list(known), list(waiting)
-        self._certain, self._waiting = certain, uncertain
+        self._certain, self._uncertain = certain, uncertain
         self._known = {redaction.id: redaction for redaction in (*certain, *uncertain)}
         self._by_leaf, self._waiting = _by_leaf(certain), _by_leaf(uncertain)
 
@@ -159,11 +159,11 @@ class Redactions:
     def joined(self, more: Iterable[Redaction]) -> Redactions:
         """These and the others, none of which waits."""
         fresh = [redaction for redaction in more if redaction.id not in self._known]
-        return Redactions((*self._certain, *fresh), waiting=self._waiting) if fresh else self
+        return Redactions((*self._certain, *fresh), waiting=self._uncertain) if fresh else self
 
     def without_waiting(self) -> Redactions:
         """Those of them that wait for nothing."""
-        return Redactions(self._certain) if self._waiting else self
+        return Redactions(self._certain) if self._uncertain else self
 
     def naming(self, leaf: bytes) -> Redaction | None:
         """The redaction that says what stands in a leaf's place."""
@@ -223,7 +223,7 @@ class Redactions:
 
     def _standing(self, leaf: bytes) -> list[Replacement]:
         """What may stand there: one replacement, or several that cut the same."""
-        return _widest(leaf, self._by_leaf.get(leaf) or self._waiting.get(leaf, ()))
+        return _widest(leaf, self._by_leaf.get(leaf, ()) or self._waiting.get(leaf, ()))
 
     def _standing_then(self, leaf: bytes) -> list[Replacement]:
         """The same, once nothing waits any more."""
