@@ -22,6 +22,7 @@ from lifeboat_daemon.purge.histories import Histories
 from lifeboat_daemon.purge.receipts import Unreachable
 from lifeboat_daemon.purge.request import Request
 from lifeboat_daemon.remotes import registry
+from lifeboat_endpoint.errors import UnknownThere
 from lifeboat_keys import redacting as signatures
 
 if TYPE_CHECKING:
@@ -171,6 +172,8 @@ def _tell_one(
     try:
         config = registry.find(context, name)
         state = redacting.send(context, agent, config, redaction, owners.get(name))
+    except UnknownThere:
+        return Told(name, receipts.DONE, None, "it has nothing of the agent")
     except LifeboatError as error:
         return Told(name, receipts.PENDING, None, error.message)
     if state.applies_at is not None:

@@ -19,18 +19,22 @@ from lifeboat_alf.redactions import Redaction, from_json
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
+from lifeboat_keys.receipts import VaultReceipt
+from lifeboat_keys.receipts import from_json as receipt_from_json
 
 FOLDER = "erased"
 
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """One such agent as it was known here."""
+    """One such agent as it was known here. `vaults` are the receipts of its vaults as they were before they were
+    destroyed, not signed yet."""
 
     redaction: Redaction
     name: str
     runtime: str
     workspace: Path
+    vaults: tuple[VaultReceipt, ...] = ()
 
     @property
     def agent(self) -> Agent:
@@ -39,14 +43,15 @@ class Erased:
 
     def to_json(self) -> JsonObject:
         redaction, workspace = self.redaction.to_json(), str(self.workspace)
-        return {"redaction": redaction, "name": self.name, "runtime": self.runtime, "workspace": workspace}
+        vaults = [each.to_json() for each in self.vaults]
+        named = {"name": self.name, "runtime": self.runtime, "workspace": workspace}
+        return {"redaction": redaction, **named, "vaults": vaults}
 
 
-def write(context: Context, agent: Agent, redaction: Redaction) -> None:
+def write(context: Context, made: Erased) -> None:
     """Durably, before anything is destroyed."""
     context.files.make_folders(_folder(context), 0o700)
-    made = Erased(redaction, agent.name, agent.runtime, agent.workspace)
-    write_atomic(context.files, _folder(context) / f"{agent.id}.json", codec.encode(made.to_json()))
+    write_atomic(context.files, _folder(context) / f"{made.redaction.agent_id}.json", codec.encode(made.to_json()))
 
 
 def find(context: Context, agent_id: str) -> Erased | None:
@@ -67,7 +72,8 @@ def _read(context: Context, path: Path) -> Erased | None:
     try:
         document = codec.decode(read_all(context.files, path))
         redaction, workspace = from_json(document["redaction"]), Path(str(document["workspace"]))
-        return Erased(redaction, str(document["name"]), str(document["runtime"]), workspace)
+        vaults = tuple(receipt_from_json(each) for each in document["vaults"])
+        return Erased(redaction, str(document["name"]), str(document["runtime"]), workspace, vaults)
     except FileNotFoundError:
         return None
     except (msgspec.DecodeError, KeyError, TypeError) as error:

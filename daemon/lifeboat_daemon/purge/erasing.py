@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import agent as agent_files
@@ -18,12 +20,15 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock, home_lock
-from lifeboat_daemon.purge import erased, histories, orders, undo_folders
+from lifeboat_daemon.purge import erased, histories, orders, receipts, undo_folders
+from lifeboat_daemon.purge.erased import Erased
 from lifeboat_daemon.purge.orders import Order
+from lifeboat_daemon.purge.receipts import Here
+from lifeboat_daemon.remotes import registry
+from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.state_db import throw_away
 from lifeboat_endpoint.vault import Vault
-
-__all__ = ["erase", "finish", "partitions_of"]
+from lifeboat_keys.receipts import Head, VaultReceipt, sign_with_device
 
 
 def erase(context: Context, agent: Agent, redaction: Redaction) -> None:
@@ -31,8 +36,10 @@ def erase(context: Context, agent: Agent, redaction: Redaction) -> None:
     `finish` completes it. Raises Busy, SystemRefused, KeysError."""
     with system_errors(), agent_lock(context, agent.id, "purge"):
         order = Order(redaction)
+        with histories.opened(context, agent.id) as opened:
+            vaults = tuple(_receipt(context, each.vault, redaction) for each in opened.open)
         reached(Step.ERASE_MARKED)
-        erased.write(context, agent, redaction)
+        erased.write(context, Erased(redaction, agent.name, agent.runtime, agent.workspace, vaults))
         orders.write(context, order)
         undo_folders.empty(context, agent)
         finish(context, order)
@@ -50,7 +57,77 @@ def finish(context: Context, order: Order) -> None:
     throw_away(context.home.state_file(agent_id))
     with home_lock(context, "purge"), contextlib.suppress(FileNotFoundError):
         agent_files.forget(context, agent_id)
+    _write_receipt(context, order.redaction)
     orders.remove(context, order)
+
+
+def _receipt(context: Context, vault: Vault, redaction: Redaction) -> VaultReceipt:
+    """What its vault was, while it is there. Its audit ends with it."""
+    head, objects = vault.head(), {item.object for item in vault.history()}
+    return VaultReceipt(
+        vault_id=vault.id,
+        kind=receipts.HOME,
+        name=context.keys().own_name,
+        agent_id=redaction.agent_id,
+        redaction_id=redaction.id,
+        redaction_digest=redaction.digest.hex(),
+        applied=len(vault.redactions) + 1,
+        leaves=0,
+        objects=len(objects),
+        remaining=0,
+        completed_at=context.now(),
+        head=None if head is None else Head(head.number, head.digest.hex()),
+    )
+
+
+def _write_receipt(context: Context, redaction: Redaction) -> None:
+    receipts.begin(context, redaction, context.now(), here=Here(state_db=True))
+    known = erased.find(context, redaction.agent_id)
+    for each in () if known is None else known.vaults:
+        signed = sign_with_device(replace(each, completed_at=context.now()), context.keys().device)
+        receipts.note_vault(
+            context,
+            redaction.id,
+            each.vault_id,
+            name=each.name,
+            kind=each.kind,
+            state=receipts.DONE,
+            receipt=signed.to_json(),
+        )
+
+
+# Second copies that could not be told ---------------------------------------------------------------------------------
+
+
+def tell_everywhere(context: Context) -> None:
+    """Tell second copies of agents that were purged whole, where that did not work before. What goes wrong is in the
+    receipts."""
+    for each in erased.everyone(context):
+        for config in registry.usable(context):
+            if _is_to_be_told(context, each, config):
+                _tell(context, each, config)
+
+
+def has_to_tell(context: Context) -> bool:
+    """Whether there is one to be told. Light while no agent was purged."""
+    return any(
+        _is_to_be_told(context, each, config)
+        for each in erased.everyone(context)
+        for config in registry.usable(context)
+    )
+
+
+def _is_to_be_told(context: Context, known: Erased, config: RemoteConfig) -> bool:
+    receipt = receipts.read(context, known.redaction.id)
+    noted = None if receipt is None else receipt.vault(config.id)
+    return noted is not None and noted.state != receipts.DONE
+
+
+def _tell(context: Context, known: Erased, config: RemoteConfig) -> None:
+    from lifeboat_daemon.remotes import redacting
+
+    with contextlib.suppress(LifeboatError):  # noted by whoever sends
+        redacting.send(context, known.agent, config, known.redaction)
 
 
 def _folders(context: Context, agent_id: str) -> Iterator[Path]:

@@ -22,7 +22,6 @@ from lifeboat_daemon.purge.places import Looked, Sight
 from lifeboat_daemon.purge.request import Request
 from lifeboat_daemon.remotes import registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_endpoint.errors import UnknownThere
 from lifeboat_endpoint.vault import Vault
 
 Tell = Callable[[str], None]
@@ -143,7 +142,8 @@ def ask(context: Context, agent: Agent, vault: Vault | None, tell: Tell = lambda
 
 
 def _ask(context: Context, agent: Agent, vault: Vault | None, config: RemoteConfig, tell: Tell) -> Asked:
-    from lifeboat_daemon.remotes import redacting
+    from lifeboat_daemon.remotes import redacting_there
+    from lifeboat_daemon.remotes.opening import open_remote
 
     if config.problem is not None:
         return Asked(config, config.problem)
@@ -151,22 +151,12 @@ def _ask(context: Context, agent: Agent, vault: Vault | None, config: RemoteConf
         return Asked(config)
     tell(config.name)
     try:
-        numbers = _only_there(context, agent, vault, config)
-        items = _items_of(redacting.only_there(context, agent, config, vault), vault) if numbers else []
+        with contextlib.closing(open_remote(context, config)) as remote:
+            numbers = tuple(redacting_there.numbers_only_there(remote, agent.id, vault))
+        items = _items_of(redacting_there.only_there(context, agent, config, vault), vault) if numbers else []
         return Asked(config, None, numbers, items)
     except LifeboatError as error:
         return Asked(config, error.message)
-
-
-def _only_there(context: Context, agent: Agent, vault: Vault, config: RemoteConfig) -> tuple[int, ...]:
-    """Numbers of states that the second copy keeps, and this machine does not."""
-    from lifeboat_daemon.remotes.opening import open_remote
-
-    with contextlib.closing(open_remote(context, config)) as remote:
-        try:
-            return tuple(row.number for row in remote.sequences(agent.id) if vault.find(row.number) is None)
-        except UnknownThere:
-            return ()
 
 
 def _items_of(there: Iterator[Item], vault: Vault) -> list[Item]:

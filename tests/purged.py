@@ -1,0 +1,89 @@
+"""A purge for tests: a text that an agent learned, everything that holds it, and a look through all bytes afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from canaries import HEAD, TAIL, Canary
+from canary_scan import Leak, Scanner
+from machines import Machine
+
+from lifeboat_alf.purging import Options, Wanted
+from lifeboat_alf.state import BodyAbsent, State
+from lifeboat_daemon.purge import doing
+from lifeboat_daemon.purge.doing import Done
+from lifeboat_daemon.purge.request import Request
+from lifeboat_endpoint.vault import Vault
+
+TEXT = f"The passport number is {HEAD} 0042 {TAIL}."
+"""What the agent memorised: one line, whose beginning and end the scanner of canaries knows."""
+SCANNER = Scanner.of([Canary("passport", (), TEXT)])
+
+State_ = dict[str, bytes]
+
+
+def request(
+    *, text: str | None = TEXT, records: Iterable[str] = (), workspace: bool = False, **options: bool
+) -> Request:
+    wanted = Wanted() if text is None else Wanted(texts=(text,))
+    return Request(tuple(records), wanted, Options(**options), workspace=workspace)
+
+
+def purge(machine: Machine, wanted: Request | None = None, owners: dict[str, str] | None = None) -> Done:
+    """Look and do, as the command does after a yes."""
+    chosen = wanted or request()
+    agent = machine.known_agent
+    found, warnings = doing.look(machine.context, agent, chosen)
+    assert warnings == []
+    return doing.purge(machine.context, agent, chosen, found, owners or {})
+
+
+def bodies(vault: Vault) -> Iterator[tuple[str, bytes]]:
+    """Every body that a vault still has, decoded, with what it is called."""
+    for item in vault.history():
+        with contextlib.suppress(BodyAbsent):
+            yield item.path or f"record {item.record_id}", vault.read_object(item.object)
+
+
+def leaks_in(vault: Vault) -> list[Leak]:
+    """Where the text still stands in a vault, through whatever its bodies are packed in."""
+    found = [leak for name, body in bodies(vault) for leak in SCANNER.data(body, name)]
+    audit = b"\n".join(str(row).encode() for row in vault.audit_rows())
+    return [*found, *SCANNER.data(audit, "the audit")]
+
+
+def leaks_below(*folders: Path) -> list[Leak]:
+    """Where it stands in files: streams are inflated, free pages and logs of databases are read."""
+    return SCANNER.folders(*folders)
+
+
+def everything(vault: Vault) -> dict[int, tuple[bytes, State_]]:
+    """{sequence: (its digest, what it holds)} of all that is kept."""
+    return {row.number: (row.digest, contents(vault.state(row.number))) for row in vault.sequences()}
+
+
+def contents(state: State) -> State_:
+    found = {}
+    for entry in state.entries():
+        with contextlib.suppress(BodyAbsent):
+            found[entry.path] = state.body(entry.path)
+    return found | {record.id: record.line for record in state.records()}
+
+
+def without(before: dict[int, tuple[bytes, State_]]) -> dict[int, tuple[bytes, State_]]:
+    """What has to be the same after a purge: everything that held nothing of the text."""
+    return {
+        number: (digest, {name: body for name, body in held.items() if not SCANNER.data(body, name)})
+        for number, (digest, held) in before.items()
+    }
+
+
+def same(before: dict[int, tuple[bytes, State_]], after: dict[int, tuple[bytes, State_]]) -> bool:
+    """Every kept state has its digest, and everything else its bytes."""
+    clean = without(before)
+    return clean.keys() == after.keys() and all(
+        digest == after[number][0] and held.items() <= after[number][1].items()
+        for number, (digest, held) in clean.items()
+    )
