@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.errors import CutMismatch
 from lifeboat_adapters.secrets.finder import Known
+from lifeboat_alf.redactions import Edit, edited, moved
 
 JsonObject = dict[str, Any]
 
@@ -98,6 +99,19 @@ def cut(data: bytes, spans: Sequence[Span]) -> Cut:
         length += span.start - at + len(mark)
         at = span.end
     return Cut(b"".join([*pieces, data[at:]]), cuts, literals)
+
+
+def without(parts: Cut, edits: Sequence[Edit]) -> tuple[bytes, Cut]:
+    """A cut file without what edits take of it, secrets too; and what it is when the others are filled in."""
+    kept = [
+        (item, literal)
+        for item, literal in zip(parts.cuts, parts.literals, strict=True)
+        if not any(edit.offset <= item[OFFSET] < edit.offset + edit.length for edit in edits)
+    ]
+    cuts = [{**item, OFFSET: moved(item[OFFSET], edits)} for item, _ in kept]
+    data, literals = edited(parts.data, edits), [literal for _, literal in kept]
+    left = iter(literals)
+    return fill(data, cuts, lambda *_: next(left)), Cut(data, cuts, literals)
 
 
 def fill(data: bytes, cuts: Sequence[JsonObject], literal_of: Callable[[str, int], bytes]) -> bytes:

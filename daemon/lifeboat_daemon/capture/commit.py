@@ -35,9 +35,11 @@ def write_head(overlay: Overlay, head: JsonObject, ledger: Ledger) -> None:
 
 
 def minting(vault: Vault) -> Callable[..., str]:
-    """Ids for new records that history has never held, nor this change."""
+    """Ids for new records that history has never held, nor this change; purged ones are not given again."""
     next_ordinal: dict[str, int] = {}
     is_empty = vault.head() is None
+
+    purged = vault.redactions.record_ids
 
     def mint(created_at: str, *parts: str) -> str:
         first = minted = ids.mint(vault.seed, created_at, *parts)
@@ -46,7 +48,7 @@ def minting(vault: Vault) -> Callable[..., str]:
             if ordinal:
                 minted = ids.mint(vault.seed, created_at, *parts, ordinal=ordinal)
             ordinal += 1
-            if is_empty or not vault.has_record(minted):
+            if minted not in purged and (is_empty or not vault.has_record(minted)):
                 next_ordinal[first] = ordinal
                 return minted
 
@@ -54,10 +56,20 @@ def minting(vault: Vault) -> Callable[..., str]:
 
 
 def commit(
-    context: Context, vault: Vault, overlay: Overlay, steps: Iterable[Step], *, kind: str, time: str, counts: JsonObject
+    context: Context,
+    vault: Vault,
+    overlay: Overlay,
+    steps: Iterable[Step],
+    *,
+    kind: str,
+    time: str,
+    counts: JsonObject,
+    purges: int | None = None,
 ) -> SequenceRow | None:
     """One signed sequence; None when nothing changes. Whoever makes the steps one by one may complete the overlay and
-    the counts meanwhile. Raises what the vault and the keys raise."""
+    the counts meanwhile. `purges` counts those that were known when the head was looked at.
+
+    Raises RedactedMeanwhile where there are more by now, and what the vault and the keys raise."""
     device = context.keys().device
     return vault.commit(
         Draft(overlay.puts, (RecordPut(*step) for step in steps)),
@@ -67,6 +79,7 @@ def commit(
         raw_time=context.now(),
         sign=lambda sequence: signing.sign(sequence, device),
         counts=counts,
+        purges=purges,
     )
 
 

@@ -99,4 +99,6 @@ class Databases:
         read = self._seen.adapter.rows(self._seen.installation, transcripts=self._transcripts, cron=self._cron)
         for row in read:
             rows.setdefault(row.path, []).append((row.key, codec.encode(row.values)))
-        return {path: b"".join(line + b"\n" for _, line in sorted(found)) for path, found in rows.items()}
+        tables = {path: b"".join(line + b"\n" for _, line in sorted(found)) for path, found in rows.items()}
+        keep_out = self._session.keep_out
+        return {path: keep_out.cut(path, data)[0] for path, data in tables.items()} if keep_out else tables

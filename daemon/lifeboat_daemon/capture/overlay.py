@@ -27,8 +27,11 @@ class Overlay:
         self.puts: dict[str, EntryPut | None] = {}
 
     def old(self, path: str) -> Entry | None:
-        """The entry in the head."""
-        return self.head.entry(path) if self.head is not None else None
+        """The entry in the head, its meta as it reads after every purge."""
+        entry = self.head.entry(path) if self.head is not None else None
+        if entry is None or self.head is None or not self.head.redactions:
+            return entry
+        return entry._replace(meta=self.head.redactions.meta(entry.meta, entry.leaf.digest))
 
     def old_body(self, path: str) -> bytes | None:
         """The head's bytes; None when there are none or they are not held. Those of a file may be damaged: that is for
@@ -70,13 +73,19 @@ class Overlay:
     def put(self, path: str, meta: JsonObject, body: bytes | None) -> bool:
         """Set an entry; False when the head has the same already. `body` None keeps the bytes."""
         old = self.old(path)
-        if old is not None and (body is None or holds(old, body)):
+        if old is not None and (body is None or self.holds(old, body)):
             if without_time(old.meta) == without_time(meta):
                 self.puts.pop(path, None)
                 return False
             body = None
         self.puts[path] = EntryPut(meta, body)
         return True
+
+    def holds(self, entry: Entry, body: bytes) -> bool:
+        """Whether an entry of the head has exactly these bytes."""
+        if entry.sha256 is not None or self.head is None or not self.head.redactions:
+            return entry.size == len(body) and entry.sha256 == hashlib.sha256(body).hexdigest()
+        return self.head.redactions.hold(entry.leaf, body)
 
     def set_meta(self, path: str, meta: JsonObject) -> None:
         """Change only the meta of an entry that is there."""
@@ -106,11 +115,6 @@ def bytes_of(put: EntryPut) -> bytes:
     if not isinstance(put.body, bytes):
         raise TypeError("this entry's bytes are not in memory")
     return put.body
-
-
-def holds(entry: Entry, body: bytes) -> bool:
-    """Whether an entry of the head has exactly these bytes."""
-    return entry.size == len(body) and entry.sha256 == hashlib.sha256(body).hexdigest()
 
 
 def without_time(meta: JsonObject) -> JsonObject:

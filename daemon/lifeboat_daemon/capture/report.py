@@ -34,7 +34,8 @@ class CaptureReport:
     created, updated and deleted memories; `raw` files put, patched and removed; `delta_bytes` what the vault grew by.
     The mappings name files with the reason: `unread` (their last version stays), `unstable` (changed while being
     read), `waiting` (may hold secrets and does not parse), `left_out` (not kept at all, or not this version).
-    `no_room` says why large files are not taken now.
+    `no_room` says why large files are not taken now; `kept_out` counts places in live files where lies what was
+    purged, and what is left out of every capture.
     """
 
     agent_id: str
@@ -54,6 +55,7 @@ class CaptureReport:
     sealed: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     no_room: str | None = None
+    kept_out: dict[str, int] = field(default_factory=dict)
 
     @property
     def changed(self) -> bool:
@@ -93,5 +95,6 @@ class CaptureReport:
             "looks_like_secret": self.looks_like_secret,
             "held": self.held,
             "sealed": self.sealed,
+            "kept_out": self.kept_out,
             "warnings": self.warnings,
         }

@@ -64,10 +64,11 @@ def lookalikes_in(texts: Sequence[str | bytes], kept: Sequence[str | bytes]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of rows; those at the places in `always` stand in every line."""
+    """The columns of rows; those at the places in `always` stand in every line; `id` is the place of the row's id."""
 
     names: Sequence[str]
     always: frozenset[int]
+    id: int
 
 
 def files(overlay: Overlay, prefix: str, column: str, waiting: Collection[Any]) -> tuple[str, list[str]]:
@@ -95,8 +96,18 @@ def cut(
     if not rows:
         return [], overlay.remove(path)
     changed = overlay.put(path, {metas.CUTS: cuts} if cuts else {}, body)
-    lines = map(codec.decode, body.splitlines())
+    lines = list(map(codec.decode, body.splitlines()))
+    if len(lines) != len(rows):
+        lines = _lines_of(columns, rows, lines)
     return [_with(columns.names, row, line) for row, line in zip(rows, lines, strict=True)], changed
+
+
+def _lines_of(columns: Columns, rows: Sequence[Values], lines: Sequence[JsonObject]) -> list[JsonObject]:
+    """The line of each row; one that was purged says nothing any more."""
+    name, found = columns.names[columns.id], {}
+    for line in lines:
+        found[str(line.get(name))] = line
+    return [found.get(str(row[columns.id]), dict.fromkeys(columns.names, "")) for row in rows]
 
 
 def _with(names: Sequence[str], row: Values, line: JsonObject) -> Values:

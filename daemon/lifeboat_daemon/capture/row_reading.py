@@ -74,6 +74,7 @@ class Found:
     gone: list[tuple[Any, str, Any]] = field(default_factory=list)
     came: list[Any] = field(default_factory=list)
     nameless: int = 0
+    keep: Keep | None = None
     _packed: list[bytes] = field(default_factory=list)
 
     def add(self, rows: list[Differing]) -> None:
@@ -96,21 +97,24 @@ Look = Callable[[list[Differing]], set[Any]]
 """Which rows of a batch have to be kept although they are as they were captured, by id: a secret stands in them."""
 
 
-def compare(store: MemoryStore, shadow: Path, look: Look, *, everything: bool) -> Found:
+Keep = Callable[[tuple[Any, ...]], tuple[Any, ...] | None]
+"""The values of a row as they may be captured, None for a row of which nothing may be: what was purged lies in it."""
+
+
+def compare(store: MemoryStore, shadow: Path, look: Look, keep: Keep | None = None, *, everything: bool) -> Found:
     """The rows that differ from the shadow in the database `shadow`; with `everything`, every row is looked at, for
     what has to be cut may have become known. Raises RuntimeDatabaseError."""
+    found = Found(keep=keep)
     if isinstance(store, MemoryRows):
-        return _compare_fetched(store, shadow, look, everything=everything)
+        return _compare_fetched(store, shadow, found, look, everything=everything)
     query = _Query.of(store)
-    found = Found()
     for _ in read_database(store.database, lambda opened: _read(opened, query, shadow, found, look, everything)):
         pass
     return found
 
 
-def _compare_fetched(store: MemoryRows, shadow: Path, look: Look, *, everything: bool) -> Found:
+def _compare_fetched(store: MemoryRows, shadow: Path, found: Found, look: Look, *, everything: bool) -> Found:
     """The rows of a server, put into a table in memory: compared like any other."""
-    found = Found()
     try:
         with closing(sqlite3.connect(":memory:", uri=True, isolation_level=None)) as opened:
             query = _fill(opened, store)
@@ -210,6 +214,8 @@ def _take(rows: sqlite3.Cursor, query: _Query, found: Found, look: Look) -> int:
     while batch := rows.fetchmany(BATCH):
         read = [Differing._make((*row[1:5], tuple(row[6:]))) for row in batch]
         new += sum(one.kind in (None, GONE) for one in read)
+        if found.keep is not None:
+            batch, read = _kept(batch, read, found.keep)
         wanted = look(read)
         kept = []
         for (differs, *_, vector), one in zip((row[:6] for row in batch), read, strict=True):
@@ -220,6 +226,13 @@ def _take(rows: sqlite3.Cursor, query: _Query, found: Found, look: Look) -> int:
         if kept:
             found.add(kept)
     return new
+
+
+def _kept(batch: list[Any], read: list[Differing], keep: Keep) -> tuple[list[Any], list[Differing]]:
+    """The rows that may be captured, with what may be of their values."""
+    values = [keep(one.values) for one in read]
+    made = [one._replace(values=left) for one, left in zip(read, values, strict=True) if left is not None]
+    return [row for row, left in zip(batch, values, strict=True) if left is not None], made
 
 
 def stored(value: Any) -> Any:

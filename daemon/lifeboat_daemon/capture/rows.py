@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from lifeboat_daemon.capture.databases import Databases
 from lifeboat_daemon.capture.look import Look
 from lifeboat_daemon.capture.records import Lookup, Memories, Origin
 from lifeboat_daemon.capture.row_matching import Past, RowMemories, Source
-from lifeboat_daemon.capture.row_reading import BATCH, Differing, Found, compare
+from lifeboat_daemon.capture.row_reading import BATCH, Differing, Found, Keep, compare
 from lifeboat_daemon.capture.row_rebuild import DECISION, Rebuild, is_marked
 from lifeboat_daemon.capture.row_shadow import CAME, GONE, HELD, Line, Shadow
 from lifeboat_daemon.capture.secrets import Cutter
@@ -134,6 +135,11 @@ class Rows:
         times = (one[1] for found in stats.values() if isinstance(found, list) for one in found if one is not None)
         return None if any(time > self._seen.started_ns - RACY_NS for time in times) else stats
 
+    @property
+    def name(self) -> str:
+        """The store's, "" where there has never been one."""
+        return str(self._known.get("name", "")) if self._store is None else self._store.name
+
     # Reading ----------------------------------------------------------------------------------------------------
 
     def read(self, *, changed: bool, everything: bool) -> None:
@@ -145,7 +151,8 @@ class Rows:
             return
         shadow = self._shadow(self._store)
         try:
-            found = compare(self._store, self._session.db.path, self._look_into, everything=everything)
+            keep = self._keep(self._store) if self._session.keep_out else None
+            found = compare(self._store, self._session.db.path, self._look_into, keep, everything=everything)
         except AdapterError as error:
             shadow.check()
             self._unread(error)
@@ -172,6 +179,10 @@ class Rows:
     def _rebuild(self, state: State, store: MemoryStore) -> Rebuild:
         return Rebuild(state, self._seen.adapter, store, self._session.db, self._known)
 
+    def _keep(self, store: MemoryStore) -> Keep:
+        """What may be captured of a row where something was purged."""
+        return partial(self._session.keep_out.cut_row, store.name, store.columns.index(store.content))
+
     def _look_into(self, batch: list[Differing]) -> set[Any]:
         """Note the rows of a batch in which a secret stands."""
         place = self._place
@@ -184,7 +195,7 @@ class Rows:
         ids = sorted(self._cut, key=str)
         always = frozenset((self._place, store.columns.index(store.content)))
         path = self._file_of_cuts(store)
-        columns = row_cuts.Columns(store.columns, always)
+        columns = row_cuts.Columns(store.columns, always, self._place)
         holding = (row for row in found.rows() if row.values[self._place] in self._cut) if self._cut else ()
         exposed = any(map(self._stood_in_clear, holding))
         rows = [self._cut[one] for one in ids]

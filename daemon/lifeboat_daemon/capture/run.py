@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lifeboat_alf import lifecycle
+from lifeboat_alf import layout, lifecycle
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
@@ -28,6 +28,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Busy, DiskFull, of_system, system_errors
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.state_db import StateDb, throw_away
+from lifeboat_endpoint.errors import RedactedMeanwhile
 from lifeboat_endpoint.vault import SequenceRow, Vault
 from lifeboat_keys.errors import NoKey
 
@@ -59,7 +60,9 @@ def _note_failure(context: Context, agent: Agent, vault: Vault, error: Exception
 def _with_any_caches(context: Context, agent: Agent, vault: Vault, kind: str, *, full: bool) -> CaptureReport:
     """With the caches as they are, or anew when they are damaged."""
     try:
-        return _with_caches(context, agent, vault, kind, full=full)
+        with contextlib.suppress(RedactedMeanwhile):
+            return _with_caches(context, agent, vault, kind, full=full)
+        return _with_caches(context, agent, vault, kind, full=True)
     except sqlite3.DatabaseError as error:
         if isinstance(of_system(error), Busy | DiskFull):
             raise
@@ -144,7 +147,14 @@ def _commit(session: Session, work: Work, lines: Iterable[lifecycle.Step]) -> Se
         session.vault.set(EXPOSED, former | found, kind="secrets")
         search.forget(session.db)
     row = commit(
-        session.context, session.vault, overlay, lines, kind=session.kind, time=session.now, counts=work.counts
+        session.context,
+        session.vault,
+        overlay,
+        lines,
+        kind=session.kind,
+        time=session.now,
+        counts=work.counts,
+        purges=session.purges,
     )
     if row is not None:
         report.outcome, report.sequence, report.delta_bytes = CAPTURED, row.number, row.bytes
@@ -159,6 +169,7 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
     if work.links is not None:
         session.vault.set(linkage.DECISION, work.links, kind="links")
     remember(session.vault, seen.installed)
+    _note_kept_out(session, seen, work)
     work.rows.decide()
     if work.tree.withheld or work.rows.arrived:
         tables = work.stored.tables if work.stored is not None else {}
@@ -182,6 +193,17 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
     }
     _write(session, seen, work, {key: value for key, value in facts.items() if session.db.get(key) != value})
     _note(session, row)
+
+
+def _note_kept_out(session: Session, seen: Look, work: Work) -> None:
+    """Where lies what was purged, for `status`; and the end of the filter once there is none any more."""
+    if not session.keep_out:
+        return
+    there = {one.path for one in seen.scan.found.values()} | {work.rows.name}
+    there |= {entry.path for entry in session.state.entries(layout.RAW)} if session.state else set()
+    session.report.kept_out = session.keep_out.remember(
+        session.vault, session.now, everything=work.tree.reads_everything and session.report.complete, present=there
+    )
 
 
 def _end_hold(session: Session, row: SequenceRow) -> None:
@@ -208,6 +230,7 @@ def _note(session: Session, row: SequenceRow | None) -> None:
         "reasons": report.reasons(),
         "outcome": report.outcome,
         "no_room": report.no_room,
+        "kept_out": report.kept_out,
         FAILED: None,
     }
     if report.outcome == CAPTURED:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from lifeboat_adapters.contract import Adapter, Installation
 from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.secrets import cutting
-from lifeboat_adapters.secrets.cutting import Span
+from lifeboat_adapters.secrets.cutting import Cut, Span
 from lifeboat_adapters.secrets.encoded import readings
 from lifeboat_adapters.secrets.finder import LEAST_KNOWN, Known, KnownValues, encodable
 from lifeboat_adapters.secrets.payload import Payload, spellings
@@ -25,6 +25,7 @@ from lifeboat_alf import codec, ids, layout, metas
 from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.capture.prints import Prints, length_to_keep, lengths_in
+from lifeboat_daemon.purge.keep_out import KeepOut
 from lifeboat_keys import sealing
 from lifeboat_keys.home_keys import HomeKeys
 
@@ -82,6 +83,7 @@ class Cutter:
         overlay: Overlay,
         memory: Any,
         now: str,
+        keep_out: KeepOut | None = None,
     ) -> None:
         self._adapter = adapter
         self._installation = installation
@@ -89,6 +91,7 @@ class Cutter:
         self._agent_id = agent_id
         self._overlay = overlay
         self._now = now
+        self._keep_out = keep_out or KeepOut()
         self._credentials: dict[str, JsonObject] = dict((memory or {}).get("credentials", {}))
         self._prints: dict[str, list[Any]] = dict((memory or {}).get("values", {}))
         self._former = lengths_in(self._prints)
@@ -184,12 +187,18 @@ class Cutter:
         first = [cutting.span_of_secret(data, secret, chosen[value]) for secret, value in own]
         others = [cutting.span_of_known(found, chosen[sealed_in[found.value]]) for found in known]
         parts = cutting.cut(data, cutting.joined(first, _apart(others)))
+        data, parts = self._without_purged(path, data, parts)
         spelled = spellings(data, parts)
         for value, credential_id in chosen.items():
             if credential_id in spelled:
                 self._seal(credential_id, kinds[value], Payload(value, {path: spelled[credential_id]}))
         self._keep_only(path, set(spelled))
         return parts.data, parts.cuts
+
+    def _without_purged(self, path: str, data: bytes, parts: Cut) -> tuple[bytes, Cut]:
+        """What was purged was known by its line as it was kept, without the secrets in it."""
+        edits = self._keep_out.edits(path, parts.data) if self._keep_out else ()
+        return cutting.without(parts, edits) if edits else (data, parts)
 
     def _stood_in_clear(self, path: str) -> bool:
         """Whether the head has a known value in this file: it became known since."""

@@ -13,13 +13,15 @@ from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.capture.report import ROOT_MISSING, CaptureReport
 from lifeboat_daemon.config import Config
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.purge.keep_out import KeepOut
 from lifeboat_daemon.state_db import StateDb
 from lifeboat_endpoint.vault import SequenceRow, Vault
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One capture of one agent. `head` and `state` are None before the first sequence; `now` never goes back."""
+    """One capture of one agent. `head` and `state` are None before the first sequence; `now` never goes back.
+    `keep_out` knows lines that were purged; `purges` counts those that were known when the head was looked at."""
 
     context: Context
     agent: Agent
@@ -32,16 +34,20 @@ class Session:
     config: Config
     report: CaptureReport
     now: str
+    keep_out: KeepOut
+    purges: int
 
     @classmethod
     def begin(cls, context: Context, agent: Agent, vault: Vault, db: StateDb, kind: str) -> Session:
         """Look at the head, and bring the look-ups in `db` up to it."""
+        purges, keep_out = len(vault.redactions), KeepOut.of(context, vault)
         head = vault.head()
         state = vault.state() if head is not None else None
         report = CaptureReport(agent.id, sequence=None if head is None else head.number)
         now = max(context.now(), "" if head is None else head.time)
         search.catch_up(db, vault)
-        return cls(context, agent, vault, db, kind, head, state, Overlay(state), context.config(), report, now)
+        overlay, config = Overlay(state), context.config()
+        return cls(context, agent, vault, db, kind, head, state, overlay, config, report, now, keep_out, purges)
 
     def setting(self, name: str) -> Any:
         return self.config.get(name, self.agent.settings).value

@@ -25,6 +25,7 @@ from lifeboat_daemon.capture.read import OverLimit, Unstable
 from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.capture.scan import FILE, FOLDER, LINK, Found, Scan
 from lifeboat_daemon.capture.secrets import Cutter
+from lifeboat_daemon.purge.keep_out import KeepOut
 from lifeboat_daemon.seen import Known
 
 JsonObject = dict[str, Any]
@@ -39,7 +40,7 @@ class Tree:
     """The files of one capture. `changed` are archive paths whose entry changed or went; `seen` and `unseen` is what
     the stat cache has to learn; `attachment_id` mints the id of a new artifact by its path; `elsewhere` gives the
     secrets of what is no file of the tree; `lookalikes` is what looks like a secret in any file; `share` and `matters`
-    are the adapter's; `withheld` are paths whose absence is no deletion."""
+    are the adapter's; `withheld` are paths whose absence is no deletion; `keep_out` knows what was purged."""
 
     files: FileOperations
     overlay: Overlay
@@ -55,6 +56,7 @@ class Tree:
     matters: Callable[[str, bytes], bytes | None]
     lookalikes: Places
     withheld: frozenset[str] = frozenset()
+    keep_out: KeepOut = field(default_factory=KeepOut)
     changed: set[str] = field(default_factory=set)
     seen: dict[str, Known] = field(default_factory=dict)
     unseen: set[str] = field(default_factory=set)
@@ -126,7 +128,7 @@ class Tree:
         for found in unchanged:
             if found.kind == FILE and found.path in holders and not self.large.is_large(found):
                 with suppress(OverLimit, Unstable, OSError, UnparsableSecrets):
-                    data = read.read_file(self.files, found.real, LARGEST).data
+                    data, _ = self.keep_out.cut(found.path, read.read_file(self.files, found.real, LARGEST).data)
                     self.cutter.look_for(self.cutter.secrets_in(found.path, data) or [])
         self.cutter.look_for(self.elsewhere())
 
@@ -168,6 +170,7 @@ class Tree:
             self._remove(found.path)
             self._remember(found.native, found._replace(key=content.key))
             return None
+        data, _ = self.keep_out.cut(found.path, data)
         own = self._secrets(found.path, data)
         return None if own is None else (content._replace(data=data), own)
 
@@ -184,7 +187,8 @@ class Tree:
         limit = LARGEST if cap is None else cap.size
         most = self.large.limits.max_file if self.large.is_large(found) else limit
         try:
-            return read.read_file(self.files, found.real, most)
+            content = read.read_file(self.files, found.real, most)
+            return content._replace(data=self.keep_out.cut(found.path, content.data)[0])
         except OverLimit:
             self.report.left_out[found.path] = f"larger than {limit >> 20} MB"
         except Unstable:

@@ -56,6 +56,7 @@ class Work:
             session.overlay,
             session.vault.get(SECRETS),
             session.now,
+            session.keep_out,
         )
         self._databases = Databases(session, seen, self.cutter)
         self.tree = Tree(
@@ -73,6 +74,7 @@ class Work:
             matters=seen.adapter.matters,
             lookalikes=lookalikes.read(session.db),
             withheld=withheld.paths(session.vault),
+            keep_out=session.keep_out,
         )
         self.rows = Rows(session, seen, self.cutter, self.tree, self._databases)
 

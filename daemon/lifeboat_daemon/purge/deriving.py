@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from lifeboat_alf import codec, layout
-from lifeboat_alf.redactions import Edit, Replacement, edited
+from lifeboat_alf import codec, layout, records
+from lifeboat_alf.redactions import Edit, edited
 from lifeboat_daemon.purge import lines
 from lifeboat_daemon.purge.filters import LEAST_ANYWHERE, Filter, Marks, scope_of
 from lifeboat_daemon.purge.lines import EDGE, Touched
@@ -55,19 +55,19 @@ class Derived:
             self.found.append(Found(scope, Touched(EDGE, lines.normalised(text), EDGE, None)))
         self.found.extend(Found(scope, line) for line in lines.touched(text, edits))
 
-    def record(self, line: bytes, replacement: Replacement | None) -> None:
-        """A memory that is gone, or has lost a part."""
+    def record(self, line: bytes, edits: tuple[Edit, ...] | None) -> None:
+        """A memory that is gone (None), or of whose line edits take a part."""
         record = _decoded(line)
         content = record.get("content")
         if not isinstance(content, str):
             return
         source = record.get("source")
         scope = str(source.get("origin_file") or "") if isinstance(source, dict) else ""
-        if replacement is None or _decoded(edited(line, replacement.edits)).get("status") == "deleted":
+        if edits is None or _decoded(edited(line, edits)).get("content") == records.TOMBSTONE:
             text = content.encode("utf-8", "surrogatepass")
             self._text(scope, text, (Edit(0, len(text)),))
         else:
-            self._strings(scope, line, replacement.edits)
+            self._strings(scope, line, edits)
 
     # The end ----------------------------------------------------------------------------------------------------
 

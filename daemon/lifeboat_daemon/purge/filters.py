@@ -10,9 +10,11 @@ never leaves this machine, it says nothing about the lines; it never holds text.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from lifeboat_alf import redactions
 from lifeboat_alf.redactions import Edit, edited
 from lifeboat_daemon.purge import lines
 from lifeboat_daemon.purge.lines import EDGE, Rule, Token, Touched
@@ -116,44 +118,41 @@ class Sieve:
     filter: Filter
     marks: Marks
 
-    def body(self, path: str, body: bytes) -> tuple[bytes, int]:
-        """The bytes without what is kept out, and how many places were cut."""
-        made, count = self._exactly(body)
-        if count or lines.is_binary(body):
-            return made, count
+    def file(self, path: str, body: bytes) -> tuple[Edit, ...]:
+        """What goes of a file."""
+        exact = self._exactly(body)
+        if exact or lines.is_binary(body):
+            return exact
         scope = scope_of(path)
-        made, count = self.text(scope, body)
+        edits = self.text(scope, body)
         if not lines.is_json(path):
-            return made, count
-        if count and lines.parses(body, by_line=path.endswith("l")) and not lines.parses(made, by_line=False):
-            made, count = (made, count) if path.endswith("l") and lines.parses(made, by_line=True) else (body, 0)
-        made, more = self._strings(scope, made)
-        return made, count + more
+            return edits
+        made = edited(body, edits)
+        if edits and _breaks(path, body, made):
+            edits, made = (), body
+        return redactions.on_top(edits, self._strings(scope, made)) if edits else self._strings(scope, made)
 
-    def _exactly(self, body: bytes) -> tuple[bytes, int]:
+    def _exactly(self, body: bytes) -> tuple[Edit, ...]:
         """A body that was here once becomes the one that stands in its place, through one purge after the other."""
-        count = 0
+        done: tuple[Edit, ...] = ()
         while self.filter.bodies and (edits := self.filter.bodies.get(self.marks.body(body))):
-            body, count = edited(body, edits), count + len(edits)
-        return body, count
+            body, done = edited(body, edits), redactions.on_top(done, edits) if done else edits
+        return done
 
-    def text(self, scope: str, text: bytes) -> tuple[bytes, int]:
-        """Text without the lines that are kept out."""
-        whole = self._rule_of(scope, [lines.normalised(text)], 0) if b"\n" in text.strip() else ()
-        if whole is None:
-            return b"", 1
+    def text(self, scope: str, text: bytes) -> tuple[Edit, ...]:
+        """What goes of a text: lines, or parts of them."""
+        if b"\n" in text.strip() and self._rule_of(scope, [lines.normalised(text)], 0) is None:
+            return (Edit(0, len(text)),)
         pieces = text.split(b"\n")
         normal = [lines.normalised(piece) for piece in pieces]
-        made, count = [], 0
+        edits, start = list[Edit](), 0
         for place, piece in enumerate(pieces):
             line = piece if place + 1 == len(pieces) else piece + b"\n"
             rule = self._rule_of(scope, normal, place)
-            if rule == ():
-                made.append(line)
-            else:
-                made.append(lines.cut(line, normal[place], rule if isinstance(rule, Rule) else None))
-                count += 1
-        return (b"".join(made), count) if count else (text, 0)
+            if rule != () and line:
+                edits.extend(_at(start, lines.cuts(line, normal[place], rule if isinstance(rule, Rule) else None)))
+            start += len(line)
+        return tuple(edits)
 
     def _rule_of(self, scope: str, normal: list[bytes], place: int) -> Rule | tuple[()] | None:
         """The rule of a line; () when there is none."""
@@ -169,12 +168,20 @@ class Sieve:
                 return kept.lines[mark]
         return ()
 
-    def _strings(self, scope: str, body: bytes) -> tuple[bytes, int]:
-        """JSON without the lines in its strings."""
-        found = ((token, *self.text(scope, token.text)) for token in lines.strings(body))
-        changed = [(token, text, count) for token, text, count in found if count]
-        edits = [_respelled(token, body, text) for token, text, _ in changed]
-        return edited(body, edits), sum(count for *_, count in changed)
+    def _strings(self, scope: str, body: bytes) -> tuple[Edit, ...]:
+        """What goes of the strings of JSON."""
+        found = ((token, self.text(scope, token.text)) for token in lines.strings(body))
+        return tuple(_respelled(token, body, edited(token.text, edits)) for token, edits in found if edits)
+
+
+def _at(start: int, edits: Iterable[Edit]) -> Iterator[Edit]:
+    return (edit._replace(offset=start + edit.offset) for edit in edits)
+
+
+def _breaks(path: str, body: bytes, made: bytes) -> bool:
+    """Whether a file that could be read as JSON cannot be read any more."""
+    by_line = not path.endswith((".json", ".json5"))
+    return lines.parses(body, by_line=by_line) and bool(made.strip()) and not lines.parses(made, by_line=by_line)
 
 
 def _respelled(token: Token, body: bytes, text: bytes) -> Edit:

@@ -8,13 +8,13 @@ last look, and since when a look at everything has found none.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from lifeboat_alf import layout, times
-from lifeboat_alf.redactions import WHOLE_AGENT, Redaction, edited
+from lifeboat_alf.redactions import WHOLE_AGENT, Edit, Redaction, Redactions, Replacement, edited, moved
 from lifeboat_alf.state import BodyAbsent, Leaf
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge.deriving import Derived, lines_of_entry, lines_of_record
@@ -63,14 +63,16 @@ class KeepOut:
 
     def cut(self, path: str, body: bytes) -> tuple[bytes, int]:
         """The bytes of a file as they may be captured, and how many places were cut."""
-        return (body, 0) if self.sieve is None else self.sieve.body(path, body)
+        edits = self.edits(path, body)
+        return (edited(body, edits), len(edits)) if edits else (body, 0)
 
-    def cut_and_note(self, path: str, body: bytes) -> bytes:
-        """As `cut`, remembered in `cuts`."""
-        made, count = self.cut(path, body)
-        if self.sieve is not None:
-            self.cuts[path] = self.cuts.get(path, 0) + count
-        return made
+    def edits(self, path: str, body: bytes) -> tuple[Edit, ...]:
+        """What goes of the bytes of a file, remembered in `cuts`."""
+        if self.sieve is None:
+            return ()
+        edits = self.sieve.file(path, body)
+        self.cuts[path] = max(self.cuts.get(path, 0), len(edits))
+        return edits
 
     def cut_row(self, store: str, content: int, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The columns of a row as they may be captured; None when nothing is left of the one at `content`."""
@@ -89,18 +91,19 @@ class KeepOut:
         if self.sieve is None or not isinstance(value, str | bytes) or not value:
             return value, 0
         text = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
-        made, count = self.sieve.text(scope, text)
-        if not count:
+        edits = self.sieve.text(scope, text)
+        if not edits:
             return value, 0
-        return (made.decode("utf-8", "surrogatepass") if isinstance(value, str) else made), count
+        made = edited(text, edits)
+        return (made.decode("utf-8", "surrogatepass") if isinstance(value, str) else made), len(edits)
 
     # What a capture found ---------------------------------------------------------------------------------------
 
-    def remember(self, vault: Vault, now: str, *, everything: bool, present: Callable[[str], bool]) -> JsonObject:
+    def remember(self, vault: Vault, now: str, *, everything: bool, present: Collection[str]) -> JsonObject:
         """Keep where lines were cut, and since when there are none; where they are cut now, by path. `everything` says
-        that all there is was looked through, `present` whether a path is still there."""
+        that all there is was looked through, `present` are the paths there are."""
         before = vault.get(FOUND) or {}
-        where = {} if everything else {path: count for path, count in found_in(before).items() if present(path)}
+        where = {} if everything else {path: count for path, count in found_in(before).items() if path in present}
         where = {path: count for path, count in {**where, **self.cuts}.items() if count}
         looked = everything or bool(before.get("looked"))
         since = (before.get("clean_since") or now) if looked and not where else None
@@ -138,31 +141,46 @@ def derive(context: Context, vault: Vault, redaction: Redaction) -> dict[str, An
     if redaction.scope == WHOLE_AGENT or not redaction.leaves:
         return {}
     derived = Derived(marks_of(context, vault.agent_id), Filter.of_json(vault.get(FILTER)))
-    _take(derived, vault, redaction)
-    made = derived.finish(_remaining(vault, redaction))
+    after = Redactions([*vault.redactions, redaction])
+    _take(derived, vault, redaction, after)
+    made = derived.finish(_remaining(vault, after))
     if not made:
         return {}
     return {FILTER: made.to_json(), FOUND: {**(vault.get(FOUND) or {}), "looked": False, "clean_since": None}}
 
 
-def _take(derived: Derived, vault: Vault, redaction: Redaction) -> None:
-    seen: set[tuple[int, str | None]] = set()
+def _take(derived: Derived, vault: Vault, redaction: Redaction, after: Redactions) -> None:
+    before, seen = vault.redactions, set[tuple[int, str | None]]()
     for item in vault.history():
-        if item.leaf.digest not in redaction.leaves or not item.leaf.salt or (item.object, item.path) in seen:
+        if item.leaf.digest not in redaction.leaves or not item.held or (item.object, item.path) in seen:
             continue
         seen.add((item.object, item.path))
         try:
             body = vault.read_object(item.object)
         except BodyAbsent:
             continue
-        replacement = redaction.leaves[item.leaf.digest]
+        former = None if item.leaf.salt else before.replacement(item.leaf.digest)
+        edits = _edits_of(body, () if former is None else former.edits, after.replacement(item.leaf.digest))
         if item.path is None:
-            derived.record(body, replacement)
-        elif replacement is not None:
-            derived.entry(item.path, body, replacement.edits)
+            derived.record(body, edits)
+        elif edits is None or edits:
+            derived.entry(item.path, body, (Edit(0, len(body)),) if edits is None else edits)
 
 
-def _remaining(vault: Vault, redaction: Redaction) -> Iterator[Iterator[bytes]]:
+def _edits_of(body: bytes, done: tuple[Edit, ...], replacement: Replacement | None) -> tuple[Edit, ...] | None:
+    """What a replacement, whose edits count in the bytes before any purge, takes of the bytes that are here; None: all.
+    `done` are the edits that made these bytes of those."""
+    if replacement is None:
+        return None
+    if not done:
+        return replacement.edits
+    ends = (
+        (moved(edit.offset, done), moved(edit.offset + edit.length, done), edit.insert) for edit in replacement.edits
+    )
+    return tuple(Edit(start, end - start, insert) for start, end, insert in ends if body[start:end] != insert)
+
+
+def _remaining(vault: Vault, after: Redactions) -> Iterator[Iterator[bytes]]:
     """What the newest state still says afterwards, line by line."""
     if vault.head() is None:
         return
@@ -170,20 +188,15 @@ def _remaining(vault: Vault, redaction: Redaction) -> Iterator[Iterator[bytes]]:
     for prefix in (layout.RAW, layout.ARTIFACTS):
         for entry in state.entries(prefix):
             with contextlib.suppress(BodyAbsent):
-                body = _left_of(redaction, entry.leaf, state.body(entry.path))
+                body = _left_of(after, entry.leaf, state.body(entry.path))
                 if body:
                     yield lines_of_entry(entry.path, body)
     for record in state.records():
-        line = _left_of(redaction, record.leaf, record.line)
+        line = _left_of(after, record.leaf, record.line)
         if line:
             yield lines_of_record(line)
 
 
-def _left_of(redaction: Redaction, leaf: Leaf, body: bytes) -> bytes:
-    """b"" for what goes whole."""
-    if leaf.digest not in redaction.leaves:
-        return body
-    replacement = redaction.leaves[leaf.digest]
-    if replacement is None:
-        return b""
-    return edited(body, replacement.edits) if leaf.salt else body
+def _left_of(after: Redactions, leaf: Leaf, body: bytes) -> bytes | None:
+    """None for what goes whole."""
+    return after.settled(leaf, body) if after.all_naming(leaf.digest) else body

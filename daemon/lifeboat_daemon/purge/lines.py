@@ -180,15 +180,26 @@ def parses(body: bytes, *, by_line: bool) -> bool:
 # Cutting ------------------------------------------------------------------------------------------------------------
 
 
-def cut(line: bytes, text: bytes, rule: Rule | None) -> bytes:
-    """What a rule leaves of a line (its end included) whose normalised text is `text`."""
+def cuts(line: bytes, text: bytes, rule: Rule | None) -> Iterator[Edit]:
+    """What a rule takes of a line (its end included) whose normalised text is `text`."""
     if rule is None:
-        return b""
+        yield Edit(0, len(line))
+        return
     core = line.strip()
     begin = line.find(core) if core else 0
-    lead, tail = line[:begin], line[begin + len(core) :]
-    kept = edited(text, rule.edits)
-    return (b"" if rule.ends & LEAD else lead) + kept + (b"" if rule.ends & TAIL else tail)
+    end = begin + len(core)
+    if rule.ends & LEAD and begin:
+        yield Edit(0, begin)
+    if core == text:
+        yield from (edit._replace(offset=begin + edit.offset) for edit in _fitting(rule, text))
+    else:
+        yield Edit(begin, len(core), edited(text, _fitting(rule, text)))
+    if rule.ends & TAIL and end < len(line):
+        yield Edit(end, len(line) - end)
+
+
+def _fitting(rule: Rule, text: bytes) -> Iterator[Edit]:
+    return (edit for edit in rule.edits if edit.offset + edit.length <= len(text))
 
 
 def joined(one: Rule | None, other: Rule | None) -> Rule | None:
