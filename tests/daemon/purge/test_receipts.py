@@ -1,0 +1,389 @@
+"""Receipts of purges: kept and signed at every change, and every change that nobody signed is caught."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged, wrong
+
+from lifeboat_alf import codec
+from lifeboat_daemon.errors import SystemRefused, UnknownReceipt
+from lifeboat_daemon.purge import endpoint_pins, receipt_document, receipt_store, receipts
+from lifeboat_daemon.purge.receipts import Level
+from lifeboat_endpoint.vault.vault import FILE
+from lifeboat_keys import receipts as vault_receipts
+from lifeboat_keys.endpoint_key import EndpointKey
+from lifeboat_keys.errors import ReceiptInvalid
+
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Purged:
+    return Purged(tmp_path_factory.mktemp("made"))
+
+
+@pytest.fixture
+def ada(made: Purged, tmp_path: Path) -> Purged:
+    return made.copied(tmp_path / "copy")
+
+
+# Keeping --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_receipt_is_for_its_owner_alone(ada: Purged) -> None:
+    path = receipt_store.file(ada.context, ada.receipt.id)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_what_is_kept_is_what_was_written(ada: Purged) -> None:
+    assert receipts.read(ada.context, ada.receipt.id) == ada.receipt
+    assert receipts.everyone(ada.context) == [ada.receipt]
+
+
+def test_the_beginning_of_an_id_is_enough(ada: Purged) -> None:
+    assert receipts.find(ada.context, ada.receipt.id[:8].upper()) == ada.receipt
+
+
+@pytest.mark.parametrize("named", ["", "ffff", "../../config"])
+def test_what_names_no_receipt_finds_none(ada: Purged, named: str) -> None:
+    with pytest.raises(UnknownReceipt):
+        receipts.find(ada.context, named)
+
+
+def test_a_receipt_that_is_damaged_is_named(ada: Purged) -> None:
+    receipt_store.file(ada.context, ada.receipt.id).write_text("{")
+    assert receipts.everyone(ada.context) == []
+    ((receipt_id, _),) = receipts.damaged(ada.context)
+    assert receipt_id == ada.receipt.id
+
+
+def test_the_audit_record_is_that_of_the_vault_to_the_letter(ada: Purged) -> None:
+    with ada.vault() as vault:
+        (row,) = [row for row in vault.audit_rows() if row.kind == "purge"]
+    assert row.subject == ada.receipt.id and row.details == ada.receipt.audit
+    assert list(ada.receipt.audit) == [
+        "purge_id",
+        "agent_id",
+        "scope",
+        "record_ids",
+        "partitions_affected",
+        "reason",
+        "requested_at",
+        "completed_at",
+        "requested_by",
+    ]
+
+
+# Notes ----------------------------------------------------------------------------------------------------------------
+
+
+def _note(ada: Purged, vault_id: str, **facts: Any) -> receipts.VaultNote:
+    named = {"name": "office", "kind": "endpoint"} | facts
+    made = receipts.note_vault(ada.context, ada.receipt.id, vault_id, **named)
+    assert made is not None
+    note = made.vault(vault_id)
+    assert note is not None
+    return note
+
+
+def test_noting_the_same_again_writes_nothing(ada: Purged) -> None:
+    path = receipt_store.file(ada.context, ada.receipt.id)
+    before = path.stat().st_ino, path.read_bytes()
+    ada.clock.advance(hours=1)
+    _note(ada, WAITING, state=receipts.WAITING, applies_at=WAITS_UNTIL)
+    assert (path.stat().st_ino, path.read_bytes()) == before
+
+
+def test_a_vault_that_is_done_stays_done(ada: Purged) -> None:
+    assert _note(ada, ENDPOINT, name="home", state=receipts.PENDING, message="it was away").state == receipts.DONE
+
+
+def test_since_when_it_is_pending_stays_while_the_reason_changes(ada: Purged) -> None:
+    first = _note(ada, "office", state=receipts.PENDING, message="it was away")
+    ada.clock.advance(hours=1)
+    second = _note(ada, "office", state=receipts.PENDING, message="it was full")
+    assert second.since == first.since and second.message == "it was full"
+
+
+def test_a_change_is_signed_anew_and_holds(ada: Purged) -> None:
+    ada.clock.advance(hours=1)
+    _note(ada, WAITING, state=receipts.PENDING, message="it was away")
+    made = receipts.find(ada.context, ada.receipt.id)
+    assert made.changed_at != ada.receipt.changed_at and wrong(ada.context, made.to_json()) == []
+
+
+def test_of_a_purge_that_has_no_receipt_nothing_is_noted(ada: Purged) -> None:
+    unknown = "01900000-0000-7000-8000-00000000000b"
+    noted = receipts.note_vault(ada.context, unknown, WAITING, name="a", kind="endpoint", state=receipts.PENDING)
+    assert noted is None
+
+
+def _theirs(ada: Purged, key: EndpointKey | None = None, **changes: Any) -> Json:
+    unsigned = ada.of_endpoint(ada.redaction, vault_id=WAITING, **changes)
+    return vault_receipts.sign_with_endpoint(unsigned, key or EndpointKey(b"o" * 32)).to_json()
+
+
+def test_a_receipt_that_came_later_ends_the_waiting(ada: Purged) -> None:
+    assert _note(ada, WAITING, state=receipts.DONE, receipt=_theirs(ada)).state == receipts.DONE
+    assert receipts.find(ada.context, ada.receipt.id).is_done
+
+
+def test_the_key_of_an_endpoint_is_remembered_at_first_sight(ada: Purged) -> None:
+    _note(ada, WAITING, state=receipts.DONE, receipt=_theirs(ada))
+    assert endpoint_pins.known(ada.context)[WAITING] == EndpointKey(b"o" * 32).public
+
+
+def test_another_key_than_the_remembered_one_proves_nothing(ada: Purged) -> None:
+    assert endpoint_pins.remember(ada.context, WAITING, "office", EndpointKey(b"o" * 32).public)
+    note = _note(ada, WAITING, state=receipts.DONE, receipt=_theirs(ada, EndpointKey(b"x" * 32)))
+    assert note.state == receipts.PENDING and note.receipt is None and "another endpoint" in note.message
+
+
+def test_a_remembered_key_is_not_replaced(ada: Purged) -> None:
+    assert not endpoint_pins.remember(ada.context, ENDPOINT, "home", EndpointKey(b"x" * 32).public)
+    assert endpoint_pins.known(ada.context)[ENDPOINT] == ada.key.public
+
+
+def test_damaged_notes_of_keys_are_said_and_not_replaced(ada: Purged) -> None:
+    path = receipt_store.folder(ada.context) / "endpoints.json"
+    path.write_text("{}x")
+    with pytest.raises(SystemRefused):
+        endpoint_pins.remember(ada.context, ENDPOINT, "home", ada.key.public)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"remaining": 1}, "still there"),
+        ({"found": {"hits": 1}}, "searched again"),
+        ({"agent_id": "01900000-0000-7000-8000-00000000000b"}, "another agent"),
+        ({"redaction_id": "01900000-0000-7000-8000-00000000000b"}, "another purge"),
+        ({"redaction_digest": "00" * 32}, "another redaction"),
+    ],
+)
+def test_what_an_endpoint_signed_that_is_not_this_purge_leaves_it_pending(ada: Purged, change: Json, said: str) -> None:
+    note = _note(ada, WAITING, state=receipts.DONE, receipt=_theirs(ada, **change))
+    assert note.state == receipts.PENDING and said in note.message
+
+
+def test_a_receipt_of_another_vault_leaves_it_pending(ada: Purged) -> None:
+    done = ada.receipt.vault(ENDPOINT)
+    assert done is not None
+    note = _note(ada, WAITING, state=receipts.DONE, receipt=done.receipt)
+    assert note.state == receipts.PENDING and "another vault" in note.message
+
+
+# Holding --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_receipt_holds_in_the_home_that_made_it(ada: Purged) -> None:
+    found = receipts.verify(ada.context, ada.document())
+    assert [each.subject for each in found if each.level is Level.OPEN] == ["office"]
+    assert not receipts.is_wrong(found)
+
+
+def test_without_a_home_it_was_made_by_somebody_whose_key_is_not_known(ada: Purged) -> None:
+    found = receipts.verify(None, ada.document())
+    assert not receipts.is_wrong(found) and not any(each.level is Level.HOLDS for each in found)
+    assert "key is not known" in found[0].message
+
+
+def test_in_another_home_of_the_same_user_the_keys_are_known_and_the_vault_is_not_there(
+    ada: Purged, tmp_path: Path
+) -> None:
+    other = Purged.__new__(Purged)
+    super(Purged, other).__init__(tmp_path / "laptop")
+    other.context.keys().install(ada.context.keys().user_key())
+    found = {each.subject: each.level for each in receipts.verify(other.context, ada.document())}
+    assert found["receipt"] is Level.HOLDS and found["vault here"] is Level.OPEN
+
+
+def test_a_home_of_another_user_refuses_it(ada: Purged, tmp_path: Path) -> None:
+    stranger = Purged(tmp_path / "stranger")
+    assert any(
+        "another user" in each or "signed under the key" in each for each in wrong(stranger.context, ada.document())
+    )
+
+
+def test_an_earlier_receipt_is_no_lie(ada: Purged) -> None:
+    ada.clock.advance(hours=1)
+    _note(ada, WAITING, state=receipts.PENDING, message="it was away")
+    found = receipts.verify(ada.context, ada.document())
+    assert not receipts.is_wrong(found) and any("is newer" in each.message for each in found)
+
+
+# Changing -------------------------------------------------------------------------------------------------------------
+
+
+def _changes(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every part of a document changed, taken away, of another type, and one put in."""
+    if isinstance(value, dict):
+        for name in value:
+            yield f"{path}.{name} gone", {key: one for key, one in value.items() if key != name}
+            for what, made in _changes(value[name], f"{path}.{name}"):
+                yield what, {**value, name: made}
+        yield f"{path} and more", {**value, "more": 0}
+    elif isinstance(value, list):
+        for place, each in enumerate(value):
+            yield f"{path}[{place}] gone", value[:place] + value[place + 1 :]
+            for what, made in _changes(each, f"{path}[{place}]"):
+                yield what, [*value[:place], made, *value[place + 1 :]]
+        yield f"{path} and more", [*value, *(value[:1] or ["more"])]
+    elif isinstance(value, bool):
+        yield f"{path} turned", not value
+    elif isinstance(value, str):
+        yield f"{path} changed", f"{value[:-1]}{'a' if value[-1:] != 'a' else 'b'}"
+        yield f"{path} no text", 7
+    elif isinstance(value, int):
+        yield from ((f"{path} more", value + 1), (f"{path} a float", float(value)), (f"{path} a switch", bool(value)))
+    elif value is None:
+        yield f"{path} there", "2026-11-20T00:00:00.000Z"
+
+
+@pytest.mark.parametrize("at_home", [True, False], ids=["with a home", "without a home"])
+def test_no_part_can_be_changed_left_out_or_put_in(ada: Purged, at_home: bool) -> None:
+    context = ada.context if at_home else None
+    changes = list(_changes(ada.document()))
+    assert len(changes) > 200
+    assert [what for what, document in changes if not wrong(context, document)] == []
+
+
+def test_json_that_is_no_receipt_does_not_hold() -> None:
+    for document in (None, [], {}, "receipt", 7):
+        assert wrong(None, document)
+
+
+def _exchanged(document: Json, change: Callable[[Json], None]) -> Json:
+    change(document)
+    return document
+
+
+def test_receipts_of_two_vaults_cannot_be_exchanged_even_by_who_can_sign(ada: Purged) -> None:
+    document = ada.document()
+    first, second = document["vaults"][0], document["vaults"][1]
+    first["receipt"], second["receipt"] = second["receipt"], first["receipt"]
+    assert wrong(None, ada.sign_again(document)) and wrong(ada.context, ada.sign_again(document))
+
+
+def test_the_receipt_of_another_purge_does_not_pass_even_signed(ada: Purged) -> None:
+    ada.clock.advance(minutes=5)
+    second = ada.write_receipt(ada.purge(b"green tea"))
+    document, own = second.to_json(), ada.document()
+    document["vaults"][1]["receipt"] = own["vaults"][1]["receipt"]
+    assert any("another purge" in each for each in wrong(None, ada.sign_again(document)))
+
+
+def test_the_receipt_of_another_agent_does_not_pass_even_signed(ada: Purged) -> None:
+    document = ada.document()
+    unsigned = ada.of_endpoint(ada.redaction, agent_id="01900000-0000-7000-8000-00000000000b")
+    document["vaults"][1]["receipt"] = vault_receipts.sign_with_endpoint(unsigned, ada.key).to_json()
+    assert any("another agent" in each for each in wrong(None, ada.sign_again(document)))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda document: document["vaults"][1].update(receipt=None), "no receipt of it"),
+        (lambda document: document["vaults"][1].update(state="pending"), "is not done"),
+        (lambda document: document["vaults"][2].update(applies_at=None), "until when"),
+        (lambda document: document["vaults"].append(document["vaults"][2]), "a vault twice"),
+        (lambda document: document["here"]["searched"].update(hits=2), "still found"),
+        (lambda document: document["audit"].update(purge_id=document["audit"]["agent_id"]), "another purge"),
+        (lambda document: document["audit"].update(reason="because it was 4711"), "reason"),
+        (lambda document: document["audit"].update(scope="full_agent"), "not known"),
+        (lambda document: document["audit"].update(requested_at="yesterday"), "not well formed"),
+    ],
+)
+def test_what_contradicts_itself_does_not_hold_even_signed(
+    ada: Purged, change: Callable[[Json], None], said: str
+) -> None:
+    document = ada.sign_again(_exchanged(ada.document(), change))
+    assert any(said in each for each in wrong(None, document))
+
+
+def test_a_vaults_receipt_that_was_removed_is_missed_by_the_home_even_signed(ada: Purged) -> None:
+    document = ada.document()
+    del document["vaults"][1]
+    assert wrong(ada.context, ada.sign_again(document)) == ["receipt kept here: says something else"]
+
+
+# The vault ------------------------------------------------------------------------------------------------------------
+
+
+def _in_vault(ada: Purged, *statements: str) -> None:
+    """What somebody does who writes into the file of the vault."""
+    with sqlite3.connect(ada.context.home.vault_folder(ada.agent.id) / FILE) as database:
+        for statement in statements:
+            assert database.execute(statement).rowcount != 0
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE audit SET details = replace(details, 'user_request', 'ccpa_deletion') WHERE kind = 'purge'",
+        "UPDATE audit SET details = replace(details, '}', ',\"note\":1}') WHERE kind = 'purge'",
+        "UPDATE audit SET time = '2026-01-01T00:00:00.000Z' WHERE kind = 'purge'",
+        "UPDATE audit SET subject = 'nothing' WHERE kind = 'purge'",
+        "UPDATE audit SET kind = 'capture' WHERE kind = 'purge'",
+        "UPDATE audit SET hash = x'00' WHERE kind = 'purge'",
+        "UPDATE audit SET number = number + 10 WHERE kind = 'purge'",
+        "DELETE FROM audit WHERE kind = 'purge'",
+        "DELETE FROM audit WHERE number = 2",
+        "UPDATE audit SET details = '{}' WHERE number = 1",
+    ],
+)
+def test_an_audit_row_that_was_changed_or_removed_is_caught(ada: Purged, change: str) -> None:
+    _in_vault(ada, change)
+    assert any(each.startswith("audit of the vault here") for each in wrong(ada.context, ada.document()))
+
+
+def test_an_audit_that_was_written_anew_is_caught(ada: Purged) -> None:
+    """Whole again as a chain, with other rows before the purge."""
+    from lifeboat_endpoint.vault import audit
+
+    with ada.vault() as vault:
+        rows = list(vault.audit_rows())
+        metadata = vault._metadata
+        with metadata.transaction():
+            metadata.execute("DELETE FROM audit", ())
+            audit.append_all(metadata, [audit.Entry(r.time, r.kind, r.subject, r.details) for r in rows[1:]])
+        assert vault.check_audit() == []
+    assert any("written anew" in each for each in wrong(ada.context, ada.document()))
+
+
+def test_a_redaction_that_is_gone_from_the_list_is_caught(ada: Purged) -> None:
+    _in_vault(ada, "DELETE FROM redaction")
+    assert any("does not have this one" in each for each in wrong(ada.context, ada.document()))
+
+
+def test_what_came_back_into_the_vault_is_caught(ada: Purged) -> None:
+    with ada.vault() as vault:
+        item = next(one for one in vault.history() if one.leaf.digest in ada.redaction.leaves)
+        sealed = vault._columns.salt(b"s" * 16)
+        with vault._metadata.transaction():
+            vault._metadata.execute("UPDATE object SET salt = ? WHERE id = ?", (sealed, item.object))
+    assert any("still there" in each for each in wrong(ada.context, ada.document()))
+
+
+# Nothing in it --------------------------------------------------------------------------------------------------------
+
+
+def test_no_part_of_a_receipt_is_content(ada: Purged) -> None:
+    text = json.dumps(ada.document())
+    assert all(word not in text for word in ("boat", "harbour", "Memory", "MEMORY.md", "Tea"))
+
+
+def test_a_receipt_is_strict_json_with_its_fields_in_order(ada: Purged) -> None:
+    data = receipt_store.file(ada.context, ada.receipt.id).read_bytes()
+    document = codec.decode_strict(data, entry="receipt.json")
+    assert document == ada.receipt.to_json()
+    with pytest.raises(ReceiptInvalid, match="'vaults' is missing"):
+        receipt_document.from_json({name: one for name, one in document.items() if name != "vaults"})
