@@ -1,9 +1,9 @@
 """Hard deletion in a snapshot file (ALF §3.1.11, §6.4): a new archive without the named records and their text.
 
-What goes: the records from their partitions, their text from the files they came from (and wherever else it stands
-word for word in text), their vectors, their places in the index and in `referenced_by`, salts and signature. What
-stays: links to them, dangling, as the format allows; artifacts that other tools keep, named in a warning when they
-hold the text.
+What goes is what `purging.plan_cuts` says: the records from their partitions, their text from the files they came
+from (and wherever else it stands word for word), their vectors, their places in `referenced_by`, and what a person
+looks for. The new file is a state of its own: unsigned, every changed item under a fresh salt, without redactions. What
+stays: links to the records, dangling, as the format allows, and the names of files.
 
 A record that is one of a chain of successors takes its chain with it: an older text would be the memory again.
 With `only`, just the named ones go: a successor is joined to the nearest remaining predecessor, and where nothing
@@ -19,12 +19,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from lifeboat_alf import codec, effective, ids, layout, merkle, metas, partitions, passages, records, times
+from lifeboat_alf import codec, effective, ids, layout, merkle, metas, partitions, records, redactions, times
 from lifeboat_alf.container import ArchiveReader
 from lifeboat_alf.effective import Chains
-from lifeboat_alf.embeddings import Vectors
 from lifeboat_alf.errors import PurgeError
-from lifeboat_alf.redactions import NONE, Redactions
+from lifeboat_alf.purging import CutPlan, Hit, Options, Wanted, items_of, plan_cuts
+from lifeboat_alf.redactions import NONE, RECORDS, Redaction, Redactions, Replacement
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State, path_key
 
@@ -33,19 +33,20 @@ JsonObject = dict[str, Any]
 REASONS = ("gdpr_article_17", "ccpa_deletion", "user_request", "security_incident")
 """The four reasons of ALF §3.1.11; free text could carry what was purged."""
 
-_SHORTEST_PASSAGE = 12
-"""Characters: a shorter text (`yes`, a name) is cut only from the files that are known to hold the record."""
-
-_CUTTABLE = (layout.RAW, layout.ARTIFACTS, layout.HISTORY, layout.IDENTITY, layout.PRINCIPALS)
+_NO_VECTORS = (b"", codec.encode({"vectors": []}))
+_NOTHING = Wanted()
+_DEFAULT = Options()
 
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What a purge did, or would do. `audit` is the record of ALF §3.1.11 and holds nothing of the content."""
+    """What a purge did, or would do. `audit` is the record of ALF §3.1.11 and holds nothing of the content; `counts`
+    are the records that go by partition, `files` the matches that go by path, `hits` where, masked."""
 
     audit: JsonObject
     counts: dict[str, int]
-    files: list[str]
+    files: dict[str, int]
+    hits: list[Hit]
     warnings: list[str]
 
 
@@ -53,8 +54,8 @@ class Purged:
 class _Plan:
     """What goes, what is relinked, what is appended."""
 
+    cuts: CutPlan
     gone: dict[str, Record]
-    texts: dict[str, str]
     relinked: dict[str, str | None] = field(default_factory=dict)
     tombstones: list[tuple[str, JsonObject]] = field(default_factory=list)
 
@@ -75,8 +76,9 @@ def purge(
     Raises PurgeError, before anything is written, for an id that is not there, a reason that is none, a delta, or an
     `out` that is `path`.
     """
+    options = Options(only=only)
     return purge_file(
-        path, record_ids, out, dry_run=dry_run, reason=reason, requested_by=requested_by, now=now, only=only
+        path, record_ids, out, dry_run=dry_run, reason=reason, requested_by=requested_by, now=now, options=options
     ).audit
 
 
@@ -85,21 +87,28 @@ def purge_file(
     record_ids: Iterable[str],
     out: Path | BinaryIO | None,
     *,
+    wanted: Wanted = _NOTHING,
+    options: Options = _DEFAULT,
     dry_run: bool = False,
     reason: str = "user_request",
     requested_by: str | None = None,
     now: datetime,
-    only: bool = False,
 ) -> Purged:
-    """`purge`, with what people want to know beside the audit record. Both files may be open ones."""
+    """`purge`, also of what a person looks for, with what people want to know beside the audit record. Both files may
+    be open ones. Raises PurgeError also where nothing is found to be purged."""
     _check(source, out, reason, dry_run=dry_run)
     with SnapshotReader(source) as reader:
-        plan = _plan(reader, list(dict.fromkeys(record_ids)), only=only, now=now)
-        purged = _PurgedState(reader, plan)
+        plan = _plan(reader, list(dict.fromkeys(record_ids)), wanted, options, now)
         if not dry_run and out is not None:
-            _write(purged, out, reader.keys)
+            _check_found(plan.cuts)
+            _write(_PurgedState(reader, plan), out, reader.keys)
         audit = _audit(reader, plan, reason, requested_by or _primary_principal(reader), now)
-        return Purged(audit, _counts(plan), purged.cut_files, purged.warnings)
+        return Purged(audit, _counts(plan), plan.cuts.files, plan.cuts.hits, _warnings(plan.cuts))
+
+
+def _check_found(cuts: CutPlan) -> None:
+    if not cuts.leaves:
+        raise PurgeError("nothing of it was found in this file; nothing was written")
 
 
 def _write(state: State, out: Path | BinaryIO, keys: JsonObject | None) -> None:
@@ -136,14 +145,11 @@ def _check(source: Path | BinaryIO, out: Path | BinaryIO | None, reason: str, *,
 # What goes ------------------------------------------------------------------------------------------------------
 
 
-def _plan(state: State, asked: list[str], *, only: bool, now: datetime) -> _Plan:
-    chains = effective.chains_of(state)
-    known = {record_id: _known(state, record_id) for record_id in asked}
-    wanted = set(known) if only else {member for record_id in known for member in chains.chain_of(record_id)}
-    found = {record_id: record for record_id in sorted(wanted) if (record := state.record(record_id)) is not None}
-    texts = {record_id: str(records.parse(record.line).get("content", "")) for record_id, record in found.items()}
-    plan = _Plan(found, {record_id: text for record_id, text in texts.items() if text != records.TOMBSTONE})
-    return _relink(state, chains, plan, now) if only else plan
+def _plan(state: State, asked: list[str], wanted: Wanted, options: Options, now: datetime) -> _Plan:
+    cuts = plan_cuts(items_of(state), state.sequence.agent_id, asked, wanted, options)
+    gone = {record_id: _known(state, record_id) for record_id in cuts.record_ids}
+    plan = _Plan(cuts, gone)
+    return _relink(state, effective.chains_of(state), plan, now) if options.only else plan
 
 
 def _known(state: State, record_id: str) -> Record:
@@ -167,7 +173,7 @@ def _relink(state: State, chains: Chains, plan: _Plan, now: datetime) -> _Plan:
         relinked |= _joined(state, rest, plan.gone)
         if chains.winner(record_id) in plan.gone:
             tombstones.append(_tombstone(state, rest[-1], now))
-    return _Plan(plan.gone, plan.texts, relinked, tombstones)
+    return _Plan(plan.cuts, plan.gone, relinked, tombstones)
 
 
 def _joined(state: State, rest: list[str], gone: dict[str, Record]) -> dict[str, str | None]:
@@ -214,15 +220,8 @@ class _PurgedState:
 
     def __init__(self, base: SnapshotReader, plan: _Plan) -> None:
         self._base, self._plan = base, plan
+        self._own = Redactions([_as_redaction(base.sequence.agent_id, plan.cuts)])
         self._bodies: dict[str, bytes] = {}
-        self._dropped: set[str] = set()
-        self.cut_files: list[str] = []
-        self.warnings: list[str] = []
-        self._moved_cuts: dict[str, list[JsonObject]] = {}
-        long = [text for text in plan.texts.values() if len(text.strip()) >= _SHORTEST_PASSAGE]
-        self._escaped = passages.forms(long, is_json=True)
-        self._cut_vectors()
-        self._cut_texts()
         self._add_partitions()
 
     @property
@@ -231,16 +230,30 @@ class _PurgedState:
         return Sequence(old.agent_id, old.number, old.base, old.epoch, old.time, b"")
 
     def entries(self, prefix: str = "") -> Iterator[Entry]:
-        return (self._made(entry) for entry in self._base.entries(prefix) if entry.path not in self._dropped)
+        return (self._made(entry) for entry in self._base.entries(prefix) if not self._is_dropped(entry))
 
     def entry(self, path: str) -> Entry | None:
-        entry = None if path in self._dropped else self._base.entry(path)
-        return None if entry is None else self._made(entry)
+        entry = self._base.entry(path)
+        return None if entry is None or self._is_dropped(entry) else self._made(entry)
 
     def body(self, path: str) -> bytes:
-        if path in self._dropped:
+        entry = self._base.entry(path)
+        if entry is None or self._is_dropped(entry):
             raise KeyError(path)
-        return self._bodies[path] if path in self._bodies else self._base.body(path)
+        return self._bodies[path] if path in self._bodies else self._cut(entry.leaf, self._base.body(path))
+
+    def _cut(self, leaf: Leaf, body: bytes) -> bytes:
+        replacement = self._replacement(leaf)
+        return body if replacement is None else redactions.edited(body, replacement.edits)
+
+    def _replacement(self, leaf: Leaf) -> Replacement | None:
+        return self._plan.cuts.leaves.get(leaf.digest)
+
+    def _is_dropped(self, entry: Entry) -> bool:
+        """Whether an entry is a vector file or an index that holds nothing any more."""
+        if not entry.path.startswith(layout.EMBEDDINGS) or self._replacement(entry.leaf) is None:
+            return False
+        return self._cut(entry.leaf, self._base.body(entry.path)) in _NO_VECTORS
 
     def records(self, partition: str | None = None) -> Iterator[Record]:
         appended = self._appended()
@@ -262,7 +275,7 @@ class _PurgedState:
     def _numbered(self, file: str, appended: list[bytes], kept: Iterator[Record]) -> Iterator[Record]:
         position = 0
         for record in kept:
-            line = self._relinked(record)
+            line = self._cut(record.leaf, self._relinked(record))
             yield Record(record.id, file, position, merkle.new_leaf(line), line)
             position += 1
         for line in appended:
@@ -282,64 +295,20 @@ class _PurgedState:
         return codec.encode(kept if target is None else {**fields, "supersedes": target})
 
     def _made(self, entry: Entry) -> Entry:
-        meta = self._without_records(entry.meta, self._moved_cuts.get(entry.path, entry.meta.get(metas.CUTS)))
-        if entry.path not in self._bodies:
+        leaf = entry.leaf.digest
+        meta = _without_empty(self._own.meta(self._base.redactions.meta(entry.meta, leaf), leaf))
+        changed = leaf in self._plan.cuts.leaves or entry.path in self._bodies
+        if not changed and (entry.leaf.salt or not self._is_held(entry)):
             return entry._replace(meta=meta)
-        body = self._bodies[entry.path]
+        body = self.body(entry.path)
         return Entry(entry.path, meta, merkle.new_leaf(body), len(body), hashlib.sha256(body).hexdigest())
 
-    def _without_records(self, meta: JsonObject, cuts: list[JsonObject] | None) -> JsonObject:
-        """A meta whose lists of record ids (of a file, of an artifact) lack the purged ones."""
-        attachment = meta.get(metas.ATTACHMENT)
-        if attachment and "referenced_by" in attachment:
-            kept = self._kept_ids(attachment["referenced_by"])
-            attachment = {name: value for name, value in attachment.items() if name != "referenced_by"}
-            attachment |= {"referenced_by": kept} if kept else {}
-        listed = self._kept_ids(meta.get(metas.RECORDS, []))
-        rest = metas.file_part(meta)
-        return metas.join(rest, records=listed, attachment=attachment, cuts=cuts)
-
-    def _kept_ids(self, listed: list[str]) -> list[str]:
-        return [record_id for record_id in listed if record_id not in self._plan.gone]
-
-    def _cut_vectors(self) -> None:
-        for path, body in Vectors(self._base).without(self._plan.gone).items():
-            if body is None:
-                self._dropped.add(path)
-            else:
-                self._bodies[path] = body
-
-    def _cut_texts(self) -> None:
-        for entry in self._base.entries():
-            if entry.path == layout.MANIFEST or not metas.is_file(entry.meta) or entry.path in self._bodies:
-                continue
-            try:
-                self._cut_text(entry, self._base.body(entry.path))
-            except BodyAbsent:
-                continue
-        for record in self._base.records():
-            if record.id not in self._plan.gone and any(form in record.line for form in self._escaped):
-                self.warnings.append(f"the record {record.id} holds the same text and was not named")
-
-    def _cut_text(self, entry: Entry, body: bytes) -> None:
-        spans = passages.find(body, passages.forms(self._texts_for(entry), is_json=passages.is_json(entry.path)))
-        if not spans:
-            return
-        new = passages.without(body, spans)
-        if not entry.path.startswith(_CUTTABLE) or not passages.still_reads(entry.path, new):
-            self.warnings.append(f"{entry.path} holds the text of a purged record and was left as it is")
-            return
-        self._bodies[entry.path] = new
-        self._moved_cuts[entry.path] = passages.moved(entry.meta.get(metas.CUTS, []), spans)
-        self.cut_files.append(entry.path)
-
-    def _texts_for(self, entry: Entry) -> list[str]:
-        listed = set(entry.meta.get(metas.RECORDS, []))
-        return [
-            text
-            for record_id, text in self._plan.texts.items()
-            if record_id in listed or len(text.strip()) >= _SHORTEST_PASSAGE
-        ]
+    def _is_held(self, entry: Entry) -> bool:
+        try:
+            self._base.body(entry.path)
+        except BodyAbsent:
+            return False
+        return True
 
     def _add_partitions(self) -> None:
         """The head with a partition that only a tombstone needs."""
@@ -347,10 +316,24 @@ class _PurgedState:
         missing = {file for file, _ in self._plan.tombstones} - {item.file for item in known}
         if not missing:
             return
-        head = codec.decode(self._base.body(layout.MANIFEST))
+        head = codec.decode(self.body(layout.MANIFEST))
         added = [partitions.from_name(file) for file in sorted(missing)]
         listed = [partitions.to_item(item) for item in partitions.replaced(known, added)]
         self._bodies[layout.MANIFEST] = codec.encode_pretty({**head, "partitions": listed})
+
+
+def _as_redaction(agent_id: str, cuts: CutPlan) -> Redaction:
+    """The plan as what metas are read with."""
+    return Redaction("", agent_id, RECORDS, "", "", "", record_ids=cuts.record_ids, leaves=cuts.leaves)
+
+
+def _without_empty(meta: JsonObject) -> JsonObject:
+    """Lists that a purge has emptied are not written at all."""
+    attachment = meta.get(metas.ATTACHMENT)
+    if attachment and attachment.get("referenced_by") == []:
+        attachment = {name: value for name, value in attachment.items() if name != "referenced_by"}
+    lists = meta.get(metas.RECORDS), attachment, meta.get(metas.CUTS)
+    return metas.join(metas.file_part(meta), records=lists[0], attachment=lists[1], cuts=lists[2])
 
 
 # What is said ---------------------------------------------------------------------------------------------------
@@ -363,10 +346,22 @@ def _counts(plan: _Plan) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
+def _warnings(cuts: CutPlan) -> list[str]:
+    return [
+        *(f"the name of {path}, or what is said about it, holds a match and stays as it is" for path in cuts.names),
+        *(f"{path} cannot be read without the match, so all of its content goes" for path in cuts.dropped),
+        *(
+            f"the record {record_id} was derived from a purged one and from others; it stays"
+            for record_id in cuts.spared
+        ),
+    ]
+
+
 def _audit(state: State, plan: _Plan, reason: str, requested_by: str, now: datetime) -> JsonObject:
     moment = times.to_text(now)
     touched = {record.partition for record in plan.gone.values()} | {file for file, _ in plan.tombstones}
     touched |= {record.partition for name in plan.relinked if (record := state.record(name)) is not None}
+    touched |= set(plan.cuts.partitions)
     return {
         "purge_id": ids.new(moment),
         "agent_id": state.sequence.agent_id,

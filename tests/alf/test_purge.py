@@ -13,6 +13,7 @@ from lifeboat_alf.diff import diff
 from lifeboat_alf.embeddings import Vector
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.purge import purge, purge_file
+from lifeboat_alf.purging import Options, Wanted
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import MemoryState
 from lifeboat_alf.validate import validate
@@ -30,7 +31,8 @@ def state():
     made.put(
         "raw/openclaw/memory/2026-11-20.md", ("# Day\n\n" + SECRET + OTHER).encode(), records=[secret.id, other.id]
     )
-    made.put("raw/openclaw-home/db/main/rows.jsonl", codec.encode({"text": f"before {SECRET}after"}) + b"\n")
+    rows = b"".join(codec.encode({"text": text}) + b"\n" for text in (f"before {SECRET}after", "stays"))
+    made.put("raw/openclaw-home/db/main/rows.jsonl", rows)
     made.put_artifact("copy.txt", (OTHER + SECRET).encode(), referenced_by=[secret.id, other.id])
     profile = testing.principals()
     profile["principals"][0]["profile"]["prose"]["user_profile"] = "# User\n\n" + SECRET
@@ -64,7 +66,7 @@ def test_the_text_leaves_every_entry_and_the_rest_stays(state, file, tmp_path):
     assert b"X1234567" not in everything(out)
     with SnapshotReader(out) as purged:
         assert purged.body("raw/openclaw/memory/2026-11-20.md") == b"# Day\n\n" + OTHER.encode()
-        assert codec.decode(purged.body("raw/openclaw-home/db/main/rows.jsonl")) == {"text": "before after"}
+        assert purged.body("raw/openclaw-home/db/main/rows.jsonl") == b'{"text":"stays"}\n'
         assert purged.entry("raw/openclaw/memory/2026-11-20.md").meta["records"] == [other.id]
         assert purged.entry("artifacts/copy.txt").meta["attachment"]["referenced_by"] == [other.id]
         assert purged.record(secret.id) is None
@@ -142,14 +144,23 @@ def test_positions_of_secrets_behind_the_passage_move_with_it(tmp_path):
         assert [item["offset"] for item in entry.meta["cuts"]] == [1, 7]
 
 
-def test_what_cannot_be_cut_is_named(tmp_path):
+def test_the_text_goes_from_entries_that_nobody_knows_and_from_other_records(tmp_path):
     made = MemoryState()
     secret = made.add(testing.record(SECRET))
-    twin = made.add(testing.record("He said: " + SECRET))
-    made.put("x-unknown/notes", SECRET.encode())
+    other = made.add(testing.record("He said: " + SECRET))
+    made.put("x-unknown/notes", b"a " + SECRET.encode())
     done = purge_file(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf", now=NOW)
-    assert len(done.warnings) == 2
-    assert "x-unknown/notes" in done.warnings[0] and twin.id in done.warnings[1]
+    assert (done.files, done.audit["record_ids"]) == ({"x-unknown/notes": 1}, [secret.id])
+    with SnapshotReader(tmp_path / "b.alf") as purged:
+        assert purged.body("x-unknown/notes") == b"a "
+        assert records.parse(purged.record(other.id).line)["content"] == "He said: "
+
+
+def test_a_memory_that_says_nothing_else_is_the_same_one(tmp_path):
+    made = MemoryState()
+    secret, twin = made.add(testing.record(SECRET)), made.add(testing.record(SECRET.strip()))
+    done = purge_file(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf", now=NOW)
+    assert done.audit["record_ids"] == sorted([secret.id, twin.id])
 
 
 # Chains ---------------------------------------------------------------------------------------------------------
@@ -198,3 +209,51 @@ def test_only_the_named_go_and_no_older_text_is_a_memory_again(chain, tmp_path, 
         if named == [0, 1]:
             assert "supersedes" not in records.parse(last.line)
     assert validate(out, strict=True).ok
+
+
+# What a person looks for -----------------------------------------------------------------------------------------
+
+
+def test_a_text_takes_the_records_that_hold_it_and_every_other_place(state, file, tmp_path):
+    out = tmp_path / "b.alf"
+    done = purge_file(file, [], out, wanted=Wanted(("X1234567",)), now=NOW)
+    assert b"X1234567" not in everything(out)
+    assert done.audit["record_ids"] == [state[1].id]
+    assert validate(out).ok
+
+
+def test_a_passage_leaves_the_record_and_the_file_with_the_rest(state, file, tmp_path):
+    out = tmp_path / "b.alf"
+    done = purge_file(file, [], out, wanted=Wanted(("X1234567",)), options=Options(passage=True), now=NOW)
+    assert b"X1234567" not in everything(out)
+    with SnapshotReader(out) as purged:
+        assert records.parse(purged.record(state[1].id).line)["content"] == SECRET.replace("X1234567", "")
+        assert b"The passport number is  and must go." in purged.body("raw/openclaw/memory/2026-11-20.md")
+        assert purged.entry("raw/openclaw/memory/2026-11-20.md").meta["records"] == [state[1].id, state[2].id]
+        assert embeddings.Vectors(purged).of(state[1].id) == []
+    assert (done.counts, done.audit["partitions_affected"]) == ({}, [state[1].partition])
+    assert validate(out).ok
+
+
+def test_nothing_found_writes_nothing(state, file, tmp_path):
+    with pytest.raises(PurgeError, match="nothing of it was found"):
+        purge_file(file, [], tmp_path / "b.alf", wanted=Wanted(("no such text",)), now=NOW)
+    assert not (tmp_path / "b.alf").exists()
+
+
+def test_a_purged_file_is_purged_again(state, file, tmp_path):
+    first, second = tmp_path / "b.alf", tmp_path / "c.alf"
+    purge(file, [state[1].id], first, now=NOW)
+    purge(first, [state[2].id], second, now=NOW)
+    assert b"tea in the afternoon" not in everything(second)
+    assert validate(second).ok
+
+
+def test_a_secret_that_was_cut_out_inside_of_what_goes_is_not_put_back(tmp_path):
+    made = MemoryState()
+    secret = made.add(testing.record("The token is  for now."))
+    body = b"a\nThe token is  for now.\n"
+    made.put("raw/openclaw/a.md", body, records=[secret.id], cuts=[{"offset": 15, "credential_id": testing.AGENT_ID}])
+    purge(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf", now=NOW)
+    with SnapshotReader(tmp_path / "b.alf") as purged:
+        assert purged.entry("raw/openclaw/a.md").meta == {}

@@ -14,7 +14,6 @@ from lifeboat_daemon.cli import encryption
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.lazy import LazyGroup
 from lifeboat_daemon.cli.naming import COUNT, RUNTIME
-from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.words import count_text, path_text, size_text, time_text
 
@@ -224,12 +223,18 @@ def apply(
     epilog=examples(
         "lifeboat alf purge juniper.alf --record ID --dry-run",
         "lifeboat alf purge juniper.alf --record ID -o without.alf",
+        "lifeboat alf purge juniper.alf --text-stdin --passage -o without.alf < text",
     ),
 )
 @click.argument("file", type=FILE)
-@click.option("--record", "records", multiple=True, required=True, help="A record's id; may be given often.")
+@click.option("--record", "records", metavar="ID", multiple=True, help="A record's id; may be given often.")
+@click.option("--text-stdin", is_flag=True, help="Whatever holds this text, which is read from standard input.")
+@click.option("--text", metavar="T", help="The same; the shell's history keeps what is typed here.")
+@click.option("--pattern-stdin", is_flag=True, help="Whatever fits a regular expression, read from standard input.")
 @click.option("-o", "--output", "target", type=NEW_FILE, help="The purged snapshot to write.")
+@click.option("--passage", is_flag=True, help="Cut only the match; records and files keep the rest.")
 @click.option("--only", is_flag=True, help="Exactly these records, not the whole chain they belong to.")
+@click.option("--derived", is_flag=True, help="Also what was derived from nothing else.")
 @click.option("--dry-run", is_flag=True, help="Say what would go; write nothing.")
 @click.option(
     "--reason",
@@ -246,8 +251,13 @@ def purge(
     session: Session,
     file: Path,
     records: tuple[str, ...],
+    text_stdin: bool,
+    text: str | None,
+    pattern_stdin: bool,
     target: Path | None,
+    passage: bool,
     only: bool,
+    derived: bool,
     dry_run: bool,
     reason: str,
     requested_by: str | None,
@@ -256,13 +266,22 @@ def purge(
     recipients: tuple[str, ...],
     passphrase_stdin: bool,
 ) -> None:
-    """Remove records for good and write a new file. The audit record goes to standard output."""
+    """Remove records for good, or all that holds a text, and write a new file. The audit record goes to standard
+    output.
+
+    The old file stays as it is: delete it, and its copies. With --passphrase-stdin the passphrase is the first line of
+    standard input, and the text is the rest.
+    """
     from lifeboat_alf.purge import purge_file
+    from lifeboat_alf.purging import Options
+    from lifeboat_daemon.cli import purge_terms
     from lifeboat_daemon.exchange import new_archive, opened
 
     if target is None and not dry_run:
         raise click.UsageError("Name the file to write with -o, or try --dry-run.")
+    terms = purge_terms.checked(records, text_stdin=text_stdin, text=text, pattern_stdin=pattern_stdin, passage=passage)
     passphrase = encryption.passphrase_from_stdin(passphrase_stdin)
+    wanted = purge_terms.wanted(terms)
     with ExitStack() as stack:
         archive = stack.enter_context(opened(session.context, file, passphrase))
         stream = None
@@ -273,21 +292,17 @@ def purge(
             archive.stream,
             records,
             stream,
+            wanted=wanted,
+            options=Options(only=only, passage=passage, derived=derived),
             dry_run=dry_run,
-            only=only,
             reason=reason,
             requested_by=requested_by,
             now=session.context.clock.now(),
         )
     for warning in purged.warnings:
         session.output.warn(warning)
-    session.output.document(purged.audit, lambda: _print_audit(session.output, purged.audit, target, dry_run=dry_run))
-
-
-def _print_audit(output: Output, audit: dict[str, Any], target: Path | None, *, dry_run: bool) -> None:
-    gone = count_text(len(audit["record_ids"]), "memory", "memories")
-    output.line(f"{gone} would go." if dry_run else f"{gone} left out of {target}.", style="bold")
-    output.table(("field", "value"), _rows(audit))
+    document = purge_terms.planned(purged) if dry_run else purged.audit
+    session.output.document(document, lambda: purge_terms.show(session.output, purged, target, dry_run=dry_run))
 
 
 @alf.command(
