@@ -82,14 +82,17 @@ class Calls:
         document: Any,
         *,
         headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str | int] | None = None,
         again: bool = True,
         most: int = LARGEST_BODY,
+        token: str | None = None,
     ) -> Any:
         """Send a JSON document; the answer's, None where there is none. `again`: whether another try does no harm when
-        nobody knows whether it arrived. Raises RemoteError."""
+        nobody knows whether it arrived. `token` stands in the place of the usual one. Raises RemoteError."""
         content = json.dumps(document, separators=(",", ":")).encode()
         sent = {**(headers or {}), "Content-Type": _JSON}
-        return shapes.document(self.ask(method, path, headers=sent, content=content, again=again, most=most).body)
+        reply = self.ask(method, path, query=query, headers=sent, content=content, again=again, most=most, token=token)
+        return shapes.document(reply.body)
 
     def delete(self, path: str) -> None:
         """What is gone already is no error here: whoever asks for that sees to it."""
@@ -106,16 +109,19 @@ class Calls:
         again: bool = True,
         most: int = LARGEST_BODY,
         patience: float = 0.0,
+        token: str | None = None,
     ) -> Reply:
         """One request with an answer of at most `most` bytes. `patience`: seconds that it may take beyond the pace.
-        A file is sent from where it stands, at another try as well. Raises RemoteError."""
+        `token` stands in the place of the usual one. A file is sent from where it stands, at another try as well.
+        Raises RemoteError."""
         start = None if content is None or isinstance(content, bytes) else content.tell()
 
         def once() -> Reply:
             if start is not None and not isinstance(content, bytes | None):
                 content.seek(start)
             sent = {"Accept": f"{_JSON}, application/problem+json", **(headers or {})}
-            return self._call(method, path, query=query, headers=sent, content=content, most=most, patience=patience)
+            options = {"query": query, "headers": sent, "content": content, "most": most, "patience": patience}
+            return self._call(method, path, token=token, **options)
 
         return self._patiently(once) if again else once()
 
@@ -157,14 +163,16 @@ class Calls:
 
     # How it is asked --------------------------------------------------------------------------------------------
 
-    def _call(self, method: str, path: str, **options: Any) -> Reply:
+    def _call(self, method: str, path: str, *, token: str | None = None, **options: Any) -> Reply:
         """One try; after a certificate that does not hold, one more with the authority's present one."""
+        if token is not None:
+            options["headers"] = {**options["headers"], "Authorization": f"Bearer {token}"}
         try:
             reply = self._once(method, path, options)
         except NetworkError as error:
             raise self._as_remote(error) from None
         if not 200 <= reply.status < 300:
-            raise self._addressed(endpoint_problems.error_of(reply, secret=self._token))
+            raise self._addressed(endpoint_problems.error_of(reply, secret=token or self._token))
         return reply
 
     def _once(self, method: str, path: str, options: Mapping[str, Any]) -> Reply:

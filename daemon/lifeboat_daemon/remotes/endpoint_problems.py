@@ -13,6 +13,7 @@ from typing import Any
 from lifeboat_daemon.http_session import Reply
 from lifeboat_daemon.remotes.endpoint_shapes import LARGEST, one_line
 from lifeboat_endpoint.errors import (
+    AgentErased,
     KeyRevoked,
     RemoteBusy,
     RemoteDenied,
@@ -37,6 +38,7 @@ _BY_STATUS: dict[int, tuple[type[RemoteError], str]] = {
     407: (RemoteUnreachable, "the proxy on the way there wants to know who asks"),
     408: (RemoteBusy, "it waited too long for what was sent"),
     409: (StaleBase, "something else was written there meanwhile"),
+    410: (AgentErased, "the agent was purged there"),
     411: (RemoteRefused, "it does not understand what was asked"),
     412: (StaleBase, "something else was written there meanwhile"),
     413: (RemoteTooLarge, "that is more than it takes at once"),
@@ -117,6 +119,8 @@ def _details(kind: type[RemoteError], document: Mapping[str, Any], reply: Reply)
     """What the error is made with, where the answer says it in the shape that it must have."""
     wanted = {name for name in inspect.signature(kind.__init__).parameters if name not in ("self", "message", "fix")}
     found = {name: document[name] for name in wanted & set(document) if _is_plain(document[name])}
+    if "redaction" in wanted and isinstance(document.get("redaction"), dict):
+        found["redaction"] = document["redaction"]
     latest = reply.headers.get(LATEST, "")
     if "sequence" in wanted and "sequence" not in found and latest.isdecimal():
         found["sequence"] = int(latest[:20])

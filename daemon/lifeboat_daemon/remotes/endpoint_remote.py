@@ -18,6 +18,7 @@ from lifeboat_endpoint.remote.contract import (
     About,
     Bundle,
     JsonObject,
+    RedactionState,
     RemoteAgent,
     RemoteHead,
     RemoteSequence,
@@ -115,6 +116,20 @@ class EndpointRemote:
         if epoch != expected + 1:
             raise RemoteDamaged(f"after epoch {expected} it begins {epoch}")
         return epoch
+
+    # Purging ----------------------------------------------------------------------------------------------------
+
+    def redactions(self, agent_id: str) -> list[JsonObject]:
+        return shapes.items(self._calls.get(f"{_of(agent_id)}/redactions"), "redactions", shapes.plain_object)
+
+    def redact(self, agent_id: str, document: JsonObject, *, owner: str | None = None) -> RedactionState:
+        """The owner's token is used for this one request, and kept nowhere."""
+        query = {} if owner is None else {"confirm": "true"}
+        answer = self._calls.send("POST", f"{_of(agent_id)}/redactions", document, query=query, token=owner)
+        state = shapes.redaction_state(answer)
+        if state.id != document["id"]:
+            raise RemoteDamaged(f"it answers with the purge {state.id}")
+        return state
 
     # Fetching ---------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 
 from lifeboat_alf import ids, times
 from lifeboat_endpoint.errors import RemoteDamaged
-from lifeboat_endpoint.remote.contract import About, RemoteAgent, RemoteHead, RemoteSequence
+from lifeboat_endpoint.remote.contract import About, RedactionState, RemoteAgent, RemoteHead, RemoteSequence
+from lifeboat_keys.encodings import to_base64
+from lifeboat_keys.endpoint_key import public_of
 
 JsonObject = dict[str, Any]
 Kind = TypeVar("Kind")
@@ -90,7 +92,29 @@ def about(found: Any) -> About:
         sealed=False,
         time=moment(found, "time") or None,
         limits=optional(found, "limits", dict, {}),
+        signing_key=_signing_key(found),
     )
+
+
+def _signing_key(found: Any) -> str | None:
+    """None where the endpoint says none, being older."""
+    text = optional(found, "signing_key", str, "")
+    try:
+        return to_base64(public_of(text)) if text else None
+    except ValueError:
+        raise RemoteDamaged("the key that it says it signs with is none") from None
+
+
+def plain_object(found: Any) -> JsonObject:
+    if not isinstance(found, dict):
+        raise RemoteDamaged("its answer has something else where a document has to be")
+    return found
+
+
+def redaction_state(found: Any) -> RedactionState:
+    """What the sending of a purge answers."""
+    receipt = None if not isinstance(found, dict) or found.get("receipt") is None else field(found, "receipt", dict)
+    return RedactionState(_id(found), moment(found, "applies_at") or None, receipt)
 
 
 def _id(found: Any) -> str:

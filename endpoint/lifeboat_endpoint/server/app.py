@@ -41,6 +41,7 @@ def make_app(folder: Path, settings: ServerSettings, *, routes: Iterable[Route] 
     """The application over the data folder of an endpoint, with all `routes` that there are unless given. It opens the
     folder now and closes it when the server ends. Raises as `Endpoint.open`."""
     endpoint = Endpoint.open(folder)
+    endpoint.signing_key()  # whoever asks for the version waits for no disk
     found = tuple(table.routes() if routes is None else routes)
     server = Server(
         endpoint, settings, limits_of(endpoint.settings), endpoint.clock, Metrics(), version("agent-lifeboat"), found

@@ -60,7 +60,7 @@ def problem_statuses(route: Route) -> list[int]:
     if route.scopes is not OPEN:
         found |= {401, 403, 429, 503}
     if "{" in route.path:
-        found.add(404)
+        found |= {404, 410}
     if route.query is not None:
         found.add(400)
     if route.body is not None:

@@ -19,6 +19,7 @@ MEDIA_TYPE = "application/problem+json"
 _TYPE = "urn:lifeboat:problem:"
 
 STATUS: tuple[tuple[type[LifeboatError], int], ...] = (
+    (errors.AgentErased, 410),
     (errors.StaleBase, 409),
     (errors.EpochBehind, 409),
     (errors.RemoteFull, 507),

@@ -36,6 +36,7 @@ class ProblemShape(Struct, rename={"kind": "type"}):
     epoch: int | None = None
     scope: str | None = None
     retry_after: float | None = None
+    redaction: JsonObject | None = None
 
 
 # About --------------------------------------------------------------------------------------------------------------
@@ -47,6 +48,8 @@ class Version(Struct):
     id: str
     time: str
     limits: JsonObject
+    signing_key: str
+    """The public half of the key that signs receipts of purges, base64."""
 
 
 class Health(Struct):
@@ -207,6 +210,22 @@ class Sequence(Struct):
 class Sequences(Struct):
     sequences: list[Sequence]
     next: int | None
+
+
+class Redactions(Struct):
+    redactions: list[JsonObject]
+
+
+class RedactionQuery(Struct):
+    confirm: Annotated[bool, Meta(description="It must not wait: the scope purge is needed.")] = False
+
+
+class RedactionState(Struct):
+    """`applies_at`: until then it waits. `receipt` is what the endpoint signed when nothing was left to do."""
+
+    id: str
+    applies_at: str | None = None
+    receipt: JsonObject | None = None
 
 
 class Signature(Struct):

@@ -14,6 +14,7 @@ from lifeboat_endpoint.server.routes import (
     deltas,
     objects,
     reading,
+    redactions,
     sealed,
     snapshots,
     transfers,
@@ -29,6 +30,7 @@ OWN: tuple[Route, ...] = (
     *uploads.ROUTES,
     *objects.ROUTES,
     *reading.ROUTES,
+    *redactions.ROUTES,
     *sealed.ROUTES,
     *transfers.ROUTES,
 )

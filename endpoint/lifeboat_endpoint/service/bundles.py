@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from lifeboat_alf.delta import write_delta
 from lifeboat_alf.snapshot import write_snapshot
@@ -32,11 +32,10 @@ def delta(vault: Vault, base: int, number: int) -> Bundle:
     return _bundle("delta", number, base, out)
 
 
-def deltas(vault: Vault, since: int) -> Iterator[Bundle]:
+def steps(vault: Vault, since: int) -> list[tuple[int, int]]:
     """From a kept state to the next one, and so on to the head. Raises UnknownSequence."""
     numbers = [vault.sequence(since).number, *(row.number for row in vault.sequences(after=since))]
-    for base, number in itertools.pairwise(numbers):
-        yield delta(vault, base, number)
+    return list(itertools.pairwise(numbers))
 
 
 READ_BYTES = 64 << 20

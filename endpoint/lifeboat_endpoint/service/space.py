@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 from lifeboat_alf import codec, times
-from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.errors import LifeboatError, SignatureError
+from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.state import JsonObject, State
-from lifeboat_endpoint.errors import EpochMoved, RemoteFull, RemoteRefused, RemoteTooLarge, UnknownThere
+from lifeboat_endpoint.errors import EpochMoved, RemoteBusy, RemoteFull, RemoteRefused, RemoteTooLarge, UnknownThere
+from lifeboat_endpoint.legacy.view import legacy_view
 from lifeboat_endpoint.remote import sampling
 from lifeboat_endpoint.remote.contract import (
     TRIAL,
@@ -45,6 +48,9 @@ from lifeboat_endpoint.service.uploads import Part, Upload, Uploads
 from lifeboat_endpoint.service.vaults import Vaults
 from lifeboat_endpoint.store.disk import DiskBlobs
 from lifeboat_endpoint.vault import FIRST_EPOCH, Vault
+
+Made = TypeVar("Made")
+_TRIES = 3
 
 
 class TenantSpace:
@@ -129,6 +135,11 @@ class TenantSpace:
     def agent(self, agent_id: str) -> RemoteAgent:
         with as_remote():
             return self._told(self.roster.get(agent_id))
+
+    def check_agent(self, agent_id: str) -> None:
+        """Whether it is there. Raises UnknownThere, AgentErased."""
+        with as_remote():
+            self.roster.get(agent_id)
 
     def is_trial(self, agent_id: str) -> bool:
         """Whether it was made up to try the endpoint out, also when it was purged whole then."""
@@ -344,21 +355,20 @@ class TenantSpace:
 
     def snapshot(self, agent_id: str, number: int | None = None) -> Bundle:
         keys = self.keys(agent_id)
-        with self._open(agent_id) as vault:
-            return bundles.snapshot(vault.state(number), keys)
+        return self._steadily(agent_id, lambda vault: bundles.snapshot(vault.state(number), keys))
 
     def delta(self, agent_id: str, base: int, number: int) -> Bundle:
         """From one kept state to a later one."""
-        with self._open(agent_id) as vault:
-            return bundles.delta(vault, base, number)
+        return self._steadily(agent_id, lambda vault: bundles.delta(vault, base, number))
 
     def deltas(self, agent_id: str, since: int) -> Iterator[Bundle]:
         with self._open(agent_id) as vault:
-            yield from bundles.deltas(vault, since)
+            steps = bundles.steps(vault, since)
+        for base, number in steps:
+            yield self.delta(agent_id, base, number)
 
     def object(self, agent_id: str, sha256: str) -> bytes:
-        with self._open(agent_id) as vault:
-            found = vault.artifacts.read(_sha256(sha256))
+        found = self._steadily(agent_id, lambda vault: vault.artifacts.read(_sha256(sha256)))
         if found is None:
             raise UnknownThere("the endpoint has no such artifact")
         return found
@@ -366,8 +376,7 @@ class TenantSpace:
     def read(self, agent_id: str, number: int, entries: Sequence[str], records: Sequence[str]) -> list[bytes | None]:
         """The bytes of entries (by path), then the lines of records (by id) of one state; None for what is not there
         or is not held."""
-        with self._open(agent_id) as vault:
-            return bundles.read(vault.state(number), entries, records)
+        return self._steadily(agent_id, lambda vault: bundles.read(vault.state(number), entries, records))
 
     def verify(self, agent_id: str, state: State, *, bodies: int, chance: random.Random) -> RemoteVerification:
         """As `Remote.verify`, read back from the files here."""
@@ -483,6 +492,31 @@ class TenantSpace:
                 vault = self._vault(row)
                 if vault.key_id != sealer.key_id:
                     vault.reseal(sealer)
+
+    def _steadily(self, agent_id: str, make: Callable[[Vault], Made]) -> Made:
+        """What `make` makes of a vault in which no purge was applied meanwhile: of what a purge overtook nothing is
+        given out. Raises AgentErased for an agent that was purged whole meanwhile, RemoteBusy."""
+        for _ in range(_TRIES):
+            with self._open(agent_id) as vault:
+                before = vault.redactions
+            try:
+                with self._open(agent_id) as vault:
+                    made = make(vault)
+            except LifeboatError:
+                if self._is_as_before(agent_id, before):
+                    raise
+                continue
+            if self._is_as_before(agent_id, before):
+                return made
+        raise RemoteBusy("the agent is being purged right now", retry_after=1.0)
+
+    def _is_as_before(self, agent_id: str, before: Redactions) -> bool:
+        with self._open(agent_id) as vault:
+            return vault.redactions is before
+
+    def older_view(self, agent_id: str, number: int) -> Bundle:
+        """What the agent is at a state, for clients that know neither successors nor cuts (see `legacy.view`)."""
+        return self._steadily(agent_id, lambda vault: bundles.snapshot(legacy_view(vault.state(number)), None))
 
     @contextlib.contextmanager
     def _open(self, agent_id: str) -> Iterator[Vault]:

@@ -9,6 +9,7 @@ from lifeboat_endpoint.server.api import ANY, JSON, NOTHING, OPEN, PEM, TEXT, An
 from lifeboat_endpoint.server.call import Call
 from lifeboat_endpoint.server.shapes import Health, TokenInfo, Version
 from lifeboat_endpoint.tenancy.callers import ADMIN
+from lifeboat_keys.encodings import to_base64
 
 _NAME = "agent-lifeboat"
 
@@ -16,7 +17,8 @@ _NAME = "agent-lifeboat"
 def version(call: Call) -> Answer:
     server = call.server
     now = times.to_text(call.now)
-    return Answer(Version(_NAME, server.release, server.endpoint.id, now, server.limits.to_json()))
+    key = to_base64(server.endpoint.signing_key().public)
+    return Answer(Version(_NAME, server.release, server.endpoint.id, now, server.limits.to_json(), key))
 
 
 def live(call: Call) -> Answer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lifeboat_alf import codec
 from lifeboat_endpoint.errors import RemoteDenied, StaleBase
-from lifeboat_endpoint.remote.contract import TRIAL
 from lifeboat_endpoint.server.api import JSON, NOTHING, Answer, Octets, Route
 from lifeboat_endpoint.server.call import Call
 from lifeboat_endpoint.server.problems import Refusal
@@ -51,7 +50,7 @@ def show(call: Call) -> Answer:
 
 def remove(call: Call) -> Answer:
     """A machine may remove what it made up to try the endpoint out, and nothing else: its token lies on a disk."""
-    if call.space.agent(call.agent_id).runtime != TRIAL and ADMIN not in call.caller.scopes:
+    if not call.space.is_trial(call.agent_id) and ADMIN not in call.caller.scopes:
         raise RemoteDenied("only whoever looks after the endpoint may remove an agent", scope=ADMIN)
     call.space.remove_agent(call.agent_id)
     return Answer(status=204)
@@ -107,7 +106,7 @@ ROUTES = (
         (PUSH,),
         {201: AgentInfo},
         body=NewAgent,
-        problems=(409, 422, 507),
+        problems=(409, 410, 422, 507),
         audit="agent.add",
     ),
     Route("GET", "/agents/{agent_id}", show, "How an agent stands.", _EITHER, {200: AgentInfo}, audit="read.agent"),

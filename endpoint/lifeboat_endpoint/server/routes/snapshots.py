@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 from urllib.parse import quote
 
-from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_endpoint.errors import UnknownThere
-from lifeboat_endpoint.legacy.view import legacy_view
 from lifeboat_endpoint.remote.contract import Bundle
 from lifeboat_endpoint.server.api import OCTETS, ZIP, Answer, Octets, Route
 from lifeboat_endpoint.server.call import Call
@@ -80,12 +78,7 @@ def snapshot_file(call: Call, number: int) -> Answer:
 
 def restore_file(call: Call, number: int) -> Answer:
     """What a signed address of `RESTORE` permits."""
-    out = io.BytesIO()
-    with call.space.vault(call.agent_id) as vault:
-        write_snapshot(legacy_view(vault.state(number)), out, keys=None)
-    size = out.tell()
-    out.seek(0)
-    return sent_file(Bundle("snapshot", number, None, out, size), "", call.agent_id)
+    return sent_file(call.space.older_view(call.agent_id, number), "", call.agent_id)
 
 
 def wanted_file(call: Call) -> str:

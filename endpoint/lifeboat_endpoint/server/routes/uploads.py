@@ -71,8 +71,10 @@ def confirm(call: Call) -> Answer:
 
 
 def _upload(call: Call) -> service.Upload:
-    """One of this agent. Raises UnknownThere."""
-    found = call.space.upload(upload_id_of(call.path["upload_id"]))
+    """One of this agent. Raises UnknownThere, AgentErased."""
+    space = call.space
+    space.check_agent(call.agent_id)
+    found = space.upload(upload_id_of(call.path["upload_id"]))
     if found.agent_id != call.agent_id:
         raise UnknownThere("there is no such upload")
     return found

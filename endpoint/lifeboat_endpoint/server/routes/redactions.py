@@ -1,0 +1,59 @@
+"""Purges: which an endpoint holds of an agent, and one more."""
+
+from __future__ import annotations
+
+from lifeboat_alf import codec
+from lifeboat_endpoint.remote.contract import RedactionState
+from lifeboat_endpoint.server.api import Answer, Octets, Route
+from lifeboat_endpoint.server.call import Call
+from lifeboat_endpoint.server.shapes import RedactionQuery, Redactions
+from lifeboat_endpoint.server.shapes import RedactionState as StateShape
+from lifeboat_endpoint.tenancy.callers import PULL, PURGE, PUSH
+
+_DOCUMENT = Octets("direct_bytes", media_type="application/json")
+
+
+def held(call: Call) -> Answer:
+    found = call.space.redactions(call.agent_id)
+    call.note(redactions=len(found))
+    return Answer(Redactions(found))
+
+
+def redact(call: Call) -> Answer:
+    """The scope purge is the word of whoever owns the data; `confirm` says that it has to be."""
+    asked: RedactionQuery = call.query
+    if asked.confirm:
+        call.caller.need(PURGE)
+    document = codec.decode_object(call.body, entry="the body")
+    state = call.space.redact(call.agent_id, document, confirmed=PURGE in call.caller.scopes)
+    call.note(redaction=state.id, applies_at=state.applies_at)
+    return Answer(_shape(state))
+
+
+def _shape(state: RedactionState) -> StateShape:
+    return StateShape(state.id, state.applies_at, state.receipt)
+
+
+ROUTES = (
+    Route(
+        "GET",
+        "/agents/{agent_id}/redactions",
+        held,
+        "The purges that are held of an agent, also those that wait; of one that was purged whole, that one.",
+        (PULL, PUSH, PURGE),
+        {200: Redactions},
+        audit="read.redactions",
+    ),
+    Route(
+        "POST",
+        "/agents/{agent_id}/redactions",
+        redact,
+        "Purge what a signed redaction names: at once with the scope purge, else after a while.",
+        (PUSH, PURGE),
+        {200: StateShape},
+        query=RedactionQuery,
+        body=_DOCUMENT,
+        problems=(422, 507),
+        audit="purge.sent",
+    ),
+)
