@@ -10,7 +10,7 @@ import msgspec
 
 from lifeboat_alf import times
 from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING
-from lifeboat_daemon.words import count_text
+from lifeboat_daemon.words import count_text, time_text
 
 JsonObject = dict[str, Any]
 
@@ -21,6 +21,8 @@ FAILED_AGAIN = 2
 DEFERRED, NO_NETWORK, UNREACHABLE, UNUSABLE = "deferred", "no_network", "remote_unreachable", "config"
 """Codes: it waits for a network that does not cost, or for the mains; for any network; nobody is there; its file cannot
 be used."""
+PURGE = "purge"
+"""The code of what has every state, and not every purge."""
 
 
 class RemoteFacts(msgspec.Struct, frozen=True):
@@ -30,7 +32,10 @@ class RemoteFacts(msgspec.Struct, frozen=True):
     `code` for programs. `sequence` is the newest that it acknowledged, at `acknowledged_at`; `pending` counts the kept
     ones that it is to have and has not, of which the oldest is of `pending_since`. `verified_at` is when it was last
     read back and held, `verified_sequence` what that was. `tries` failed in a row, the last at `tried_at`. `fenced`:
-    {reason, machine, since, epoch}, who writes the agent there now.
+    {reason, machine, since, epoch}, who writes the agent there now. `purges` counts the purges of this machine that it
+    has not applied yet: it is asked again at `purges_ask_at` (None: at once); all of them wait until
+    `purges_wait_until`, so that whoever owns the data there can refuse them, or `purges_message` says why not.
+    `doubts`: what it lists of purges that does not count.
     """
 
     name: str
@@ -49,11 +54,16 @@ class RemoteFacts(msgspec.Struct, frozen=True):
     tries: int = 0
     tried_at: str | None = None
     fenced: JsonObject | None = None
+    purges: int = 0
+    purges_ask_at: str | None = None
+    purges_wait_until: str | None = None
+    purges_message: str = ""
+    doubts: str = ""
 
     @property
     def is_behind(self) -> bool:
         """Whether there is something to be sent, as far as this machine knows."""
-        return self.pending > 0 or self.state == WAITING
+        return self.pending > 0 or (self.state == WAITING and self.code != PURGE)
 
 
 def told(
@@ -135,6 +145,9 @@ def findings(remotes: Iterable[RemoteFacts], now: datetime) -> Iterator[tuple[st
             fences.add(words)
         elif not one.optional:
             yield from _of_required(one, now)
+    for one in remotes:
+        if one.purges and not one.optional:
+            yield WAITING, purge_words(one)
 
 
 def _of_required(remote: RemoteFacts, now: datetime) -> Iterator[tuple[str, str]]:
@@ -148,7 +161,10 @@ def _of_required(remote: RemoteFacts, now: datetime) -> Iterator[tuple[str, str]
 
 def remarks(remotes: Iterable[RemoteFacts]) -> list[str]:
     """What else there is to know, and is no state of its own."""
-    return [f"{one.name} (optional): {one.message}" for one in remotes if one.optional and one.state == ERROR]
+    every = list(remotes)
+    found = [f"{one.name} (optional): {one.message}" for one in every if one.optional and one.state == ERROR]
+    found += [f"{purge_words(one)} (optional)" for one in every if one.optional and one.purges]
+    return found + [f"{one.name}: {one.doubts}" for one in every if one.doubts]
 
 
 def _is_late(remote: RemoteFacts, now: datetime) -> bool:
@@ -161,6 +177,18 @@ def _waiting_words(remote: RemoteFacts) -> str:
     what = count_text(remote.pending, "sequence") if remote.pending else "something"
     verb = "are" if remote.pending > 1 else "is"
     return f"{what} {verb} not at {remote.name} yet{f': {remote.message}' if remote.message else ''}"
+
+
+def purge_words(remote: RemoteFacts) -> str:
+    """That something which was purged here is not gone there yet, for people."""
+    what = count_text(remote.purges, "purge")
+    if remote.purges_wait_until is not None:
+        verb = "waits" if remote.purges == 1 else "wait"
+        until = time_text(remote.purges_wait_until)
+        return f"{what} {verb} at {remote.name} until {until}; its owner may confirm or refuse that"
+    verb = "has" if remote.purges == 1 else "have"
+    why = f": {remote.purges_message}" if remote.purges_message else ""
+    return f"{what} {verb} not happened at {remote.name} yet{why}"
 
 
 def fence_words(remote: RemoteFacts) -> str:

@@ -6,16 +6,41 @@ Nothing rests on it but warnings, waiting and thinning: before a push the remote
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
+from lifeboat_alf import times
 from lifeboat_endpoint.remote.contract import RemoteHead
 from lifeboat_endpoint.vault import Vault
 
 JsonObject = dict[str, Any]
 
 DECISION = "remotes"
+
+
+class Purge(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How one redaction stands at a remote. `state`: `done`, `waiting` (until `applies_at`, so that whoever owns the
+    data there can refuse it) or `pending`, and then `message` says why, for people. `ask_at`: when the remote is asked
+    again, None for at the next contact. Times are timestamps."""
+
+    state: str = "done"
+    applies_at: str | None = None
+    message: str = ""
+    ask_at: str | None = None
+
+    @property
+    def is_done(self) -> bool:
+        return self.state == "done"
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether the remote is to be asked how it stands."""
+        return not self.is_done and (self.ask_at is None or times.parse(self.ask_at) <= now)
+
+
+NOT_TOLD = Purge("pending")
+"""Of a remote that was never told."""
 
 
 class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -28,7 +53,8 @@ class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
     the newest state whose large artifacts are all there; `keys`: the digest of the wrapped keys that are there;
     `signed_for`: the user's key under which the history there is signed. `damaged`: what did not hold
     when it was read back, until all that is there was read back and held. `sent`: {number, digest} of the newest state
-    that was sent, whether that was acknowledged or not.
+    that was sent, whether that was acknowledged or not. `purges`: by the id of the redaction how it stands there;
+    `doubts`: what it lists of purges, or says of them, that does not count, for people.
     """
 
     name: str = ""
@@ -49,6 +75,8 @@ class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
     signed_for: str = ""
     sent: JsonObject | None = None
     damaged: str = ""
+    purges: dict[str, Purge] = {}
+    doubts: str = ""
 
 
 Known = dict[str, Acknowledged]
@@ -73,6 +101,16 @@ def note_head(vault: Vault, remote: str, name: str, head: RemoteHead, at: str) -
     """The remote has this state, which is one of ours: from now on its head is known here."""
     place = {"number": head.number, "digest": head.digest.hex(), "epoch": head.epoch}
     return note(vault, remote, name=name, at=at, fenced=None, **place)
+
+
+def note_purge(vault: Vault, remote: str, name: str, redaction: str, purge: Purge) -> Acknowledged:
+    """How a redaction stands at a remote; what is noted of others at the same time stays."""
+
+    def changed(known: Known) -> Known:
+        before = known.get(remote, Acknowledged())
+        return known | {remote: msgspec.structs.replace(before, name=name, purges=before.purges | {redaction: purge})}
+
+    return _change(vault, changed)[remote]
 
 
 def forget(vault: Vault, remote: str) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import differences
 from lifeboat_daemon.agent import Agent
@@ -25,14 +26,15 @@ from lifeboat_daemon.capture.run import capture, capture_into
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, UnknownAgent
 from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.remotes import acknowledged, aside, epochs, pulling, registry
+from lifeboat_daemon.purge import keep_out
+from lifeboat_daemon.remotes import acknowledged, aside, epochs, pulling, redacting, registry
 from lifeboat_daemon.remotes.bundling import Tell
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.state_db import StateDb, throw_away
-from lifeboat_endpoint.errors import EpochMoved, UnknownThere, VaultMissing
-from lifeboat_endpoint.remote.contract import RemoteAgent, RemoteHead
+from lifeboat_endpoint.errors import AgentErased, EpochMoved, UnknownThere, VaultMissing
+from lifeboat_endpoint.remote.contract import Remote, RemoteAgent, RemoteHead
 from lifeboat_endpoint.vault import Vault
 
 KIND = "adopt"
@@ -85,7 +87,8 @@ def prepared(
 
     Raises NothingToRestore (no remote has the agent), RemoteError, SignatureError, UnsignedState.
     """
-    config, there = _chosen(context, agent, remote)
+    with redacting.heeding(context, agent):
+        config, there, known = _chosen(context, agent, remote)
     assert there.head is not None
     with scratch_folder(context, KIND) as scratch:
         if _goes_on(context, agent, there, there.head):
@@ -96,7 +99,8 @@ def prepared(
         staged = scratch / "vault"
         with contextlib.closing(open_remote(context, config)) as opened:
             warnings = pulling.take_keys(context, opened, agent.id)
-            pulling.history(context, opened, agent.id, staged, accept_unsigned=accept_unsigned, tell=tell)
+            unsigned = accept_unsigned
+            pulling.history(context, opened, agent.id, staged, accept_unsigned=unsigned, tell=tell, known=known)
         reached(Step.ADOPT_PULLED)
         with Vault.open(staged, files=context.files, clock=context.clock) as vault:
             changes = _changes(context, agent, vault, there.head.number, scratch)
@@ -125,17 +129,23 @@ def adopt(context: Context, adoption: Adoption, *, take_over: str | None) -> Ado
     return Adopted(adoption, raised.epoch, report_document(agent, report), raised.missed, kept)
 
 
-def _chosen(context: Context, agent: Agent, name: str | None) -> tuple[RemoteConfig, RemoteAgent]:
-    """The remote to go on from: the one that was named, else the one that is farthest."""
+def _chosen(
+    context: Context, agent: Agent, name: str | None
+) -> tuple[RemoteConfig, RemoteAgent, tuple[Redaction, ...]]:
+    """The remote to go on from: the one that was named, else the one that is farthest. And what was purged, which each
+    of them was asked for and told first."""
     configs = registry.usable(context) if name is None else [registry.find(context, name)]
     found: list[tuple[RemoteConfig, RemoteAgent]] = []
     failed: list[LifeboatError] = []
     for config in configs:
         try:
             with contextlib.closing(open_remote(context, config)) as remote:
+                _exchange_purges(context, agent, config, remote)
                 there = remote.agent(agent.id)
         except UnknownThere:
             continue
+        except AgentErased:
+            raise
         except LifeboatError as error:
             failed.append(error)
             continue
@@ -145,7 +155,22 @@ def _chosen(context: Context, agent: Agent, name: str | None) -> tuple[RemoteCon
         raise failed[0]
     if not found:
         raise NothingToRestore(f"no remote has {agent.name}", fix="lifeboat remote list")
-    return max(found, key=lambda each: (each[1].epoch, _number(each[1])))
+    config, there = max(found, key=lambda each: (each[1].epoch, _number(each[1])))
+    return config, there, _purges(context, agent)
+
+
+def _exchange_purges(context: Context, agent: Agent, config: RemoteConfig, remote: Remote) -> None:
+    with contextlib.suppress(VaultMissing), context.vault(agent.id) as vault:
+        redacting.exchange(context, agent, config, vault, remote)
+
+
+def _purges(context: Context, agent: Agent) -> tuple[Redaction, ...]:
+    """What this machine's own history knows, which may give way to another one."""
+    try:
+        with context.vault(agent.id) as vault:
+            return tuple(row.redaction for row in vault.redaction_rows())
+    except VaultMissing:
+        return ()
 
 
 def _number(there: RemoteAgent) -> int:
@@ -205,9 +230,22 @@ def _renew_device_of_copy(context: Context, adoption: Adoption) -> None:
 def _exchange(context: Context, agent: Agent, staged: Path) -> Path | None:
     """The fetched history in the place of this machine's own, which is kept."""
     folder = context.home.vault_folder(agent.id)
+    kept_out = _kept_out(context, agent)
     kept = aside.set_aside(context, agent.id) if folder.exists() else None
     context.files.replace(staged, folder)
     throw_away(context.home.state_file(agent.id))
     with context.vault(agent.id) as vault:
         installed.forget(vault)
+        if kept_out is not None:
+            vault.set(keep_out.FILTER, kept_out)
     return kept
+
+
+def _kept_out(context: Context, agent: Agent) -> JsonObject | None:
+    """What was purged here and may lie in the workspace still: no history holds it any more to derive it from."""
+    try:
+        with context.vault(agent.id) as vault:
+            found: JsonObject | None = vault.get(keep_out.FILTER)
+            return found
+    except VaultMissing:
+        return None

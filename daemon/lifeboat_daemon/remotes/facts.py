@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import msgspec
+
+from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon.capture import guard
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.health.second_copies import UNUSABLE, RemoteFacts
+from lifeboat_daemon.health.second_copies import PURGE, UNUSABLE, RemoteFacts, purge_words
 from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING
 from lifeboat_daemon.remotes import acknowledged, registry
-from lifeboat_daemon.remotes.acknowledged import Acknowledged
+from lifeboat_daemon.remotes.acknowledged import NOT_TOLD, Acknowledged
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_endpoint.errors import RemoteDamaged
 from lifeboat_endpoint.vault import SequenceRow, Vault
@@ -20,20 +25,27 @@ def of_vault(context: Context, vault: Vault, head: SequenceRow | None) -> tuple[
     """One for each remote of this home, by name. Raises OSError, VaultError."""
     known = acknowledged.read(vault)
     held = vault.get(guard.DECISION)
+    purges = [redaction.id for redaction in vault.redactions]
     target = None if head is None else head.number if held is None else int(held["previous"])
     return tuple(
-        _facts(vault, config, known.get(config.id, Acknowledged()), target, is_held=held is not None)
+        _facts(vault, config, known.get(config.id, Acknowledged()), target, purges, is_held=held is not None)
         for config in registry.everyone(context)
     )
 
 
 def _facts(
-    vault: Vault, config: RemoteConfig, known: Acknowledged, target: int | None, *, is_held: bool
+    vault: Vault,
+    config: RemoteConfig,
+    known: Acknowledged,
+    target: int | None,
+    purges: Sequence[str],
+    *,
+    is_held: bool,
 ) -> RemoteFacts:
     last = NOTHING if known.number is None else known.number
     count, since = (0, None) if target is None else vault.between(last, target)
     state, message, code = _state(config, known, target, count, is_held=is_held)
-    return RemoteFacts(
+    found = RemoteFacts(
         name=config.name,
         id=config.id,
         optional=config.optional,
@@ -50,7 +62,30 @@ def _facts(
         tries=known.tries,
         tried_at=known.tried_at,
         fenced=known.fenced if state == FENCED else None,
+        doubts=known.doubts,
+        **_purges(known, purges),
     )
+    if not found.purges or found.state != OK:
+        return found
+    return msgspec.structs.replace(found, state=WAITING, message=purge_words(found), code=PURGE)
+
+
+def _purges(known: Acknowledged, purges: Sequence[str]) -> JsonObject:
+    """Those of this machine that the remote has not applied yet, if it has anything of the agent."""
+    if known.number is None and known.sent is None and not known.purges:
+        return {}
+    noted = [known.purges.get(each, NOT_TOLD) for each in purges]
+    missing = [each for each in noted if not each.is_done]
+    if not missing:
+        return {}
+    moments = [each.ask_at for each in missing]
+    waits = [each.applies_at for each in missing if each.state == WAITING and each.applies_at]
+    return {
+        "purges": len(missing),
+        "purges_ask_at": None if None in moments else min(str(each) for each in moments),
+        "purges_wait_until": max(waits) if len(waits) == len(missing) else None,
+        "purges_message": next((each.message for each in missing if each.message), ""),
+    }
 
 
 def _state(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import BadSetting, ConfigError
+from lifeboat_daemon.errors import BadSetting, ConfigError, OtherVault
 from lifeboat_daemon.remotes import registry
 from lifeboat_daemon.remotes.contract import RemoteConfig, RemoteKind
 
@@ -47,6 +47,13 @@ def open_remote(context: Context, config: RemoteConfig) -> Remote:
     if config.problem is not None:
         raise ConfigError(config.problem, fix="lifeboat doctor")
     return kind_of(config.url).open(context, config, registry.token(context, config.name))
+
+
+def check_identity(config: RemoteConfig, remote: Remote) -> None:
+    """Whether the one answers that was added. Raises OtherVault, RemoteError."""
+    about = remote.about()
+    if config.id and about.id != config.id:
+        raise OtherVault(f"{config.name} is the vault {config.id}, and {about.id} answers: nothing was sent")
 
 
 @functools.cache

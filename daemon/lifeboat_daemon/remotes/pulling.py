@@ -4,21 +4,23 @@ held against its digest and its signature."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from lifeboat_alf import attachments, merkle
+from lifeboat_alf import attachments
 from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.errors import SignatureError
-from lifeboat_alf.redactions import Redactions
+from lifeboat_alf.redactions import NONE, Redaction, Redactions
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, UnsignedState
+from lifeboat_daemon.remotes import redacting_lists
 from lifeboat_daemon.remotes.bundling import Tell
+from lifeboat_daemon.remotes.redacted_state import RedactedState
 from lifeboat_daemon.restore.plan import trusted
 from lifeboat_daemon.user_keys import known_public
 from lifeboat_endpoint.errors import RemoteDamaged, UnknownThere
@@ -52,7 +54,7 @@ class RemoteState:
             entry = self._state.entry(path)
             if entry is None or entry.sha256 is None or not attachments.is_referenced(entry.meta):
                 raise
-            return fetched(self._remote, self.sequence.agent_id, path, entry.sha256, entry.leaf)
+            return fetched(self._remote, self.sequence.agent_id, path, entry.sha256, entry.leaf, self.redactions)
 
     def records(self, partition: str | None = None) -> Iterator[Record]:
         return self._state.records(partition)
@@ -68,26 +70,39 @@ class RemoteState:
         return self._state.redactions
 
 
-def fetched(remote: Remote, agent_id: str, path: str, sha256: str, leaf: Leaf | None) -> bytes:
-    """The bytes of a large artifact, held against its leaf. Raises BodyAbsent where the remote has none of them."""
+def fetched(
+    remote: Remote, agent_id: str, path: str, sha256: str, leaf: Leaf | None, redactions: Redactions = NONE
+) -> bytes:
+    """The bytes of a large artifact, held against its leaf, or against what a purge left of it. Raises BodyAbsent where
+    the remote has none of them."""
     try:
         body = remote.object(agent_id, sha256)
     except UnknownThere:
         raise BodyAbsent(path) from None
-    if leaf is not None and leaf.salt and not merkle.leaf_holds(leaf, body):
+    is_known = leaf is not None and (leaf.salt or redactions.all_naming(leaf.digest))
+    if leaf is not None and is_known and not redactions.hold(leaf, body):
         raise SignatureError(f"{path} came back changed")
     return body
 
 
 @contextmanager
-def state(remote: Remote, agent_id: str, number: int | None) -> Iterator[RemoteState]:
-    """One state, the head unless named; open inside the `with`. Raises UnknownThere, ArchiveError."""
+def state(remote: Remote, agent_id: str, number: int | None, purged: Redactions = NONE) -> Iterator[State]:
+    """One state, the head unless named; open inside the `with`. What was `purged` and still waits there is left out of
+    it. Raises UnknownThere, ArchiveError."""
     with _opened(remote.snapshot(agent_id, number)) as bundle, SnapshotReader(bundle.file) as reader:
         if (reader.sequence.agent_id, reader.sequence.number) != (agent_id, bundle.number):
             raise RemoteDamaged(f"another state came than sequence {bundle.number} of {agent_id}")
         if number not in (None, bundle.number):
             raise RemoteDamaged(f"sequence {bundle.number} came instead of {number}")
-        yield RemoteState(reader, remote)
+        found = RemoteState(reader, remote)
+        yield RedactedState(found, purged) if len(purged) else found
+
+
+def purged(context: Context, remote: Remote, agent_id: str, *, accept_unsigned: bool = False) -> list[Redaction]:
+    """What was purged of an agent, as a remote lists it: of what somebody trusted signed, or, where states count that
+    nobody signed, of anybody. Raises AgentErased, RemoteDamaged, RemoteError."""
+    found = redacting_lists.listed(remote, agent_id, None if accept_unsigned else trusted(context))
+    return list(found.counting)
 
 
 def take_keys(context: Context, remote: Remote, agent_id: str, *, accept_unsigned: bool = False) -> list[str]:
@@ -117,18 +132,29 @@ def take_keys(context: Context, remote: Remote, agent_id: str, *, accept_unsigne
 
 
 def history(
-    context: Context, remote: Remote, agent_id: str, folder: Path, *, accept_unsigned: bool, tell: Tell
+    context: Context,
+    remote: Remote,
+    agent_id: str,
+    folder: Path,
+    *,
+    accept_unsigned: bool,
+    tell: Tell,
+    known: Iterable[Redaction] = (),
 ) -> None:
-    """Make a vault in `folder` of everything that the remote has, each state under its number and signature.
+    """Make a vault in `folder` of everything that the remote has, each state under its number and signature. What was
+    purged, as the remote says or as is `known` here, does not come into it.
 
     Raises NothingToRestore, SignatureError, UnsignedState, RemoteError; then the folder is of no use.
     """
+    there = purged(context, remote, agent_id, accept_unsigned=accept_unsigned)
     rows = {row.number: row for row in remote.sequences(agent_id)}
     if not rows:
         raise NothingToRestore("the remote knows the agent, and has no state of it")
     first = min(rows)
     Vault.create(folder, agent_id, files=context.files, clock=context.clock).close()
     with Vault.open(folder, files=context.files, clock=context.clock) as vault:
+        for redaction in {each.id: each for each in (*known, *there)}.values():
+            vault.redact(redaction)
         with _opened(remote.snapshot(agent_id, first)) as bundle, SnapshotReader(bundle.file) as reader:
             _accept(context, vault, remote, reader.sequence, take_over(reader), rows)
         for bundle in remote.deltas(agent_id, first):
@@ -149,17 +175,16 @@ def _accept(
 ) -> None:
     row = rows.get(sequence.number)
     kind, writer = ("snapshot", "") if row is None else (row.kind, row.writer)
-    whole = Draft(
-        {path: _whole(remote, vault.agent_id, path, put) for path, put in draft.entries.items()}, draft.records
-    )
+    made = {path: _whole(remote, vault, path, put) for path, put in draft.entries.items()}
+    whole = Draft(made, draft.records, draft.redactions)
     vault.accept(sequence, whole, kind=kind, writer=writer, raw_time=context.now())
 
 
-def _whole(remote: Remote, agent_id: str, path: str, put: EntryPut | None) -> EntryPut | None:
+def _whole(remote: Remote, vault: Vault, path: str, put: EntryPut | None) -> EntryPut | None:
     """A large artifact brings its bytes along, where the remote has them."""
     if put is None or put.sha256 is None or put.body is None or not attachments.is_referenced(put.meta):
         return put
-    return put._replace(body=partial(fetched, remote, agent_id, path, put.sha256, put.leaf))
+    return put._replace(body=partial(fetched, remote, vault.agent_id, path, put.sha256, put.leaf, vault.redactions))
 
 
 def _check(context: Context, vault: Vault, head: int, *, accept_unsigned: bool) -> None:

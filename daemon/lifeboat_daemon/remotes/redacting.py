@@ -1,29 +1,52 @@
 """Purges and second copies: what was purged anywhere is learnt here, and what was purged here is told there, before
-anything else is said to a remote (design of redactions: `lifeboat_alf.redactions`)."""
+anything else is said to a remote (see `lifeboat_alf.redactions`).
+
+Nobody is believed: a redaction that a remote lists counts when somebody trusted signed it, and what a remote says it
+destroyed counts when its receipt holds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
-from lifeboat_alf.redactions import Redaction
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
+from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import Busy
+from lifeboat_daemon.remotes import acknowledged
+from lifeboat_daemon.remotes.acknowledged import Acknowledged
 from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.opening import check_identity, open_remote
+from lifeboat_daemon.remotes.redacting_lists import Listed, checked_erasure, listed
+from lifeboat_daemon.remotes.redacting_notes import Notes
 from lifeboat_daemon.remotes.redacting_there import only_there as only_there
+from lifeboat_endpoint.errors import AgentErased, RemoteError, VaultMissing
 from lifeboat_endpoint.remote.contract import RedactionState, Remote
 from lifeboat_endpoint.vault import Vault
+
+T = TypeVar("T")
+
+PATIENCE = 30.0
+"""Seconds that the lock of an agent is waited for: a capture is over by then, a restore may take longer."""
+_LOOK_AGAIN = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class Exchanged:
-    """What came of an exchange. `learnt` were applied here, `told` are those of this machine as they stand there;
-    `refused` says, for people, what the remote listed or would not take."""
+    """What came of an exchange. `learnt` were applied here; `told` are those that the remote was told of or asked
+    about, as they stand there; `doubts` say, for people, what it lists or says that does not count."""
 
     learnt: tuple[str, ...] = ()
     told: tuple[RedactionState, ...] = ()
-    refused: tuple[str, ...] = ()
-    is_known: bool = field(default=True)
+    doubts: tuple[str, ...] = ()
 
 
 def exchange(
@@ -35,16 +58,178 @@ def exchange(
     *,
     owners: Mapping[str, str] | None = None,
 ) -> Exchanged:
-    """Fetch the remote's purges, apply here what is new and signed by somebody trusted, send ours that it lacks.
+    """Fetch the purges that a remote holds of an agent, apply here those that are new and count, tell it of those that
+    it does not hold, in the order of their making, and ask again about those whose wait is over. A remote that has
+    nothing of the agent is told nothing.
 
-    `owners`: the token of the remote's owner by the id of the redaction that it is for. Raises AgentErased (then
-    nothing of the agent is left here), Busy (the agent's lock is held for long), RemoteError.
+    `owners`: the token of whoever owns the data there, by the id of the redaction that it is for.
+    Raises NoKey, Busy (the agent's lock is held for long), AgentErased (see `heeding`), RemoteError.
     """
-    raise AssertionError
+    found = listed(remote, agent.id, context.keys().trusted)
+    learnt = tuple(_learn(context, agent, vault, found))
+    telling = _Telling(context, agent, config, vault, remote, found, owners or {})
+    told = tuple(telling.all())
+    doubts = (*found.refused, *telling.doubts)
+    Notes(context, config, vault).doubt(doubts)
+    return Exchanged(learnt, told, doubts)
 
 
 def send(
     context: Context, agent: Agent, config: RemoteConfig, redaction: Redaction, owner: str | None = None
 ) -> RedactionState:
-    """Tell one remote of a purge, with the token of its `owner` at once. Raises RemoteError, OtherVault, ConfigError."""
-    raise AssertionError
+    """Tell one remote of a purge now, with the token of the `owner` of the data there so that it does not wait; how it
+    stands is noted. Works for an agent that was purged whole, too, of which nothing is here any more.
+
+    Raises UnknownThere (it has nothing of the agent), RemoteError, OtherVault, ConfigError, and what `exchange` raises.
+    """
+    with contextlib.ExitStack() as stack:
+        vault = _vault(context, agent, stack)
+        remote = stack.enter_context(contextlib.closing(open_remote(context, config)))
+        check_identity(config, remote)
+        found = Listed()
+        if redaction.scope != WHOLE_AGENT:
+            found = listed(remote, agent.id, context.keys().trusted)
+            if vault is not None:
+                _learn(context, agent, vault, found)
+        owners = {} if owner is None else {redaction.id: owner}
+        return _Telling(context, agent, config, vault, remote, found, owners).one(redaction)
+
+
+@contextmanager
+def heeding(context: Context, agent: Agent) -> Iterator[None]:
+    """Around a contact with a remote, outside of the agent's open vault: where it says that the agent was purged
+    whole, and somebody trusted signed that, the agent is erased here too. The workspace is not touched.
+
+    Raises AgentErased then; RemoteDamaged where nobody trusted signed it, and nothing is done.
+    """
+    try:
+        yield
+    except AgentErased as error:
+        redaction = checked_erasure(error, agent.id, context.keys().trusted)
+        from lifeboat_daemon.purge import erasing
+
+        patiently(partial(erasing.erase, context, agent, redaction))
+        raise
+
+
+def patiently(work: Callable[[], T], *, seconds: float = PATIENCE) -> T:
+    """Work that needs an agent's lock, tried again while somebody else holds it. Raises Busy in the end."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return work()
+        except Busy:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(_LOOK_AGAIN)
+
+
+def _learn(context: Context, agent: Agent, vault: Vault, found: Listed) -> list[str]:
+    """Apply what is new, in the order in which the remote lists it."""
+    from lifeboat_daemon.purge import applying
+
+    known = vault.redactions
+    fresh = [redaction for redaction in found.counting if redaction.id not in known]
+    for redaction in fresh:
+        patiently(partial(applying.apply, context, agent, redaction))
+    return [redaction.id for redaction in fresh]
+
+
+def _vault(context: Context, agent: Agent, stack: contextlib.ExitStack) -> Vault | None:
+    try:
+        return stack.enter_context(context.vault(agent.id))
+    except VaultMissing:
+        return None
+
+
+class _Telling:
+    """Redactions told to one remote, and what it says to that."""
+
+    def __init__(
+        self,
+        context: Context,
+        agent: Agent,
+        config: RemoteConfig,
+        vault: Vault | None,
+        remote: Remote,
+        found: Listed,
+        owners: Mapping[str, str],
+    ) -> None:
+        self._context = context
+        self._agent = agent
+        self._config = config
+        self._vault = vault
+        self._remote = remote
+        self._found = found
+        self._owners = owners
+        self._notes = Notes(context, config, vault)
+        self.doubts: list[str] = []
+
+    def all(self) -> Iterator[RedactionState]:
+        """Of those of this vault the ones that the remote has to hear of now. Raises RemoteError that is retryable."""
+        assert self._vault is not None
+        rows = self._vault.redaction_rows()
+        if not rows or not self._has_something():
+            return
+        for row in rows:
+            if not self._is_due(row.redaction):
+                continue
+            try:
+                yield self.one(row.redaction)
+            except AgentErased:
+                raise
+            except RemoteError as error:  # it is said, and what was captured is sent all the same
+                if error.retryable:
+                    raise
+
+    def one(self, redaction: Redaction) -> RedactionState:
+        """Raises RemoteError, after it was noted."""
+        owner = self._owners.get(redaction.id)
+        try:
+            state = self._remote.redact(self._agent.id, redaction.to_json(), owner=owner)
+        except AgentErased:
+            raise
+        except RemoteError as error:
+            self._notes.failed(redaction, error)
+            raise
+        reached(Step.PURGE_SENT)
+        unsearched = self._unsearched(redaction, state)
+        self._notes.stands(redaction, state, kind=self._remote.about().kind, unsearched=unsearched)
+        reached(Step.PURGE_NOTED)
+        return state
+
+    def _has_something(self) -> bool:
+        """Whether the remote has the agent, or had it: one that forgot it, or knows nothing of purges, is asked."""
+        known = self._known()
+        return self._found.is_known or known.number is not None or known.sent is not None
+
+    def _is_due(self, redaction: Redaction) -> bool:
+        is_listed = redaction.id in self._found.ids
+        noted = self._known().purges.get(redaction.id)
+        if noted is None or redaction.id in self._owners:
+            return True
+        if noted.is_done and not is_listed:
+            self.doubts.append(f"the purge {redaction.id} was missing in its list and was sent again")
+            return True
+        return not noted.is_done and (not is_listed or noted.is_due(self._context.clock.now()))
+
+    def _unsearched(self, redaction: Redaction, state: RedactionState) -> list[int]:
+        """States that are kept there and were not looked through when the redaction was made. What this machine has
+        and was not, came after the purge."""
+        if state.receipt is None or redaction.scope == WHOLE_AGENT:
+            return []
+        searched, found = frozenset(redaction.searched), []
+        for row in self._remote.sequences(self._agent.id):
+            here = None if self._vault is None else self._vault.find(row.number)
+            if here is None if row.number not in searched else here is not None and here.digest != row.digest:
+                found.append(row.number)
+        return found
+
+    def _known(self) -> Acknowledged:
+        assert self._vault is not None
+        return acknowledged.read(self._vault).get(self._config.id, Acknowledged())
+
+
+def told_of(states: tuple[RedactionState, ...]) -> list[JsonObject]:
+    """How purges stand at a remote, for a log and for programs."""
+    return [{"id": state.id, "applies_at": state.applies_at, "done": state.receipt is not None} for state in states]

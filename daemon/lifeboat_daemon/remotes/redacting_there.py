@@ -2,20 +2,61 @@
 
 from __future__ import annotations
 
+import contextlib
+from bisect import bisect_left
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from functools import partial
 
+from lifeboat_alf.purging import Item
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.remotes import pulling
 from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.opening import check_identity, open_remote
+from lifeboat_daemon.restore.scratch import scratch_folder
+from lifeboat_endpoint.errors import UnknownThere
+from lifeboat_endpoint.remote.contract import Remote
 from lifeboat_endpoint.vault import Vault
-
-if TYPE_CHECKING:
-    from lifeboat_alf.purging import Item
+from lifeboat_endpoint.vault.history import HistoryItem
 
 
 def only_there(context: Context, agent: Agent, config: RemoteConfig, vault: Vault) -> Iterator[Item]:
-    """Every object of the states that the remote keeps and the vault does not, state by state. A body can be read until
-    the next item is asked for. Raises RemoteError, OtherVault, ArchiveError."""
-    raise AssertionError
-    yield
+    """Every object of the states that the remote keeps and the vault does not, each once. What is there is fetched into
+    a folder of its own, held against its digests and signatures (or it could have a purge name what it likes), and gone
+    when the iterator is at its end or closed; until then a body can be read at any time.
+
+    Raises OtherVault, SignatureError, UnsignedState, RemoteError. A remote that has nothing of the agent gives nothing.
+    """
+    with contextlib.closing(open_remote(context, config)) as remote:
+        check_identity(config, remote)
+        missing = numbers_only_there(remote, agent.id, vault)
+        if not missing:
+            return
+        with scratch_folder(context, "search") as scratch:
+            staged = scratch / "vault"
+            pulling.history(context, remote, agent.id, staged, accept_unsigned=False, tell=_nobody)
+            with Vault.open(staged, files=context.files, clock=context.clock) as there:
+                for found in there.history():
+                    if found.held and _is_in(missing, found):
+                        body = partial(there.read_object, found.object)
+                        yield Item(found.leaf, body, found.path, found.meta, found.record_id, found.partition)
+
+
+def numbers_only_there(remote: Remote, agent_id: str, vault: Vault) -> list[int]:
+    """Numbers of the states that a remote keeps and a vault does not, or has otherwise, in order."""
+    try:
+        rows = list(remote.sequences(agent_id))
+    except UnknownThere:
+        return []
+    here = {row.number: row.digest for row in vault.sequences()}
+    return sorted(row.number for row in rows if here.get(row.number) != row.digest)
+
+
+def _is_in(numbers: list[int], found: HistoryItem) -> bool:
+    """Whether any of the states has it."""
+    at = bisect_left(numbers, found.first)
+    return at < len(numbers) and (found.last is None or numbers[at] < found.last)
+
+
+def _nobody(text: str, done: int, total: int | None) -> None:
+    """Nobody is told of the progress."""

@@ -42,7 +42,9 @@ def replace(context: Context, agent: Agent, config: RemoteConfig, *, accept_unsi
         if not isinstance(remote, Removing):
             raise RemoteDenied(f"only whoever looks after {config.name} can remove what it has of {agent.name}")
         staged = scratch / "vault"
-        pulling.history(context, remote, agent.id, staged, accept_unsigned=accept_unsigned, tell=tell)
+        known = [row.redaction for row in vault.redaction_rows()]
+        unsigned = accept_unsigned
+        pulling.history(context, remote, agent.id, staged, accept_unsigned=unsigned, tell=tell, known=known)
         kept = aside.keep(context, agent.id, staged)
         try:
             remote.remove_agent(agent.id)

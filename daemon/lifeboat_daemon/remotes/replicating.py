@@ -14,17 +14,18 @@ from lifeboat_alf.state import BodyAbsent, Entry
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import guard
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Cancelled, OtherVault, RemoteForgot
+from lifeboat_daemon.errors import Cancelled, RemoteForgot
 from lifeboat_daemon.health.standing import FENCED, HELD, WAITING
-from lifeboat_daemon.remotes import acknowledged, bundling, deciding, epochs, verifying
+from lifeboat_daemon.remotes import acknowledged, bundling, deciding, epochs, redacting, verifying
 from lifeboat_daemon.remotes.acknowledged import Acknowledged
 from lifeboat_daemon.remotes.bundling import Tell
 from lifeboat_daemon.remotes.contract import Compactable, RemoteConfig
 from lifeboat_daemon.remotes.deciding import Decision, Do, Here, Why
-from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_daemon.remotes.opening import check_identity, open_remote
 from lifeboat_daemon.remotes.outcome import DEFERRED, HELD_BACK, Outcome, failed, up_to_date
+from lifeboat_daemon.remotes.redacting_lists import checked_erasure
 from lifeboat_daemon.words import size_text
-from lifeboat_endpoint.errors import EpochBehind, RemoteDamaged, StaleBase, UnknownThere
+from lifeboat_endpoint.errors import AgentErased, EpochBehind, RemoteDamaged, StaleBase, UnknownThere
 from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteAgent, RemoteHead
 from lifeboat_endpoint.vault import SequenceRow, Vault
 
@@ -49,14 +50,23 @@ def always(size: int) -> str | None:
 def replicate(
     context: Context, agent: Agent, config: RemoteConfig, *, tell: Tell = quietly, may_send: MaySend = always
 ) -> Outcome:
-    """Bring a remote up to date. What is wrong there, or on the way, is in the outcome and in the notes of the vault
-    (`acknowledged`). Takes no lock: captures go on. Raises what is wrong on this machine."""
+    """Bring a remote up to date, purges before anything else. What is wrong there, or on the way, is in the outcome and
+    in the notes of the vault (`acknowledged`). Takes no lock: captures go on. Where the whole agent was purged, it is
+    erased here too, and the outcome says so. Raises what is wrong on this machine."""
+    try:
+        with redacting.heeding(context, agent):
+            return _replicate(context, agent, config, tell, may_send)
+    except AgentErased as error:
+        return failed(config, None, error)
+
+
+def _replicate(context: Context, agent: Agent, config: RemoteConfig, tell: Tell, may_send: MaySend) -> Outcome:
     with context.vault(agent.id) as vault:
         try:
             with contextlib.closing(open_remote(context, config)) as remote:
                 outcome = _Replication(context, agent, config, vault, remote, tell, may_send).run()
-        except Cancelled:
-            raise  # by whoever is told of the progress: nothing is wrong
+        except (Cancelled, AgentErased):
+            raise  # by whoever is told of the progress, where nothing is wrong; or nothing is left to be noted
         except LifeboatError as error:
             outcome = failed(config, _known(vault, config).number, error)
         _note(context, vault, config, outcome)
@@ -109,11 +119,18 @@ class _Replication:
 
     def run(self) -> Outcome:
         """Raises RemoteError, OtherVault, RemoteForgot."""
-        self._check_identity()
+        check_identity(self._config, self._remote)
         try:
+            self._exchange()
             return self._brought_up()
+        except AgentErased as error:
+            checked_erasure(error, self._agent.id, self._context.keys().trusted)
+            raise
         except UnknownThere as error:  # what it said a moment ago that it has: one of both answers was an older one
             return self._waiting(error.message, error.code)
+
+    def _exchange(self) -> None:
+        redacting.exchange(self._context, self._agent, self._config, self._vault, self._remote)
 
     def _brought_up(self) -> Outcome:
         target, held = self._target()
@@ -142,12 +159,6 @@ class _Replication:
                 return pushed
             return self._completed(target, pushed, held)
         return self._waiting("others write there all the time", StaleBase.code)
-
-    def _check_identity(self) -> None:
-        about = self._remote.about()
-        if self._config.id and about.id != self._config.id:
-            name = self._config.name
-            raise OtherVault(f"{name} is the vault {self._config.id}, and {about.id} answers: nothing was sent")
 
     def _target(self) -> tuple[SequenceRow | None, JsonObject | None]:
         """What the remote is to have: the head, or, while a removal is held, the sequence before it."""
@@ -184,6 +195,7 @@ class _Replication:
                 return self._waiting(f"{size_text(bundle.size)} wait: {why}", DEFERRED)
             if there is None:
                 self._remote.register(self._agent.id, self._agent.name, self._agent.runtime)
+                self._exchange()  # what was purged before: or it could not know why bytes are missing in what comes
             sent = {"number": target.number, "digest": target.digest.hex()}
             acknowledged.note(self._vault, self._config.id, name=self._config.name, sent=sent)
             head = self._remote.push(self._agent.id, bundling.watched(bundle, self._tell), machine=self._machine)

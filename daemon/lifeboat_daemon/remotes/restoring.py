@@ -12,6 +12,7 @@ from pathlib import Path
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.state import Sequence, State
 from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon import agents as registered_agents
@@ -19,7 +20,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyProtected, AmbiguousAgent, NothingToRestore, UnknownAgent
 from lifeboat_daemon.locks import home_lock
-from lifeboat_daemon.remotes import acknowledged, aside, epochs, pulling, registry
+from lifeboat_daemon.remotes import acknowledged, aside, epochs, pulling, redacting, registry
 from lifeboat_daemon.remotes.bundling import Tell
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.epochs import Raised
@@ -87,15 +88,31 @@ def opened_plan(context: Context, name: str, text: str, target: Path | None, opt
     config = registry.find(context, name)
     with contextlib.closing(open_remote(context, config)) as remote:
         source = find(context, remote, config, text)
+        known = _known(context, source.agent.id)
         taken = pulling.take_keys(context, remote, source.agent.id, accept_unsigned=options.accept_unsigned)
+        purged = _purged(context, remote, config, source.agent.id, known, options)
         warnings = [*taken, *_held_there(source, options.at)]
         number = _number(remote, source, options.at)
-        known = _known(context, source.agent.id)
-        with pulling.state(remote, source.agent.id, number) as state, _newest(context, known) as newest:
+        with pulling.state(remote, source.agent.id, number, purged) as state, _newest(context, known) as newest:
             made = plan(context, state, target, options, newest)
             if known is None and options.at is None:
                 warnings = [*warnings, _newest_there(source, state.sequence)]
             yield replace(made, warnings=[*warnings, *made.warnings])
+
+
+def _purged(
+    context: Context, remote: Remote, config: RemoteConfig, agent_id: str, known: Agent | None, options: RestoreOptions
+) -> Redactions:
+    """What was purged of an agent, here or anywhere: also while it waits at the remote, nothing of it comes from there.
+    Raises AgentErased, RemoteError."""
+    unsigned = options.accept_unsigned
+    if known is None:
+        return Redactions(pulling.purged(context, remote, agent_id, accept_unsigned=unsigned))
+    with redacting.heeding(context, known):
+        there = pulling.purged(context, remote, agent_id, accept_unsigned=unsigned)
+        with context.vault(agent_id) as vault:
+            redacting.exchange(context, known, config, vault, remote)
+            return Redactions((*(row.redaction for row in vault.redaction_rows()), *there))
 
 
 def _held_there(source: Source, at: int | str | None) -> Iterator[str]:

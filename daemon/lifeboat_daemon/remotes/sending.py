@@ -11,7 +11,7 @@ from lifeboat_daemon.health import second_copies
 from lifeboat_daemon.health.second_copies import NO_NETWORK, JsonObject
 from lifeboat_daemon.health.states import WAITING
 from lifeboat_daemon.remotes import acknowledged
-from lifeboat_daemon.remotes.acknowledged import Acknowledged
+from lifeboat_daemon.remotes.acknowledged import NOT_TOLD, Acknowledged
 from lifeboat_daemon.remotes.bundling import Tell
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.outcome import DEFERRED, Outcome
@@ -32,7 +32,7 @@ def send(context: Context, agent: Agent, config: RemoteConfig, *, asked: bool = 
     known = _known(context, agent, config)
     if now.online is False:
         return _waits(context, agent, config, known, conditions.NO_NETWORK, NO_NETWORK)
-    if known.code == DEFERRED and _is_scarce(now):
+    if known.code == DEFERRED and _is_scarce(now) and not _is_to_hear_of_purges(context, agent, known):
         return _waits(context, agent, config, known, known.message, DEFERRED)
     return replicate(context, agent, config, tell=tell, may_send=lambda size: conditions.deferral(now, size, limit))
 
@@ -60,6 +60,14 @@ def needs_network(config: RemoteConfig) -> bool:
 def _is_scarce(now: Conditions) -> bool:
     """Whether what was too much a while ago is too much still."""
     return conditions.deferral(now, 1, 0) is not None
+
+
+def _is_to_hear_of_purges(context: Context, agent: Agent, known: Acknowledged) -> bool:
+    """Whether something was purged that the remote has to be told, or asked about: that is little, and waits for no
+    network that does not cost."""
+    now = context.clock.now()
+    with context.vault(agent.id) as vault:
+        return any(known.purges.get(each.id, NOT_TOLD).is_due(now) for each in vault.redactions)
 
 
 def _known(context: Context, agent: Agent, config: RemoteConfig) -> Acknowledged:

@@ -12,7 +12,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.health.standing import ERROR
-from lifeboat_daemon.remotes import acknowledged
+from lifeboat_daemon.remotes import acknowledged, redacting
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_endpoint.errors import RemoteDamaged, RemoteError
@@ -30,7 +30,12 @@ EVERYTHING = 1 << 40
 def verify(context: Context, agent: Agent, config: RemoteConfig, *, bodies: int = BODIES) -> JsonObject:
     """Read back from a remote what it has of an agent: {name, id, sequence, items, bytes, findings, ok}. `sequence` is
     None when there is nothing to compare. Raises LifeboatError when it cannot be found out."""
-    with context.vault(agent.id) as vault, contextlib.closing(open_remote(context, config)) as remote:
+    with (
+        redacting.heeding(context, agent),
+        context.vault(agent.id) as vault,
+        contextlib.closing(open_remote(context, config)) as remote,
+    ):
+        redacting.exchange(context, agent, config, vault, remote)
         found = look(context, vault, remote, agent, config, bodies=bodies)
     return {
         "name": config.name,

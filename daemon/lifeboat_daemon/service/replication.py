@@ -1,7 +1,7 @@
 """Replication: from what a remote lacks to a worker that sends it, and from a failure to the next try.
 
-Nothing is polled: a push follows a capture, the start, sleep, a changed file of a remote, or the pause after a failure;
-only for a folder that was away it is looked once a minute whether it is back.
+Nothing is polled: a push follows a capture, the start, sleep, a changed file of a remote, a purge, the end of its wait,
+or the pause after a failure; only for a folder that was away it is looked once a minute whether it is back.
 Otherwise nobody says anything to a remote, but for the verification that is due.
 """
 
@@ -13,8 +13,10 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.errors import Cancelled
 from lifeboat_daemon.health import due
@@ -48,7 +50,8 @@ AT_ONE_REMOTE = 2
 class _Way:
     """From an agent to a remote. `pushes` are under way or wait for a worker, `push` is the last one that was begun;
     `failures` in a row; `not_before` and `verify_not_before` on the clock that counts sleep; `is_offline`: it waits for
-    a network; `is_unreachable`: nobody was there; `is_away`: and its folder was not there either when it was looked."""
+    a network; `is_unreachable`: nobody was there; `is_away`: and its folder was not there either when it was looked.
+    `purge_not_before`: a purge waits for no person, also where everything else does."""
 
     remote: str
     pushes: int = 0
@@ -60,6 +63,7 @@ class _Way:
     is_away: bool = False
     is_verifying: bool = False
     verify_not_before: float = 0.0
+    purge_not_before: float = 0.0
 
 
 class Replication:
@@ -95,7 +99,8 @@ class Replication:
     def forgive(self) -> None:
         """Try everything anew that waits: somebody changed something, or the machine woke up."""
         for way in self._ways.values():
-            way.failures, way.not_before, way.verify_not_before, way.is_offline = 0, 0.0, 0.0, False
+            way.failures, way.is_offline = 0, False
+            way.not_before = way.verify_not_before = way.purge_not_before = 0.0
         self._arrange_all()
 
     def files_changed(self) -> None:
@@ -118,7 +123,7 @@ class Replication:
         waiting = [way for way in self._ways.values() if way.is_offline]
         if waiting and conditions.is_online() is not False:
             for way in waiting:
-                way.is_offline, way.not_before = False, 0.0
+                way.is_offline, way.not_before, way.purge_not_before = False, 0.0, 0.0
             self._arrange_all()
         self._look_for_folders()
         for charge in self._fleet:
@@ -137,7 +142,7 @@ class Replication:
         for way in self._ways.values():
             if way.is_unreachable and way.remote in there:
                 if way.is_away and there[way.remote]:
-                    way.failures, way.not_before = 0, 0.0
+                    way.failures, way.not_before, way.purge_not_before = 0, 0.0, 0.0
                 way.is_away = not there[way.remote]
         self._arrange_all()
 
@@ -160,16 +165,24 @@ class Replication:
     def _arrange(self, charge: Charge, remote: RemoteFacts) -> None:
         """Begin to send, or wait for the moment to begin. Called whenever anything changed that could move it."""
         way, timer = self._way(charge, remote.name), _timer(charge.id, remote.name)
-        if way.pushes or self._captures[charge.id] or not _is_wanted(charge, remote):
+        if way.pushes or self._captures[charge.id] or not (_is_wanted(charge, remote) or _has_purges(charge, remote)):
             self._parts.timers.cancel(timer)
             return
-        wait = way.not_before - self._parts.seconds()
+        wait = self._wait(charge, way, remote)
         if wait > 0:
             self._parts.timers.at(timer, wait, lambda: self.seen(charge))
             return
         self._parts.timers.cancel(timer)
         if not self._is_full(remote.name):  # otherwise whoever ends there arranges everything anew
             self._begin(charge, way, asked=False)
+
+    def _wait(self, charge: Charge, way: _Way, remote: RemoteFacts) -> float:
+        """Seconds until the remote may be spoken to: about what was captured, or about what was purged."""
+        waits = [way.not_before] if _is_wanted(charge, remote) else []
+        if _has_purges(charge, remote):
+            asked = _seconds_until(remote.purges_ask_at, self._parts.context.clock.now())
+            waits.append(max(way.purge_not_before, self._parts.seconds() + asked))
+        return min(waits) - self._parts.seconds()
 
     def _begin(self, charge: Charge, way: _Way, *, asked: bool) -> asyncio.Task[JsonObject]:
         way.pushes += 1
@@ -250,7 +263,7 @@ class Replication:
         way.failures += 1
         stopped = error.code == Cancelled.code
         wait = backoff.LONGEST if stopped else backoff.pause(way.failures, self._chance)
-        way.not_before = self._parts.seconds() + wait
+        way.not_before = way.purge_not_before = self._parts.seconds() + wait
         if not charge.is_gone and not stopped:
             self._parts.log.event("push_failed", level="warning", agent=charge.id, code=error.code)
         remote = _named(charge, way.remote) or RemoteFacts(way.remote)
@@ -269,6 +282,8 @@ class Replication:
             way.failures += 1
             wait = max(backoff.pause(way.failures, self._chance), min(asked_for or 0.0, LONGEST_ASKED))
         way.not_before = self._parts.seconds() + wait
+        tried = backoff.pause(way.failures or 1, self._chance)
+        way.purge_not_before = self._parts.seconds() + (tried if wait == BY_A_PERSON else wait)
 
     def _publish(self, charge: Charge, document: JsonObject) -> None:
         self._parts.publish({"event": "push", "agent": charge.id, "name": charge.agent.name, "remote": document})
@@ -328,6 +343,16 @@ def _named(charge: Charge, name: str) -> RemoteFacts | None:
 def _is_wanted(charge: Charge, remote: RemoteFacts) -> bool:
     """What was never taken into care is not sent unasked: it may live elsewhere."""
     return charge.agent.watched and remote.code != UNUSABLE and (remote.is_behind or remote.state in (FENCED, ERROR))
+
+
+def _has_purges(charge: Charge, remote: RemoteFacts) -> bool:
+    """Whether the remote has to hear of a purge, or is to be asked what became of one: also where nothing is to be
+    sent, or this machine may not write."""
+    return charge.agent.watched and remote.code != UNUSABLE and remote.purges > 0
+
+
+def _seconds_until(moment: str | None, now: datetime) -> float:
+    return 0.0 if moment is None else max(0.0, (times.parse(moment) - now).total_seconds())
 
 
 def _document(remote: RemoteFacts, state: str, message: str, code: str) -> JsonObject:

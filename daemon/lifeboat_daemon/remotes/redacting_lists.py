@@ -1,0 +1,102 @@
+"""The list of purges that a remote holds, taken for what it is: something that somebody else says. A redaction counts
+when it is of this agent and was signed by somebody trusted; whatever else is listed is refused, and said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lifeboat_alf import redactions
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.errors import RedactionInvalid, SignatureError
+from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
+from lifeboat_endpoint.errors import AgentErased, RemoteDamaged, UnknownThere
+from lifeboat_endpoint.remote.contract import Remote
+from lifeboat_keys import redacting
+from lifeboat_keys.errors import KeysError
+from lifeboat_keys.trusted import Trusted
+
+MOST_REDACTIONS = 10_000
+"""How many purges of one agent a remote may list: each is one decision of a person."""
+MOST_LEAVES = 4_000_000
+"""How many leaves all of them may name together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a remote lists of an agent. `counting` in its order, `ids` of them; `refused` says of each of the others why
+    it does not count; `is_known`: whether the remote knows the agent at all."""
+
+    counting: tuple[Redaction, ...] = ()
+    refused: tuple[str, ...] = ()
+    is_known: bool = True
+
+    @property
+    def ids(self) -> frozenset[str]:
+        return frozenset(redaction.id for redaction in self.counting)
+
+
+def listed(remote: Remote, agent_id: str, trusted: Trusted | None) -> Listed:
+    """What counts of a remote's list. Without `trusted` every redaction does that is whole in itself.
+
+    Raises AgentErased when the agent was purged whole by somebody who counts, RemoteDamaged for a list that nobody can
+    have made, RemoteError.
+    """
+    try:
+        documents = remote.redactions(agent_id)
+    except UnknownThere:
+        return Listed(is_known=False)
+    except AgentErased as error:
+        checked_erasure(error, agent_id, trusted)
+        raise
+    return judged(documents, agent_id, trusted)
+
+
+def judged(documents: list[JsonObject], agent_id: str, trusted: Trusted | None) -> Listed:
+    """The same of documents. Raises AgentErased, RemoteDamaged."""
+    if len(documents) > MOST_REDACTIONS:
+        raise RemoteDamaged(f"it lists {len(documents)} purges of one agent, more than anybody asks for")
+    counting: dict[str, Redaction] = {}
+    refused, leaves = [], 0
+    for document in documents:
+        try:
+            redaction = checked(document, agent_id, trusted)
+        except (RedactionInvalid, SignatureError, KeysError) as error:
+            refused.append(f"it lists a purge that does not count: {error.message}")
+            continue
+        leaves += len(redaction.leaves)
+        if leaves > MOST_LEAVES:
+            raise RemoteDamaged("its purges name more than any history holds")
+        counting.setdefault(redaction.id, redaction)
+    for redaction in counting.values():
+        if redaction.scope == WHOLE_AGENT:
+            raise AgentErased(words_of(redaction), redaction=redaction.to_json())
+    return Listed(tuple(counting.values()), tuple(refused))
+
+
+def checked(document: JsonObject, agent_id: str, trusted: Trusted | None) -> Redaction:
+    """A redaction that counts. Raises RedactionInvalid, SignatureError, KeysError."""
+    redaction = redactions.from_json(document)
+    if redaction.agent_id != agent_id:
+        raise RedactionInvalid(f"it is of the agent {redaction.agent_id}")
+    redacting.verify(redaction, trusted)
+    return redaction
+
+
+def checked_erasure(error: AgentErased, agent_id: str, trusted: Trusted | None) -> Redaction:
+    """The redaction with which a remote says that an agent was purged whole. Raises RemoteDamaged when nobody who
+    counts signed that: then it is not so."""
+    try:
+        redaction = checked(error.redaction or {}, agent_id, trusted)
+    except (RedactionInvalid, SignatureError, KeysError) as reason:
+        raise RemoteDamaged(
+            f"it says that the agent was purged whole, and nobody whom you trust signed that: {reason.message}"
+        ) from None
+    if redaction.scope != WHOLE_AGENT:
+        raise RemoteDamaged("it says that the agent was purged whole, and shows a purge of less")
+    return redaction
+
+
+def words_of(redaction: Redaction) -> str:
+    """What a purge of a whole agent means, for people."""
+    asked = f"{redaction.requested_by or 'somebody'} on {redaction.requested_at}"
+    return f"the whole agent was purged, as {asked} asked for: nothing of it is kept any more, and nothing is taken"

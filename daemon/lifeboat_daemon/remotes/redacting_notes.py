@@ -1,0 +1,119 @@
+"""How purges stand at one remote, noted where it is needed: in the agent's vault for whoever decides when the remote is
+asked again, and in the receipt of the purge as its proof."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from lifeboat_alf import times
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.redactions import Redaction
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.purge import receipts
+from lifeboat_daemon.purge.receipt_document import DONE, PENDING, WAITING
+from lifeboat_daemon.remotes import acknowledged
+from lifeboat_daemon.remotes.acknowledged import Acknowledged, Purge
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_endpoint.errors import RemoteDamaged, RemoteError
+from lifeboat_endpoint.remote.contract import RedactionState
+from lifeboat_endpoint.vault import Vault
+
+ASK_AGAIN = timedelta(hours=1)
+"""After a remote refused a purge, or what it said of it does not hold."""
+SOONEST, LATEST = timedelta(minutes=1), timedelta(hours=24)
+"""When a remote with which a purge waits is asked again, whatever moment it names."""
+LONGEST = timedelta(days=30)
+"""No remote lets a purge wait for longer than this: then it does not say when."""
+MOST_NAMED = 12
+
+
+class Notes:
+    """Of one remote. `vault` is None for an agent of which nothing is here any more."""
+
+    def __init__(self, context: Context, config: RemoteConfig, vault: Vault | None) -> None:
+        self._context = context
+        self._config = config
+        self._vault = vault
+
+    def stands(self, redaction: Redaction, state: RedactionState, *, kind: str, unsearched: list[int]) -> None:
+        """What the remote answered. Raises RemoteDamaged when it answers about another purge, OSError, NoKey."""
+        if state.id != redaction.id:
+            raise RemoteDamaged(f"it was told of the purge {redaction.id} and answers with {state.id}")
+        applies_at = _believable(state.applies_at, self._context.clock.now())
+        if state.receipt is not None:
+            message = _unsearched_words(unsearched)
+            self._note(redaction, kind, DONE, message=message, receipt=state.receipt)
+        elif applies_at is not None:
+            self._note(redaction, kind, WAITING, applies_at=applies_at)
+        else:
+            self._note(redaction, kind, PENDING, message="it took the purge and does not say that it is done")
+
+    def failed(self, redaction: Redaction, error: RemoteError) -> None:
+        """It was not told, or would not hear it."""
+        self._note(redaction, "", PENDING, message=error.message)
+
+    def doubt(self, doubts: tuple[str, ...]) -> None:
+        """What the remote lists that does not count: said until it lists it no more."""
+        if self._vault is None:
+            return
+        text = "; ".join(doubts[:3])
+        if acknowledged.read(self._vault).get(self._config.id, Acknowledged()).doubts != text:
+            acknowledged.note(self._vault, self._config.id, name=self._config.name, doubts=text)
+
+    def _note(
+        self,
+        redaction: Redaction,
+        kind: str,
+        state: str,
+        *,
+        applies_at: str | None = None,
+        message: str = "",
+        receipt: JsonObject | None = None,
+    ) -> None:
+        context, config = self._context, self._config
+        if receipts.read(context, redaction.id) is None:
+            receipts.begin(context, redaction, context.now())
+        kept = receipts.note_vault(
+            context,
+            redaction.id,
+            config.id,
+            name=config.name,
+            kind=kind or "remote",
+            state=state,
+            applies_at=applies_at,
+            message=message,
+            receipt=receipt,
+        )
+        noted = None if kept is None else kept.vault(config.id)
+        if noted is not None and receipt is not None:  # which may not hold
+            state, message = noted.state, noted.message
+        if self._vault is not None:
+            now = context.clock.now()
+            made = Purge(state, applies_at, "" if state == DONE else message, _ask_at(state, applies_at, now))
+            acknowledged.note_purge(self._vault, config.id, config.name, redaction.id, made)
+
+
+def _ask_at(state: str, applies_at: str | None, now: datetime) -> str | None:
+    """When it is asked again. A remote may name any moment."""
+    if state == DONE:
+        return None
+    if applies_at is None:
+        return times.to_text(now + ASK_AGAIN)
+    return times.to_text(min(max(times.parse(applies_at), now + SOONEST), now + LATEST))
+
+
+def _believable(applies_at: str | None, now: datetime) -> str | None:
+    """Until when a purge waits; None for what is no moment, or one that nobody would wait for."""
+    try:
+        moment = None if applies_at is None else times.parse(applies_at)
+    except (ValueError, OverflowError):
+        return None
+    return None if moment is None or moment - now > LONGEST else times.to_text(moment)
+
+
+def _unsearched_words(numbers: list[int]) -> str:
+    if not numbers:
+        return ""
+    named = ", ".join(str(number) for number in numbers[:MOST_NAMED])
+    more = f" and {len(numbers) - MOST_NAMED} more" if len(numbers) > MOST_NAMED else ""
+    return f"it keeps sequences that were not looked through for this purge: {named}{more}"
