@@ -1,4 +1,4 @@
-"""A purge for tests: a text that an agent learned, everything that holds it, and a look through all bytes afterwards."""
+"""A purge for tests: a text that an agent learned, all that holds it, and a look through every byte afterwards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEXT = f"The passport number is {HEAD} 0042 {TAIL}."
 """What the agent memorised: one line, whose beginning and end the scanner of canaries knows."""
 SCANNER = Scanner.of([Canary("passport", (), TEXT)])
 
-State_ = dict[str, bytes]
+Held = dict[str, bytes]
 
 
 def request(
@@ -59,12 +59,12 @@ def leaks_below(*folders: Path) -> list[Leak]:
     return SCANNER.folders(*folders)
 
 
-def everything(vault: Vault) -> dict[int, tuple[bytes, State_]]:
+def everything(vault: Vault) -> dict[int, tuple[bytes, Held]]:
     """{sequence: (its digest, what it holds)} of all that is kept."""
     return {row.number: (row.digest, contents(vault.state(row.number))) for row in vault.sequences()}
 
 
-def contents(state: State) -> State_:
+def contents(state: State) -> Held:
     found = {}
     for entry in state.entries():
         with contextlib.suppress(BodyAbsent):
@@ -72,7 +72,7 @@ def contents(state: State) -> State_:
     return found | {record.id: record.line for record in state.records()}
 
 
-def without(before: dict[int, tuple[bytes, State_]]) -> dict[int, tuple[bytes, State_]]:
+def without(before: dict[int, tuple[bytes, Held]]) -> dict[int, tuple[bytes, Held]]:
     """What has to be the same after a purge: everything that held nothing of the text."""
     return {
         number: (digest, {name: body for name, body in held.items() if not SCANNER.data(body, name)})
@@ -80,7 +80,7 @@ def without(before: dict[int, tuple[bytes, State_]]) -> dict[int, tuple[bytes, S
     }
 
 
-def same(before: dict[int, tuple[bytes, State_]], after: dict[int, tuple[bytes, State_]]) -> bool:
+def same(before: dict[int, tuple[bytes, Held]], after: dict[int, tuple[bytes, Held]]) -> bool:
     """Every kept state has its digest, and everything else its bytes."""
     clean = without(before)
     return clean.keys() == after.keys() and all(

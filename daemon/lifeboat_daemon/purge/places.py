@@ -83,10 +83,15 @@ def _live(context: Context, agent: Agent) -> Iterator[tuple[str, Path]]:
     known = {os.path.realpath(found.real) for found in seen.found.values() if found.kind == scan.FILE}
     for found in seen.found.values():
         if found.kind == scan.FILE:
-            yield found.native, Path(found.real)
+            yield _name(agent, Path(found.real)), Path(found.real)
     for path in _tree(agent.workspace):
         if os.path.realpath(path) not in known and not _is_ours(path, agent.workspace):
-            yield str(path.relative_to(agent.workspace)), path
+            yield _name(agent, path), path
+
+
+def _name(agent: Agent, path: Path) -> str:
+    """As people know it: inside the workspace by its name there."""
+    return str(path.relative_to(agent.workspace) if path.is_relative_to(agent.workspace) else path)
 
 
 def _is_ours(path: Path, workspace: Path) -> bool:

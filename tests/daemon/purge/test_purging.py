@@ -1,0 +1,237 @@
+"""A purge on one machine: what goes, what stays, and what a process that ends half-way leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import invariants
+import pytest
+from killing import killed_at
+from machines import Machine
+from purged import SCANNER, TEXT, bodies, everything, leaks_below, leaks_in, purge, request, same
+
+from lifeboat_alf.errors import PurgeError
+from lifeboat_alf.seams.steps import Step
+from lifeboat_daemon import agents, recovery
+from lifeboat_daemon.purge import doing, histories, orders, receipts
+from lifeboat_daemon.restore import RestoreOptions, restore
+
+STEPS = (
+    Step.PURGE_REDACTED,
+    Step.PURGE_SWEPT,
+    Step.PURGE_WORKSPACE_CUT,
+    Step.PURGE_UNDO_EMPTIED,
+    Step.PURGE_STATE_DELETED,
+    Step.PURGE_RECEIPT_WRITTEN,
+    Step.PURGE_NOTED,
+)
+ERASE_STEPS = (Step.ERASE_MARKED, Step.ERASE_VAULT_REMOVED, Step.ERASE_KEYS_DESTROYED)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """An agent that learned the text in a memory, put it into a file, and went on."""
+    made = Machine(tmp_path / "laptop")
+    made.add()
+    made.write("MEMORY.md", f"{made.read('MEMORY.md')}\n## Passport\n\n{TEXT}\n")
+    made.capture()
+    made.write("notes/trip.txt", f"before\n{TEXT}\nafter\n")
+    made.capture()
+    made.write("notes/other.txt", "nothing of it\n")
+    made.capture()
+    return made
+
+
+def passports(machine: Machine) -> list[str]:
+    """Ids of the records that hold the text."""
+    with machine.context.vault(machine.agent.id) as vault:
+        return [record.id for record in vault.state().records() if TEXT.encode() in record.line]
+
+
+def test_a_text_is_gone_at_every_sequence_and_nothing_else_changed(machine: Machine) -> None:
+    with machine.context.vault(machine.agent.id) as vault:
+        before = everything(vault)
+    assert SCANNER.folders(machine.folder / "home")
+    done = purge(machine)
+    with machine.context.vault(machine.agent.id) as vault:
+        assert leaks_in(vault) == []
+        assert same(before, everything(vault))
+        assert vault.verify(trusted=machine.context.keys().trusted).findings == []
+    assert leaks_below(machine.folder / "home") == []
+    assert done.applied.searched["hits"] == 0
+
+
+def test_a_purge_makes_no_sequence_and_the_next_capture_finds_nothing_new(machine: Machine) -> None:
+    with machine.context.vault(machine.agent.id) as vault:
+        head = vault.head()
+    purge(machine)
+    assert not machine.capture().changed
+    with machine.context.vault(machine.agent.id) as vault:
+        assert head is not None
+        assert vault.head() == head
+
+
+def test_the_live_workspace_is_cut_when_that_is_asked_for(machine: Machine) -> None:
+    done = purge(machine, request(workspace=True))
+    assert sorted(done.applied.workspace or ()) == ["raw/openclaw/MEMORY.md", "artifacts/notes/trip.txt"][::-1]
+    assert leaks_below(machine.workspace) == []
+    assert machine.read("notes/trip.txt") == "before\n\nafter\n"
+    assert not machine.capture().changed
+
+
+def test_every_sequence_restores_without_the_text(machine: Machine, tmp_path: Path) -> None:
+    purge(machine)
+    for number in range(4):
+        to = tmp_path / f"restored-{number}"
+        restore(machine.context, machine.known_agent, RestoreOptions(at=number, to=to, reindex=False))
+        assert leaks_below(to) == []
+        assert (to / "MEMORY.md").read_text().startswith("# Memory\n\n## Tea\n")
+
+
+def test_a_record_goes_by_its_id(machine: Machine) -> None:
+    (record_id,) = passports(machine)
+    purge(machine, request(text=None, records=[record_id]))
+    with machine.context.vault(machine.agent.id) as vault:
+        assert vault.state().record(record_id) is None
+        assert [gone.id for gone in vault.state().gone()] == [record_id]
+        assert not any(TEXT.encode() in body for name, body in bodies(vault) if name != "artifacts/notes/trip.txt")
+
+
+def test_an_id_that_nobody_knows_changes_nothing(machine: Machine) -> None:
+    wanted = request(text=None, records=["01a1cd0d-dc00-7c35-bdca-66b17388b481"])
+    with pytest.raises(PurgeError, match="01a1cd0d-dc00-7c35-bdca-66b17388b481"):
+        doing.look(machine.context, machine.known_agent, wanted)
+    assert list(orders.pending(machine.context)) == []
+
+
+def test_a_passage_alone_leaves_the_memory_with_the_rest(machine: Machine) -> None:
+    machine.write("memory/2026-11-12.md", f"# Today\n\n- tea\n- {TEXT}\n- boat\n")
+    machine.capture()
+    purge(machine, request(passage=True))
+    with machine.context.vault(machine.agent.id) as vault:
+        state = vault.state()
+        assert state.body("raw/openclaw/memory/2026-11-12.md") == b"# Today\n\n- tea\n- \n- boat\n"
+        assert list(state.gone()) == []
+        assert leaks_in(vault) == []
+
+
+def test_what_was_captured_after_the_look_goes_as_well(machine: Machine) -> None:
+    wanted = request()
+    found, _ = doing.look(machine.context, machine.known_agent, wanted)
+    machine.write("late.txt", f"{TEXT}\n")
+    machine.capture()
+    doing.purge(machine.context, machine.known_agent, wanted, found, {})
+    with machine.context.vault(machine.agent.id) as vault:
+        assert leaks_in(vault) == []
+
+
+def test_what_gave_way_to_another_machine_is_purged_too(machine: Machine) -> None:
+    from lifeboat_daemon.remotes import aside
+
+    folder = aside.set_aside(machine.context, machine.agent.id)
+    machine.context.create_vault(machine.agent.id).close()
+    agents.capture(machine.context, machine.known_agent)
+    purge(machine)
+    with histories.opened(machine.context, machine.agent.id) as opened:
+        assert [each.name for each in opened.open] == [histories.OWN, folder.name]
+        assert [leaks_in(each.vault) for each in opened.open] == [[], []]
+
+
+def test_undo_folders_go_and_undo_says_why(machine: Machine) -> None:
+    machine.write("MEMORY.md", "# Memory\n")
+    restore(machine.context, machine.known_agent, RestoreOptions(at=2, yes=True, reindex=False))
+    machine.write("notes/trip.txt", "clean\n")
+    machine.write("MEMORY.md", "# Memory\n\n## Tea\n\nLikes tea.\n")
+    assert purge(machine).applied.undo_folders == 1
+    assert leaks_below(machine.folder) == []
+
+
+def test_nothing_that_is_looked_for_is_written_down_while_looking(machine: Machine) -> None:
+    wanted = request(text="a text that stands nowhere at all Kx9wTq3v")
+    found, _ = doing.look(machine.context, machine.known_agent, wanted)
+    assert not found
+    assert [leak for leak in SCANNER.folders(machine.folder / "home" / "logs", machine.folder / "home" / "locks")] == []
+
+
+def test_live_files_that_nobody_captures_are_named(machine: Machine) -> None:
+    machine.write(".lifeboatignore", "private/\n")
+    machine.write("private/mine.txt", f"one\n{TEXT}\n")
+    found, _ = doing.look(machine.context, machine.known_agent, request())
+    assert ("private/mine.txt", 2) in [(sight.where, sight.line) for sight in found.sights]
+    assert all(TEXT not in str(sight.to_json()) for sight in found.sights)
+
+
+def test_another_agent_that_holds_the_text_is_named(machine: Machine, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "SOUL.md").write_text("# Soul\n")
+    (other / "MEMORY.md").write_text(f"# Memory\n\n{TEXT}\n")
+    agents.add(machine.context, other, runtime="openclaw", name="byron")
+    found, _ = doing.look(machine.context, machine.known_agent, request())
+    assert found.elsewhere.keys() == {"byron"}
+
+
+# Ended half-way -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_a_purge_that_was_ended_anywhere_is_finished_by_whoever_starts_next(machine: Machine, step: Step) -> None:
+    with machine.context.vault(machine.agent.id) as vault:
+        before = everything(vault)
+    assert killed_at(lambda: purge(machine, request(workspace=True)), step)
+    assert recovery.finish_purges(machine.context)
+    assert recovery.finish_purges(machine.context) == []
+    with machine.context.vault(machine.agent.id) as vault:
+        assert leaks_in(vault) == []
+        assert same(before, everything(vault))
+        assert vault.check_audit() == []
+    assert leaks_below(machine.folder) == []
+    (receipt,) = receipts.everyone(machine.context)
+    assert receipt.is_done
+    invariants.always(machine.context, machine.known_agent)
+
+
+def test_a_purge_that_was_ended_before_it_began_did_nothing(machine: Machine) -> None:
+    with machine.context.vault(machine.agent.id) as vault:
+        before = everything(vault)
+    assert killed_at(lambda: purge(machine), Step.PURGE_FOUND)
+    assert recovery.finish_purges(machine.context) == []
+    with machine.context.vault(machine.agent.id) as vault:
+        assert everything(vault) == before
+
+
+# A whole agent ------------------------------------------------------------------------------------------------------
+
+
+def test_a_whole_agent_leaves_its_redaction_and_a_receipt(machine: Machine) -> None:
+    tree = machine.tree()
+    done = doing.erase(machine.context, machine.known_agent, "gdpr_article_17", {})
+    assert agents.everyone(machine.context) == []
+    assert leaks_below(machine.folder / "home") == []
+    receipt = receipts.find(machine.context, done.receipt)
+    assert receipt.audit["scope"] == "full_agent"
+    assert "record_ids" not in receipt.audit
+    assert receipt.audit["partitions_affected"] == ["memory/partitions/2026-Q4.jsonl"]
+    assert receipt.is_done
+    assert machine.tree() == tree
+
+
+@pytest.mark.parametrize("step", ERASE_STEPS[1:], ids=str)
+def test_the_end_of_an_agent_that_was_cut_off_is_finished(machine: Machine, step: Step) -> None:
+    agent = machine.known_agent
+    assert killed_at(lambda: doing.erase(machine.context, agent, "user_request", {}), step)
+    assert recovery.finish_purges(machine.context)
+    assert agents.everyone(machine.context) == []
+    assert not machine.context.home.vault_folder(agent.id).exists()
+    assert leaks_below(machine.folder / "home") == []
+    (receipt,) = receipts.everyone(machine.context)
+    assert receipt.is_done
+
+
+def test_the_keys_of_an_erased_agent_are_destroyed(machine: Machine) -> None:
+    from lifeboat_keys.errors import NoAgentKey
+
+    machine.context.keys().agent_public(machine.agent.id)
+    doing.erase(machine.context, machine.known_agent, "user_request", {})
+    with pytest.raises(NoAgentKey):
+        machine.context.keys().agent_secret(machine.agent.id)
