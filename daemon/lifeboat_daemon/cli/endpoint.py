@@ -14,6 +14,7 @@ COMMANDS = {
     "compact": f"{_HERE}.endpoint_care:compact",
     "verify": f"{_HERE}.endpoint_care:verify",
     "accept": f"{_HERE}.endpoint_care:accept",
+    "purges": f"{_HERE}.endpoint_purges:purges",
     "rotate-key": f"{_HERE}.endpoint_keys:rotate_key",
     "audit": f"{_HERE}.endpoint_audit:audit",
 }

@@ -19,7 +19,7 @@ from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import Entry, JsonObject, Partition, Record, State
 from lifeboat_endpoint.errors import DraftInvalid, RemoteRefused, StaleBase
-from lifeboat_endpoint.legacy.memory import Memory, check
+from lifeboat_endpoint.legacy.memory import Memory, check, purged_ids
 from lifeboat_endpoint.legacy.notes import changed_notes
 from lifeboat_endpoint.vault import FIRST_EPOCH, Draft, EntryPut, RecordPut, SequenceRow, Vault, VaultState
 
@@ -53,7 +53,7 @@ def snapshot(vault: Vault, reader: SnapshotReader, *, clock: Clock, writer: str 
     check_not_adopted(vault)
     _check_credentials(reader)
     head = vault.head()
-    draft = _whole(reader) if head is None else _next_snapshot(vault, reader, clock)
+    draft = _whole(reader, purged_ids(vault)) if head is None else _next_snapshot(vault, reader, clock)
     found = _commit(vault, draft, head, clock, kind=SNAPSHOT, writer=writer) or head
     assert found is not None, "a snapshot has a head document at least"
     return found
@@ -149,9 +149,9 @@ def _check_payloads(body: bytes) -> None:
 # Snapshots ----------------------------------------------------------------------------------------------------------
 
 
-def _whole(reader: SnapshotReader) -> Draft:
+def _whole(reader: SnapshotReader, purged: frozenset[str]) -> Draft:
     entries = {entry.path: _taken(reader, entry) for entry in _kept(reader)}
-    return Draft(entries, map(_appended, reader.records()))
+    return Draft(entries, (_appended(record) for record in reader.records() if record.id not in purged))
 
 
 def _appended(record: Record) -> RecordPut:

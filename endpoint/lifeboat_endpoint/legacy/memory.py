@@ -38,6 +38,7 @@ class Memory:
         self._chains = chains_of(state) if any(partition.sealed for partition in known) else Chains()
         self._puts: dict[str, RecordPut] = {}
         self._appended: set[str] = set()
+        self._purged = purged_ids(vault)
 
     @property
     def partitions(self) -> list[Partition]:
@@ -54,7 +55,7 @@ class Memory:
 
     def files(self) -> set[str]:
         """The files of the workspace that the changed memories are of, or were of."""
-        changed = [records.parse(put.line) for put in self._puts.values()]
+        changed = [records.parse(_line(put)) for put in self._puts.values()]
         known = {str(record[name]) for record in changed for name in ("id", "supersedes") if record.get(name)}
         before = (found.line for record_id in known if (found := self._state.record(record_id)) is not None)
         return {records.origin_file(record) for record in (*changed, *map(records.parse, before))}
@@ -62,7 +63,7 @@ class Memory:
     def after(self, files: set[str]) -> Iterator[JsonObject]:
         """The memories of some files as they are after the changes, those that are deleted left out."""
         marks = [*map(codec.encode, files), *_ESCAPES]
-        changed = {put.id: put.line for put in self._puts.values()}
+        changed = {put.id: _line(put) for put in self._puts.values()}
         ended = {str(records.parse(line).get("supersedes")) for line in changed.values() if _SUCCESSOR in line}
         kept = (record for record in self._state.records() if self._chains.wins(record.id) and record.id not in ended)
         for line in (*(changed.pop(record.id, record.line) for record in kept), *changed.values()):
@@ -77,10 +78,11 @@ class Memory:
         return held is not None and not records.is_deleted(records.parse(held.line))
 
     def put(self, line: bytes) -> None:
-        """A record, which was checked, as that client has it now: new, changed, back again, or as it was."""
+        """A record, which was checked, as that client has it now: new, changed, back again, or as it was. A purged one
+        stays away: that client knows nothing of purges, and sends what it still has."""
         record = records.parse(line)
         record_id = str(record["id"])
-        if record_id in self._appended:
+        if record_id in self._appended or record_id in self._purged:
             return
         held = self._held(record_id)
         if held is None:
@@ -103,7 +105,7 @@ class Memory:
         """The record that counts in the chain of an id, with what was changed here."""
         found = self._state.record(self._chains.winner(record_id))
         changed = None if found is None else self._puts.get(found.id)
-        return found if found is None or changed is None else found._replace(line=changed.line)
+        return found if found is None or changed is None else found._replace(line=_line(changed))
 
     def _replace(self, held: Record, record: JsonObject, line: bytes) -> None:
         old = records.parse(held.line)
@@ -155,6 +157,11 @@ class Memory:
         return made
 
 
+def _line(put: RecordPut) -> bytes:
+    assert put.line is not None, "that client purges nothing"
+    return put.line
+
+
 def _in_place_of(old: JsonObject, record: JsonObject) -> JsonObject:
     """A record in the place of another one of its chain, or of itself: when it was made never changes."""
     temporal = {**record["temporal"], "created_at": _created(old)}
@@ -190,6 +197,14 @@ def _moment(record: JsonObject) -> str:
 def _text(record: JsonObject, *names: str) -> str:
     """The first of these times that is stated."""
     return str(next(record["temporal"][name] for name in names if record["temporal"].get(name)))
+
+
+def purged_ids(vault: Vault) -> frozenset[str]:
+    """Ids of all records that were purged, or are about to be."""
+    if not len(vault.redactions):
+        return frozenset()
+    held = (row.redaction for row in vault.redaction_rows() if not row.refused)
+    return frozenset(record_id for redaction in held for record_id in redaction.record_ids)
 
 
 def check(record: JsonObject, *, entry: str, line: int) -> None:

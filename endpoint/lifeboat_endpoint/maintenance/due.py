@@ -8,31 +8,43 @@ from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import EndpointBusy
-from lifeboat_endpoint.maintenance import removal
+from lifeboat_endpoint.maintenance import purges, removal
 from lifeboat_endpoint.maintenance.care import TenantCare, look_after
 from lifeboat_endpoint.maintenance.locking import alone
 from lifeboat_endpoint.maintenance.trust import trusted_now
 
 EVERY = timedelta(hours=1)
 TRIMMED_EVERY = timedelta(days=1)
-NOTE, TRIMMED = "looked_after_at", "audit_trimmed_at"
+PURGED_EVERY = timedelta(minutes=5)
+NOTE, TRIMMED, PURGED = "looked_after_at", "audit_trimmed_at", "purged_at"
 
 
 def run_due(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
-    """Write what was gathered for the audit; once an hour also look after every tenant, finish removals and let go of
-    old rows of the audit. What was done; nothing where nothing was due, or another process is at it.
+    """Write what was gathered for the audit, and apply purges that have waited long enough; once an hour also look
+    after every tenant, finish removals and let go of old rows of the audit. What was done; nothing where nothing was
+    due, or another process is at it.
 
     Takes as long as the work does: not for a thread that answers requests. Raises VaultError for trouble with
     control.db; what is wrong with one tenant stands in its TenantCare.
     """
     endpoint.control.flush()
+    purged = _purged(endpoint, now)
     if not _is_due(endpoint, NOTE, EVERY, now):
-        return []
+        return purged
     try:
         with alone(endpoint.folder, seconds=0):
-            return _looked_after(endpoint, now)
+            return [*purged, *_looked_after(endpoint, now)]
     except EndpointBusy:
+        return purged
+
+
+def _purged(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
+    """Tenants of which a purge could not be applied."""
+    if not _is_due(endpoint, PURGED, PURGED_EVERY, now):
         return []
+    endpoint.control.set(PURGED, times.to_text(now))
+    done = purges.apply_due(endpoint, endpoint.control.tenants())
+    return [TenantCare(each.tenant, problems=each.problems) for each in done if each.problems]
 
 
 def _is_due(endpoint: Endpoint, note: str, every: timedelta, now: datetime) -> bool:

@@ -1,0 +1,124 @@
+"""`lifeboat endpoint purges`: what machines want to be purged here, and the word of whoever owns the endpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_daemon.cli.endpoint_session import EndpointSession, chosen, confirm_name, endpoint_command
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.words import count_text, time_text
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.maintenance.purges import Waiting
+
+_ID = click.argument("redaction_id", metavar="ID")
+_TENANT = click.option("--tenant", help="Only of this tenant.")
+WHOLE = "full_agent"
+
+
+@click.group()
+def purges() -> None:
+    """Purges that wait here: each is applied when its time comes, at once if you confirm it, never if you refuse it."""
+
+
+@purges.command(
+    name="list",
+    short_help="Purges that wait, and until when.",
+    epilog=examples("lifeboat endpoint purges list --data /srv/lifeboat"),
+)
+@_TENANT
+@endpoint_command
+def list_command(session: EndpointSession, tenant: str | None) -> None:
+    """Purges that wait, and until when: ids and counts, never content."""
+    from lifeboat_endpoint.maintenance.purges import waiting
+
+    with session.open() as endpoint:
+        documents = [_document(found) for found in waiting(endpoint, chosen(endpoint, tenant))]
+
+    def text() -> None:
+        if not documents:
+            session.output.line("No purge waits here.")
+            return
+        session.output.table(("id", "tenant", "agent", "what", "why", "applies"), map(_row, documents))
+
+    session.output.document({"purges": documents}, text)
+
+
+@purges.command(
+    short_help="Apply a purge now.",
+    epilog=examples("lifeboat endpoint purges confirm 0198c0de-0000-7000-8000-000000000001 --data /srv/lifeboat"),
+)
+@_ID
+@_TENANT
+@click.option("--yes", is_flag=True, help="Ask nothing, also where a whole agent goes.")
+@endpoint_command
+def confirm(session: EndpointSession, redaction_id: str, tenant: str | None, yes: bool) -> None:
+    """Apply a purge now instead of when its time comes. What it destroys cannot be brought back."""
+    from lifeboat_endpoint.maintenance import purges as work
+
+    with session.open() as endpoint:
+        tenants = chosen(endpoint, tenant)
+        whole = [found for found in work.waiting(endpoint, tenants) if _is_whole(found, redaction_id)]
+        if whole and not yes:
+            name = whole[0].purge.agent_name
+            question = f"All that is kept of {name} here is destroyed, its keys too."
+            confirm_name(session, name, question, otherwise=f"nobody said that all of {name} may go")
+        state = work.confirm(endpoint, tenants, redaction_id)
+    receipt = state.receipt
+    document = {"id": redaction_id, "applied": receipt is not None, "receipt": receipt}
+
+    def text() -> None:
+        if receipt is None:
+            session.output.line("It is applied, and the receipt follows when nobody reads what went any more.")
+            return
+        objects = count_text(receipt["objects"], "object")
+        session.output.line(f"The purge {redaction_id} is applied: {objects} destroyed, {receipt['remaining']} left.")
+
+    session.output.document(document, text)
+
+
+@purges.command(
+    short_help="A purge is never applied.",
+    epilog=examples("lifeboat endpoint purges refuse 0198c0de-0000-7000-8000-000000000001 --data /srv/lifeboat"),
+)
+@_ID
+@_TENANT
+@endpoint_command
+def refuse(session: EndpointSession, redaction_id: str, tenant: str | None) -> None:
+    """A purge is never applied here, also when a machine sends it again; only a token with the scope purge can still
+    have it applied."""
+    from lifeboat_endpoint.maintenance import purges as work
+
+    with session.open() as endpoint:
+        found = work.refuse(endpoint, chosen(endpoint, tenant), redaction_id)
+    said = f"The purge {redaction_id} of {found.purge.agent_name} is refused, and everything it names stays here."
+    session.output.document({"id": redaction_id, "refused": True}, lambda: session.output.line(said))
+
+
+def _is_whole(found: Waiting, redaction_id: str) -> bool:
+    return found.purge.redaction.id == redaction_id and found.purge.redaction.scope == WHOLE
+
+
+def _document(found: Waiting) -> dict[str, Any]:
+    redaction = found.purge.redaction
+    return {
+        "id": redaction.id,
+        "tenant": found.tenant.name,
+        "agent": found.purge.agent_id,
+        "name": found.purge.agent_name,
+        "scope": redaction.scope,
+        "records": len(redaction.record_ids),
+        "leaves": len(redaction.leaves),
+        "reason": redaction.reason,
+        "requested_at": redaction.requested_at,
+        "applies_at": found.purge.applies_at,
+    }
+
+
+def _row(document: dict[str, Any]) -> tuple[object, ...]:
+    whole = document["scope"] == WHOLE
+    what = "the whole agent" if whole else count_text(document["records"], "record")
+    when = time_text(document["applies_at"])
+    return document["id"], document["tenant"], document["name"], what, document["reason"], when

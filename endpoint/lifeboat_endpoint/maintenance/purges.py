@@ -1,0 +1,87 @@
+"""Purges at an endpoint: those that wait, those whose time has come, and the word of whoever owns it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.errors import UnknownThere
+from lifeboat_endpoint.maintenance.care import told
+from lifeboat_endpoint.remote.contract import RedactionState
+from lifeboat_endpoint.service.purging import PendingRedaction
+from lifeboat_endpoint.tenancy.rows import Tenant
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A purge that waits, and whose agent it is of."""
+
+    tenant: Tenant
+    purge: PendingRedaction
+
+
+@dataclass
+class Purged:
+    """What was done of a tenant: how many purges were applied, and sentences about those that could not be."""
+
+    tenant: Tenant
+    applied: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def waiting(endpoint: Endpoint, tenants: Sequence[Tenant]) -> list[Waiting]:
+    """Those that wait, of each tenant the one first that is applied first."""
+    active = (tenant for tenant in tenants if tenant.state == "active")
+    return [Waiting(tenant, purge) for tenant in active for purge in endpoint.space(tenant.id).pending_redactions()]
+
+
+def confirm(endpoint: Endpoint, tenants: Sequence[Tenant], redaction_id: str) -> RedactionState:
+    """Apply a purge that waits, now. Raises UnknownThere for one that waits nowhere."""
+    found = _named(endpoint, tenants, redaction_id)
+    return endpoint.space(found.tenant.id).confirm_redaction(found.purge.agent_id, redaction_id)
+
+
+def refuse(endpoint: Endpoint, tenants: Sequence[Tenant], redaction_id: str) -> Waiting:
+    """It is never applied. Raises UnknownThere for one that waits nowhere."""
+    found = _named(endpoint, tenants, redaction_id)
+    endpoint.space(found.tenant.id).refuse_redaction(found.purge.agent_id, redaction_id)
+    return found
+
+
+def _named(endpoint: Endpoint, tenants: Sequence[Tenant], redaction_id: str) -> Waiting:
+    for found in waiting(endpoint, tenants):
+        if found.purge.redaction.id == redaction_id:
+            return found
+    raise UnknownThere(f"no purge {redaction_id} waits here", fix="lifeboat endpoint purges list --data DIR")
+
+
+def apply_due(endpoint: Endpoint, tenants: Sequence[Tenant]) -> list[Purged]:
+    """Apply all that has waited long enough, and finish what a crash left unfinished. What is wrong with one agent
+    keeps nothing from being done for the others."""
+    return [_of_tenant(endpoint, tenant) for tenant in tenants if tenant.state == "active"]
+
+
+def _of_tenant(endpoint: Endpoint, tenant: Tenant) -> Purged:
+    done = Purged(tenant)
+    with _said(done, "the tenant"):
+        space = endpoint.space(tenant.id)
+        for agent_id, redaction_id in space.due_redactions():
+            with _said(done, agent_id):
+                space.apply_redaction(agent_id, redaction_id)
+                done.applied += 1
+        for agent_id in space.unfinished_erasures():
+            with _said(done, agent_id):
+                space.finish_erasure(agent_id)
+                done.applied += 1
+    return done
+
+
+@contextlib.contextmanager
+def _said(done: Purged, what: str) -> Iterator[None]:
+    try:
+        yield
+    except LifeboatError as error:
+        done.problems.append(f"{what}: {told(error)}")
