@@ -9,7 +9,7 @@
     name_hex     the raw bytes of a name that is not UTF-8 (the path then holds it percent-encoded)
     attachment   for artifacts: {"id", "media_type", "tier": 2|3, "referenced_by"?, unknown fields}
     records      for files that hold memories: the ids of their records in order
-    cuts         [{"offset", "credential_id"}]: where secrets were cut out of the bytes
+    cuts         [{"offset", "credential_id", "literal"?}]: where secrets were cut out of the bytes
 
 An archive spreads these over four documents, all of them readable by other tools; the reader joins them again.
 """
@@ -27,6 +27,8 @@ JsonObject = dict[str, Any]
 RECORDS = "records"
 ATTACHMENT = "attachment"
 CUTS = "cuts"
+LITERAL = "literal"
+"""In a cut: which of its credential's spellings it is, counted from 0, where a purge took one before it."""
 
 
 def is_file(meta: JsonObject) -> bool:
@@ -69,7 +71,8 @@ def _is_list_of_cuts(value: Any) -> bool:
 
 
 def _is_cut(item: JsonObject) -> bool:
-    return type(item.get("offset")) is int and isinstance(item.get("credential_id"), str)
+    is_place = type(item.get("offset")) is int and type(item.get(LITERAL, 0)) is int
+    return is_place and isinstance(item.get("credential_id"), str)
 
 
 _TIME = re.compile(r"-?[0-9]{1,28}")

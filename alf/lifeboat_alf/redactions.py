@@ -22,6 +22,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -163,7 +164,11 @@ class Redactions:
 
     def without_waiting(self) -> Redactions:
         """Those of them that wait for nothing."""
-        return Redactions(self._certain) if self._uncertain else self
+        return self._without_waiting if self._uncertain else self
+
+    @cached_property
+    def _without_waiting(self) -> Redactions:
+        return Redactions(self._certain)
 
     def naming(self, leaf: bytes) -> Redaction | None:
         """The redaction that says what stands in a leaf's place."""
@@ -213,6 +218,19 @@ class Redactions:
                 return replaced(_carried(body, done.edits, standing[0].edits), standing[0]._replace(edits=()))
         return replaced(body, standing[0])
 
+    def arrived(self, leaf: Leaf, body: bytes) -> tuple[Leaf, bytes | None]:
+        """The leaf and the bytes as they are taken where they came together, both unchanged where no redaction but one
+        that waits names the leaf. Raises RedactionInvalid for bytes without a salt that no redaction put there."""
+        if self._by_leaf.get(leaf.digest):
+            try:
+                return Leaf(leaf.digest), self.without_waiting().settled(leaf, body)
+            except RedactionInvalid:
+                if not self._waiting.get(leaf.digest):
+                    raise
+        if leaf.salt or self.hold(leaf, body):
+            return leaf, body
+        raise RedactionInvalid("no known purge put these bytes where they are")
+
     def on_top(self, leaf: bytes, replacement: Replacement) -> Replacement:
         """A replacement whose edits were made of what stands there now, as one whose edits count in the bytes that the
         leaf commits to: what a new redaction has to say of a leaf that is named already."""
@@ -255,8 +273,22 @@ class Redactions:
         replacement = self.replacement(leaf)
         if replacement is None:
             return []
-        edits = replacement.edits
-        return [{**cut, "offset": moved(cut["offset"], edits)} for cut in cuts if not _inside(cut["offset"], edits)]
+        return _cuts_left(cuts, replacement.edits)
+
+
+def _cuts_left(cuts: list[JsonObject], edits: tuple[Edit, ...]) -> list[JsonObject]:
+    """The cuts whose secrets are still asked for, where they lie now; which spelling is whose, where some went."""
+    left, places, shortened = list[JsonObject](), Counter[str](), set[str]()
+    for cut in cuts:
+        credential = cut["credential_id"]
+        place = cut.get(metas.LITERAL, places[credential])
+        places[credential] += 1
+        if _inside(cut["offset"], edits):
+            shortened.add(credential)
+        else:
+            which = {metas.LITERAL: place} if credential in shortened else {}
+            left.append({**cut, "offset": moved(cut["offset"], edits), **which})
+    return left
 
 
 NONE = Redactions()

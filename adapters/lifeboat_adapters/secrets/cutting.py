@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.errors import CutMismatch
 from lifeboat_adapters.secrets.finder import Known
+from lifeboat_alf.metas import LITERAL
 from lifeboat_alf.redactions import Edit, edited, moved
 
 JsonObject = dict[str, Any]
@@ -126,7 +127,7 @@ def fill(data: bytes, cuts: Sequence[JsonObject], literal_of: Callable[[str, int
     for item in cuts:
         start, credential_id = _listed(item, at)
         end = _end_of_mark(data, start, credential_id)
-        nth = seen.get(credential_id, 0)
+        nth = int(item.get(LITERAL, seen.get(credential_id, 0)))
         seen[credential_id] = nth + 1
         pieces += [data[at:start], literal_of(credential_id, nth)]
         at = end

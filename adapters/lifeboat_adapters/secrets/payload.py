@@ -76,8 +76,10 @@ def spellings(original: bytes, parts: Cut) -> dict[str, Spelling]:
     return {credential_id: Spelling(digest, tuple(found)) for credential_id, found in literals.items()}
 
 
-def whole(path: str, data: bytes, cuts: list[JsonObject], payload_of: Callable[[str], Payload]) -> bytes:
-    """The original bytes of a cut file.
+def whole(
+    path: str, data: bytes, cuts: list[JsonObject], payload_of: Callable[[str], Payload], *, is_whole: bool = True
+) -> bytes:
+    """The original bytes of a cut file. Without `is_whole` a part of them was purged, and their digest is another one.
 
     `payload_of(credential_id)` opens a credential. Raises CutMismatch, and WholeFileMismatch when a payload says
     nothing about this file, or the bytes are not those that were captured.
@@ -92,7 +94,7 @@ def whole(path: str, data: bytes, cuts: list[JsonObject], payload_of: Callable[[
 
     filled = fill(data, cuts, literal_of)
     digest = hashlib.sha256(filled).hexdigest()
-    if any(payload.files[path].sha256 != digest for payload in payloads.values()):
+    if is_whole and any(payload.files[path].sha256 != digest for payload in payloads.values()):
         raise WholeFileMismatch(f"{path}: the credentials belong to another version of this file")
     return filled
 

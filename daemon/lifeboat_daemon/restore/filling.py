@@ -57,8 +57,10 @@ class Filler:
         return ""
 
     def fill(self, wanted: Wanted, body: bytes) -> bytes:
-        """The original bytes of a cut file. Raises UnsealError, CutMismatch, WholeFileMismatch."""
-        return payload.whole(wanted.path, body, wanted.cuts, self._payload)
+        """The original bytes of a cut file; of one that something was purged from, what is left of them. Raises
+        UnsealError, CutMismatch, WholeFileMismatch."""
+        is_whole = wanted.entry is None or wanted.entry.sha256 is not None
+        return payload.whole(wanted.path, body, wanted.cuts, self._payload, is_whole=is_whole)
 
     def value(self, credential_id: str) -> str:
         """What the runtime reads. Raises what `problem` tells of."""

@@ -2,6 +2,9 @@
 
 The signature covers the digest and the digest covers every leaf, so after this pass only bytes remain to be held
 against their leaf. `Proven` does that whenever they are read: whoever works on a restore gets the state through it.
+
+Where something was purged, a signed redaction vouches for what stands in a leaf's place. From this pass on an entry is
+what it is now: the leaf of the bytes that stand there, cuts where they lie in those, no ids of purged records.
 """
 
 from __future__ import annotations
@@ -18,9 +21,9 @@ from lifeboat_alf import merkle
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.effective import Chains, in_append_order
 from lifeboat_alf.errors import BadJson, SignatureError
-from lifeboat_alf.redactions import Redactions
-from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Record, Sequence, State
-from lifeboat_keys import signing
+from lifeboat_alf.redactions import Redaction, Redactions
+from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State
+from lifeboat_keys import redacting, signing
 from lifeboat_keys.errors import SignedByAnother
 from lifeboat_keys.signing import Verdict
 from lifeboat_keys.trusted import Trusted
@@ -29,11 +32,12 @@ from lifeboat_keys.trusted import Trusted
 @dataclass(frozen=True, slots=True)
 class Inventory:
     """What a state holds. `memories` gives the content in force of every record id, None once it was deleted;
-    any id of a chain names its memory (ALF §3.1.5)."""
+    any id of a chain names its memory (ALF §3.1.5). `redactions` vouch for what is not as it was signed."""
 
     digest: bytes
     entries: dict[str, Entry]
     memories: Memories
+    redactions: tuple[Redaction, ...] = ()
 
 
 class _Line(msgspec.Struct):
@@ -136,21 +140,65 @@ class Proven:
 
 
 def take(state: State) -> Inventory:
-    """Read a whole state but for the bytes of its entries. Raises SignatureError for a record that was changed."""
-    entries = {entry.path: entry for entry in state.entries()}
+    """Read a whole state but for the bytes of its entries. Raises SignatureError for a record that was changed, or is
+    left out although no purge says so."""
+    entries, vouching = dict[str, Entry](), _Vouching(state.redactions)
     memories = Memories()
-    items = [merkle.entry_item(entry) for entry in entries.values()]
-    items.extend(_record_items(state, memories))
-    return Inventory(merkle.digest_of_items(items), entries, memories)
+    items = []
+    for entry in state.entries():
+        items.append(merkle.entry_item(entry))
+        entries[entry.path] = vouching.as_it_is(entry)
+    items.extend(_record_items(state, memories, vouching))
+    return Inventory(merkle.digest_of_items(items), entries, memories, tuple(vouching.asked.values()))
 
 
-def _record_items(state: State, memories: Memories) -> Iterator[tuple[bytes, bytes]]:
+class _Vouching:
+    """What redactions say of a state; `asked` are those by id that say something of it."""
+
+    def __init__(self, known: Redactions) -> None:
+        self._known = known
+        self.asked: dict[str, Redaction] = {}
+
+    def as_it_is(self, entry: Entry) -> Entry:
+        """An entry with its present meta; of a replaced one, the leaf of what stands there."""
+        if not self._known:
+            return entry
+        made = entry._replace(meta=self._known.meta(entry.meta, entry.leaf.digest))
+        if entry.leaf.salt or entry.leaf.digest == ABSENT_LEAF:
+            return made
+        self._ask(entry.leaf)
+        replacement = self._known.replacement(entry.leaf.digest)
+        if replacement is not None:
+            return made._replace(leaf=replacement.leaf, sha256=None)
+        is_gone = self._known.is_gone(entry.leaf.digest)
+        return made._replace(leaf=merkle.new_leaf(b""), sha256=None) if is_gone else made
+
+    def holds(self, record: Record) -> bool:
+        """Whether a line is what was signed, or what a redaction put there."""
+        if merkle.leaf_holds(record.leaf, record.line):
+            return True
+        self._ask(record.leaf)
+        return self._known.hold(record.leaf, record.line)
+
+    def is_gone(self, gone: GoneRecord) -> bool:
+        self._ask(gone.leaf)
+        return self._known.is_gone(gone.leaf.digest)
+
+    def _ask(self, leaf: Leaf) -> None:
+        self.asked.update((one.id, one) for one in self._known.all_naming(leaf.digest))
+
+
+def _record_items(state: State, memories: Memories, vouching: _Vouching) -> Iterator[tuple[bytes, bytes]]:
     decode = msgspec.json.Decoder(_Line).decode
     for record in in_append_order(state):
-        if not merkle.leaf_holds(record.leaf, record.line):
+        if not vouching.holds(record):
             raise SignatureError(f"the record {record.id} in {record.partition} was changed")
         memories.add(record.id, _decoded(record, decode))
         yield merkle.record_item(record)
+    for gone in state.gone():
+        if not vouching.is_gone(gone):
+            raise SignatureError(f"the record {gone.id} in {gone.partition} is left out, and no purge says so")
+        yield merkle.record_item(gone)
 
 
 def _decoded(record: Record, decode: Any) -> _Line:
@@ -164,7 +212,8 @@ def _decoded(record: Record, decode: Any) -> _Line:
 def check_signature(
     state: State, inventory: Inventory, trusted: Trusted | None, *, accept_others: bool = False
 ) -> Verdict:
-    """Hold a state against its signature. `trusted` says whose signatures count, None where there is no key.
+    """Hold a state, and every purge that says something of it, against their signatures. `trusted` says whose count,
+    None where there is no key.
 
     Raises SignatureError when the state is not the one that was signed, SignedByAnother when another user signed it;
     with `accept_others` that is UNKNOWN_SIGNER.
@@ -172,12 +221,24 @@ def check_signature(
     sequence = state.sequence
     if sequence.digest and sequence.digest != inventory.digest:
         raise SignatureError(f"sequence {sequence.number} does not have the digest it was signed with")
+    for redaction in inventory.redactions if sequence.signature is not None else ():
+        _check_redaction(redaction, trusted, accept_others=accept_others)
     try:
         return signing.verify(sequence, trusted)
     except SignedByAnother:
         if not accept_others:
             raise
     return signing.verify(sequence, None)
+
+
+def _check_redaction(redaction: Redaction, trusted: Trusted | None, *, accept_others: bool) -> None:
+    """Otherwise whoever hands out a state could leave memories out by claiming a purge."""
+    try:
+        redacting.verify(redaction, trusted)
+    except SignedByAnother:
+        if not accept_others:
+            raise
+        redacting.verify(redaction, None)
 
 
 def is_held(state: State, entry: Entry) -> bool:
