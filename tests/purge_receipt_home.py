@@ -13,8 +13,9 @@ from protected import Protected, SteadyClock
 from lifeboat_alf import ids, merkle, redactions
 from lifeboat_alf.redactions import RECORDS, Edit, Redaction, Replacement
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge import receipts
+from lifeboat_daemon.purge import keep_out, receipts
 from lifeboat_daemon.purge.receipts import Here, PurgeReceipt, Unreachable
+from lifeboat_daemon.state_db import throw_away
 from lifeboat_endpoint.vault import Vault
 from lifeboat_keys import receipts as vault_receipts
 from lifeboat_keys import redacting
@@ -68,7 +69,8 @@ class Purged(Protected):
             )
             signed = redacting.sign(unsigned, context.keys().device)
             self.clock.advance(seconds=2)
-            self.report = vault.redact(signed)
+            self.report = vault.redact(signed, decisions=keep_out.derive(context, vault, signed))
+        throw_away(context.home.state_file(self.agent.id))
         return signed
 
     def write_receipt(self, redaction: Redaction) -> PurgeReceipt:

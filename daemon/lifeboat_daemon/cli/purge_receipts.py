@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_alf import codec
-from lifeboat_alf.errors import LifeboatError, TooLarge
+from lifeboat_alf.errors import BadJson, LifeboatError, TooLarge
 from lifeboat_daemon.cli import purge_receipt_texts as texts
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, REMOTE, Named
@@ -20,6 +20,8 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import BadSetting, FileExists, UnknownReceipt
 from lifeboat_daemon.home import Home
 from lifeboat_daemon.purge import erased, receipt_store, receipts
+from lifeboat_daemon.purge.receipt_checking import RECEIPT as RECEIPT_SUBJECT
+from lifeboat_daemon.purge.receipt_findings import Finding, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -117,7 +119,7 @@ def verify(file: Path, as_json: bool) -> int:
     """
     output = Output(as_json=as_json or json_wanted())
     context = Context.open() if Home.locate(os.environ).exists() else None
-    found = receipts.verify(context, _document(file))
+    found = _findings(context, file)
     holds = not receipts.is_wrong(found)
     proven = holds and all(each.level is receipts.Level.HOLDS for each in found)
     document = {"holds": holds, "proven": proven, "findings": [each.to_json() for each in found]}
@@ -230,8 +232,12 @@ def _token(session: Session, from_stdin: bool) -> str:
     return token
 
 
-def _document(file: Path) -> Any:
-    """A receipt as it was read: strict JSON. Raises BadJson, TooLarge."""
+def _findings(context: Context | None, file: Path) -> list[Finding]:
+    """A file that is not even strict JSON is no receipt that holds. Raises TooLarge, OSError."""
     if file.stat().st_size > LARGEST:
         raise TooLarge(f"{file} is larger than any receipt")
-    return codec.decode_strict(file.read_bytes(), entry=file.name)
+    try:
+        document = codec.decode_strict(file.read_bytes(), entry=file.name)
+    except BadJson as error:
+        return [wrong(RECEIPT_SUBJECT, error.message)]
+    return receipts.verify(context, document)

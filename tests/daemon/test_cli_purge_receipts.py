@@ -1,0 +1,228 @@
+"""`lifeboat receipts`: what people, auditors and scripts are told of purges, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_client import run
+from purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged
+
+from lifeboat_daemon.cli import program
+from lifeboat_daemon.purge import receipt_store, receipts
+
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Purged:
+    return Purged(tmp_path_factory.mktemp("made"))
+
+
+@pytest.fixture
+def ada(made: Purged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Purged:
+    copied = made.copied(tmp_path / "copy")
+    monkeypatch.setenv("LIFEBOAT_HOME", str(copied.folder / "home"))
+    return copied
+
+
+def said(*arguments: str, expect: int = 0) -> str:
+    """What people read, on both streams."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        status = program.run(list(arguments))
+    assert status == expect, out.getvalue()
+    return out.getvalue()
+
+
+def exported(ada: Purged) -> Path:
+    file = ada.folder / "receipt.json"
+    run("receipts", "export", ada.receipt.id, "-o", file)
+    return file
+
+
+# list -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_home_in_which_nothing_was_purged_says_so(isolated_home: Path) -> None:
+    assert run("receipts", "list") == {"receipts": [], "damaged": []}
+    assert "Nothing was purged." in said("receipts", "list")
+
+
+def test_the_list_says_where_a_purge_is_not_done(ada: Purged) -> None:
+    (one,) = run("receipts", "list")["receipts"]
+    assert one["id"] == ada.receipt.id and one["agent"] == "ada" and one["done"] is False
+    assert {each["name"]: each["state"] for each in one["vaults"]}["office"] == "waiting"
+    assert "office waits" in said("receipts", "list", "ada")
+
+
+def test_the_list_of_another_agent_is_empty(ada: Purged) -> None:
+    run("receipts", "list", "nobody", expect=1)
+    assert len(run("receipts", "list", ada.agent.id)["receipts"]) == 1
+
+
+def test_a_receipt_that_cannot_be_read_is_listed_as_such(ada: Purged) -> None:
+    receipt_store.file(ada.context, ada.receipt.id).write_text("{")
+    document = run("receipts", "list")
+    assert document["receipts"] == [] and document["damaged"][0]["id"] == ada.receipt.id
+
+
+# show -----------------------------------------------------------------------------------------------------------------
+
+
+def test_people_read_what_is_gone_what_waits_and_what_is_not_reached(ada: Purged) -> None:
+    text = said("receipts", "show", ada.receipt.id)
+    for part in ("1 memory went", "2 undo folders emptied", "40 objects; 0 hits", "done", "waits until 2026-11-13"):
+        assert part in text, part
+    assert "Not reached: laptop-2" in text and "The receipt holds" in text
+
+
+def test_why_a_second_copy_is_pending_is_told(ada: Purged) -> None:
+    pending = {"name": "office", "kind": "endpoint", "state": receipts.PENDING, "message": "nobody answered"}
+    receipts.note_vault(ada.context, ada.receipt.id, WAITING, **pending)
+    assert "nobody answered" in said("receipts", "show", ada.receipt.id)
+
+
+def test_the_document_has_the_receipt_and_the_verdict(ada: Purged) -> None:
+    document = run("receipts", "show", ada.receipt.id[:23])
+    assert document["receipt"] == ada.receipt.to_json() and document["holds"] is True and document["findings"]
+
+
+def test_an_auditor_gets_the_record_and_the_places_in_the_chains(ada: Purged) -> None:
+    document = run("receipts", "show", ada.receipt.id, "--audit")
+    assert document["audit"] == ada.receipt.audit and document["redaction"]["digest"] == ada.redaction.digest.hex()
+    with ada.vault() as vault:
+        (row,) = [row for row in vault.audit_rows() if row.kind == "purge"]
+    assert document["positions"][0]["audit"] == {"number": row.number, "hash": row.hash.hex()}
+    text = said("receipts", "show", ada.receipt.id, "--audit")
+    assert row.hash.hex() in text and ada.receipt.digest in text and '"purge_id"' in text
+
+
+def test_no_view_of_a_receipt_shows_content(ada: Purged) -> None:
+    views = [said("receipts", "show", ada.receipt.id, *more) for more in ([], ["--audit"], ["--json"])]
+    assert all(word not in view for view in views for word in ("boat", "harbour", "MEMORY.md"))
+
+
+def test_a_receipt_that_does_not_hold_ends_with_three(ada: Purged) -> None:
+    document = ada.document()
+    document["vaults"][1]["receipt"]["objects"] = 4
+    receipt_store.file(ada.context, ada.receipt.id).write_text(json.dumps(document))
+    assert run("receipts", "show", ada.receipt.id, expect=3)["holds"] is False
+    assert "does not hold" in said("receipts", "show", ada.receipt.id, "--audit", expect=3)
+
+
+def test_an_id_that_is_none_says_where_ids_are(ada: Purged) -> None:
+    error = run("receipts", "show", "ffffffff", expect=1)["error"]
+    assert error["code"] == "unknown_receipt" and error["fix"] == "lifeboat receipts list"
+
+
+# export and verify ----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_exported_holds_where_it_was_made(ada: Purged) -> None:
+    document = run("receipts", "verify", exported(ada))
+    assert document["holds"] is True and document["proven"] is False
+    assert [each["subject"] for each in document["findings"] if each["level"] == "open"] == ["office"]
+
+
+def test_when_every_vault_is_done_it_is_proven(ada: Purged) -> None:
+    from lifeboat_keys import receipts as vault_receipts
+
+    theirs = vault_receipts.sign_with_endpoint(ada.of_endpoint(ada.redaction, vault_id=WAITING), ada.key).to_json()
+    done = {"name": "office", "kind": "endpoint", "state": receipts.DONE, "receipt": theirs}
+    receipts.note_vault(ada.context, ada.receipt.id, WAITING, **done)
+    assert run("receipts", "verify", exported(ada))["proven"] is True
+
+
+def test_on_a_machine_without_a_home_it_is_checked_and_no_home_is_made(
+    ada: Purged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = exported(ada)
+    monkeypatch.setenv("LIFEBOAT_HOME", str(ada.folder / "nowhere"))
+    document = run("receipts", "verify", file)
+    assert document["holds"] is True and document["proven"] is False
+    assert "key is not known here" in said("receipts", "verify", str(file))
+    assert not (ada.folder / "nowhere").exists()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 1, "version": 1}', "not JSON"])
+def test_what_is_no_receipt_does_not_pass(ada: Purged, text: str) -> None:
+    file = ada.folder / "receipt.json"
+    file.write_text(text)
+    assert run("receipts", "verify", file, expect=3)["holds"] is False
+
+
+def test_a_changed_file_ends_with_three(ada: Purged) -> None:
+    file = exported(ada)
+    file.write_text(file.read_text().replace("user_request", "ccpa_deletion"))
+    assert run("receipts", "verify", file, expect=3)["holds"] is False
+    assert "does not hold" in said("receipts", "verify", str(file), expect=3)
+
+
+def test_an_exported_file_is_new_and_for_its_owner_alone(ada: Purged) -> None:
+    file = exported(ada)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert run("receipts", "export", ada.receipt.id, "-o", file, expect=3)["error"]["code"] == "file_exists"
+
+
+# confirm --------------------------------------------------------------------------------------------------------------
+
+
+def test_nobody_is_asked_for_the_second_token_where_nobody_can_answer(
+    ada: Purged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lifeboat_daemon.remotes import registry
+    from lifeboat_daemon.remotes.contract import RemoteConfig
+
+    registry.save(ada.context, RemoteConfig("office", "https://boat.example.com", id=WAITING))
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert (
+        "--token-stdin"
+        in run("receipts", "confirm", ada.receipt.id, "--remote", "office", expect=2)["error"]["message"]
+    )
+    confirmed = run("receipts", "confirm", ada.receipt.id, "--remote", "office", "--token-stdin", expect=1)
+    assert confirmed["error"]["code"] == "bad_setting"
+
+
+def test_an_unknown_second_copy_is_named_before_a_token_is_asked_for(ada: Purged) -> None:
+    error = run("receipts", "confirm", ada.receipt.id, "--remote", "nowhere", expect=1)["error"]
+    assert error["code"] == "unknown_remote"
+
+
+# status ---------------------------------------------------------------------------------------------------------------
+
+
+def test_status_says_which_purges_are_not_done_everywhere(ada: Purged) -> None:
+    (one,) = run("status")["pending_purges"]
+    assert one == {
+        "id": ada.receipt.id,
+        "agent_id": ada.agent.id,
+        "vault": "office",
+        "state": "waiting",
+        "since": one["since"],
+        "applies_at": WAITS_UNTIL,
+        "message": "",
+    }
+    assert f"lifeboat receipts show {ada.receipt.id}" in said("status")
+
+
+def test_status_is_silent_where_all_are_done(ada: Purged) -> None:
+    from lifeboat_keys import receipts as vault_receipts
+
+    theirs = vault_receipts.sign_with_endpoint(ada.of_endpoint(ada.redaction, vault_id=WAITING), ada.key).to_json()
+    done = {"name": "office", "kind": "endpoint", "state": receipts.DONE, "receipt": theirs}
+    receipts.note_vault(ada.context, ada.receipt.id, WAITING, **done)
+    assert run("status")["pending_purges"] == [] and "receipts show" not in said("status")
+
+
+def test_a_purge_of_an_endpoint_that_was_removed_is_still_proven(ada: Purged) -> None:
+    """Its key stays remembered."""
+    note = ada.receipt.vault(ENDPOINT)
+    assert note is not None and note.state == receipts.DONE
+    found = run("receipts", "show", ada.receipt.id)["findings"]
+    assert {"holds"} == {each["level"] for each in found if each["subject"] == "home"}
