@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.purge import folders
 from lifeboat_keys.names import SETTLING
 
 
@@ -18,7 +19,7 @@ def finish_restores(context: Context) -> list[str]:
 
 def finish_purges(context: Context) -> list[str]:
     """Complete purges that were cut off; a sentence for each."""
-    if not (context.home.vaults_folder / "purges").is_dir():
+    if not folders.purges(context).is_dir():
         return []
     from lifeboat_daemon.purge import resuming
 

@@ -18,6 +18,7 @@ from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.errors import Busy, ServiceError
 from lifeboat_daemon.health import second_copies
+from lifeboat_daemon.purge import folders
 from lifeboat_daemon.words import argument, change_groups, path_text
 
 _LISTS = {
@@ -48,8 +49,17 @@ def sync(session: Session, names: tuple[str, ...], unless_paused: bool) -> int:
     if documents is None:
         documents = [_synced(session, agent) for agent in due]
         registry.sweep_removed(session.context, trusted=clock_trust.is_trusted(session.context))
+        _tell_of_erased(session)
     session.output.document({"agents": documents}, lambda: _print(session.output, documents))
     return 1 if any(map(_has_failed, documents)) else 0
+
+
+def _tell_of_erased(session: Session) -> None:
+    """Second copies of agents that were purged whole, where they could not be told before."""
+    if folders.erased_ids(session.context):
+        from lifeboat_daemon.purge import erasing
+
+        erasing.tell_everywhere(session.context)
 
 
 def _has_failed(document: dict[str, Any]) -> bool:

@@ -19,10 +19,9 @@ from lifeboat_alf.redactions import Redaction, from_json
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.purge import folders
 from lifeboat_keys.receipts import VaultReceipt
 from lifeboat_keys.receipts import from_json as receipt_from_json
-
-FOLDER = "erased"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +49,21 @@ class Erased:
 
 def write(context: Context, made: Erased) -> None:
     """Durably, before anything is destroyed."""
-    context.files.make_folders(_folder(context), 0o700)
-    write_atomic(context.files, _folder(context) / f"{made.redaction.agent_id}.json", codec.encode(made.to_json()))
+    context.files.make_folders(folders.erased(context), 0o700)
+    write_atomic(
+        context.files, folders.erased(context) / f"{made.redaction.agent_id}.json", codec.encode(made.to_json())
+    )
 
 
 def find(context: Context, agent_id: str) -> Erased | None:
     """None for an agent that was never purged here."""
-    return _read(context, _folder(context) / f"{agent_id}.json")
+    return _read(context, folders.erased(context) / f"{agent_id}.json")
 
 
 def everyone(context: Context) -> Iterator[Erased]:
     """All of them. Costs one look at a folder when there are none."""
-    folder = _folder(context)
-    for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
-        found = _read(context, path)
+    for agent_id in folders.erased_ids(context):
+        found = find(context, agent_id)
         if found is not None:
             yield found
 
@@ -78,7 +78,3 @@ def _read(context: Context, path: Path) -> Erased | None:
         return None
     except (msgspec.DecodeError, KeyError, TypeError) as error:
         raise PurgeError(f"{path} is damaged: {error}", fix=f"rm {path}") from None
-
-
-def _folder(context: Context) -> Path:
-    return context.home.vaults_folder / FOLDER

@@ -108,15 +108,6 @@ def tell_everywhere(context: Context) -> None:
                 _tell(context, each, config)
 
 
-def has_to_tell(context: Context) -> bool:
-    """Whether there is one to be told. Light while no agent was purged."""
-    return any(
-        _is_to_be_told(context, each, config)
-        for each in erased.everyone(context)
-        for config in registry.usable(context)
-    )
-
-
 def _is_to_be_told(context: Context, known: Erased, config: RemoteConfig) -> bool:
     receipt = receipts.read(context, known.redaction.id)
     noted = None if receipt is None else receipt.vault(config.id)

@@ -16,8 +16,7 @@ from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.redactions import Redaction, from_json
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon.context import Context
-
-FOLDER = "purges"
+from lifeboat_daemon.purge import folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Order:
 
 def write(context: Context, order: Order) -> None:
     """Durably, before anything is destroyed."""
-    context.files.make_folders(_folder(context), 0o700)
+    context.files.make_folders(folders.purges(context), 0o700)
     write_atomic(context.files, _path(context, order.id), codec.encode(order.to_json()))
 
 
@@ -53,7 +52,7 @@ def is_pending(context: Context, order: Order) -> bool:
 
 def pending(context: Context) -> Iterator[Order]:
     """Orders that were not carried out to their end. Costs one look at a folder when there are none."""
-    folder = _folder(context)
+    folder = folders.purges(context)
     if not folder.is_dir():
         return
     for found in sorted(entry.path for entry in context.files.scan(folder)):
@@ -75,9 +74,5 @@ def _read(context: Context, path: Path) -> Order | None:
         raise PurgeError(f"{path} is damaged: {error}", fix=f"rm {path}") from None
 
 
-def _folder(context: Context) -> Path:
-    return context.home.vaults_folder / FOLDER
-
-
 def _path(context: Context, redaction_id: str) -> Path:
-    return _folder(context) / f"{redaction_id}.json"
+    return folders.purges(context) / f"{redaction_id}.json"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from lifeboat_alf import times
 from lifeboat_daemon.health import due
+from lifeboat_daemon.purge.folders import erased_ids
 from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.news import News
@@ -18,6 +19,7 @@ from lifeboat_daemon.service.standings import Standings
 JsonObject = dict[str, Any]
 
 LOOK_AROUND = timedelta(days=1)
+TELL_AGAIN = timedelta(hours=1)
 NOT_AGAIN_FOR = timedelta(hours=1)
 """After a verification that failed or was deferred, the next one is tried this much later."""
 
@@ -30,6 +32,7 @@ class Upkeep:
         self._fleet = fleet
         self._standings = standings
         self._news = news
+        self._told: datetime | None = None
         self._verifying: dict[str, bool] = {}
         """By agent what is verified unasked: whether it is every sequence."""
         self.on_names: Callable[[Collection[str]], None] = lambda _: None
@@ -43,6 +46,22 @@ class Upkeep:
             self._verify_if_due(charge)
         if self._is_past(self._parts.notes.discovered, LOOK_AROUND):
             self.look_around()
+        self._tell_of_purges_if_due()
+
+    def _tell_of_purges_if_due(self) -> None:
+        """Of agents that were purged whole nothing is replicated any more: nobody else would tell second copies that
+        could not be reached then."""
+        now = self._parts.context.clock.now()
+        if self._told is None or abs(now - self._told) >= TELL_AGAIN:
+            self._told = now
+            if erased_ids(self._parts.context):
+                self._parts.spawn(self._tell_of_purges())
+
+    async def _tell_of_purges(self) -> None:
+        try:
+            await self._parts.queue.put("tell_erased", None, {}, long=True)
+        except Exception as error:
+            self._parts.log.event("tell_erased_failed", "warning", code=self._parts.known(error).code)
 
     def _is_past(self, moment: str | None, pause: timedelta) -> bool:
         """Whether a pause since a moment is over; a moment in the future was of a wrong clock."""

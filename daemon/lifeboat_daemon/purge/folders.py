@@ -1,0 +1,26 @@
+"""Where purges lie in the home, below `vault/`. Light: the daemon looks here and loads nothing else of a purge.
+
+purges/<redaction id>.json     begun, not finished (see `orders`)
+receipts/<redaction id>.json   the proof (see `receipts`)
+erased/<agent id>.json         agents that were purged whole (see `erased`)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lifeboat_daemon.context import Context
+
+
+def purges(context: Context) -> Path:
+    return context.home.vaults_folder / "purges"
+
+
+def erased(context: Context) -> Path:
+    return context.home.vaults_folder / "erased"
+
+
+def erased_ids(context: Context) -> list[str]:
+    """Ids of the agents that were purged whole on this machine."""
+    folder = erased(context)
+    return sorted(path.stem for path in folder.glob("*.json")) if folder.is_dir() else []
