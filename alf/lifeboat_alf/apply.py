@@ -70,6 +70,7 @@ class AppliedState:
     def __init__(self, base: State, delta: DeltaReader) -> None:
         _check_fit(base.sequence, delta)
         self._redactions = base.redactions.joined(delta.redactions)
+        self._certain = self._redactions.without_waiting()
         self._base = base if self._redactions is base.redactions else RedactedState(base, delta.redactions)
         self._delta = delta
         self._items = {item.path: item for item in delta.items}
@@ -185,9 +186,9 @@ class AppliedState:
 
     def _lay_head(self, body: bytes, rows: _Rows | None) -> None:
         leaf = rows.take(lambda: body) if rows else merkle.new_leaf(body)
-        sha256 = hashlib.sha256(body).hexdigest()
+        made = Entry(layout.MANIFEST, {}, leaf, len(body), hashlib.sha256(body).hexdigest())
         self._made[layout.MANIFEST] = body
-        self._entries[layout.MANIFEST] = self._settled(Entry(layout.MANIFEST, {}, leaf, len(body), sha256), body)
+        self._entries[layout.MANIFEST] = self._arrived(made, lambda: body)
 
     def _laid(self, item: Item, joins: _Joins, rows: _Rows) -> Entry:
         base = self._base.entry(item.path)
@@ -204,18 +205,18 @@ class AppliedState:
         made = Entry(item.path, joins.meta(item, base), leaf, size, sha256)
         if item.entry is None:
             return made._replace(leaf=Leaf(leaf.digest), sha256=None) if self._is_named(leaf) else made
-        return self._settled(made, self._body_of(item)) if self._is_named(leaf) or not leaf.salt else made
+        return self._arrived(made, lambda: self._body_of(item))
 
     def _is_named(self, leaf: Leaf) -> bool:
-        return self._redactions.naming(leaf.digest) is not None
+        return self._certain.naming(leaf.digest) is not None
 
-    def _settled(self, entry: Entry, body: bytes) -> Entry:
+    def _arrived(self, entry: Entry, body: Callable[[], bytes]) -> Entry:
         """An entry as it reads now, where a redaction names it."""
         if entry.leaf.salt and not self._is_named(entry.leaf):
             return entry
-        data = _settled(self._redactions, entry.leaf, body, entry.path) or b""
-        self._made[entry.path] = data
-        return entry._replace(leaf=Leaf(entry.leaf.digest), size=len(data), sha256=None)
+        leaf, data = _arrived(self._redactions, entry.leaf, body(), entry.path)
+        self._made[entry.path] = data or b""
+        return entry if leaf.salt else entry._replace(leaf=leaf, size=len(data or b""), sha256=None)
 
     # Records ------------------------------------------------------------------------------------------------------
 
@@ -301,8 +302,7 @@ class AppliedState:
         if record.leaf.salt and not self._is_named(record.leaf):
             among[record.id] = record
             return
-        line = _settled(self._redactions, record.leaf, record.line, f"the record {record.id}")
-        leaf = Leaf(record.leaf.digest)
+        leaf, line = _arrived(self._redactions, record.leaf, record.line, f"the record {record.id}")
         if line is not None:
             among[record.id] = record._replace(leaf=leaf, line=line)
             return
@@ -350,10 +350,10 @@ def _place(record: Record | GoneRecord) -> tuple[bytes, int]:
     return path_key(record.partition), record.position
 
 
-def _settled(known: Redactions, leaf: Leaf, body: bytes, name: str) -> bytes | None:
+def _arrived(known: Redactions, leaf: Leaf, body: bytes, name: str) -> tuple[Leaf, bytes | None]:
     """What stands where these bytes came; None: nothing does. Raises SignatureError for bytes that nothing covers."""
     try:
-        return known.settled(leaf, body)
+        return known.arrived(leaf, body)
     except RedactionInvalid as error:
         raise SignatureError(f"{name} was changed: {error.message}") from None
 

@@ -8,7 +8,11 @@ The bundle is a ZIP with
     <path>                  whole new bytes of a file or document, under its own path
     lifeboat/patches/<n>    a zstd patch against the base's bytes, where that is much smaller
     lifeboat/leaves.bin     one row per changed entry (by path) without `leaf`, then one per record line; see `leaves`
+    lifeboat/redactions.json  records that are gone, and the redactions that name what has no salt; see
+                              `bundle_redactions`. Metas are those that digests cover
     lifeboat/signature.json the signed sequence that this delta leads to
+
+Of what a redaction names in the base and in the delta neither digest nor patch is written: both would tell of it.
 
 `changes` beyond the published schema:
 
@@ -28,14 +32,18 @@ A reader applies seal, removals, updates and creates in this order. `delete` of 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, BinaryIO
 
-from lifeboat_alf import attachments, codec, layout, leaves, metas, partitions, patch, sequences
+from lifeboat_alf import attachments, bundle_redactions, codec, layout, leaves, metas, partitions, patch, sequences
+from lifeboat_alf.bundle_redactions import BundleRedactions
 from lifeboat_alf.container import ArchiveWriter
 from lifeboat_alf.delta_reader import DeltaReader, Item, RecordLine
 from lifeboat_alf.manifest import ALF_VERSION, entries_checksum
+from lifeboat_alf.redactions import NONE, Redactions
 from lifeboat_alf.state import BodyAbsent, Changes, Entry, EntryChange, Leaf, Operation, RecordChange
 
 __all__ = ["DeltaReader", "DeltaSummary", "Item", "RecordLine", "write_delta"]
@@ -66,6 +74,7 @@ class _Bundle:
     """A delta while it is written."""
 
     archive: ArchiveWriter
+    redactions: Redactions = NONE
     changes: JsonObject = field(default_factory=dict)
     rows: list[bytes] = field(default_factory=list)
     bodies: int = 0
@@ -97,7 +106,7 @@ def write_delta(changes: Changes, out: BinaryIO, *, level: int = 6) -> DeltaSumm
     Bodies are read one at a time. Raises UnsafeEntry and TooLarge for what no reader would accept.
     """
     counted = _Counted(out)
-    bundle = _Bundle(ArchiveWriter(counted, level))  # type: ignore[arg-type]
+    bundle = _Bundle(ArchiveWriter(counted, level), changes.redactions or NONE)  # type: ignore[arg-type]
     _add_entries(bundle, changes.entries)
     _add_records(bundle, changes)
     _add_proof(bundle, changes)
@@ -158,19 +167,35 @@ def _item(bundle: _Bundle, change: EntryChange) -> JsonObject:
     item: JsonObject = {"path": change.path, "operation": "put", "sha256": new.sha256, "size": new.size}
     if part := metas.file_part(new.meta):
         item["meta"] = part
-    if base is not None and base.sha256 is not None:
-        item["base_sha256"] = base.sha256
+    if (base_sha256 := _base_sha256(bundle, change)) is not None:
+        item["base_sha256"] = base_sha256
     if not _same_bytes(change, new) and (body := _body(change)) is not None:
-        item |= _add_body(bundle, change, body)
+        item |= _add_body(bundle, change, body, patched="base_sha256" in item)
     if base is not None and base.leaf == new.leaf and "entry" not in item:
         item["leaf"] = "base"
     return {name: value for name, value in item.items() if value is not None}
 
 
+def _base_sha256(bundle: _Bundle, change: EntryChange) -> str | None:
+    """Which bytes a reader must have to make the new ones of. Of those that a purge left it is made here; of those that
+    a purge names, and that this base still has, it would tell what they were."""
+    base = change.base
+    if base is None or bundle.redactions.naming(base.leaf.digest) is None:
+        return None if base is None else base.sha256
+    if base.leaf.salt or change.base_body is None:
+        return None
+    try:
+        return hashlib.sha256(change.base_body()).hexdigest()
+    except BodyAbsent:
+        return None
+
+
 def _same_bytes(change: EntryChange, new: Entry) -> bool:
     """Whether a reader has the new bytes already: they are the base's, and those are held."""
     base = change.base
-    return base is not None and new.sha256 is not None and base.sha256 == new.sha256 and change.base_body is not None
+    if base is None or change.base_body is None:
+        return False
+    return base.leaf == new.leaf or (new.sha256 is not None and base.sha256 == new.sha256)
 
 
 def _body(change: EntryChange) -> bytes | None:
@@ -183,8 +208,8 @@ def _body(change: EntryChange) -> bytes | None:
         return None
 
 
-def _add_body(bundle: _Bundle, change: EntryChange, body: bytes) -> JsonObject:
-    made = _patch(change, body)
+def _add_body(bundle: _Bundle, change: EntryChange, body: bytes, *, patched: bool) -> JsonObject:
+    made = _patch(change, body) if patched else None
     if made is not None:
         bundle.patched += 1
         name = bundle.body_name("patches")
@@ -199,7 +224,7 @@ def _add_body(bundle: _Bundle, change: EntryChange, body: bytes) -> JsonObject:
 
 
 def _patch(change: EntryChange, body: bytes) -> bytes | None:
-    known = change.entry is not None and change.entry.sha256 and change.base is not None and change.base.sha256
+    known = change.entry is not None and change.entry.sha256
     if not known or change.base_body is None or change.path in _LAYERS or change.base is None:
         return None
     if change.base.size > patch.SIZE_LIMIT:
@@ -309,8 +334,19 @@ def _places(changed: list[RecordChange]) -> Iterator[list[str | int]]:
 
 def _add_proof(bundle: _Bundle, changes: Changes) -> None:
     bundle.archive.add(layout.LEAVES, b"".join(bundle.rows), stored=True)
+    if document := bundle_redactions.to_document(_purged(changes)):
+        bundle.archive.add(layout.REDACTIONS, codec.encode(document))
     if changes.new.digest:
         bundle.archive.add(layout.SIGNATURE, codec.encode(sequences.to_document(changes.new)))
+
+
+def _purged(changes: Changes) -> BundleRedactions:
+    """What the delta says of purges."""
+    put = [change.entry.leaf for change in changes.entries if change.entry is not None]
+    items = chain(put, (change.record.leaf for change in changes.records), (gone.leaf for gone in changes.gone))
+    unsalted = (leaf.digest for leaf in items if not leaf.salt)
+    gone = tuple(sorted(changes.gone, key=bundle_redactions.place))
+    return BundleRedactions(bundle_redactions.needed(changes.redactions or NONE, unsalted), gone)
 
 
 def _add_manifests(bundle: _Bundle, changes: Changes) -> None:

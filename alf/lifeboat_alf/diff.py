@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from heapq import merge
 from typing import Any, TypeVar
 
 from lifeboat_alf import attachments, records
@@ -13,6 +14,7 @@ from lifeboat_alf.state import (
     Changes,
     Entry,
     EntryChange,
+    GoneRecord,
     Operation,
     Record,
     RecordChange,
@@ -26,8 +28,9 @@ _DELETED = b'"deleted"'
 
 def diff(a: State, b: State) -> Changes:
     """The changes that make `b` of `a`. Bodies are read later, from the states, which must stay open until then."""
-    changed, appended, removed = _records(a, b)
-    return Changes(a.sequence, b.sequence, list(_entries(a, b)), [*changed, *appended], removed)
+    changed, appended, removed, gone = _records(a, b)
+    entries = list(_entries(a, b))
+    return Changes(a.sequence, b.sequence, entries, [*changed, *appended], removed, gone, b.redactions)
 
 
 def _entries(a: State, b: State) -> Iterator[EntryChange]:
@@ -54,24 +57,45 @@ def _reader(state: State, entry: Entry) -> Callable[[], bytes] | None:
     return partial(state.body, entry.path)
 
 
-def _records(a: State, b: State) -> tuple[list[RecordChange], list[RecordChange], list[str]]:
-    """Changed in place, appended, and removed. A record that stands elsewhere is removed and appended."""
+_Changed = tuple[list[RecordChange], list[RecordChange], list[str], list[GoneRecord]]
+
+
+def _records(a: State, b: State) -> _Changed:
+    """Changed in place, appended, removed, and gone. A record that stands elsewhere is removed and appended; one that
+    has a line again, of which the line was gone, is changed in place."""
     in_place: list[RecordChange] = []
     appended: list[RecordChange] = []
     removed: list[str] = []
-    for old, new in _side_by_side(a.records(), b.records(), _place):
-        if old is not None and new is not None and old.id == new.id:
-            if old != new:
-                in_place.append(RecordChange(_operation(old, new), new))
+    gone: list[GoneRecord] = []
+    for old, new in _side_by_side(_placed(a), _placed(b), _place):
+        same = old is not None and new is not None and old.id == new.id
+        if same and old == new:
             continue
-        if old is not None:
+        if old is not None and not same:
             removed.append(old.id)
-        if new is not None:
-            appended.append(RecordChange(_appending(new), new))
-    return in_place, appended, removed
+        if isinstance(new, GoneRecord):
+            gone.append(new)
+        elif new is not None:
+            (in_place if same else appended).append(RecordChange(_operation(old if same else None, new), new))
+    return in_place, appended, removed, gone
 
 
-def _operation(old: Record, new: Record) -> Operation:
+def _placed(state: State) -> Iterator[Record | GoneRecord]:
+    """The records of a state by place, the gone ones among them."""
+    if not state.redactions:
+        return state.records()
+    streams: tuple[Iterator[Record | GoneRecord], ...] = (state.records(), state.gone())
+    return merge(*streams, key=_place)
+
+
+def _operation(old: Record | GoneRecord | None, new: Record) -> Operation:
+    """What is done to the record that stood here, None for one that is appended."""
+    if old is None:
+        return _appending(new)
+    return _changing(old, new) if isinstance(old, Record) else "update"
+
+
+def _changing(old: Record, new: Record) -> Operation:
     """A record that is deleted by this change travels as `delete`; one that was deleted before is merely updated."""
     dead = _DELETED in new.line and records.is_deleted(records.parse(new.line))
     return "delete" if dead and not records.is_deleted(records.parse(old.line)) else "update"
@@ -85,7 +109,7 @@ def _appending(new: Record) -> Operation:
     return "delete" if records.is_deleted(record) and record.get("supersedes") else "create"
 
 
-def _place(record: Record) -> tuple[bytes, int]:
+def _place(record: Record | GoneRecord) -> tuple[bytes, int]:
     return path_key(record.partition), record.position
 
 

@@ -18,6 +18,7 @@ class RedactedState:
     def __init__(self, base: State, redactions: Iterable[Redaction]) -> None:
         self._base = base
         self._known = base.redactions.joined(redactions)
+        self._certain = self._known.without_waiting()
 
     @property
     def sequence(self) -> Sequence:
@@ -31,22 +32,22 @@ class RedactedState:
         return None if found is None else self._entry(found)
 
     def _entry(self, entry: Entry) -> Entry:
-        if self._known.naming(entry.leaf.digest) is None:
+        if not self._is_named(entry.leaf):
             return entry
         try:
-            size = len(self._settled(entry))
+            leaf, body = self._known.arrived(entry.leaf, self._base.body(entry.path))
         except BodyAbsent:
-            size = entry.size
-        return entry._replace(leaf=Leaf(entry.leaf.digest), size=size, sha256=None)
+            return entry._replace(leaf=Leaf(entry.leaf.digest), sha256=None)
+        return entry if leaf.salt else entry._replace(leaf=leaf, size=len(body or b""), sha256=None)
+
+    def _is_named(self, leaf: Leaf) -> bool:
+        return self._certain.naming(leaf.digest) is not None
 
     def body(self, path: str) -> bytes:
-        entry = self._base.entry(path)
-        if entry is None or self._known.naming(entry.leaf.digest) is None:
-            return self._base.body(path)
-        return self._settled(entry)
-
-    def _settled(self, entry: Entry) -> bytes:
-        return self._known.settled(entry.leaf, self._base.body(entry.path)) or b""
+        entry, body = self._base.entry(path), self._base.body(path)
+        if entry is None or not self._is_named(entry.leaf):
+            return body
+        return self._known.arrived(entry.leaf, body)[1] or b""
 
     def records(self, partition: str | None = None) -> Iterator[Record]:
         for record in self._base.records(partition):
@@ -58,16 +59,16 @@ class RedactedState:
         return None if found is None else self._record(found)
 
     def _record(self, record: Record) -> Record | None:
-        if self._known.naming(record.leaf.digest) is None:
+        if not self._is_named(record.leaf):
             return record
-        line = self._known.settled(record.leaf, record.line)
-        return None if line is None else record._replace(leaf=Leaf(record.leaf.digest), line=line)
+        leaf, line = self._known.arrived(record.leaf, record.line)
+        return None if line is None else record._replace(leaf=leaf, line=line)
 
     def gone(self) -> Iterator[GoneRecord]:
         now = (
             GoneRecord(record.id, record.partition, record.position, Leaf(record.leaf.digest))
             for record in self._base.records()
-            if self._known.is_gone(record.leaf.digest)
+            if self._is_named(record.leaf) and self._record(record) is None
         )
         return heapq.merge(self._base.gone(), now, key=bundle_redactions.place)
 

@@ -19,7 +19,8 @@ from dataclasses import replace
 from typing import Any, Self
 
 from lifeboat_alf import codec, ids, layout, merkle, metas, times
-from lifeboat_alf.redactions import NONE, Redactions
+from lifeboat_alf.redacted_state import RedactedState
+from lifeboat_alf.redactions import NONE, Redaction, Redactions
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, JsonObject, Leaf, Record, Sequence, path_key
 
 AGENT_ID = "019a0000-0000-7000-8000-00000000ada0"
@@ -39,6 +40,8 @@ class MemoryState:
         self._bodies: dict[str, bytes] = {}
         self._records: dict[str, Record] = {}
         self._lengths: Counter[str] = Counter()
+        self._gone: list[GoneRecord] = []
+        self._redactions = NONE
         self.put_document(layout.MANIFEST, head(agent_id, **head_fields))
 
     # State ------------------------------------------------------------------------------------------------------
@@ -72,11 +75,11 @@ class MemoryState:
         return self._records.get(record_id)
 
     def gone(self) -> Iterator[GoneRecord]:
-        return iter(())
+        return iter(self._gone)
 
     @property
     def redactions(self) -> Redactions:
-        return NONE
+        return self._redactions
 
     # Building ---------------------------------------------------------------------------------------------------
 
@@ -161,11 +164,22 @@ class MemoryState:
         ]
         return self.set_head(partitions=partitions)
 
+    def redact(self, *redactions: Redaction) -> Self:
+        """Apply redactions: digest and signature stay."""
+        redacted = RedactedState(self, redactions)
+        entries, lines, gone = list(redacted.entries()), list(redacted.records()), list(redacted.gone())
+        self._bodies = {path: redacted.body(path) for path in self._bodies}
+        self._entries = {entry.path: entry for entry in entries}
+        self._records = {record.id: record for record in lines}
+        self._gone, self._redactions = gone, redacted.redactions
+        return self
+
     def copy(self, number: int | None = None, time: str = TIME) -> MemoryState:
         """The same content as the next sequence (or `number`), unsigned."""
         made = MemoryState(self._sequence.agent_id)
         made._entries, made._bodies, made._records = dict(self._entries), dict(self._bodies), dict(self._records)
         made._lengths = Counter(self._lengths)
+        made._gone, made._redactions = list(self._gone), self._redactions
         old = self._sequence
         made._sequence = Sequence(
             old.agent_id, old.number + 1 if number is None else number, old.number, old.epoch, time, b""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import IO
 
 import msgspec
 
-from lifeboat_alf import codec, records
+from lifeboat_alf import codec, layout, records
+from lifeboat_alf.bundle_redactions import BundleRedactions
 from lifeboat_alf.container import ArchiveReader
 from lifeboat_alf.documents import BOM
 from lifeboat_alf.errors import BadDocument, SignatureError
@@ -25,10 +27,20 @@ _ids = msgspec.json.Decoder(_OnlyId)
 
 
 class Lines:
-    """Partitions of an archive as records. The first pass over a partition is strict; later ones trust it."""
+    """Partitions of an archive as records. The first pass over a partition is strict; later ones trust it. Raises
+    BadDocument when more places are gone than the lines leave."""
 
-    def __init__(self, archive: ArchiveReader, partitions: dict[str, int], salts: Salts, warnings: list[str]) -> None:
+    def __init__(
+        self,
+        archive: ArchiveReader,
+        partitions: dict[str, int],
+        salts: Salts,
+        warnings: list[str],
+        purged: BundleRedactions,
+    ) -> None:
         self._archive = archive
+        self._purged = purged
+        self._skipped = _skipped(purged, partitions)
         self._salts = salts
         self._warnings = warnings
         self._counts = partitions
@@ -54,36 +66,42 @@ class Lines:
         return None if found is None else self._made(record_id, *found)
 
     def check(self) -> None:
-        """Read all records. Raises BadDocument for an id that stands twice, SignatureError for a line without salt
-        in a signed archive, and whatever reading raises."""
-        seen: set[str] = set()
+        """Read all records. Raises BadDocument for an id that stands twice, or is gone as well, and whatever reading
+        raises."""
+        seen: set[str] = {gone.id for gone in self._purged.gone}
         for record in self.records():
             if record.id in seen:
                 raise _twice(record)
-            if not record.leaf.salt:
-                raise SignatureError(f"nothing covers the record {record.id} in {record.partition}")
             seen.add(record.id)
 
     def _made(self, record_id: str, index: int, line: bytes) -> Record:
         file = next(file for file in reversed(self._starts) if self._starts[file] <= index)
-        leaf = self._salts.leaf(self._salts.record_number(index), line)
-        return Record(record_id, file, index - self._starts[file], leaf, line)
+        return self._record(record_id, file, index - self._starts[file], line)
+
+    def _record(self, record_id: str, file: str, number: int, line: bytes) -> Record:
+        """The record of the `number`th line of a partition, counted from 0: places of gone records are passed over.
+        Raises SignatureError for a line without a salt that no redaction put there."""
+        skipped = self._skipped.get(file)
+        position = number if skipped is None else number + bisect_right(skipped, number)
+        leaf = self._salts.leaf(self._salts.record_number(self._starts[file] + number), line)
+        if not leaf.salt and not self._purged.redactions.hold(leaf, line):
+            raise SignatureError(f"nothing covers the record {record_id} in {file}")
+        return Record(record_id, file, position, leaf, line)
 
     def _records_of(self, file: str) -> Iterator[Record]:
-        start = self._salts.record_number(self._starts[file])
-        position, strict = 0, file not in self._proven
+        count, strict = 0, file not in self._proven
         for number, line in self._archive.lines(file):
             if not line.strip():
                 continue
-            if position == 0:
+            if count == 0:
                 line = self._without_mark(line, file)
             record_id = _strict_id(line, file, number) if strict else _ids.decode(line).id
-            if position == self._counts[file]:
-                raise BadDocument(f"holds more than the {position} records it declares", entry=file, line=number)
-            yield Record(record_id, file, position, self._salts.leaf(start + position, line), line)
-            position += 1
-        if position != self._counts[file]:
-            raise BadDocument(f"holds {position} records, {self._counts[file]} are declared", entry=file)
+            if count == self._counts[file]:
+                raise BadDocument(f"holds more than the {count} records it declares", entry=file, line=number)
+            yield self._record(record_id, file, count, line)
+            count += 1
+        if count != self._counts[file]:
+            raise BadDocument(f"holds {count} records, {self._counts[file]} are declared", entry=file)
         self._proven.add(file)
 
     def _without_mark(self, line: bytes, file: str) -> bytes:
@@ -91,6 +109,18 @@ class Lines:
         if line.startswith(BOM) and warning not in self._warnings:
             self._warnings.append(warning)
         return line.removeprefix(BOM)
+
+
+def _skipped(purged: BundleRedactions, counts: dict[str, int]) -> dict[str, list[int]]:
+    """By partition, for every place that is gone, how many lines stand before it."""
+    skipped: dict[str, list[int]] = {}
+    for gone in purged.gone:
+        before = skipped.setdefault(gone.partition, [])
+        before.append(gone.position - len(before))
+        if before[-1] > counts.get(gone.partition, 0):
+            message = f"{gone.id} is gone from {gone.partition}, which has no place {gone.position}"
+            raise BadDocument(message, entry=layout.REDACTIONS)
+    return skipped
 
 
 def _running_sum(counts: dict[str, int]) -> dict[str, int]:

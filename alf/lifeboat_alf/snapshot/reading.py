@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from lifeboat_alf import codec, layout, merkle, metas
+from lifeboat_alf import bundle_redactions, codec, layout, merkle, metas
 from lifeboat_alf.container import ArchiveReader, Limits
 from lifeboat_alf.documents import BOM, DOCUMENT_LIMIT, read_object
 from lifeboat_alf.errors import BadDocument, ChecksumMismatch, MissingEntry, SignatureError
 from lifeboat_alf.leaves import Rows
 from lifeboat_alf.manifest import check_entries, check_head, check_head_fits, check_manifest, derive_head
-from lifeboat_alf.redactions import NONE, Redactions
+from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.sequences import read_sequence
 from lifeboat_alf.snapshot.lines import Lines
 from lifeboat_alf.snapshot.parts import Documents, Part, join
@@ -26,6 +27,11 @@ _CHUNK = 1 << 18
 _STRICT = (layout.IDENTITY, layout.PRINCIPALS, layout.CREDENTIALS)
 _EMPTY = hashlib.sha256().hexdigest()
 _PART_OF_NOTHING = Part({})
+
+
+def _without_empty(meta: JsonObject) -> JsonObject:
+    """A meta as documents show it: empty lists leave no trace in them."""
+    return {key: value for key, value in meta.items() if value or key not in (metas.RECORDS, metas.CUTS)}
 
 
 class SnapshotReader:
@@ -80,11 +86,13 @@ class SnapshotReader:
         self._known: dict[str, Entry] = {}
         self.keys = self._optional(layout.KEYS)
         self.sequence = read_sequence(self.manifest, self._optional(layout.SIGNATURE), self.warnings)
+        self._purged = bundle_redactions.from_document(self._optional(layout.REDACTIONS), self.sequence.agent_id)
         self._salts = Salts(self._rows(partitions), len(self._paths))
-        self._lines = Lines(self._archive, partitions, self._salts, self.warnings)
+        self._lines = Lines(self._archive, partitions, self._salts, self.warnings, self._purged)
         self._check_presence()
+        self._put_back_metas()
         for path in _STRICT:
-            if path in self._content:
+            if path in self._content and not self._has_nothing(path):
                 self._optional(self._content[path])
 
     def _required(self, name: str) -> JsonObject:
@@ -199,8 +207,30 @@ class SnapshotReader:
             here = path in self._content or path == layout.MANIFEST or not metas.is_file(part.meta)
             if not here and not part.absent:
                 raise MissingEntry("a document lists it, the file does not hold it", entry=path)
-            if here and self._salts.stored_leaf(self._numbers[path]):
+            if here and not self._is_covered(self._numbers[path]):
                 raise BadDocument(f"the bytes of {path} are here, but not its salt", entry=layout.LEAVES)
+
+    def _is_covered(self, number: int) -> bool:
+        """Whether there is something to hold bytes against: a salt, or a redaction that names the leaf."""
+        stored = self._salts.stored_leaf(number)
+        return not stored or (not self._salts.salt(number) and self.redactions.naming(stored) is not None)
+
+    def _has_nothing(self, path: str) -> bool:
+        """Whether a redaction left no byte of an entry."""
+        number = self._numbers[path]
+        return not self._salts.salt(number) and self.redactions.is_gone(self._salts.stored_leaf(number))
+
+    def _put_back_metas(self) -> None:
+        """The metas that digests cover, where the documents show what they read now."""
+        for path, parts in self._purged.metas.items():
+            if path not in self._numbers:
+                raise BadDocument(f"{path} is not in the archive", entry=layout.REDACTIONS)
+            part, number = self._parts.get(path, _PART_OF_NOTHING), self._numbers[path]
+            original = metas.check(path, {**part.meta, **parts})
+            leaf = b"" if self._salts.salt(number) else self._salts.stored_leaf(number)
+            if _without_empty(self.redactions.meta(original, leaf)) != part.meta:
+                raise BadDocument(f"what {path} said before does not lead to what it says now", entry=layout.REDACTIONS)
+            self._parts[path] = replace(part, meta=original)
 
     # State ------------------------------------------------------------------------------------------------------
 
@@ -247,11 +277,11 @@ class SnapshotReader:
         return self._lines.record(record_id)
 
     def gone(self) -> Iterator[GoneRecord]:
-        return iter(())
+        return iter(self._purged.gone)
 
     @property
     def redactions(self) -> Redactions:
-        return NONE
+        return self._purged.redactions
 
     def check(self) -> None:
         """Read everything once: sizes, CRCs, digests, strict JSON, counts, ids, and the state digest when it is known.
@@ -273,6 +303,8 @@ class SnapshotReader:
     def _made(self, path: str) -> Entry:
         part = self._parts.get(path, _PART_OF_NOTHING)
         number = self._numbers[path]
+        if not self._salts.salt(number) and not part.absent:
+            return self._replaced(path, part, Leaf(self._salts.stored_leaf(number)))
         if path == layout.MANIFEST:
             leaf = self._salts.leaf(number, self._head)
             return Entry(path, part.meta, leaf, len(self._head), hashlib.sha256(self._head).hexdigest())
@@ -281,6 +313,13 @@ class SnapshotReader:
         if part.absent:
             return Entry(path, part.meta, self._salts.absent(number), part.size, part.sha256)
         return Entry(path, part.meta, self._salts.leaf(number, b""), 0, _EMPTY)
+
+    def _replaced(self, path: str, part: Part, leaf: Leaf) -> Entry:
+        """An entry whose bytes a redaction put there. Raises SignatureError when none did."""
+        body = self.body(path)
+        if not self.redactions.hold(leaf, body):
+            raise SignatureError(f"{path} was changed since it was purged")
+        return Entry(path, part.meta, leaf, len(body), None)
 
     def _measured(self, path: str, part: Part, number: int) -> Entry:
         """An entry whose leaf and digest follow from its bytes, in one pass over them."""

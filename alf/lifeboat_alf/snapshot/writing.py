@@ -8,11 +8,13 @@ from heapq import merge
 from itertools import groupby
 from typing import Any, BinaryIO, cast
 
-from lifeboat_alf import attachments, codec, embeddings, layout, leaves, metas, sequences
+from lifeboat_alf import attachments, bundle_redactions, codec, embeddings, layout, leaves, metas, sequences
+from lifeboat_alf.bundle_redactions import BundleRedactions
 from lifeboat_alf.container import LINE_LIMIT, ArchiveWriter, EntryWriter
 from lifeboat_alf.documents import DOCUMENT_LIMIT, count, identity_version, read_object
 from lifeboat_alf.errors import BadDocument, TooLarge
 from lifeboat_alf.manifest import DOCUMENT_FIELDS, Contents, build_manifest, derive_head, partition_entries
+from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.state import BodyAbsent, Entry, JsonObject, Record, State, path_key
 
 SNAPSHOT_LEVEL = 3
@@ -78,6 +80,7 @@ class _Writing:
     entry_rows: list[bytes] = field(default_factory=list)
     record_rows: bytearray = field(default_factory=bytearray)
     absent: set[str] = field(default_factory=set)
+    unsalted: list[bytes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.head_body = self.state.body(layout.MANIFEST)
@@ -85,6 +88,7 @@ class _Writing:
         self.entries = list(self.state.entries())
         self.sequence = self.state.sequence
         self.signed = bool(self.sequence.digest) and not self.inline
+        self.redactions = self.state.redactions
         self.vectors = embeddings.Vectors(self.state) if self.inline else None
 
     def content(self) -> None:
@@ -101,6 +105,7 @@ class _Writing:
     def derived(self, keys: JsonObject | None) -> None:
         """The documents that other tools read (§3.1.9, memory index) and those that keep what ZIP cannot."""
         extra: JsonObject = self.head.get(DOCUMENT_FIELDS, {})
+        purged = self._purged()
         files = self._metas_with(metas.RECORDS)
         self.contents.has_index = bool(files or self.contents.record_counts or layout.MEMORY_INDEX in extra)
         self._attachments(extra.get(layout.ATTACHMENTS, {}))
@@ -111,11 +116,25 @@ class _Writing:
         self._document(layout.KEYS, keys)
         if self.signed:
             self.archive.add(layout.LEAVES, b"".join(self.entry_rows) + bytes(self.record_rows), stored=True)
+            self._document(layout.REDACTIONS, bundle_redactions.to_document(purged))
             self._document(layout.SIGNATURE, sequences.to_document(self.sequence))
         self._index(files, extra.get(layout.MEMORY_INDEX, {}))
 
     def manifest(self) -> None:
         self._document(layout.MANIFEST, self._manifest())
+
+    def _purged(self) -> BundleRedactions:
+        """What the archive says of purges. From here on the entries have the metas that documents show."""
+        if not self.redactions:
+            return bundle_redactions.NOTHING
+        gone = tuple(self.state.gone())
+        leaves_named = [*self.unsalted, *(record.leaf.digest for record in gone)]
+        needed = bundle_redactions.needed(self.redactions, leaves_named, (entry.meta for entry in self.entries))
+        shown = [_shown(entry, needed) for entry in self.entries]
+        pairs = [(old, new) for old, new in zip(self.entries, shown, strict=True) if old.meta != new.meta]
+        originals = {old.path: bundle_redactions.parts_read_otherwise(old.meta, new.meta) for old, new in pairs}
+        self.entries = shown
+        return BundleRedactions(needed, gone, originals)
 
     # Content ----------------------------------------------------------------------------------------------------
 
@@ -125,10 +144,16 @@ class _Writing:
         written = entry.path == layout.MANIFEST or not metas.is_file(entry.meta) or self._body(entry)
         if not written:
             self.absent.add(entry.path)
-        elif self.signed and not entry.leaf.salt:
-            raise BadDocument("its bytes are held without the salt that proves them", entry=entry.path)
+        if not entry.leaf.salt:
+            self._check_covered(entry, written)
         self.entry_rows.append(leaves.row(entry.leaf, absent=not written))
         self._note(entry)
+
+    def _check_covered(self, entry: Entry, written: bool) -> None:
+        """Bytes without a salt are what a redaction put there."""
+        self.unsalted.append(entry.leaf.digest)
+        if self.signed and written and not self.redactions.hold(entry.leaf, self.state.body(entry.path)):
+            raise BadDocument("its bytes are held without the salt that proves them", entry=entry.path)
 
     def _body(self, entry: Entry) -> bool:
         """Write the bytes of an entry; False when they belong to no archive or are not held."""
@@ -178,12 +203,19 @@ class _Writing:
             buffer += line
             buffer += b"\n"
             self.record_rows += leaves.row(record.leaf)
+            if not record.leaf.salt:
+                self._check_line(record)
             written += 1
             if len(buffer) >= _BUFFER:
                 entry.write(bytes(buffer))
                 buffer.clear()
         entry.write(bytes(buffer))
         return written
+
+    def _check_line(self, record: Record) -> None:
+        self.unsalted.append(record.leaf.digest)
+        if self.signed and not self.redactions.hold(record.leaf, record.line):
+            raise BadDocument(f"the record {record.id} has no salt that proves it", entry=record.partition)
 
     # Derived ----------------------------------------------------------------------------------------------------
 
@@ -240,6 +272,11 @@ class _Writing:
         if len(data) > DOCUMENT_LIMIT:
             raise TooLarge(f"the document is larger than {DOCUMENT_LIMIT} bytes", entry=path)
         self.archive.add(path, data)
+
+
+def _shown(entry: Entry, known: Redactions) -> Entry:
+    """An entry with the meta that it reads now; bytes that are still the old ones keep their cuts."""
+    return entry._replace(meta=known.meta(entry.meta, b"" if entry.leaf.salt else entry.leaf.digest))
 
 
 def _part_key(part: tuple[str, Any]) -> bytes:
