@@ -22,17 +22,24 @@ from lifeboat_alf.state import BodyAbsent
 from lifeboat_alf.testing import AGENT_ID
 from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.errors import DraftInvalid, RedactedMeanwhile
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Retention, Vault, take_over
+from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Retention, Vault, objects, take_over
 from lifeboat_keys import signing
 
 NOTE = "raw/openclaw/memory.md"
 BIG = "artifacts/chart.bin"
+COLUMNS = ("salt", "sha256", "size", "base", "depth", "coding", "file", "body")
 LARGE = {"attachment": {"id": "a", "media_type": "image/png", "tier": 3}}
 
 
 @pytest.fixture(params=["plain", "sealed"])
 def sealer(request: pytest.FixtureRequest) -> Sealer:
     return PLAIN if request.param == "plain" else new_sealer()
+
+
+@pytest.fixture(autouse=True)
+def small_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies in a file of its own need not be large: looking for a canary in noise takes long."""
+    monkeypatch.setattr(objects, "LARGEST_INLINE", 2_000)
 
 
 @pytest.fixture
@@ -55,7 +62,7 @@ def note(days: int, *, holding: range) -> bytes:
 def live(vault: Vault, days: int = 8) -> None:
     """A history in which the canary comes and goes: in a note, in a large file and in records."""
     telling, other = create(f"The passport has the number {CANARY.decode()}."), create("Likes tea.")
-    noise = os.urandom(300_000)
+    noise = os.urandom(3_000)
     for day in range(days):
         records: list[RecordPut] = []
         if day == 1:
@@ -418,9 +425,7 @@ def test_a_redaction_that_nobody_trusted_signed_is_found(vault: Vault) -> None:
 def test_named_bytes_that_were_put_back_are_found(vault: Vault) -> None:
     live(vault)
     number = next(item.object for item in vault.history() if item.path == NOTE and item.first == 4)
-    row = vault._metadata.row(
-        "select salt, sha256, size, base, depth, coding, file, body from object where id = ?", (number,)
-    )
+    row = vault._metadata.row(f"select {', '.join(COLUMNS)} from object where id = ?", (number,))
     redaction = purge_of(vault, CANARY)
     vault.redact(redaction)
     assert row is not None
