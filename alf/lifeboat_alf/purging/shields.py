@@ -16,7 +16,7 @@ _MACHINES = (
     rb'"([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\d{4}-\d\d-\d\d[T ][0-9:.,]+(?:Z|[+-]\d\d:?\d\d)?)"'
     rb'|"vector"\s*:\s*\[([^\]"]*)\]|"(?:encrypted_payload|nonce)"\s*:\s*"([^"\\]*)"'
 )
-_RUNTIME = rb'|"(?:runtime|runtime_version|source_runtime|source_runtime_version|origin)"\s*:\s*"([^"\\]*)"'
+_RUNTIME = rb'|"(?:runtime|runtime_version|source_runtime|source_runtime_version|origin)"\s*:\s*"(?P<value>[^"\\]*)"'
 _ANYWHERE = re.compile(_MACHINES)
 _OF_THE_FORMAT = (layout.PARTITIONS, layout.HISTORY)
 _DOCUMENTS = frozenset({layout.MANIFEST, layout.IDENTITY, layout.PRINCIPALS, layout.CREDENTIALS})
@@ -43,7 +43,7 @@ Shield = tuple[int, int, bool]
 
 def _shield(match: re.Match[bytes]) -> Shield:
     start, end = match.span(match.lastindex or 0)
-    return start, end, match.lastgroup == "word"
+    return start, end, match.lastgroup in ("word", "value")
 
 
 def _lies_in_one(span: Span, shields: list[Shield]) -> bool:

@@ -62,7 +62,7 @@ class Wanted:
 
     def _found(self, body: bytes) -> Iterator[Span]:
         yield from self._usual.find(body)
-        if b"\0" in body:
+        if is_binary(body):
             yield from self._wide.find(body)
         if self.patterns or _may_hide(body):
             for view in views(body):
