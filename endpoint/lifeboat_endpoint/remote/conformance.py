@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lifeboat_endpoint.remote.checks import appending, fetching, tampering
+from lifeboat_endpoint.remote.checks import appending, fetching, redacting, tampering
 from lifeboat_endpoint.remote.checks.trial import Trial
 from lifeboat_endpoint.remote.contract import Remote
 
@@ -51,6 +51,10 @@ _SLOW = (
     fetching.a_snapshot_and_the_deltas_after_it_make_the_head,
     fetching.the_same_request_gives_the_same_bytes,
     fetching.a_copy_that_differs_is_found_out,
+    redacting.a_purged_record_is_in_no_delta,
+    redacting.a_passage_is_cut_from_every_state,
+    redacting.states_go_on_after_a_purge,
+    redacting.a_machine_that_purged_begins_a_copy,
 )
 
 
@@ -64,4 +68,5 @@ CHECKS: list[Check] = [
     *(_check(work) for work in tampering.ALL),
     *(_check(work, needs_reading=True) for work in tampering.READABLE),
     *(_check(work) for work in fetching.ALL),
+    *(_check(work) for work in redacting.ALL),
 ]

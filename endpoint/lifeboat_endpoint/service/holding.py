@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from lifeboat_alf import redactions, times
 from lifeboat_alf.errors import RedactionInvalid, SignatureError
-from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
+from lifeboat_alf.redactions import WHOLE_AGENT, Redaction, Redactions
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint.errors import RemoteRefused
@@ -92,20 +90,17 @@ class Holding:
             self._purging.note(WAITS, redaction.id, details)
         return report.waits_until or until
 
-    def learn(self, row: AgentRow, vault: Vault, found: Iterable[Redaction], writer: UserPublic) -> bool:
+    def learn(self, row: AgentRow, vault: Vault, found: Redactions, writer: UserPublic) -> None:
         """Those that came with a signed bundle, of whoever signed it: each is held as if it had been sent before.
-        Whether there was a new one. Raises RemoteRefused."""
-        fresh = False
+        Raises RemoteRefused."""
+        there = {each.redaction.id: each.redaction.digest for each in vault.redaction_rows()} if len(found) else {}
         for redaction in found:
-            redaction_of(redaction.to_json(), row.id)
-            there = known(vault, redaction.id)
-            if there is not None and there.redaction.digest == redaction.digest:
+            if there.get(redaction.id) == redaction.digest:
                 continue
-            if there is not None or redaction.scope == WHOLE_AGENT or signer_of(redaction) != writer:
+            redaction_of(redaction.to_json(), row.id)
+            if redaction.id in there or redaction.scope == WHOLE_AGENT or signer_of(redaction) != writer:
                 raise RemoteRefused("the bundle holds a purge that whoever signed it did not ask for")
             if is_nothing_there(vault, redaction):
                 vault.redact(redaction)
             else:
                 self.wait(row, vault, redaction)
-            fresh = True
-        return fresh

@@ -130,10 +130,8 @@ class Receiving:
                 return Received(self._noted(row, vault, head, reader, sent), False)
             check_fit(sequence, base, head, vault.epoch)
             writer = _check_proof(sequence, base, sent)
-            state = _state_of(vault, head, reader)
-            if self._held.learn(row, vault, state.redactions, _user_of(sequence)):
-                state = _state_of(vault, head, reader)
-            draft = take_delta(state) if isinstance(state, AppliedState) else take_over(state)
+            self._held.learn(row, vault, reader.redactions, _user_of(sequence))
+            draft = _draft(vault, head, reader)
             reached(Step.ENDPOINT_CHECKED)
             made = self._accept(row.id, vault, sequence, base, draft, writer)
         return Received(self._noted(row, vault, made or head_of(vault), reader, sent), made is not None)
@@ -261,9 +259,8 @@ def _user_of(sequence: Sequence) -> UserPublic:
     return UserPublic.from_json(sequence.signature["user"])
 
 
-def _state_of(vault: Vault, head: SequenceRow | None, reader: Reader) -> SnapshotReader | AppliedState:
-    """What the bundle leads to."""
+def _draft(vault: Vault, head: SequenceRow | None, reader: Reader) -> Draft:
     if isinstance(reader, SnapshotReader):
-        return reader
+        return take_over(reader)
     assert head is not None, "a delta fits a head only"
-    return AppliedState(vault.state_of(head), reader)
+    return take_delta(AppliedState(vault.state_of(head), reader))
