@@ -60,6 +60,7 @@ LifeboatError
     |   +-- MovedElsewhere      another machine writes the agent, and nobody said that it may be taken over
     +-- RecordError
     |   +-- UnknownRecord       no record has this id
+    |   |   +-- RecordPurged    it was purged
     +-- UnknownReceipt          no receipt of a purge has this id
     +-- WordsError
         +-- NobodyToAsk         words would be shown or asked for, and there is no terminal
@@ -377,6 +378,14 @@ class UnknownRecord(RecordError):
     code = "unknown_record"
     title = "There is no such record"
     fix = "lifeboat search AGENT WORDS"
+
+
+class RecordPurged(UnknownRecord):
+    """It was there once; a signed redaction says that it is not any more."""
+
+    code = "record_purged"
+    title = "This record was purged"
+    fix = "lifeboat receipts list"
 
 
 class UnknownReceipt(DaemonError):

@@ -41,7 +41,8 @@ def kept(context: Context, agent: Agent) -> list[Kept]:
 
 def _held(state: State) -> Iterator[Kept]:
     for prefix in (layout.ARTIFACTS, layout.RAW):
-        for entry in state.entries(prefix):
+        for each in state.entries(prefix):
+            entry = each._replace(meta=state.redactions.meta(each.meta, each.leaf.digest))
             yield Kept(entry.path, True, _how(entry), _why(entry), entry.size)
 
 

@@ -15,7 +15,7 @@ from lifeboat_daemon.capture import commit
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.capture.work import FORGOTTEN
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import UnknownRecord
+from lifeboat_daemon.errors import RecordPurged, UnknownRecord
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.state_db import StateDb
 from lifeboat_endpoint.vault import SequenceRow, Vault
@@ -25,10 +25,12 @@ Change = Callable[[Scribe, JsonObject, Record, State], Step | None]
 
 
 def show(context: Context, agent: Agent, ids: Sequence[str]) -> list[JsonObject]:
-    """The memories that ids (any of a chain) name: the record that counts, and `forgotten`. Raises UnknownRecord."""
+    """The memories that ids (any of a chain) name: the record that counts, and `forgotten`.
+
+    Raises UnknownRecord, RecordPurged."""
     with context.vault(agent.id) as vault, _index(context, agent, vault) as db:
         forgotten = set(vault.get(FORGOTTEN) or ())
-        found = [(_resolve(vault.state(), db, one), one) for one in ids]
+        found = [(_resolve(vault, db, one), one) for one in ids]
         return [{**records.parse(item.line), "forgotten": bool({one, item.id} & forgotten)} for item, one in found]
 
 
@@ -61,10 +63,12 @@ def _index(context: Context, agent: Agent, vault: Vault) -> StateDb:
     return db
 
 
-def _resolve(state: State, db: StateDb, record_id: str) -> Record:
-    """The record that counts in the chain that an id belongs to."""
-    found = state.record(db.winner(record_id))
-    if found is None:
+def _resolve(vault: Vault, db: StateDb, record_id: str) -> Record:
+    """The record that counts in the chain that an id belongs to. Raises RecordPurged, UnknownRecord."""
+    found, purged = vault.state().record(db.winner(record_id)), vault.redactions.record_ids
+    if found is None or found.id in purged:
+        if record_id in purged:
+            raise RecordPurged(f"the record {record_id} was purged")
         raise UnknownRecord(f"no record has the id {record_id}")
     return found
 
@@ -83,7 +87,7 @@ def _change(
         context.vault(agent.id) as vault,
         _index(context, agent, vault) as db,
     ):
-        found = [_resolve(vault.state(), db, one) for one in dict.fromkeys(ids)]
+        found = [_resolve(vault, db, one) for one in dict.fromkeys(ids)]
         row = commit_changes(context, agent, vault, found, change, count)
         if remember is not None:
             _remember(vault, {*ids, *(item.id for item in found)}, forgotten=remember)
@@ -131,8 +135,13 @@ def _forgotten(scribe: Scribe, old: JsonObject, item: Record, state: State) -> S
 def _restored(scribe: Scribe, old: JsonObject, item: Record, state: State) -> Step | None:
     if records.is_visible(old):
         return None
-    dead = state.record(str(old["supersedes"])) if old["content"] == records.TOMBSTONE else None
-    return lifecycle.revive(scribe, old, item.partition, None if dead is None else records.parse(dead.line))
+    if old["content"] != records.TOMBSTONE:
+        return lifecycle.revive(scribe, old, item.partition, None)
+    dead = state.record(str(old.get("supersedes")))
+    said = None if dead is None else records.parse(dead.line)
+    if said is None or said["content"] == records.TOMBSTONE:
+        raise RecordPurged(f"what the record {item.id} said was purged")
+    return lifecycle.revive(scribe, old, item.partition, said)
 
 
 def _pinned(scribe: Scribe, old: JsonObject, item: Record, state: State) -> Step | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -67,7 +67,7 @@ def catch_up(db: StateDb, vault: Vault) -> None:
         return
     with db.transaction():
         if indexed is not None and _is_kept(vault, indexed):
-            _apply(db, vault.changes(indexed, head.number))
+            _apply(db, vault.changes(indexed, head.number), vault.redactions.record_ids)
         else:
             _rebuild(db, vault.state())
         db.put(INDEXED, head.number)
@@ -91,11 +91,11 @@ def _is_kept(vault: Vault, number: int) -> bool:
     return True
 
 
-def _apply(db: StateDb, changes: Changes) -> None:
+def _apply(db: StateDb, changes: Changes, purged: Set[str]) -> None:
     _put_records(db, (change.record for change in changes.records))
     for change in changes.entries:
         db.connection.execute("delete from listed where path = ?", (change.path,))
-    _put_listed(db, (change.entry for change in changes.entries if change.entry is not None))
+    _put_listed(db, (change.entry for change in changes.entries if change.entry is not None), purged)
     artifacts = [change for change in changes.entries if change.path.startswith(layout.ARTIFACTS)]
     gone = [(change.path,) for change in artifacts if change.entry is None]
     db.connection.executemany("delete from artifact where path = ?", gone)
@@ -113,7 +113,7 @@ def _rebuild(db: StateDb, state: State) -> None:
     db.connection.executemany(_ADD_MEMORY, _visible_rows(state, successors))
     _hide_superseded(db, successors)
     _put_artifacts(db, (entry.path for entry in state.entries(layout.ARTIFACTS)))
-    _put_listed(db, state.entries(layout.RAW))
+    _put_listed(db, state.entries(layout.RAW), state.redactions.record_ids)
     for path in [entry.path for entry in state.entries(layout.EMBEDDINGS) if embeddings.is_index(entry.path)]:
         _put_vectors(db, path, partial(state.body, path))
 
@@ -143,8 +143,10 @@ def _hide_superseded(db: StateDb, successors: list[JsonObject]) -> None:
     db.connection.executemany("delete from memory where id = ?", hidden)
 
 
-def _put_listed(db: StateDb, entries: Iterable[Entry]) -> None:
-    rows = sorted((one, entry.path) for entry in entries for one in entry.meta.get(metas.RECORDS, ()))
+def _put_listed(db: StateDb, entries: Iterable[Entry], purged: Set[str]) -> None:
+    """What files list; purged records are in their metas for ever and nowhere else."""
+    named = ((one, entry.path) for entry in entries for one in entry.meta.get(metas.RECORDS, ()))
+    rows = sorted(row for row in named if row[0] not in purged)
     db.connection.executemany("insert or replace into listed values (?, ?)", rows)
 
 

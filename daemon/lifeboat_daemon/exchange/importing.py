@@ -34,7 +34,7 @@ from lifeboat_daemon.restore.run import check_guards
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.restore.surroundings import locate
 from lifeboat_daemon.words import argument
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault
+from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault, take_over
 from lifeboat_keys import signing
 from lifeboat_keys.errors import OtherKey, SignedByAnother
 from lifeboat_keys.signing import Verdict
@@ -180,6 +180,9 @@ def _fill_vault(context: Context, made: Plan, folder: Path, agent_id: str) -> li
     device = context.keys().device
     said: list[str] = []
     with Vault.open(folder, files=context.files, clock=context.clock) as vault:
+        if _is_taken_over(made, agent_id):
+            for redaction in made.inventory.redactions:
+                vault.redact(redaction)
         vault.commit(
             _draft(context, made, agent_id, said),
             kind=KIND,
@@ -192,8 +195,15 @@ def _fill_vault(context: Context, made: Plan, folder: Path, agent_id: str) -> li
     return said
 
 
+def _is_taken_over(made: Plan, agent_id: str) -> bool:
+    """Whether the state comes in leaf by leaf, with the purges that explain it; a copy is as it reads now."""
+    return made.verdict is Verdict.SIGNED and agent_id == made.state.sequence.agent_id
+
+
 def _draft(context: Context, made: Plan, agent_id: str, said: list[str]) -> Draft:
     """Everything the state holds, with its commitments where nothing in it changes."""
+    if made.inventory.redactions and _is_taken_over(made, agent_id):
+        return take_over(made.state.as_signed)
     state = made.state
     puts = {entry.path: _put(state, entry) for entry in state.entries()}
     if made.verdict is not Verdict.SIGNED:
@@ -207,7 +217,7 @@ def _draft(context: Context, made: Plan, agent_id: str, said: list[str]) -> Draf
     if layout.CREDENTIALS in puts:
         body = credentials_of_copy(context.keys(), state.body(layout.CREDENTIALS), agent_id, said)
         puts[layout.CREDENTIALS] = EntryPut(puts[layout.CREDENTIALS].meta, body)
-    lines = (RecordPut(put.operation, put.id, put.partition, other.line(put.line)) for put in _records(state))
+    lines = (RecordPut("create", one.id, one.partition, other.line(one.line)) for one in state.records())
     return Draft(puts, lines)
 
 
@@ -230,7 +240,8 @@ def _put(state: State, entry: Entry) -> EntryPut:
 
 def _records(state: State) -> Iterator[RecordPut]:
     for record in state.records():
-        yield RecordPut("create", record.id, record.partition, record.line, record.leaf)
+        leaf = record.leaf if record.leaf.salt else None
+        yield RecordPut("create", record.id, record.partition, record.line, leaf)
 
 
 def _register(context: Context, made: Plan, agent_id: str) -> Agent:

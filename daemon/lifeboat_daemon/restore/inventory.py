@@ -103,6 +103,11 @@ class Proven:
         self._entries = inventory.entries
 
     @property
+    def as_signed(self) -> State:
+        """The state with the leaves that were signed, where purges put something else in their place."""
+        return self._state
+
+    @property
     def sequence(self) -> Sequence:
         return self._state.sequence
 

@@ -13,6 +13,7 @@ from lifeboat_adapters.credentials import Delivery
 from lifeboat_adapters.memory_stores import DatabaseWrite, ServerWrite
 from lifeboat_alf import ids, layout
 from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.redacted_state import RedactedState
 from lifeboat_alf.state import State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import state_documents, user_keys
@@ -34,6 +35,7 @@ from lifeboat_daemon.restore.removals import captured_since, deleted_since
 from lifeboat_daemon.restore.surroundings import Surroundings, surroundings
 from lifeboat_daemon.restore.tree import DiskTree, NoTree, Tree
 from lifeboat_daemon.words import argument
+from lifeboat_endpoint.errors import VaultMissing
 from lifeboat_keys.errors import NoKey, SignedByAnother
 from lifeboat_keys.signing import Verdict
 from lifeboat_keys.trusted import Trusted
@@ -150,6 +152,7 @@ def plan(
     Raises TargetRefused, SignatureError, UnsafeName, NothingToRestore, UnknownAgent, UnknownRuntime,
     RuntimeDatabaseError.
     """
+    given = _after_purges(context, given)
     inventory = inventories.take(given)
     verdict = _verdict(context, given, inventory, options)
     state = Proven(given, inventory)
@@ -298,6 +301,19 @@ def _around(
         rules,
         around.is_new,
     )
+
+
+def _after_purges(context: Context, given: State) -> State:
+    """A state as it reads after everything that was purged here: an old archive or a remote may not know of it."""
+    agent = registered(context, ids.as_uuid(given.sequence.agent_id))
+    if agent is None:
+        return given
+    try:
+        with context.vault(agent.id) as vault:
+            known = vault.redactions
+    except VaultMissing:
+        return given
+    return given if all(one.id in given.redactions for one in known) else RedactedState(given, known)
 
 
 def _verdict(context: Context, given: State, inventory: Inventory, options: RestoreOptions) -> Verdict:
