@@ -18,6 +18,7 @@ from fake_systemctl import FakeSystemctl
 from keeping import AGENT as ENDPOINT_AGENT
 from keeping import with_history
 from openclaw_workspaces import StateFolder
+from purge_receipt_home import Purged
 from talking_server import status, talking_server
 
 from lifeboat_daemon.cli import endpoint_serve
@@ -123,6 +124,23 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield from _rotation_documents(folder)
     yield from _endpoint_documents(folder)
     yield from _remote_documents(folder)
+    yield from _receipt_documents(folder)
+
+
+def _receipt_documents(folder: Path) -> Iterator[tuple[str, Json]]:
+    """Of a home in which something was purged, and a second copy at which it waits."""
+    made = Purged(folder / "purged")
+    one = "`lifeboat receipts show`, `verify`, `confirm`, `export`"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LIFEBOAT_HOME", str(made.context.home.folder))
+        yield "`lifeboat status`", run("status")
+        yield one, run("receipts", "show", made.receipt.id)
+        yield one, run("receipts", "show", made.receipt.id, "--audit")
+        yield one, run("receipts", "export", made.receipt.id, "-o", folder / "receipt.json")
+        yield one, run("receipts", "verify", folder / "receipt.json")
+        yield one, {"id": made.receipt.id, "vault": run("receipts", "list")["receipts"][0]["vaults"][0]}
+        (folder / "purged/home/vault/receipts/01900000-0000-7000-8000-00000000000b.json").write_text("{")
+        yield "`lifeboat receipts list`", run("receipts", "list")
 
 
 def _hook_documents(folder: Path) -> Iterator[tuple[str, Json]]:
