@@ -15,6 +15,7 @@ from lifeboat_alf.delta import write_delta
 from lifeboat_alf.delta_reader import DeltaReader
 from lifeboat_alf.diff import diff
 from lifeboat_alf.errors import AlfError
+from lifeboat_alf.redacted_state import RedactedState
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.state import State
@@ -25,7 +26,6 @@ from lifeboat_daemon.remotes.sealed.chain import Chain
 from lifeboat_daemon.remotes.sealed.head import Head
 from lifeboat_daemon.remotes.sealed.heads import Loaded
 from lifeboat_daemon.remotes.sealed.inside import Inside
-from lifeboat_daemon.remotes.sealed.redacted import Redacted
 from lifeboat_daemon.remotes.sealed.redacting import Here, key_away
 from lifeboat_daemon.remotes.sealed.rewriting import knows
 from lifeboat_endpoint.errors import RemoteRefused
@@ -68,9 +68,9 @@ class Arriving:
         try:
             if bundle.base is None:
                 reader = stack.enter_context(SnapshotReader(bundle.file))
-                if not looking.has_old_bytes(reader, leaves):
+                if not looking.stands_in(reader, leaves):
                     return None
-                write_snapshot(Redacted(reader, known), out, keys=checked.keys)
+                write_snapshot(RedactedState(reader, known), out, keys=checked.keys)
                 return out
             delta = stack.enter_context(DeltaReader(bundle.file))
             material = stack.enter_context(self._here(loaded.head.agent, None))
@@ -84,7 +84,7 @@ class Arriving:
             state = AppliedState(below, delta)
             if not looking.carries(delta, below, state, leaves):
                 return None
-            write_delta(diff(Redacted(below, known), Redacted(state, known)), out)
+            write_delta(diff(RedactedState(below, known), RedactedState(state, known)), out)
             return out
         except AlfError as error:
             raise RemoteRefused(f"what it goes on top of was purged there meanwhile: {error.message}") from error

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import BinaryIO, NamedTuple
 
 from lifeboat_alf import layout
 from lifeboat_alf.delta_reader import DeltaReader
-from lifeboat_alf.state import Entry, GoneRecord, Record, State
+from lifeboat_alf.leaves import Rows
+from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, Record, State, path_key
 from lifeboat_daemon.remotes.contract import Place
 from lifeboat_daemon.remotes.sealed.head import Row
 from lifeboat_daemon.remotes.sealed.states import Layers, check_state, damaged
@@ -57,9 +60,7 @@ def mentions(read: Read, leaves: Collection[bytes]) -> bool:
 def mentioned(read: Read, leaves: Collection[bytes]) -> Iterator[bytes]:
     """Those of some leaves that a file has to do with, some of them more than once."""
     if read.delta is None or read.below is None:
-        yield from (entry.leaf.digest for entry in read.state.entries() if _is_of(entry, leaves))
-        yield from (record.leaf.digest for record in read.state.records() if _is_of(record, leaves))
-        yield from (gone.leaf.digest for gone in read.state.gone() if _is_of(gone, leaves))
+        yield from _standing(read.state, leaves)
         return
     for state in (read.below, read.state):
         entries = (state.entry(path) for path in _paths(read.delta))
@@ -71,6 +72,11 @@ def mentioned(read: Read, leaves: Collection[bytes]) -> Iterator[bytes]:
     yield from (leaf for leaf in now if leaf not in before)
 
 
+def stands_in(state: State, leaves: Collection[bytes]) -> bool:
+    """Whether a state has any of some leaves, whatever is left of it."""
+    return next(_standing(state, leaves), None) is not None
+
+
 def carries(delta: DeltaReader, below: State, state: State, leaves: Collection[bytes]) -> bool:
     """Whether a delta brings, or is a patch against, what leaves commit to; `state` may be one that has lost it."""
     entries = [each.entry(path) for path in _paths(delta) for each in (below, state)]
@@ -80,22 +86,46 @@ def carries(delta: DeltaReader, below: State, state: State, leaves: Collection[b
     return any(record is None or _is_of(record, leaves) for record in records)
 
 
-def has_old_bytes(state: State, leaves: Collection[bytes]) -> bool:
-    """Whether an item of a state still is what one of the leaves commits to."""
-    return any(_is_old(entry, leaves) for entry in state.entries()) or any(
-        _is_old(record, leaves) for record in state.records()
-    )
-
-
 def old_bytes(read: Read, leaves: Collection[bytes]) -> int:
-    """How many items of a file still are, or tell the hash of, what leaves commit to."""
+    """How many items of a file still are, or tell the hash or the salt of, what leaves commit to."""
     if read.delta is None or read.below is None:
-        count = sum(_is_old(entry, leaves) for entry in read.state.entries())
-        return count + sum(_is_old(record, leaves) for record in read.state.records())
-    count = sum(_is_old(read.state.entry(path), leaves) for path in _paths(read.delta))
-    count += sum(_is_old(read.state.record(line.id), leaves) for line in read.delta.records())
-    hashed = (read.below.entry(item.path) for item in read.delta.items if item.base_sha256 is not None)
-    return count + sum(entry is not None and _is_of(entry, leaves) for entry in hashed)
+        count = sum(_is_of(entry, leaves) and bool(entry.leaf.salt) for entry in read.state.entries())
+        return count + sum(_is_of(record, leaves) and bool(record.leaf.salt) for record in read.state.records())
+    count = sum(salted for leaf, salted in _brought(read.delta, read.state) if leaf is None or leaf in leaves)
+    for item in read.delta.items:
+        count += _tells(read.below, item.path, item.base_sha256, leaves)
+        count += _tells(read.state, item.path, item.sha256, leaves)
+    return count
+
+
+def _brought(delta: DeltaReader, state: State) -> Iterator[tuple[bytes | None, bool]]:
+    """What a delta brings as it stands in the file, whatever its state makes of it: the leaf (None: a line without a
+    record), and whether its salt is there. The rows stand in the order of the items."""
+    table = Rows(delta.read(layout.LEAVES))
+    salted = (bool(table[number][0]) for number in range(len(table)))
+    kept = {item.path for item in delta.items if item.keeps_leaf or item.operation == "remove"}
+    for path in sorted(set(_paths(delta)) - kept, key=path_key):
+        entry = state.entry(path)
+        yield entry.leaf.digest if entry else None, next(salted)
+    for line in delta.records():
+        record = state.record(line.id)
+        yield record.leaf.digest if record else None, next(salted)
+
+
+def _tells(state: State, path: str, sha256: str | None, leaves: Collection[bytes]) -> bool:
+    """Whether a hash is one of bytes that leaves commit to: it is not of those that stand there now."""
+    entry = state.entry(path)
+    if sha256 is None or entry is None or not _is_of(entry, leaves):
+        return False
+    with contextlib.suppress(BodyAbsent):
+        return hashlib.sha256(state.body(path)).hexdigest() != sha256
+    return True
+
+
+def _standing(state: State, leaves: Collection[bytes]) -> Iterator[bytes]:
+    yield from (entry.leaf.digest for entry in state.entries() if _is_of(entry, leaves))
+    yield from (record.leaf.digest for record in state.records() if _is_of(record, leaves))
+    yield from (gone.leaf.digest for gone in state.gone() if _is_of(gone, leaves))
 
 
 def _paths(delta: DeltaReader) -> list[str]:
@@ -105,7 +135,3 @@ def _paths(delta: DeltaReader) -> list[str]:
 
 def _is_of(item: Entry | Record | GoneRecord, leaves: Collection[bytes]) -> bool:
     return item.leaf.digest in leaves
-
-
-def _is_old(item: Entry | Record | None, leaves: Collection[bytes]) -> bool:
-    return item is not None and bool(item.leaf.salt) and _is_of(item, leaves)

@@ -16,6 +16,7 @@ import msgspec
 
 from lifeboat_alf.delta import write_delta
 from lifeboat_alf.diff import diff
+from lifeboat_alf.redacted_state import RedactedState
 from lifeboat_alf.redactions import Redaction, Redactions
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.snapshot import write_snapshot
@@ -28,7 +29,6 @@ from lifeboat_daemon.remotes.sealed.head import Head, JsonObject, Row, sequence_
 from lifeboat_daemon.remotes.sealed.heads import TRIES, Heads, Loaded
 from lifeboat_daemon.remotes.sealed.inside import Inside
 from lifeboat_daemon.remotes.sealed.looking import Read
-from lifeboat_daemon.remotes.sealed.redacted import Redacted
 from lifeboat_daemon.remotes.sealed.rewriting import Rewriting, Signers, Write, knows
 from lifeboat_daemon.remotes.sealed.states import Resigned
 from lifeboat_endpoint.errors import RemoteBusy, RemoteRefused
@@ -145,11 +145,11 @@ class Redacting:
 
     def _writing(self, head: Head, read: Read, known: Redactions) -> Write:
         def write(number: int, on: int | None, out: BinaryIO) -> None:
-            state = Resigned(Redacted(read.state, known), sequence_of(read.row, head))
+            state = Resigned(RedactedState(read.state, known), sequence_of(read.row, head))
             if read.below is None:
                 write_snapshot(state, out, keys=self._inside.keys(head))
             else:
-                write_delta(diff(Redacted(read.below, known), state), out)
+                write_delta(diff(RedactedState(read.below, known), state), out)
 
         return write
 
