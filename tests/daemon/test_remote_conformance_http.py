@@ -15,6 +15,7 @@ from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_endpoint.remote.conformance import CHECKS, Check
 from lifeboat_endpoint.remote.contract import Remote
+from lifeboat_keys.user_key import UserKey
 
 _IN_PARTS = (
     "a first snapshot becomes the head",
@@ -28,6 +29,8 @@ _SEALED = (
     "a delta goes on top of the head",
     "two machines see what the other one sent",
     "an older epoch is refused",
+    "a purged record is in no state",
+    "an agent that was purged whole is taken no more",
 )
 SEALED = [check for check in CHECKS if check.name in _SEALED]
 IN_PARTS = [check for check in CHECKS if check.name in _IN_PARTS]
@@ -50,7 +53,7 @@ def config(endpoint: RunningEndpoint, context: Context) -> RemoteConfig:
     return adding.add(context, "home", join.read(endpoint.join))[0]
 
 
-def run(check: Check, context: Context, config: RemoteConfig, scratch: Path) -> None:
+def run(check: Check, context: Context, config: RemoteConfig, scratch: Path, user: UserKey | None = None) -> None:
     opened: list[Remote] = []
 
     def fresh() -> Remote:
@@ -58,7 +61,7 @@ def run(check: Check, context: Context, config: RemoteConfig, scratch: Path) -> 
         return opened[-1]
 
     try:
-        check.run(fresh, scratch)
+        check.run(fresh, scratch, user)
     finally:
         for remote in opened:
             remote.close()
@@ -84,7 +87,8 @@ def test_sealed(check: Check, endpoint: RunningEndpoint, isolated_home: Path, tm
     """Of what travels the endpoint can read nothing."""
     run_command("keys", "init", "--words-to", tmp_path / "words", "--no-prove", "--store", "file")
     context = Context.open()
-    run(check, context, adding.add(context, "home", join.read(endpoint.join), sealed=True)[0], tmp_path)
+    config = adding.add(context, "home", join.read(endpoint.join), sealed=True)[0]
+    run(check, context, config, tmp_path, context.keys().user_key())
 
 
 def _limit(name: str, otherwise: int) -> int:

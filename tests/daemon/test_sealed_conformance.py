@@ -19,5 +19,5 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("sealed", [True, False], ids=["sealed", "plain"])
 def test_a_folder_does_what_every_second_copy_must(check: Check, sealed: bool, user: Path, tmp_path: Path) -> None:
     machine = Machine(user / f"laptop-{sealed}", tmp_path / "stick", sealed=sealed)
-    assert check.run(machine.log, tmp_path) == []
+    assert check.run(machine.log, tmp_path, machine.key) == []
     assert machine.log().agents() == []

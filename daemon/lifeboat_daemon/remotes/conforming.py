@@ -13,6 +13,8 @@ from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_endpoint.remote.contract import Remote
+from lifeboat_keys.errors import KeysError
+from lifeboat_keys.user_key import UserKey
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.remote.conformance import Check
@@ -47,21 +49,30 @@ def run(context: Context, config: RemoteConfig, *, quick: bool = False, tell: Te
         return opened[-1]
 
     fresh().about()
+    user = _user_key(context)
     checks = [check for check in CHECKS if check.quick or not quick]
     try:
         for made, check in enumerate(checks):
             if tell is not None:
                 tell(made, len(checks))
             with scratch_folder(context, "remote-test") as scratch:
-                yield _result(check, fresh, scratch)
+                yield _result(check, fresh, scratch, user)
     finally:
         for remote in opened:
             remote.close()
 
 
-def _result(check: Check, fresh: Callable[[], Remote], scratch: Path) -> Result:
+def _user_key(context: Context) -> UserKey | None:
+    """None where it is locked or there is none: then a folder is not asked about purges."""
     try:
-        return Result(check.name, True, left=check.run(fresh, scratch))
+        return context.keys().user_key()
+    except KeysError:
+        return None
+
+
+def _result(check: Check, fresh: Callable[[], Remote], scratch: Path, user: UserKey | None) -> Result:
+    try:
+        return Result(check.name, True, left=check.run(fresh, scratch, user))
     except AssertionError as error:
         return Result(check.name, False, str(error) or "it does otherwise")
     except LifeboatError as error:

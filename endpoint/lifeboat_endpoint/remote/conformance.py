@@ -13,6 +13,7 @@ from pathlib import Path
 from lifeboat_endpoint.remote.checks import appending, fetching, redacting, tampering
 from lifeboat_endpoint.remote.checks.trial import Trial
 from lifeboat_endpoint.remote.contract import Remote
+from lifeboat_keys.user_key import UserKey
 
 Fresh = Callable[[], Remote]
 """Opens the remote, each time as another machine would. Whoever gives it closes what it opened."""
@@ -21,23 +22,29 @@ Fresh = Callable[[], Remote]
 @dataclass(frozen=True, slots=True)
 class Check:
     """One check. `name` is a sentence; `quick` ones take a moment; `needs_reading`: it is passed over for a remote that
-    cannot read what it gets."""
+    cannot read what it gets; `needs_owner`: for one that nobody keeps but its user, where that user's key is away."""
 
     name: str
     work: Callable[[Trial], None]
     quick: bool = True
     needs_reading: bool = False
+    needs_owner: bool = False
 
-    def run(self, fresh: Fresh, scratch: Path) -> list[str]:
-        """The ids of agents that stay there, because the remote removes none. Raises AssertionError with a sentence
-        when the remote does otherwise, and what the remote raises where it should not."""
-        trial = Trial(fresh, scratch)
+    def run(self, fresh: Fresh, scratch: Path, user: UserKey | None = None) -> list[str]:
+        """The ids of agents that stay there, because the remote removes none. What is made up is signed under the key
+        of `user`, else of somebody who is made up too. Raises AssertionError with a sentence when the remote does
+        otherwise, and what the remote raises where it should not."""
+        trial = Trial(fresh, scratch, user or UserKey.generate())
         try:
-            if not self.needs_reading or _is_read(trial.remote):
+            if self._is_for(trial.remote, user):
                 self.work(trial)
         finally:
             left = trial.finish()
         return left
+
+    def _is_for(self, remote: Remote, user: UserKey | None) -> bool:
+        needs_reading = self.needs_reading or (self.needs_owner and user is None)
+        return not needs_reading or _is_read(remote)
 
 
 def _is_read(remote: Remote) -> bool:
@@ -58,9 +65,9 @@ _SLOW = (
 )
 
 
-def _check(work: Callable[[Trial], None], *, needs_reading: bool = False) -> Check:
-    name = work.__name__.replace("_", " ")
-    return Check(name, work, quick=work not in _SLOW and not needs_reading, needs_reading=needs_reading)
+def _check(work: Callable[[Trial], None], *, needs_reading: bool = False, needs_owner: bool = False) -> Check:
+    name, quick = work.__name__.replace("_", " "), work not in _SLOW and not needs_reading
+    return Check(name, work, quick=quick, needs_reading=needs_reading, needs_owner=needs_owner)
 
 
 CHECKS: list[Check] = [
@@ -68,5 +75,5 @@ CHECKS: list[Check] = [
     *(_check(work) for work in tampering.ALL),
     *(_check(work, needs_reading=True) for work in tampering.READABLE),
     *(_check(work) for work in fetching.ALL),
-    *(_check(work) for work in redacting.ALL),
+    *(_check(work, needs_owner=True) for work in redacting.ALL),
 ]
