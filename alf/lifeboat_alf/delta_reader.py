@@ -77,7 +77,7 @@ class DeltaReader:
         self.memory = self._object(self.changes, "memory", optional=True)
         self.items = self._all_items()
         self.sequence = self._sequence()
-        self._purged = bundle_redactions.from_document(self._optional(layout.REDACTIONS), self.agent_id)
+        self.purged = bundle_redactions.from_document(self._optional(layout.REDACTIONS), self.agent_id)
 
     def __enter__(self) -> Self:
         return self
@@ -125,12 +125,12 @@ class DeltaReader:
     @property
     def redactions(self) -> Redactions:
         """Those that name a leaf of this delta, at least. Who signed them is not looked at."""
-        return self._purged.redactions
+        return self.purged.redactions
 
     @property
     def gone(self) -> tuple[GoneRecord, ...]:
         """Records that the new state has without a line, by place, which the base has otherwise or not at all."""
-        return self._purged.gone
+        return self.purged.gone
 
     @property
     def sealed(self) -> list[JsonObject]:

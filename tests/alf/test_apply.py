@@ -9,10 +9,9 @@ import zipfile
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_states import Script, applied, archive, assert_same, delta_bytes, two_states
 
 from lifeboat_alf import codec, layout, merkle, testing
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.delta import DeltaReader, write_delta
 from lifeboat_alf.diff import diff
 from lifeboat_alf.errors import (
     ApplyError,
@@ -25,126 +24,8 @@ from lifeboat_alf.errors import (
     WrongAgent,
 )
 from lifeboat_alf.manifest import entries_checksum
-from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.state import BodyAbsent
+from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.testing import MemoryState
-
-
-def delta_bytes(a, b):
-    out = io.BytesIO()
-    write_delta(diff(a, b), out)
-    return out.getvalue()
-
-
-def applied(a, data):
-    return AppliedState(a, DeltaReader(io.BytesIO(data)))
-
-
-def archive(state):
-    out = io.BytesIO()
-    write_snapshot(state, out)
-    return out.getvalue()
-
-
-def body(state, path):
-    try:
-        return state.body(path)
-    except BodyAbsent:
-        return None
-
-
-def assert_same(found, wanted):
-    assert list(found.entries()) == list(wanted.entries())
-    assert list(found.records()) == list(wanted.records())
-    for entry in wanted.entries():
-        assert found.entry(entry.path) == entry
-        if entry.meta.get("attachment", {}).get("tier") != 3:
-            assert body(found, entry.path) == body(wanted, entry.path)
-    for record in wanted.records():
-        assert found.record(record.id) == record
-        assert record in list(found.records(record.partition))
-    assert merkle.state_digest(found) == wanted.sequence.digest
-    assert archive(found) == archive(wanted)
-
-
-PATHS = [
-    "raw/openclaw/SOUL.md",
-    "raw/openclaw/a.md",
-    "raw/openclaw-home/x.json",
-    "artifacts/t.csv",
-    "x/y",
-    "identity.json",
-]
-MONTHS = ["2026-02", "2026-05", "2026-08", "2026-11"]
-texts = st.sampled_from(
-    [b"", b"one\n", b"two lines\nof text\n" * 40, b"two lines\nof text\n" * 41 + b"end", b"\xff\x00"]
-)
-metas = st.fixed_dictionaries({}, optional={"executable": st.just(True), "mtime_ns": st.sampled_from(["1", "2"])})
-
-
-class Script:
-    """Random edits of one agent's state; records stay in their places as a vault keeps them."""
-
-    def __init__(self, draw):
-        self.draw = draw
-
-    def run(self, state):
-        for _ in range(self.draw(st.integers(0, 6))):
-            self.draw(
-                st.sampled_from([self.put, self.put, self.remove, self.add, self.update, self.head, self.absent])
-            )(state)
-        return state
-
-    def put(self, state):
-        path = self.draw(st.sampled_from(PATHS))
-        if path == "identity.json":
-            state.put_document(path, testing.identity(self.draw(st.integers(1, 3))))
-            return
-        meta = self.draw(metas)
-        if path.startswith("artifacts/"):
-            tier = self.draw(st.sampled_from([2, 3]))
-            meta["attachment"] = {"id": testing.AGENT_ID, "media_type": "text/csv", "tier": tier}
-        elif path.startswith("raw/openclaw/"):
-            ids = [record.id for record in state.records()][: self.draw(st.integers(0, 3))]
-            meta |= {"records": ids} if ids else {}
-            if self.draw(st.booleans()):
-                meta["cuts"] = [{"offset": 0, "credential_id": testing.AGENT_ID}]
-        state.put(path, self.draw(texts), **meta)
-
-    def absent(self, state):
-        attachment = {"id": testing.SEED.hex(), "media_type": "video/mp4", "tier": 3}
-        state.put_absent("artifacts/big.bin", 10, "ab" * 32, attachment=attachment)
-
-    def remove(self, state):
-        paths = [entry.path for entry in state.entries() if entry.path != layout.MANIFEST]
-        if paths:
-            state.remove(self.draw(st.sampled_from(paths)))
-
-    def add(self, state):
-        fields = self.draw(
-            st.sampled_from([{}, {"operation": "mine"}, {"status": "deleted", "supersedes": testing.AGENT_ID}])
-        )
-        month = self.draw(st.sampled_from(MONTHS))
-        state.add(testing.record(created_at=f"{month}-03T00:00:00.000Z", **fields))
-
-    def update(self, state):
-        known = [codec.decode(record.line) for record in state.records()]
-        if known:
-            old = self.draw(st.sampled_from(known))
-            state.update({**old, "status": self.draw(st.sampled_from(["active", "deleted"])), "tags": ["x"]})
-
-    def head(self, state):
-        state.set_head(runtime_hints={"notes": self.draw(st.sampled_from(["a", "b"]))}, x_unknown=[1.0, 2**70])
-
-
-@st.composite
-def two_states(draw):
-    script = Script(draw)
-    a = script.run(MemoryState())
-    if draw(st.booleans()):
-        return a, script.run(a.copy())
-    b = script.run(MemoryState(number=a.sequence.number + 3))
-    return a, b
 
 
 @given(two_states())

@@ -289,7 +289,8 @@ class SnapshotReader:
         Says nothing about who signed. Raises the ArchiveError family and SignatureError.
         """
         for entry in self.entries():
-            if entry.path.startswith(layout.HISTORY) and entry.path in self._content:
+            is_history = entry.path.startswith(layout.HISTORY) and entry.path in self._content
+            if is_history and not self._has_nothing(entry.path):
                 self._required(self._content[entry.path])
         self._lines.check()
         if self.sequence.digest and merkle.state_digest(self, check_bodies=False) != self.sequence.digest:

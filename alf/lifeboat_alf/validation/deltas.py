@@ -34,6 +34,7 @@ def check(archive: ArchiveReader, source: BinaryIO, manifest: JsonObject, found:
 
 def _check_content(delta: DeltaReader, found: Validation) -> None:
     checks = RecordChecks(found, delta.agent_id)
+    checks.take_purged(delta.purged)
     entry = str(delta.memory.get("file"))
     for line in delta.records():
         checks.add(codec.decode_object(line.line, entry=entry, line=line.number), Place(entry, line.number))

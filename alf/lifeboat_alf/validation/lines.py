@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lifeboat_alf import ids, partitions, records, types
+from lifeboat_alf.bundle_redactions import BundleRedactions
 from lifeboat_alf.state import Partition
 from lifeboat_alf.validation import shapes
 from lifeboat_alf.validation.findings import Validation
@@ -16,7 +17,8 @@ JsonObject = dict[str, Any]
 
 @dataclass(slots=True)
 class RecordChecks:
-    """What is known of all records so far. Memory grows with ids and links, not with content.
+    """What is known of all records so far. Memory grows with ids and links, not with content. `gone` are ids of records
+    that a purge left no line of, `purged` those of all that it took: links to them lead nowhere, and are no finding.
 
     `ours` says that the file follows this project's rules of partitions, so that breaking them is an error.
     """
@@ -26,6 +28,8 @@ class RecordChecks:
     ours: bool = True
     has_embeddings: bool = False
     known: set[str] = field(default_factory=set)
+    gone: frozenset[str] = frozenset()
+    purged: frozenset[str] = frozenset()
     _links: list[tuple[str, str, Place]] = field(default_factory=list)
 
     def add(self, record: JsonObject, place: Place, partition: Partition | None = None) -> None:
@@ -43,10 +47,15 @@ class RecordChecks:
         if partition is not None:
             self._check_day(record, partition, place)
 
+    def take_purged(self, purged: BundleRedactions) -> None:
+        """What the file says of purges."""
+        self.gone = frozenset(record.id for record in purged.gone)
+        self.purged = self.gone | purged.redactions.record_ids
+
     def finish(self) -> None:
         """Links to records that are not there: tolerated, but said (ALF §3.1.12)."""
         for field_name, target, place in self._links:
-            if target not in self.known:
+            if target not in self.known and target not in self.purged:
                 self.found.warn("dangling", f"{field_name} names {target}, which is not here", *place)
 
     def _remember(self, record_id: Any, place: Place) -> None:
@@ -54,6 +63,8 @@ class RecordChecks:
             return
         if record_id in self.known:
             self.found.error("duplicate_id", f"the id {record_id} stands twice", *place)
+        if record_id in self.gone:
+            self.found.error("not_gone", f"the record {record_id} is said to be gone, and is here", *place)
         self.known.add(record_id)
 
     def _follow(self, record: JsonObject, place: Place) -> None:

@@ -7,10 +7,10 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-from lifeboat_alf import codec, layout, partitions, types
+from lifeboat_alf import bundle_redactions, codec, layout, partitions, types
 from lifeboat_alf.container import ArchiveReader
 from lifeboat_alf.documents import read_object
-from lifeboat_alf.errors import ArchiveError
+from lifeboat_alf.errors import AlfError, ArchiveError
 from lifeboat_alf.manifest import check_version, entries_checksum
 from lifeboat_alf.state import Partition
 from lifeboat_alf.validation import layers, shapes, vectors
@@ -54,6 +54,7 @@ def check(archive: ArchiveReader, manifest: JsonObject, found: Validation) -> No
     run = _Check(archive, manifest, found, RecordChecks(found, manifest["agent"]["id"], ours))
     run.digests, run.sizes = measure(archive, found)
     check_entry_map(found, manifest, run.digests)
+    _check_redactions(run)
     _check_layers(run)
     _check_memory(run)
     _check_history(run)
@@ -107,6 +108,14 @@ def check_entry_map(found: Validation, manifest: JsonObject, digests: dict[str, 
             found.error("checksum", "is not what the manifest lists", name)
 
 
+def _check_redactions(run: _Check) -> None:
+    document = _document(run, layout.REDACTIONS)
+    try:
+        run.records.take_purged(bundle_redactions.from_document(document, str(run.manifest["agent"]["id"])))
+    except AlfError as error:
+        run.found.failure(error)
+
+
 # Layers ---------------------------------------------------------------------------------------------------------
 
 
@@ -114,6 +123,8 @@ def _check_layers(run: _Check) -> None:
     for name, (path, _) in layers.KINDS.items():
         entry = run.layers.get(name, {}).get("file", path)
         document = _document(run, entry)
+        if _is_emptied(run, document, entry):
+            continue
         if document is not None and layers.check(run.found, name, document, entry):
             run.documents[name] = document
             _check_layer_facts(run, name, document)
@@ -132,6 +143,14 @@ def _document(run: _Check, entry: str) -> JsonObject | None:
     except ArchiveError as error:
         run.found.failure(error)
         return {}
+
+
+def _is_emptied(run: _Check, document: JsonObject | None, entry: str) -> bool:
+    """Whether a purge left nothing of a document: it could not be cut and still be read."""
+    emptied = document == {} and layout.REDACTIONS in run.digests
+    if emptied:
+        run.found.warn("purged", "a purge left nothing of it", entry)
+    return emptied
 
 
 def _check_layer_facts(run: _Check, name: str, document: JsonObject) -> None:
@@ -156,7 +175,7 @@ def _check_history(run: _Check) -> None:
             continue
         document = _document(run, name)
         kind = types.Identity if name.startswith(layout.HISTORY + "identity/") else types.PrincipalProfile
-        if document is not None:
+        if document is not None and not _is_emptied(run, document, name):
             shapes.check(run.found, document, kind, Place(name))
 
 
