@@ -93,7 +93,8 @@ class _Planner:
             return
         if record_id in self._found.gone:
             self._partitions.add(partition)
-            self._hits.of_record(record_id, line, self._wanted.spans(partition, line))
+            places = self._wanted.spans(partition, line)
+            self._hits.of_record(record_id, line, places, places)
             closes = self._options.only and self._found.kinship.has_chain(record_id)
             self._leaves[item.leaf.digest] = self._closed(line, partition) if closes else None
             return
@@ -103,7 +104,7 @@ class _Planner:
             return
         self._partitions.add(partition)
         self._touched.add(record_id)
-        self._hits.of_record(record_id, line, made.spans)
+        self._hits.of_record(record_id, line, made.spans, self._wanted.spans(partition, line))
         emptied = not made.body or (lines.content_of(line) and not lines.content_of(made.body).strip())
         replacement = self._closed(line, partition) if emptied else replacement_of(line, made.edits)
         self._leaves[item.leaf.digest] = replacement
@@ -156,7 +157,7 @@ class _Planner:
     def _take(self, item: Item, path: str, body: bytes, made: Cut) -> None:
         self._leaves[item.leaf.digest] = replacement_of(body, made.edits)
         self._files[path] = self._files.get(path, 0) + len(made.spans)
-        self._hits.of_file(path, body, made.spans)
+        self._hits.of_file(path, body, made.spans, self._wanted.spans(path, body))
         if made.is_dropped:
             self._dropped[path] = None
 
