@@ -16,6 +16,7 @@ from lifeboat_daemon.remotes.sealed.folder_files import FolderFiles
 from lifeboat_daemon.remotes.sealed.log import SealedLog
 from lifeboat_daemon.remotes.sealed.log_key import LogKeys
 from lifeboat_daemon.remotes.sealed.owner import Owner
+from lifeboat_endpoint.errors import AgentErased
 
 LOG_KEYS = "log-keys"
 """The folder, beside the remotes, of the keys of logs that this home has seen."""
@@ -39,8 +40,13 @@ class FolderLog(SealedLog):
         self._folder = files
 
     def remove_agent(self, agent_id: str) -> None:
-        """All that is kept of an agent of this user. Raises UnknownThere, RemoteDamaged (it is not of this user)."""
-        head = self._heads.load(agent_id).head
+        """All that is kept of an agent of this user, also the last word of one that was purged whole: what was made up
+        to try the folder out leaves nothing. Raises UnknownThere, RemoteDamaged (it is not of this user)."""
+        try:
+            head = self._heads.load(agent_id).head
+        except AgentErased:
+            self._folder.remove_agent(agent_id)
+            return
         self._folder.remove_agent(agent_id)
         self._log_keys.forget(head.remote, head.agent)
 
