@@ -223,7 +223,8 @@ class _Writing:
         artifacts = [entry for entry in self.entries if metas.ATTACHMENT in entry.meta]
         items = []
         for entry in artifacts:
-            item = attachments.to_json(entry, included=entry.path not in self.absent)
+            digest = entry.sha256 or self.archive.digests.get(entry.path)
+            item = attachments.to_json(entry._replace(sha256=digest), included=entry.path not in self.absent)
             listed = self.contents.referenced if item["archive_path"] is None else self.contents.included
             listed.append(item["size_bytes"])
             items.append(item)
