@@ -1,57 +1,89 @@
-"""A purge for tests, without commands and second copies: planned over the history, signed by this machine, applied."""
+"""A purge for tests: a text that an agent learned, all that holds it, and a look through every byte afterwards."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
-from lifeboat_alf import ids
-from lifeboat_alf.purging import CutPlan, Item, Options, Wanted, plan_cuts
-from lifeboat_alf.redactions import RECORDS, Redaction
-from lifeboat_daemon.purge import keep_out
-from lifeboat_daemon.state_db import throw_away
+from canaries import HEAD, TAIL, Canary
+from canary_scan import Leak, Scanner
+from machines import Machine
+
+from lifeboat_alf.purging import Options, Wanted
+from lifeboat_alf.state import BodyAbsent, State
+from lifeboat_daemon.purge import doing
+from lifeboat_daemon.purge.doing import Done
+from lifeboat_daemon.purge.request import Request
 from lifeboat_endpoint.vault import Vault
-from lifeboat_keys import redacting
+
+TEXT = f"The passport number is {HEAD} 0042 {TAIL}."
+"""What the agent memorised: one line, whose beginning and end the scanner of canaries knows."""
+SCANNER = Scanner.of([Canary("passport", (), TEXT)])
+
+Held = dict[str, bytes]
 
 
-def purge(ada: Any, *record_ids: str, texts: Sequence[str] = (), **options: bool) -> Redaction:
-    """Of a protected agent: what `applying` does, and what the filter keeps out comes with it."""
-    with ada.context.vault(ada.agent.id) as vault:
-        plan = plan_cuts(lambda: _items(vault), ada.agent.id, record_ids, Wanted(tuple(texts)), Options(**options))
-        redaction = signed(ada, plan)
-        vault.redact(redaction, decisions=keep_out.derive(ada.context, vault, redaction))
-    throw_away(ada.context.home.state_file(ada.agent.id))
-    return redaction
+def request(
+    *, text: str | None = TEXT, records: Iterable[str] = (), workspace: bool = False, **options: bool
+) -> Request:
+    wanted = Wanted() if text is None else Wanted(texts=(text,))
+    return Request(tuple(records), wanted, Options(**options), workspace=workspace)
 
 
-def signed(ada: Any, plan: CutPlan) -> Redaction:
-    now = ada.context.now()
-    made = Redaction(
-        id=ids.new(now),
-        agent_id=ada.agent.id,
-        scope=RECORDS,
-        reason="user_request",
-        requested_at=now,
-        requested_by=ada.agent.id,
-        record_ids=plan.record_ids,
-        partitions_affected=plan.partitions,
-        leaves=plan.leaves,
+def purge(machine: Machine, wanted: Request | None = None, owners: dict[str, str] | None = None) -> Done:
+    """Look and do, as the command does after a yes."""
+    chosen = wanted or request()
+    agent = machine.known_agent
+    found, warnings = doing.look(machine.context, agent, chosen)
+    assert warnings == []
+    return doing.purge(machine.context, agent, chosen, found, owners or {})
+
+
+def bodies(vault: Vault) -> Iterator[tuple[str, bytes]]:
+    """Every body that a vault still has, decoded, with what it is called."""
+    for item in vault.history():
+        with contextlib.suppress(BodyAbsent):
+            yield item.path or f"record {item.record_id}", vault.read_object(item.object)
+
+
+def leaks_in(vault: Vault) -> list[Leak]:
+    """Where the text still stands in a vault, through whatever its bodies are packed in."""
+    found = [leak for name, body in bodies(vault) for leak in SCANNER.data(body, name)]
+    audit = b"\n".join(str(row).encode() for row in vault.audit_rows())
+    return [*found, *SCANNER.data(audit, "the audit")]
+
+
+def leaks_below(*folders: Path) -> list[Leak]:
+    """Where it stands in files: streams are inflated, free pages and logs of databases are read."""
+    return SCANNER.folders(*folders)
+
+
+def everything(vault: Vault) -> dict[int, tuple[bytes, Held]]:
+    """{sequence: (its digest, what it holds)} of all that is kept."""
+    return {row.number: (row.digest, contents(vault.state(row.number))) for row in vault.sequences()}
+
+
+def contents(state: State) -> Held:
+    found = {}
+    for entry in state.entries():
+        with contextlib.suppress(BodyAbsent):
+            found[entry.path] = state.body(entry.path)
+    return found | {record.id: record.line for record in state.records()}
+
+
+def without(before: dict[int, tuple[bytes, Held]]) -> dict[int, tuple[bytes, Held]]:
+    """What has to be the same after a purge: everything that held nothing of the text."""
+    return {
+        number: (digest, {name: body for name, body in held.items() if not SCANNER.data(body, name)})
+        for number, (digest, held) in before.items()
+    }
+
+
+def same(before: dict[int, tuple[bytes, Held]], after: dict[int, tuple[bytes, Held]]) -> bool:
+    """Every kept state has its digest, and everything else its bytes."""
+    clean = without(before)
+    return clean.keys() == after.keys() and all(
+        digest == after[number][0] and held.items() <= after[number][1].items()
+        for number, (digest, held) in clean.items()
     )
-    return redacting.sign(made, ada.context.keys().device)
-
-
-def _items(vault: Vault) -> Iterator[Item]:
-    for found in vault.history():
-        body = _reader(vault, found.object)
-        yield Item(found.leaf, body, found.path, found.meta, found.record_id, found.partition)
-
-
-def _reader(vault: Vault, number: int) -> Any:
-    return lambda: vault.read_object(number)
-
-
-def holding(vault: Vault, text: str) -> list[str]:
-    """Paths and ids of what a history holds that has a text in it."""
-    pattern = re.compile(re.escape(text).encode())
-    return [str(item.path or item.record_id) for item in _items(vault) if pattern.search(item.body())]

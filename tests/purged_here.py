@@ -1,0 +1,57 @@
+"""A purge for tests, without commands and second copies: planned over the history, signed by this machine, applied."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from lifeboat_alf import ids
+from lifeboat_alf.purging import CutPlan, Item, Options, Wanted, plan_cuts
+from lifeboat_alf.redactions import RECORDS, Redaction
+from lifeboat_daemon.purge import keep_out
+from lifeboat_daemon.state_db import throw_away
+from lifeboat_endpoint.vault import Vault
+from lifeboat_keys import redacting
+
+
+def purge(ada: Any, *record_ids: str, texts: Sequence[str] = (), **options: bool) -> Redaction:
+    """Of a protected agent: what `applying` does, and what the filter keeps out comes with it."""
+    with ada.context.vault(ada.agent.id) as vault:
+        plan = plan_cuts(lambda: _items(vault), ada.agent.id, record_ids, Wanted(tuple(texts)), Options(**options))
+        redaction = signed(ada, plan)
+        vault.redact(redaction, decisions=keep_out.derive(ada.context, vault, redaction))
+    throw_away(ada.context.home.state_file(ada.agent.id))
+    return redaction
+
+
+def signed(ada: Any, plan: CutPlan) -> Redaction:
+    now = ada.context.now()
+    made = Redaction(
+        id=ids.new(now),
+        agent_id=ada.agent.id,
+        scope=RECORDS,
+        reason="user_request",
+        requested_at=now,
+        requested_by=ada.agent.id,
+        record_ids=plan.record_ids,
+        partitions_affected=plan.partitions,
+        leaves=plan.leaves,
+    )
+    return redacting.sign(made, ada.context.keys().device)
+
+
+def _items(vault: Vault) -> Iterator[Item]:
+    for found in vault.history():
+        body = _reader(vault, found.object)
+        yield Item(found.leaf, body, found.path, found.meta, found.record_id, found.partition)
+
+
+def _reader(vault: Vault, number: int) -> Any:
+    return lambda: vault.read_object(number)
+
+
+def holding(vault: Vault, text: str) -> list[str]:
+    """Paths and ids of what a history holds that has a text in it."""
+    pattern = re.compile(re.escape(text).encode())
+    return [str(item.path or item.record_id) for item in _items(vault) if pattern.search(item.body())]
