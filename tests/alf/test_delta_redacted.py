@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import itertools
+import json
+import zipfile
+from pathlib import Path
+
+import archive_files
+import pytest
+from archive_files import ArchiveFile
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_states import applied, assert_same, delta_bytes, redactions_of, two_states
+from random_states import applied, assert_same, cut, delta_bytes, redaction, redactions_of, two_states
+
+from lifeboat_alf import codec, layout, merkle, testing
+from lifeboat_alf.apply import AppliedState
+from lifeboat_alf.delta import DeltaReader
+from lifeboat_alf.diff import diff
+from lifeboat_alf.errors import ApplyError, BadDocument, BaseMismatch, SignatureError
+from lifeboat_alf.redactions import Redactions
+from lifeboat_alf.testing import MemoryState
+from lifeboat_alf.validate import validate
+
+PIN = "The door opens with 492817."
+NOTE = "raw/openclaw/memory/notes.md"
+LONG = "".join(f"Line {number} of a long note, {hashlib.sha256(b'%d' % number).hexdigest()}.\n" for number in range(60))
 
 
 @given(two_states(), st.data())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_a_delta_between_purged_states_gives_the_other_one(states, data):
     a, b = states
     purge = data.draw(redactions_of(a, b))
@@ -18,8 +41,252 @@ def test_a_delta_between_purged_states_gives_the_other_one(states, data):
 
 
 @given(two_states(), st.data())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_a_delta_from_before_the_purge_to_after_it_gives_the_purged_state(states, data):
     a, b = states
     b.redact(data.draw(redactions_of(a, b)))
     assert_same(applied(a, delta_bytes(a, b)), b)
+
+
+@given(two_states(), st.data())
+@settings(max_examples=40)
+def test_a_delta_of_before_the_purge_reads_as_it_does_now_on_a_purged_archive(states, data):
+    """Patches aside, which are made against bytes that are no more."""
+    a, b = states
+    purge = data.draw(redactions_of(a, b))
+    old = delta_bytes(a, b)
+    a.redact(purge)
+    b.redact(purge)
+    try:
+        found = applied(a, old)
+    except BaseMismatch:
+        return
+    assert (list(found.records()), list(found.gone())) == (list(b.records()), list(b.gone()))
+    assert merkle.state_digest(found, check_bodies=False) == b.sequence.digest
+
+
+class Story:
+    """An agent before (`a`) and after (`b`) it was told a PIN, in a memory and in a note, and what is purged."""
+
+    def __init__(self):
+        self.a = testing.full_state()
+        self.a.put(NOTE, LONG.encode())
+        self.old = self.a.add(testing.record("Likes the sea."))
+        self.b = self.a.copy()
+        self.pin = self.b.add(testing.record(PIN))
+        self.last = self.b.add(testing.record("Sings."))
+        body = f"{LONG}{PIN}\n".encode()
+        self.b.put(NOTE, body, records=[self.pin.id])
+        self.tombstone = codec.encode({**codec.decode(self.old.line), "content": "[deleted]", "status": "deleted"})
+        leaves = {
+            self.pin.leaf.digest: None,
+            self.old.leaf.digest: cut(self.old.line, 0, len(self.old.line), self.tombstone),
+            self.b.entry(NOTE).leaf.digest: cut(body, len(LONG), len(body)),
+        }
+        self.purge = redaction(leaves, record_ids=(self.pin.id,))
+
+
+@pytest.fixture
+def story():
+    return Story()
+
+
+@pytest.fixture
+def path(story, tmp_path):
+    """The delta from before the PIN to after it was purged."""
+    made = tmp_path / "news.alf-delta"
+    made.write_bytes(delta_bytes(story.a, story.b.copy(story.b.sequence.number).redact(story.purge)))
+    return made
+
+
+def changed(path: Path, **bodies) -> Path:
+    return archive_files.edit(path, path.with_name("edited.alf-delta"), bodies)
+
+
+def edited(path: Path, change) -> Path:
+    document = ArchiveFile(path).json(layout.REDACTIONS)
+    change(document)
+    return changed(path, **{layout.REDACTIONS: codec.encode(document)})
+
+
+# What a delta holds ---------------------------------------------------------------------------------------------
+
+
+def test_nothing_of_what_was_purged_is_in_a_delta(path):
+    assert not [name for name, body in ArchiveFile(path).bodies.items() if b"492817" in body]
+
+
+def test_the_id_of_a_gone_record_is_in_no_line(path, story):
+    ids = [line["id"] for line in ArchiveFile(path).lines(layout.DELTA_RECORDS)]
+    assert ids == [story.old.id, story.last.id]
+
+
+def test_no_digest_tells_what_bytes_were_before_they_were_purged(story, tmp_path):
+    """Of a short text a digest is as good as the text."""
+    after = story.b.copy().put(NOTE, LONG.encode())
+    path = tmp_path / "after.alf-delta"
+    path.write_bytes(delta_bytes(story.b, after.redact(story.purge)))
+    digests = {hashlib.sha256(body).hexdigest() for body in (story.b.body(NOTE), story.pin.line, story.old.line)}
+    assert not [name for name, body in ArchiveFile(path).bodies.items() for each in digests if each.encode() in body]
+    assert_same(AppliedState(story.b, DeltaReader(path)), after)
+
+
+def test_a_delta_without_a_purge_has_nothing_of_it(story, tmp_path):
+    path = tmp_path / "news.alf-delta"
+    path.write_bytes(delta_bytes(story.a, story.b))
+    assert layout.REDACTIONS not in ArchiveFile(path).bodies
+
+
+def test_a_purge_alone_is_a_change(story):
+    purged = story.b.copy().redact(story.purge)
+    changes = diff(story.b, purged)
+    assert [gone.id for gone in changes.gone] == [story.pin.id]
+    assert (bool(changes), changes.removed) == (True, [])
+
+
+def test_a_delta_of_a_purged_state_validates(path):
+    assert validate(path).ok
+
+
+# Applying it ----------------------------------------------------------------------------------------------------
+
+
+def test_a_note_is_patched_against_what_a_purge_left_of_it(story):
+    a = story.b.redact(story.purge)
+    b = a.copy().put(NOTE, f"{LONG}One more line.\n".encode())
+    data = delta_bytes(a, b)
+    assert "lifeboat/patches/1" in DeltaReader(io.BytesIO(data)).names()
+    assert_same(applied(a, data), b)
+
+
+def test_a_patch_fits_a_base_that_was_not_purged_when_the_delta_brings_the_purge(story):
+    """The note is patched; the meta of another one, of the same base, is what brings the redaction along."""
+    before, a = story.b.copy(story.b.sequence.number), story.b.redact(story.purge)
+    b = a.copy().set_meta(NOTE, mtime_ns="7")
+    assert_same(applied(before, delta_bytes(a, b)), b)
+
+
+def test_a_patch_from_before_the_purge_is_refused_on_what_it_left(story):
+    b = story.b.copy().put(NOTE, f"{LONG}{PIN}\nOne more line.\n".encode())
+    old = delta_bytes(story.b, b)
+    with pytest.raises(BaseMismatch, match="purge"):
+        applied(story.b.redact(story.purge), old).body(NOTE)
+
+
+def test_a_touched_note_travels_without_what_a_purge_left_of_it(story):
+    a = story.b.redact(story.purge)
+    b = a.copy().set_meta(NOTE, mtime_ns="7")
+    data = delta_bytes(a, b)
+    assert NOTE not in DeltaReader(io.BytesIO(data)).names()
+    assert_same(applied(a, data), b)
+
+
+def test_what_comes_under_a_leaf_that_was_purged_here_is_taken_as_it_reads_now(story):
+    old = delta_bytes(story.a, story.b)
+    found = applied(story.a.redact(story.purge), old)
+    assert_same(found, story.b.redact(story.purge))
+    assert [gone.id for gone in found.changed_gone()] == [story.pin.id]
+
+
+def test_what_waits_here_is_not_applied_to_what_comes(story):
+    old = delta_bytes(story.a, story.b)
+    story.a._redactions = Redactions(waiting=[story.purge])
+    assert applied(story.a, old).record(story.pin.id) is not None
+
+
+def test_what_was_purged_elsewhere_is_taken_while_it_waits_here(path, story):
+    story.a._redactions = Redactions(waiting=[story.purge])
+    found = AppliedState(story.a, DeltaReader(path))
+    assert (found.record(story.pin.id), found.body(NOTE)) == (None, LONG.encode())
+
+
+def test_a_record_that_changed_where_its_purge_was_not_known_has_a_line_again(story):
+    a = story.b.copy(story.b.sequence.number).redact(story.purge)
+    story.b.update({**codec.decode(story.pin.line), "tags": ["door"]})
+    b = story.b.copy().redact(story.purge)
+    assert b.record(story.pin.id) is not None
+    found = applied(a, delta_bytes(a, b))
+    assert_same(found, b)
+    assert [change.operation for change in found.changed_records()] == ["update"]
+
+
+def test_a_gone_record_stands_in_the_way_of_no_other(story):
+    a = story.b.redact(story.purge)
+    b = a.copy()
+    made = b.add(testing.record("Dances."))
+    assert made.position == 1 + max(gone.position for gone in itertools.chain([story.last], a.gone()))
+    assert_same(applied(a, delta_bytes(a, b)), b)
+
+
+def test_a_foreign_delta_files_behind_what_is_gone():
+    state = MemoryState()
+    gone = state.add(testing.record(PIN))
+    state.redact(redaction({gone.leaf.digest: None}))
+    data = foreign_delta(state, testing.record("Sings."))
+    assert [record.position for record in applied(state, data).records()] == [1]
+
+
+def foreign_delta(state, record):
+    manifest = {
+        "alf_version": "1.0.0",
+        "created_at": testing.TIME,
+        "agent": {"id": testing.AGENT_ID},
+        "sync": {"base_sequence": state.sequence.number, "new_sequence": state.sequence.number + 1},
+        "changes": {"memory": {"file": layout.DELTA_RECORDS, "record_count": 1}},
+    }
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        file.writestr(layout.DELTA_MANIFEST, json.dumps(manifest))
+        file.writestr(layout.DELTA_RECORDS, json.dumps({"operation": "create", **record}) + "\n")
+    return out.getvalue()
+
+
+# Tampering ------------------------------------------------------------------------------------------------------
+
+
+def laid(story, path):
+    return AppliedState(story.a, DeltaReader(path))
+
+
+def test_a_change_of_replaced_bytes_is_seen(story, path):
+    """Another text of the same length, with a digest that agrees."""
+    name = next(item["entry"] for item in ArchiveFile(path).manifest["changes"]["raw"] if item["path"] == NOTE)
+    with pytest.raises(SignatureError, match=r"notes\.md was changed"):
+        laid(story, changed(path, **{name: LONG.replace("long", "love").encode()}))
+
+
+def test_a_change_of_a_tombstone_is_seen(story, path):
+    lines = ArchiveFile(path).bodies[layout.DELTA_RECORDS].replace(b"[deleted]", b"[revived]")
+    with pytest.raises(SignatureError, match=f"the record {story.old.id} was changed"):
+        laid(story, changed(path, **{layout.DELTA_RECORDS: lines}))
+
+
+def test_redactions_that_are_not_there_are_missed(story, path):
+    with pytest.raises(SignatureError):
+        laid(story, changed(path, **{layout.REDACTIONS: None}))
+
+
+def test_a_gone_record_without_a_redaction_is_refused(path):
+    def emptied(document):
+        document["redactions"] = []
+
+    with pytest.raises(SignatureError, match="no purge says so"):
+        DeltaReader(edited(path, emptied))
+
+
+def test_a_record_that_is_here_and_gone_is_refused(story, path):
+    def renamed(document):
+        document["records"][0][0] = story.last.id
+
+    made = edited(path, renamed)
+    with pytest.raises(BadDocument, match="here, and gone"):
+        laid(story, made)
+    assert [finding.code for finding in validate(made).errors] == ["not_gone"]
+
+
+def test_a_record_is_gone_from_where_the_base_has_it(story, path):
+    def renamed(document):
+        document["records"][0][0] = next(story.a.records()).id
+
+    with pytest.raises(ApplyError, match="gone from another place"):
+        laid(story, edited(path, renamed))
