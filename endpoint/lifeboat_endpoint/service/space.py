@@ -70,6 +70,7 @@ class TenantSpace:
         clock: Clock,
     ) -> None:
         self.tenant_id = tenant_id
+        self.folder = folder
         self.limits = limits
         self._keys = keys
         self._clock = clock
