@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import BadSetting, ConfigError, OtherVault
+from lifeboat_daemon.purge import endpoint_pins
 from lifeboat_daemon.remotes import registry
 from lifeboat_daemon.remotes.contract import RemoteConfig, RemoteKind
+from lifeboat_keys import endpoint_key
 
 if TYPE_CHECKING:
-    from lifeboat_endpoint.remote.contract import Remote
+    from lifeboat_endpoint.remote.contract import About, Remote
 
 GROUP = "lifeboat.remotes"
 
@@ -49,11 +53,16 @@ def open_remote(context: Context, config: RemoteConfig) -> Remote:
     return kind_of(config.url).open(context, config, registry.token(context, config.name))
 
 
-def check_identity(config: RemoteConfig, remote: Remote) -> None:
-    """Whether the one answers that was added. Raises OtherVault, RemoteError."""
+def check_identity(context: Context, config: RemoteConfig, remote: Remote) -> About:
+    """Whether the one answers that was added, and what it says of itself. The key with which it signs receipts is kept
+    at first sight. Raises OtherVault, RemoteError."""
     about = remote.about()
     if config.id and about.id != config.id:
         raise OtherVault(f"{config.name} is the vault {config.id}, and {about.id} answers: nothing was sent")
+    if about.signing_key is not None:
+        with contextlib.suppress(LifeboatError, ValueError):  # whoever needs it says what is wrong
+            endpoint_pins.remember(context, about.id, config.name, endpoint_key.public_of(about.signing_key))
+    return about
 
 
 @functools.cache

@@ -85,7 +85,7 @@ def send(
     with contextlib.ExitStack() as stack:
         vault = _vault(context, agent, stack)
         remote = stack.enter_context(contextlib.closing(open_remote(context, config)))
-        check_identity(config, remote)
+        check_identity(context, config, remote)
         found = Listed()
         if redaction.scope != WHOLE_AGENT:
             found = listed(remote, agent.id, context.keys().trusted)
@@ -112,9 +112,9 @@ def heeding(context: Context, agent: Agent) -> Iterator[None]:
         raise
 
 
-def patiently(work: Callable[[], T], *, seconds: float = PATIENCE) -> T:
+def patiently(work: Callable[[], T]) -> T:
     """Work that needs an agent's lock, tried again while somebody else holds it. Raises Busy in the end."""
-    until = time.monotonic() + seconds
+    until = time.monotonic() + PATIENCE
     while True:
         try:
             return work()
@@ -166,7 +166,8 @@ class _Telling:
         self.doubts: list[str] = []
 
     def all(self) -> Iterator[RedactionState]:
-        """Of those of this vault the ones that the remote has to hear of now. Raises RemoteError that is retryable."""
+        """Of those of this vault the ones that the remote has to hear of now. Raises RemoteError for one that it does
+        not hold yet and may take later: what this machine sends would make no sense to it."""
         assert self._vault is not None
         rows = self._vault.redaction_rows()
         if not rows or not self._has_something():
@@ -179,7 +180,7 @@ class _Telling:
             except AgentErased:
                 raise
             except RemoteError as error:  # it is said, and what was captured is sent all the same
-                if error.retryable:
+                if error.retryable and row.redaction.id not in self._found.ids:
                     raise
 
     def one(self, redaction: Redaction) -> RedactionState:

@@ -28,7 +28,7 @@ def only_there(context: Context, agent: Agent, config: RemoteConfig, vault: Vaul
     Raises OtherVault, SignatureError, UnsignedState, RemoteError. A remote that has nothing of the agent gives nothing.
     """
     with contextlib.closing(open_remote(context, config)) as remote:
-        check_identity(config, remote)
+        check_identity(context, config, remote)
         missing = numbers_only_there(remote, agent.id, vault)
         if not missing:
             return

@@ -119,7 +119,7 @@ class _Replication:
 
     def run(self) -> Outcome:
         """Raises RemoteError, OtherVault, RemoteForgot."""
-        check_identity(self._config, self._remote)
+        check_identity(self._context, self._config, self._remote)
         try:
             self._exchange()
             return self._brought_up()

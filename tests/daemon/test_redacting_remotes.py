@@ -1,0 +1,459 @@
+"""Purges between machines and second copies: what is told, what is learnt, and what is not believed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from endpoint_servers import RunningEndpoint, running_endpoint
+from machines import Machine, there
+from purged import TEXT, bodies, leaks_below, purge
+from replicated import Replicated, in_this_process, machine_in
+
+from lifeboat_alf import ids
+from lifeboat_alf.redactions import RECORDS, WHOLE_AGENT, Redaction
+from lifeboat_daemon import agents, status
+from lifeboat_daemon.errors import Busy
+from lifeboat_daemon.health import second_copies
+from lifeboat_daemon.purge import erased, receipts
+from lifeboat_daemon.remotes import redacting, redacting_lists, replicating, verifying
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_endpoint.errors import AgentErased, RemoteBusy, RemoteDamaged, RemoteRefused
+from lifeboat_endpoint.remote.contract import RedactionState, Remote
+from lifeboat_endpoint.vault import Retention
+from lifeboat_keys import redacting as signatures
+from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.user_key import UserKey
+
+DAY = 86400
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEndpoint]:
+    with running_endpoint(tmp_path_factory.mktemp("endpoint"), plain=True) as running:
+        yield running
+
+
+def learned(machine: Machine) -> Machine:
+    """It learned the text, in a memory and in a file, and went on."""
+    machine.write("MEMORY.md", f"{machine.read('MEMORY.md')}\n## Passport\n\n{TEXT}\n")
+    machine.write("notes/trip.txt", f"before\n{TEXT}\nafter\n")
+    machine.capture()
+    machine.write("notes/other.txt", "nothing of it\n")
+    machine.capture()
+    return machine
+
+
+@pytest.fixture
+def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Replicated]:
+    """With an endpoint in this process."""
+    made = Replicated(machine_in(tmp_path / "laptop"))
+    with in_this_process(made, tmp_path / "there", monkeypatch):
+        learned(made.machine)
+        assert made.machine.push().state == "ok"
+        yield made
+
+
+@pytest.fixture
+def stick(tmp_path: Path) -> Machine:
+    """With a sealed folder."""
+    machine = Machine(tmp_path / "laptop")
+    machine.add(name="ada")
+    machine.add_remote("home", (tmp_path / "stick").as_uri(), sealed=True)
+    learned(machine)
+    assert machine.push().state == "ok"
+    return machine
+
+
+def vault_note(machine: Machine, redaction: str, name: str = "home") -> receipts.VaultNote:
+    kept = receipts.read(machine.context, redaction)
+    assert kept is not None
+    found = kept.vault(machine.remote(name).id)
+    assert found is not None
+    return found
+
+
+def facts(machine: Machine) -> second_copies.RemoteFacts:
+    return status.gather(machine.context, machine.known_agent).remotes[0]
+
+
+def redaction_of(machine: Machine, **fields: Any) -> Redaction:
+    """One that names nothing."""
+    now = machine.context.now()
+    given = {"agent_id": machine.agent.id, "scope": RECORDS, **fields}
+    return Redaction(id=ids.new(now), reason="user_request", requested_at=now, requested_by="ada", **given)
+
+
+def signed(machine: Machine, redaction: Redaction) -> Redaction:
+    return signatures.sign(redaction, machine.context.keys().device)
+
+
+def lying(patch: pytest.MonkeyPatch, **methods: Callable[..., Any]) -> None:
+    """A remote of which some methods are others: each gets the real one first."""
+    usual = open_remote
+
+    def opened(*given: Any) -> Remote:
+        remote = usual(*given)
+        for name, method in methods.items():
+            setattr(remote, name, partial(method, getattr(remote, name)))
+        return remote
+
+    patch.setattr(replicating, "open_remote", opened)
+
+
+# Telling ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_is_rewritten_at_once_and_its_receipt_is_kept(stick: Machine, tmp_path: Path) -> None:
+    done = purge(stick)
+    assert [(each.name, each.state) for each in done.remotes] == [("home", "done")]
+    note = vault_note(stick, done.receipt)
+    assert (note.state, note.message, note.receipt is not None) == ("done", "", True)
+    assert not any(TEXT.encode() in body for body in there(stick.context, stick.remote(), stick.agent.id).values())
+    assert facts(stick).state == "ok"
+
+
+def test_at_an_endpoint_it_waits_and_is_shown_as_waiting(ada: Replicated) -> None:
+    machine = ada.machine
+    done = purge(machine)
+    assert [each.state for each in done.remotes] == ["waiting"]
+    found = facts(machine)
+    assert (found.state, found.purges, found.code) == ("waiting", 1, "purge")
+    assert found.purges_wait_until == done.remotes[0].applies_at
+    assert found.purges_ask_at == "2026-11-13T12:02:00.000Z"
+    assert not found.is_behind
+    assert vault_note(machine, done.receipt).state == "waiting"
+
+
+def test_while_it_waits_the_remote_is_not_asked_again(ada: Replicated) -> None:
+    purge(ada.machine)
+    ada.begin()
+    assert ada.machine.push().state == "ok"
+    assert "redactions" in ada.called()
+    assert "redact" not in ada.called()
+
+
+def test_when_the_wait_is_over_the_remote_is_asked_and_its_receipt_noted(
+    ada: Replicated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = ada.machine
+    done = purge(machine)
+    lying(
+        monkeypatch,
+        redact=lambda usual, agent, document, **owner: usual(agent, document, owner="the owner's"),
+    )
+    assert machine.push().state == "ok"
+    assert facts(machine).purges == 1
+    machine.clock.advance(hours=25)
+    assert machine.push().state == "ok"
+    assert vault_note(machine, done.receipt).state == "done"
+    assert facts(machine).state == "ok"
+
+
+def test_with_the_token_of_the_owner_it_does_not_wait(ada: Replicated) -> None:
+    machine = ada.machine
+    done = purge(machine, owners={"home": "the owner's"})
+    assert [each.state for each in done.remotes] == ["done"]
+    assert vault_note(machine, done.receipt).receipt is not None
+
+
+def test_a_remote_that_is_away_is_told_at_the_next_contact(stick: Machine, tmp_path: Path) -> None:
+    (tmp_path / "stick").rename(tmp_path / "drawer")
+    done = purge(stick)
+    assert [each.state for each in done.remotes] == ["pending"]
+    found = facts(stick)
+    assert (found.state, found.purges, found.purges_ask_at) == ("waiting", 1, None)
+    (tmp_path / "drawer").rename(tmp_path / "stick")
+    assert stick.push().state == "ok"
+    assert vault_note(stick, done.receipt).state == "done"
+
+
+def test_what_was_purged_before_the_first_push_is_known_there_before_anything_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Replicated(machine_in(tmp_path / "laptop"))
+    with in_this_process(made, tmp_path / "there", monkeypatch):
+        learned(made.machine)
+        done = purge(made.machine)
+        assert made.push().state == "ok"
+        assert vault_note(made.machine, done.receipt).state == "done"
+    assert leaks_below(tmp_path / "there") == []
+
+
+def test_sequences_that_nobody_looked_through_are_named_in_the_receipt(stick: Machine) -> None:
+    thinned(stick)
+    with stick.context.vault(stick.agent.id) as vault:
+        kept = tuple(row.number for row in vault.sequences())
+        redaction = signed(stick, redaction_of(stick, searched=kept))
+        vault.redact(redaction)
+    redacting.send(stick.context, stick.known_agent, stick.remote(), redaction)
+    assert vault_note(stick, redaction.id).message.endswith("not looked through for this purge: 2")
+
+
+def test_a_purge_that_is_refused_is_said_and_captures_are_sent_all_the_same(
+    ada: Replicated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(*given: Any, **owner: Any) -> RedactionState:
+        raise RemoteRefused("it is of no use here")
+
+    machine = ada.machine
+    with machine.context.vault(machine.agent.id) as vault:
+        vault.redact(signed(machine, redaction_of(machine)))
+    lying(monkeypatch, redact=refusing)
+    machine.write("notes/later.txt", "later\n")
+    machine.capture()
+    assert machine.push().state == "ok"
+    assert "it is of no use here" in second_copies.purge_words(facts(machine))
+
+
+def test_a_purge_that_may_be_taken_later_is_sent_before_anything_else(
+    ada: Replicated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*given: Any, **owner: Any) -> RedactionState:
+        raise RemoteBusy("later")
+
+    machine = ada.machine
+    with machine.context.vault(machine.agent.id) as vault:
+        vault.redact(signed(machine, redaction_of(machine)))
+    lying(monkeypatch, redact=busy)
+    outcome = machine.push()
+    assert (outcome.state, outcome.code) == ("waiting", RemoteBusy.code)
+
+
+def test_a_remote_that_drops_a_purge_from_its_list_is_told_again_and_that_is_said(
+    stick: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = purge(stick)
+    lying(monkeypatch, redactions=lambda usual, agent: [])
+    assert stick.push().state == "ok"
+    assert done.receipt in facts(stick).doubts
+    assert any(done.receipt in each for each in second_copies.remarks([facts(stick)]))
+
+
+# Learning ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_remote_lists_is_applied_here_before_anything_is_sent(ada: Replicated) -> None:
+    machine = ada.machine
+    redaction = listed_only_there(machine)
+    ada.begin()
+    assert machine.push().state == "ok"
+    called = ada.called()
+    assert called.index("redactions") < called.index("agent")
+    with machine.context.vault(machine.agent.id) as vault:
+        assert redaction.id in vault.redactions
+
+
+def listed_only_there(machine: Machine, **fields: Any) -> Redaction:
+    """As another machine of the same user would have left it."""
+    redaction = signed(machine, redaction_of(machine, **fields))
+    with contextlib.closing(open_remote(machine.context, machine.remote())) as remote:
+        remote.redact(machine.agent.id, redaction.to_json())
+    return redaction
+
+
+def test_a_busy_agent_is_waited_for_and_then_it_is_tried_again_later(
+    ada: Replicated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = ada.machine
+    listed_only_there(machine)
+
+    def held(*given: object) -> None:
+        raise Busy("process 1 holds it (restore)")
+
+    monkeypatch.setattr("lifeboat_daemon.purge.applying.apply", held)
+    monkeypatch.setattr(redacting, "PATIENCE", 0.0)
+    outcome = machine.push()
+    assert (outcome.state, outcome.code) == ("waiting", Busy.code)
+
+
+def test_whoever_holds_the_lock_for_a_moment_is_waited_for() -> None:
+    tries = []
+
+    def work() -> int:
+        tries.append(1)
+        if len(tries) < 2:
+            raise Busy("a capture")
+        return len(tries)
+
+    assert redacting.patiently(work) == 2
+
+
+def test_reading_a_copy_back_learns_of_purges_first(ada: Replicated) -> None:
+    machine = ada.machine
+    redaction = listed_only_there(machine)
+    assert verifying.verify(machine.context, machine.known_agent, machine.remote())["ok"]
+    with machine.context.vault(machine.agent.id) as vault:
+        assert redaction.id in vault.redactions
+
+
+# What is not believed ---------------------------------------------------------------------------------------------
+
+
+def strangers(machine: Machine, redaction: Redaction) -> Redaction:
+    """Signed by another user."""
+    key = UserKey.generate()
+    return signatures.sign(redaction, DeviceKey.generate(key))
+
+
+def test_purges_that_do_not_count_are_refused_and_said(ada: Replicated, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that counts is applied all the same."""
+    machine = ada.machine
+    good = signed(machine, redaction_of(machine))
+    others = (
+        signed(machine, redaction_of(machine, agent_id=ids.new(machine.context.now()))),
+        redaction_of(machine),
+        strangers(machine, redaction_of(machine)),
+        replace(signed(machine, redaction_of(machine)), reason="security_incident"),
+    )
+    documents = [each.to_json() for each in (*others, good)]
+    lying(monkeypatch, redactions=lambda usual, agent: documents)
+    assert machine.push().state == "ok"
+    with machine.context.vault(machine.agent.id) as vault:
+        assert [each.id for each in vault.redactions] == [good.id]
+    assert facts(machine).doubts.count("does not count") == 3
+
+
+@pytest.mark.parametrize("document", [{}, {"version": 1}, {"version": 1, "leaves": []}])
+def test_what_is_no_purge_is_refused(document: dict[str, Any]) -> None:
+    found = redacting_lists.judged([document], "01a1cfa1-0a00-7028-97df-88d881670374", None)
+    assert (found.counting, len(found.refused)) == ((), 1)
+
+
+def test_a_list_that_nobody_can_have_made_is_not_read(ada: Replicated, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redacting_lists, "MOST_REDACTIONS", 2)
+    lying(monkeypatch, redactions=lambda usual, agent: [{}] * 3)
+    outcome = ada.machine.push()
+    assert (outcome.state, outcome.code) == ("error", RemoteDamaged.code)
+
+
+def test_a_wait_without_end_is_no_wait(ada: Replicated, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, applies_at = ada.machine, "9999-12-31T23:59:59.000Z"
+    with machine.context.vault(machine.agent.id) as vault:
+        vault.redact(signed(machine, redaction_of(machine)))
+    lying(monkeypatch, redact=lambda usual, agent, document, **owner: RedactionState(document["id"], applies_at))
+    assert machine.push().state == "ok"
+    found = facts(machine)
+    assert (found.purges, found.purges_wait_until) == (1, None)
+
+
+def test_a_receipt_that_does_not_hold_is_none(ada: Replicated, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = ada.machine
+    with machine.context.vault(machine.agent.id) as vault:
+        redaction = signed(machine, redaction_of(machine))
+        vault.redact(redaction)
+
+    def tampered(usual: Callable[..., RedactionState], *given: Any, **named: Any) -> RedactionState:
+        state = usual(*given, **named)
+        assert state.receipt is not None
+        return replace(state, receipt={**state.receipt, "objects": 7})
+
+    lying(monkeypatch, redact=tampered)
+    assert machine.push().state == "ok"
+    assert vault_note(machine, redaction.id).state == "pending"
+    assert "does not hold" in facts(machine).purges_message
+
+
+# Whole agents -----------------------------------------------------------------------------------------------------
+
+
+def test_an_agent_that_was_purged_whole_is_erased_here_and_its_workspace_stays(ada: Replicated) -> None:
+    machine = ada.machine
+    listed_only_there(machine, scope=WHOLE_AGENT)
+    outcome = machine.push()
+    assert (outcome.state, outcome.code) == ("error", AgentErased.code)
+    assert agents.everyone(machine.context) == []
+    assert not machine.context.home.vault_folder(machine.agent.id).exists()
+    assert erased.find(machine.context, machine.agent.id) is not None
+    assert TEXT in machine.read("notes/trip.txt")
+
+
+def test_nobody_but_the_user_has_an_agent_erased(ada: Replicated, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = ada.machine
+    document = strangers(machine, redaction_of(machine, scope=WHOLE_AGENT)).to_json()
+
+    def gone(*given: Any) -> None:
+        raise AgentErased("it was purged", redaction=document)
+
+    lying(monkeypatch, redactions=gone)
+    outcome = machine.push()
+    assert (outcome.state, outcome.code) == ("error", RemoteDamaged.code)
+    assert machine.known_agent.id == machine.agent.id
+
+
+@pytest.mark.parametrize("method", ["agent", "push"])
+def test_an_answer_in_the_middle_says_it_too(ada: Replicated, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    machine = ada.machine
+    document = signed(machine, redaction_of(machine, scope=WHOLE_AGENT)).to_json()
+
+    def gone(*given: Any, **named: Any) -> None:
+        raise AgentErased("it was purged", redaction=document)
+
+    lying(monkeypatch, **{method: gone})
+    machine.write("notes/later.txt", "later\n")
+    machine.capture()
+    assert machine.push().code == AgentErased.code
+    assert agents.everyone(machine.context) == []
+
+
+def test_a_whole_agent_is_told_of_after_it_is_gone_here(ada: Replicated) -> None:
+    machine = ada.machine
+    agent, config = machine.known_agent, machine.remote()
+    listed_only_there(machine, scope=WHOLE_AGENT)
+    machine.push()
+    kept = erased.find(machine.context, agent.id)
+    assert kept is not None
+    state = redacting.send(machine.context, kept.agent, config, kept.redaction)
+    assert state.id == kept.redaction.id
+
+
+# What only a remote keeps -----------------------------------------------------------------------------------------
+
+
+def test_states_that_only_the_remote_keeps_are_looked_through(stick: Machine) -> None:
+    with stick.context.vault(stick.agent.id) as vault:
+        assert list(redacting.only_there(stick.context, stick.known_agent, stick.remote(), vault)) == []
+    thinned(stick)
+    trip = f"before\n{TEXT}\nafter\n".encode()
+    with stick.context.vault(stick.agent.id) as vault:
+        assert trip not in {body for _, body in bodies(vault)}
+        found = redacting.only_there(stick.context, stick.known_agent, stick.remote(), vault)
+        assert trip in {item.body() for item in found}
+
+
+def thinned(machine: Machine) -> None:
+    """The text goes from the workspace, and the states that had it from this machine."""
+    machine.write("MEMORY.md", "# Memory\n")
+    machine.write("notes/trip.txt", "before\nafter\n")
+    machine.capture_and_push()
+    later, gone = machine.clock.now() + timedelta(days=40), {1, 2}
+    with machine.context.vault(machine.agent.id) as vault:
+        while any(row.number in gone for row in vault.sequences()):
+            assert vault.thin(Retention(0, 0, 0), later, keep=lambda number: number not in gone).dropped
+
+
+# Over HTTP --------------------------------------------------------------------------------------------------------
+
+
+def test_over_http_a_purge_is_told_waits_and_comes_to_another_machine(
+    tmp_path: Path, endpoint: RunningEndpoint
+) -> None:
+    laptop = Machine(tmp_path / "laptop")
+    laptop.add(name="ada")
+    laptop.add_remote("home", endpoint.url, token=endpoint.token)
+    learned(laptop)
+    assert laptop.push().state == "ok"
+    done = purge(laptop)
+    assert [each.state for each in done.remotes] == ["waiting"]
+    desk = Machine(tmp_path / "desk")
+    desk.learn_words_of(laptop)
+    desk.add_remote("home", endpoint.url, token=endpoint.token)
+    report = desk.restore_from("ada", tmp_path / "copy")
+    assert report.agent == laptop.agent.id
+    assert leaks_below(tmp_path / "copy") == []
