@@ -22,6 +22,7 @@ STEPS: Steps = {
         "alter table redaction add column waits_until text",
         "alter table redaction add column swept integer not null default 0",
         "create index object_leaf on object(leaf)",
+        "create index object_bodyless on object(leaf) where body is null and file is null",
     )
 }
 """From schema version k to k + 1: the statements. A vault of schema 1 keeps the column `replaced_by` of its objects and

@@ -22,6 +22,7 @@ TABLES = (
     "create index object_content on object(sha256, size) where sha256 is not null",
     "create index object_base on object(base) where base is not null",
     "create index object_leaf on object(leaf)",
+    "create index object_bodyless on object(leaf) where body is null and file is null",
     "create unique index object_file on object(file) where file is not null",
     """create table entry(
         path text not null, first integer not null, last integer, bucket integer not null,

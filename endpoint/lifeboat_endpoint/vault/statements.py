@@ -98,9 +98,10 @@ _HAS_LINE = "(o.body is not null or o.file is not null)"
 RECORDS = f"{_RECORD} where {_ALIVE} and {_HAS_LINE} order by partition, position"
 RECORDS_OF = f"{_RECORD} where partition = ? and {_ALIVE} and {_HAS_LINE} order by position"
 RECORD = f"{_RECORD} where r.id = ? and {_ALIVE} and {_HAS_LINE} order by first desc limit 1"
-GONE_RECORDS = f"""select r.id, r.partition, r.position, o.leaf from record r join object o on o.id = r.object
-    where {_ALIVE} and not {_HAS_LINE}"""
-LINELESS_RECORDS = f"""select r.id, o.leaf from record r join object o on o.id = r.object where not {_HAS_LINE}"""
+# Those are few: what has no body is walked through, and not what is alive (a cross join is done in its order).
+_GONE = "from object o cross join record r where o.body is null and o.file is null and r.object = o.id"
+GONE_RECORDS = f"select r.id, r.partition, r.position, o.leaf {_GONE} and {_ALIVE}"
+LINELESS_RECORDS = f"select r.id, o.leaf {_GONE}"
 PARTITIONS = f"select distinct partition from record where {_ALIVE}"
 OBJECTS_OF_RECORDS = f"select distinct object from record where {_ALIVE} order by object"
 RECORDS_WITH_CONTENT = "select id from record where content_key = ? and last is null order by partition, position"

@@ -344,7 +344,7 @@ class Vault(VaultPurging):
             reached(Step.REENCRYPT_COMMITTED)
         self._seal_with(sealer)
         objects.sweep(self._metadata, self._blobs)
-        self._metadata.compact()
+        self._metadata.scrub()
 
     def compact(self) -> None:
         """Give back the space of what was dropped; nothing of what was purged is left in the files then, unless
