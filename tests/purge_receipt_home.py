@@ -33,6 +33,9 @@ class Purged(Protected):
 
     def __init__(self, folder: Path, text: bytes = b"red boat") -> None:
         super().__init__(folder)
+        self._begin(text)
+
+    def _begin(self, text: bytes) -> None:
         self.add(name="ada")
         self.text = text
         self.key = EndpointKey(b"e" * 32)

@@ -136,7 +136,7 @@ def test_a_migration_goes_forward_and_keeps_a_copy(vault: Vault, tmp_path: Path)
     copy = migrate(store, path, steps, VERSION + 2)
     assert copy is not None and SqliteStore(copy).row("select schema from vault") == (VERSION,)
     assert store.row("select schema from vault") == (VERSION + 2,)
-    assert store.row("select note from decision") is None
+    assert store.row("select note from decision") == (None,)
     assert migrate(store, path, steps, VERSION + 2) is None
 
 

@@ -39,14 +39,14 @@ def minting(vault: Vault) -> Callable[..., str]:
     next_ordinal: dict[str, int] = {}
     is_empty = vault.head() is None
 
-    purged = vault.redactions.record_ids
+    purged, seed = vault.redactions.record_ids, vault.record_seed
 
     def mint(created_at: str, *parts: str) -> str:
-        first = minted = ids.mint(vault.seed, created_at, *parts)
+        first = minted = ids.mint(seed, created_at, *parts)
         ordinal = next_ordinal.get(first, 0)
         while True:
             if ordinal:
-                minted = ids.mint(vault.seed, created_at, *parts, ordinal=ordinal)
+                minted = ids.mint(seed, created_at, *parts, ordinal=ordinal)
             ordinal += 1
             if minted not in purged and (is_empty or not vault.has_record(minted)):
                 next_ordinal[first] = ordinal

@@ -221,10 +221,11 @@ def check(record: JsonObject, *, entry: str, line: int) -> None:
 
 def _minting(vault: Vault) -> Callable[..., str]:
     """Ids that the history has never held."""
+    seed = vault.record_seed
 
     def mint(created_at: str, *parts: str) -> str:
         ordinal = 0
-        while vault.has_record(made := ids.mint(vault.seed, created_at, *parts, ordinal=ordinal)):
+        while vault.has_record(made := ids.mint(seed, created_at, *parts, ordinal=ordinal)):
             ordinal += 1
         return made
 

@@ -1,4 +1,4 @@
-"""How a vault begins: its tables, its own random id, and its seed."""
+"""How a vault begins: its tables, its own random id, and its seeds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from lifeboat_alf import ids, times
+from lifeboat_alf import codec, ids, times
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_endpoint import errors
@@ -17,22 +17,27 @@ from lifeboat_endpoint.store.protocols import MetadataStore
 from lifeboat_endpoint.store.sqlite import SqliteStore
 from lifeboat_endpoint.vault import audit, digest
 from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.columns import SEED, Columns
+from lifeboat_endpoint.vault.columns import DECISION, SEED, Columns
 
 FIRST_EPOCH = 1
+RECORD_SEED = "record_seed"
+"""The decision that keeps what the ids of records are minted with, in hexadecimal. A purge replaces it."""
 
 
 def initialise(
     metadata: MetadataStore, agent_id: str, clock: Clock, epoch: int = FIRST_EPOCH, *, sealer: Sealer = PLAIN
 ) -> None:
-    """Make the tables of an empty vault: its own random id, and the seed that ids and content keys are made with."""
+    """Make the tables of an empty vault: its own random id, the seed that content keys are made with and ids of what
+    is known by its name, and the one for ids of records, which are made of their content."""
     metadata.prepare()
     now = times.to_text(clock.now())
     with metadata.transaction():
-        seed = sealer.seal(SEED, os.urandom(ids.SEED_BYTES))
+        columns, seed = Columns(sealer), sealer.seal(SEED, new_seed())
         row = (ids.new(now), agent_id, seed, epoch, schema.VERSION, now)
         metadata.execute(sql.ADD_VAULT, row)
-        digest.prepare(metadata, Columns(sealer))
+        kept = columns.text(DECISION, codec.encode(new_seed().hex()).decode())
+        metadata.execute(sql.ADD_DECISION, (RECORD_SEED, kept))
+        digest.prepare(metadata, columns)
         audit.append(metadata, clock.now(), "create", row[0], {"agent": agent_id})
 
 
@@ -46,6 +51,10 @@ def begin(file: Path, agent_id: str, files: FileOperations, clock: Clock, sealer
     with translated():
         files.replace(new, file)
         files.sync_folder(file.parent)
+
+
+def new_seed() -> bytes:
+    return os.urandom(ids.SEED_BYTES)
 
 
 def opened_seed(held: bytes, sealer: Sealer) -> bytes:

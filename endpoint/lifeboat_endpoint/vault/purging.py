@@ -12,9 +12,10 @@ from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint import errors
-from lifeboat_endpoint.vault import objects, redacted, redacting
+from lifeboat_endpoint.vault import objects, redacted, redacting, resealing
 from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.columns import REDACTION
+from lifeboat_endpoint.vault.beginning import RECORD_SEED, new_seed
+from lifeboat_endpoint.vault.columns import REDACTION, SEED
 from lifeboat_endpoint.vault.reading import Moment, text_of
 from lifeboat_endpoint.vault.redacted import REFUSED
 from lifeboat_endpoint.vault.redacting import Destroyed
@@ -67,7 +68,9 @@ class VaultPurging(VaultWriting):
                 self._audit("purge waits", redaction.id, {"until": until})
                 return RedactReport(True, waits_until=until, swept=self.is_swept())
             done = self._apply(redaction, decisions or {})
+            self._renew_seeds()
             reached(Step.PURGE_REDACTED)
+        self._read_seed()
         reached(Step.PURGE_SWEPT)
         return RedactReport(True, done.objects, done.bytes, swept=self.settle())
 
@@ -85,6 +88,16 @@ class VaultPurging(VaultWriting):
                 self._decide(key, value)
             self._audit(PURGE, redaction.id, audit_record(redaction, times.to_text(self._clock.now())))
         return done
+
+    def _renew_seeds(self) -> None:
+        """Ids of what was purged were minted out of its content: without what they were minted with nobody can try
+        contents against them. In a vault of an earlier release that is the seed of everything."""
+        if self.get(RECORD_SEED) is None:
+            seed = new_seed()
+            if self._columns.is_plain:
+                resealing.add_content_keys(self._metadata, self._objects, seed)
+            self._metadata.execute(sql.SET_SEED, (self._columns.sealer.seal(SEED, seed),))
+        self._decide(RECORD_SEED, new_seed().hex())
 
     def withdraw(self, redaction_id: str) -> bool:
         """Refuse a redaction that waits: it will destroy nothing, whoever sends it again. It is still known, because

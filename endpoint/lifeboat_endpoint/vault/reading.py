@@ -19,7 +19,7 @@ from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore, Row
 from lifeboat_endpoint.vault import audit, changes, history, objects, redacted, verification, versions
 from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.beginning import opened_seed
+from lifeboat_endpoint.vault.beginning import RECORD_SEED, opened_seed
 from lifeboat_endpoint.vault.columns import DECISION, LABEL, Columns
 from lifeboat_endpoint.vault.commit import content_of, text_key
 from lifeboat_endpoint.vault.filling import Artifacts
@@ -66,6 +66,11 @@ class VaultReading:
             raise errors.VaultDamaged("the tables hold no vault")
         self.id, self.agent_id, self.seed = str(row[0]), str(row[1]), opened_seed(bytes(row[2]), sealer)
         self._seal_with(sealer)
+
+    def _read_seed(self) -> None:
+        row = self._metadata.row(sql.VAULT)
+        if row is not None:
+            self.seed = opened_seed(bytes(row[2]), self._columns.sealer)
 
     def _seal_with(self, sealer: Sealer) -> None:
         self._columns = Columns(sealer)
@@ -240,6 +245,13 @@ class VaultReading:
         self._columns.check(self._metadata)
         row = self._metadata.row(sql.DECISION, (key,))
         return default if row is None else json_of(self._columns.text_of(DECISION, row[0]))
+
+    @property
+    def record_seed(self) -> bytes:
+        """What ids of new records are minted with. A purge replaces it, or contents could be tried against the ids of
+        what was purged. A vault of an earlier release has none of its own before its first purge."""
+        kept = self.get(RECORD_SEED)
+        return self.seed if kept is None else bytes.fromhex(kept)
 
     def last_verified(self) -> int | None:
         """The number given to `mark_verified` last."""

@@ -39,7 +39,7 @@ def reseal(
     """`writer` puts what is too large for a row into new files, and flushes them; the old ones are nobody's after the
     commit."""
     if new.is_plain:
-        _add_content_keys(metadata, Objects(metadata, blobs, old), seed)
+        add_content_keys(metadata, Objects(metadata, blobs, old), seed)
     elif old.is_plain:
         metadata.execute(sql.DROP_CONTENT_KEYS)
     done = _objects(metadata, blobs, writer, old, new)
@@ -104,6 +104,7 @@ def _partitions(metadata: MetadataStore, old: Columns, new: Columns) -> None:
         metadata.execute(sql.SET_PARTITION, (new.partition(old.partition_of(partition)), partition))
 
 
-def _add_content_keys(metadata: MetadataStore, objects: Objects, seed: bytes) -> None:
+def add_content_keys(metadata: MetadataStore, objects: Objects, seed: bytes) -> None:
+    """Of all records that are alive, in the caller's transaction."""
     for record_id, first, number in list(metadata.rows(sql.LIVE_OBJECTS_OF_RECORDS)):
         metadata.execute(sql.SET_CONTENT_KEY, (content_key(seed, objects.read(number)), record_id, first))
