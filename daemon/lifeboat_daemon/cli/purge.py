@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -133,11 +134,12 @@ def _purge(session: Session, agent: Agent, request: Request, flags: dict[str, An
     for warning in warnings:
         session.output.warn(warning)
     document = outcome.planned(agent, found)
+    show = partial(purge_text.show_plan, session.output, agent, found, document, workspace=request.workspace)
     if flags["dry_run"] or not found.plan.leaves:
-        session.output.document(document, lambda: purge_text.show_plan(session.output, agent, found, document))
+        session.output.document(document, show)
         return 0
     if not session.output.as_json:
-        purge_text.show_plan(session.output, agent, found, document)
+        show()
     if not flags["yes"]:
         _confirm(session, f"purge {len(found.plan.leaves)}", f"{purge_text.what(document)} would be destroyed")
     owners = _owners(session, found, ask=not flags["yes"])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.words import argument, count_text, listed, path_text, time_text
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.purge.finding import Found
 
 JsonObject = dict[str, Any]
 
@@ -31,14 +34,15 @@ def what(document: JsonObject) -> str:
     return f"{named}, in {count_text(versions, 'version')} and {count_text(states, 'state')}"
 
 
-def show_plan(output: Output, agent: Agent, found: object, document: JsonObject) -> None:
-    """What would go, and what stays."""
+def show_plan(output: Output, agent: Agent, found: Found, document: JsonObject, *, workspace: bool) -> None:
+    """What would go, and what stays. `workspace`: the live files are to be cut too, so the differences are shown."""
     if not document["versions"]:
         output.line(f"Nothing that is kept of {agent.name} holds it.")
     else:
         output.line(f"{agent.name}: {what(document)} would be destroyed.", style="bold")
     _some(output, [f"  {_hit(hit)}" for hit in document["hits"]])
     _some(output, [f"  {_beside(sight)}" for sight in document["beside"]])
+    _say_live(output, found, workspace=workspace)
     for line in _remarks(agent, document):
         output.warn(line)
     for remote in document["remotes"]:
@@ -48,6 +52,22 @@ def show_plan(output: Output, agent: Agent, found: object, document: JsonObject)
     if document["hits"] or document["beside"]:
         output.note("A key or password that leaked has to be revoked where it was issued, first of all.")
         output.note(_NEVER)
+
+
+def _say_live(output: Output, found: Found, *, workspace: bool) -> None:
+    """What lies in the live workspace: with its text where it is to be cut, on this terminal and nowhere else."""
+    files = [cut for cut in found.live if cut.command is None]
+    rows = [cut for cut in found.live if cut.command is not None]
+    if files and not workspace:
+        named = listed([path_text(cut.path) for cut in files[:3]]) + (" and others" if len(files) > 3 else "")
+        output.note(
+            f"The live workspace says it ({named}): --workspace cuts it there, else captures leave it out."
+        )
+    for cut in files if workspace else ():
+        output.line(f"In the live workspace, {path_text(cut.path)}:")
+        output.verbatim(cut.diff or f"  {count_text(cut.spans, 'place')} of a binary file")
+    for cut in rows:
+        output.warn(f"the running {cut.path} holds it; what removes it there: {cut.command}")
 
 
 def _hit(hit: JsonObject) -> str:
@@ -73,11 +93,6 @@ def _remarks(agent: Agent, document: JsonObject) -> Iterator[str]:
         yield f"{name} holds it too, in {count_text(count, 'place')}: lifeboat purge {argument(name)}"
     for each in document["unreachable"]:
         yield f"not reached: {path_text(each['name'])}: {each['why']} ({each['what']})"
-    if document["live"]:
-        yield (
-            f"the live workspace holds it in {count_text(document['live'], 'place')}: --workspace cuts it there; "
-            "else it is kept out of every capture"
-        )
 
 
 def _planned_at(remote: JsonObject) -> str:

@@ -15,7 +15,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.purge import applying, erasing, finding, histories, places, receipts
+from lifeboat_daemon.purge import applying, erasing, finding, histories, places, receipts, workspace
 from lifeboat_daemon.purge.applying import Applied
 from lifeboat_daemon.purge.finding import Found, Tell
 from lifeboat_daemon.purge.histories import Histories
@@ -65,6 +65,9 @@ def look(context: Context, agent: Agent, request: Request, tell: Tell = lambda _
         asked = finding.ask(context, agent, opened.own, tell)
         tell("the history")
         found = finding.find(context, agent, request, opened, asked)
+        if opened.own is not None and found.plan.leaves:
+            redaction = _redaction(context, agent, request, found, opened)
+            found.live = workspace.plan(context, agent, opened.own, redaction)
     reached(Step.PURGE_FOUND)
     return found, warnings
 

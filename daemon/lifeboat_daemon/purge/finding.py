@@ -20,6 +20,7 @@ from lifeboat_daemon.purge import histories, places
 from lifeboat_daemon.purge.histories import Histories
 from lifeboat_daemon.purge.places import Looked, Sight
 from lifeboat_daemon.purge.request import Request
+from lifeboat_daemon.purge.workspace import WorkspaceCut
 from lifeboat_daemon.remotes import registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_endpoint.vault import Vault
@@ -42,7 +43,8 @@ class Asked:
 class Found:
     """What was found. `head` and `purges`: the newest sequence and how many redactions there were when it was looked
     for; what came later has to be looked for again. `sequences` are the numbers of states that hold any of it,
-    `searched` all that were looked through. `closed` are histories that do not open, by name."""
+    `searched` all that were looked through, `live` what
+    can be cut in the workspace. `closed` are histories that do not open, by name."""
 
     plan: CutPlan
     head: int | None
@@ -54,6 +56,7 @@ class Found:
     closed: dict[str, str]
     elsewhere: dict[str, int] = field(default_factory=dict)
     sealed: bool = False
+    live: list[WorkspaceCut] = field(default_factory=list)
 
     @property
     def sights(self) -> list[Sight]:

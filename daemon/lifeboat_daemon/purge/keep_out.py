@@ -39,15 +39,21 @@ class KeepOut:
 
     @classmethod
     def of(cls, context: Context, vault: Vault) -> KeepOut:
-        """That of a vault, nothing where it has ended. Raises NoKey where this machine has lost the filter's key."""
+        """That of a vault. Raises NoKey where this machine has lost the filter's key."""
         document = vault.get(FILTER)
         if not document:
             return cls()
         found, days = vault.get(FOUND) or {}, int(context.setting(SETTING))
-        clean_since = found.get("clean_since")
-        if _is_over(clean_since, days, context.now()):
-            return cls()
-        return cls(Sieve(Filter.of_json(document), marks_of(context, vault.agent_id)), clean_since, days)
+        sieve = Sieve(Filter.of_json(document), marks_of(context, vault.agent_id))
+        return cls(sieve, found.get("clean_since"), days)
+
+    @classmethod
+    def planned(cls, context: Context, vault: Vault, redaction: Redaction) -> KeepOut:
+        """What the filter would be after a redaction that is not applied yet. Raises NoKey, VaultError."""
+        document = derive(context, vault, redaction).get(FILTER)
+        if not document:
+            return cls.of(context, vault)
+        return cls(Sieve(Filter.of_json(document), marks_of(context, vault.agent_id)))
 
     def __bool__(self) -> bool:
         return self.sieve is not None

@@ -6,7 +6,7 @@ from typing import Any
 
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge import erasing, histories, places, receipts
+from lifeboat_daemon.purge import erasing, histories, receipts
 from lifeboat_daemon.purge.doing import Done
 from lifeboat_daemon.purge.finding import Asked, Found
 from lifeboat_daemon.remotes import registry
@@ -79,7 +79,7 @@ def _found(found: Found) -> JsonObject:
         "files": dict(plan.files),
         "hits": [hit._asdict() for hit in plan.hits],
         "beside": [sight.to_json() for sight in found.sights],
-        "live": sum(sight.place == places.WORKSPACE for sight in found.sights),
+        "live": [{"path": cut.path, "places": cut.spans, "command": cut.command} for cut in found.live],
         "names": list(plan.names),
         "dropped": list(plan.dropped),
         "spared": list(plan.spared),

@@ -1,31 +1,143 @@
-"""`--workspace`: the purged lines leave the live files too, each file whole and only as it was shown."""
+"""`--workspace`: the purged lines leave the live files too, each file at once and only as it was shown.
+
+Rows of a running agent's database are the runtime's own: what removes them is a command of the runtime.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import difflib
+import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+from lifeboat_adapters.database_reading import read_database
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
+from lifeboat_alf.redactions import Redaction
+from lifeboat_alf.seams.files import write_atomic
 from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture import ignore, scan
+from lifeboat_daemon.capture.read import Content, OverLimit, Unstable, key_of, read_file
+from lifeboat_daemon.capture.scan import FILE
+from lifeboat_daemon.capture.tree import LARGEST
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.purge.keep_out import KeepOut
+from lifeboat_daemon.seen import StatKey
+from lifeboat_daemon.words import argument
 from lifeboat_endpoint.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceCut:
     """What goes from one live file: `path` as the archive names it, how many `spans`, and the difference as text for
-    the user's own terminal. `command` is what removes it instead, where the file is the runtime's database."""
+    the user's own terminal, "" for a binary file. `command` is what the user removes it with instead, where it is a row
+    of the runtime's database. `file` and `key` are the file as it was looked at."""
 
     path: str
     spans: int
     diff: str
     command: str | None = None
+    file: Path | None = None
+    key: StatKey | None = None
 
 
-def plan(context: Context, agent: Agent, vault: Vault) -> list[WorkspaceCut]:
-    """What lies in the live workspace and is kept out of captures. Reads every file; writes nothing."""
-    raise NotImplementedError
+def plan(context: Context, agent: Agent, vault: Vault, redaction: Redaction | None = None) -> list[WorkspaceCut]:
+    """What lies in the live workspace and is kept out of captures, or would be after a redaction. Reads every file;
+    writes nothing."""
+    keep_out = KeepOut.of(context, vault) if redaction is None else KeepOut.planned(context, vault, redaction)
+    if not keep_out:
+        return []
+    return [*_of_files(context, agent, keep_out), *_of_rows(context, agent, keep_out)]
+
+
+def _of_files(context: Context, agent: Agent, keep_out: KeepOut) -> Iterator[WorkspaceCut]:
+    for path, file in _files(context, agent):
+        content = _read(context, file)
+        if content is not None:
+            made, spans = keep_out.cut(path, content.data)
+            if spans:
+                yield WorkspaceCut(path, spans, _diff(path, content.data, made), None, file, content.key)
+
+
+def _files(context: Context, agent: Agent) -> Iterator[tuple[str, Path]]:
+    """Everything a capture would read. A file that holds what agents have in common is among them."""
+    adapter = context.adapter(agent.runtime)
+    try:
+        roots = list(adapter.roots(context.installation(agent)))
+    except (AdapterError, OSError):
+        return
+    rules = ignore.parse(_text(context, roots[0].folder / ignore.FILE_NAME))
+    for found in scan.walk(context.files, roots, adapter, rules, {}).found.values():
+        if found.kind == FILE:
+            yield found.path, Path(found.real)
+
+
+def _text(context: Context, file: Path) -> str:
+    content = _read(context, file)
+    return "" if content is None else content.data.decode("utf-8", "replace")
+
+
+def _read(context: Context, file: Path) -> Content | None:
+    """None for what a capture could not read either."""
+    try:
+        return read_file(context.files, file, LARGEST)
+    except (OSError, OverLimit, Unstable):
+        return None
+
+
+def _diff(path: str, before: bytes, after: bytes) -> str:
+    if b"\0" in before:
+        return ""
+    old, new = (side.decode("utf-8", "replace").splitlines() for side in (before, after))
+    return "\n".join(difflib.unified_diff(old, new, path, path, n=0, lineterm=""))
+
+
+def _of_rows(context: Context, agent: Agent, keep_out: KeepOut) -> Iterator[WorkspaceCut]:
+    """Rows of the runtime's memory; what cannot be read now is found at a later look."""
+    adapter = context.adapter(agent.runtime)
+    with contextlib.suppress(AdapterError, OSError):
+        store = adapter.memory_store(context.installation(agent))
+        if store is not None:
+            content = store.columns.index(store.content)
+            key = store.columns.index(store.key if store.key in store.columns else store.id)
+            for values in _values(store):
+                if keep_out.cut_row(store.name, content, values) != values:
+                    command = f"{agent.runtime} memory clear --key {argument(str(values[key]))}"
+                    yield WorkspaceCut(store.name, 1, f"-{values[content]}", command)
+
+
+def _values(store: MemoryStore) -> Iterator[tuple[Any, ...]]:
+    """Raises AdapterError."""
+    if isinstance(store, MemoryRows):
+        return (tuple(row.values.get(name) for name in store.columns) for row in store.rows())
+    names = ", ".join(f'"{name}"' for name in store.columns)
+    query = f'select {names} from "{store.table}" where {store.where}'
+    return read_database(store.database, lambda opened: iter(opened.execute(query, store.parameters).fetchall()))
 
 
 def cut(context: Context, agent: Agent, vault: Vault, cuts: list[WorkspaceCut]) -> list[str]:
-    """Remove it from the files of a plan, each atomically with its mode; the archive paths that were written. One that
-    changed since stays as it is, and is not in the list."""
-    raise NotImplementedError
+    """Remove it from the files of a plan, each at once with its mode; the archive paths that were written. One that
+    changed since stays as it is, and is not in the list. Raises OSError."""
+    keep_out = KeepOut.of(context, vault)
+    return [one.path for one in cuts if one.file is not None and _cut(context, keep_out, one, one.file)]
+
+
+def _cut(context: Context, keep_out: KeepOut, one: WorkspaceCut, file: Path) -> bool:
+    content = _read(context, file)
+    if content is None or content.key != one.key:
+        return False
+    made, spans = keep_out.cut(one.path, content.data)
+    if spans != one.spans or _key(context, file) != one.key:
+        return False
+    write_atomic(context.files, file, made, mode=stat.S_IMODE(content.key.mode))
+    return True
+
+
+def _key(context: Context, file: Path) -> StatKey | None:
+    try:
+        return key_of(context.files.lstat(file))
+    except OSError:
+        return None
