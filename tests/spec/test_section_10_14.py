@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 from archive_files import ArchiveFile
 from cli_client import run
 
+from lifeboat_alf.embeddings import Vector, bytes_of, pack
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.testing import MemoryState, identity, principals, record
+from lifeboat_alf.testing import MemoryState, embedding, identity, principals, record
 
 Json = dict[str, Any]
 OLD, OLDER, NOW = "2026-05-04T08:00:00.000Z", "2026-02-04T08:00:00.000Z", "2026-11-20T12:00:00.000Z"
@@ -31,7 +33,10 @@ def state() -> MemoryState:
 
 @pytest.fixture
 def whole(state: MemoryState, tmp_path: Path) -> Path:
-    path = tmp_path / "whole.alf"
+    return _written(state, tmp_path / "whole.alf")
+
+
+def _written(state: MemoryState, path: Path) -> Path:
     with path.open("wb") as out:
         write_snapshot(state, out)
     return path
@@ -100,3 +105,62 @@ def test_the_audit_record_tells_nothing_of_the_content(whole: Path) -> None:
     assert (audit["scope"], audit["reason"]) == ("record_purge", "user_request")
     assert audit["requested_by"] == principals()["principals"][0]["id"]
     assert "Older fact" not in str(audit)
+
+
+def test_the_vectors_and_the_index_of_a_file_forget_the_record(state: MemoryState, tmp_path: Path) -> None:
+    first, second = list(state.records("memory/partitions/2026-Q4.jsonl"))
+    for path, body in pack(
+        [Vector(each.partition, each.id, embedding([0.5, 0.25])) for each in (first, second)]
+    ).items():
+        state.put(path, body)
+    state.put("raw/openclaw/MEMORY.md", b"Fact of today 0.\nFact of today 1.\n", records=[first.id, second.id])
+    _, purged = _purge(_written(state, tmp_path / "whole.alf"), [first.id])
+    assert [name for name, body in purged.bodies.items() if first.id.encode() in body] == []
+    assert purged.bodies["raw/openclaw/MEMORY.md"] == b"\nFact of today 1.\n"
+    assert purged.bodies["memory/embeddings/2026-Q4/0.bin"] == bytes_of([0.5, 0.25])
+
+
+@pytest.mark.parametrize("named", [0, 1, 2])
+def test_a_chain_goes_from_a_file_whole_and_nothing_older_comes_back(
+    state: MemoryState, tmp_path: Path, named: int
+) -> None:
+    chain = [state.add(record("First text of a memory.", created_at=OLD))]
+    for text in ("Second text of a memory.", "Third text of a memory."):
+        chain.append(state.add(record(text, supersedes=chain[-1].id)))
+    audit, purged = _purge(_written(state, tmp_path / "whole.alf"), [chain[named].id])
+    assert audit["record_ids"] == sorted(each.id for each in chain)
+    assert [item for item in purged.records if "text of a memory" in item["content"]] == []
+
+
+@pytest.mark.parametrize("options", [(), ("--passage",)])
+def test_a_text_from_standard_input_goes_from_every_entry_of_a_file(
+    state: MemoryState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    state.add(record("The number is X1234567."))
+    state.put("raw/openclaw/notes.json", b'{"a": "X12\\u00334567", "b": 1}')
+    whole, target = _written(state, tmp_path / "whole.alf"), tmp_path / "purged.alf"
+    monkeypatch.setattr("sys.stdin", io.StringIO("X1234567\n"))
+    audit = run("alf", "purge", whole, "--text-stdin", *options, "-o", target)
+    purged = ArchiveFile(target)
+    assert [name for name, body in purged.bodies.items() if b"X1234567" in body] == []
+    assert purged.bodies["raw/openclaw/notes.json"] == b'{"a": "", "b": 1}'
+    assert len(purged.records) == (106 if options else 105)
+    assert len(audit["record_ids"]) == (0 if options else 1) and "X1234567" not in str(audit)
+
+
+def test_a_dry_run_counts_by_partition_and_file_and_masks_what_it_found(
+    state: MemoryState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = state.add(record("The number is X1234567."))
+    state.put("raw/openclaw/notes.md", b"a\nX1234567 and X7654321\n")
+    whole = _written(state, tmp_path / "whole.alf")
+    monkeypatch.setattr("sys.stdin", io.StringIO(r"X\d{7}"))
+    said = run("alf", "purge", whole, "--pattern-stdin", "--dry-run")
+    assert said["partitions"] == [{"file": made.partition, "records": 1}]
+    assert said["files"] == [{"path": "raw/openclaw/notes.md", "matches": 2}]
+    assert [(hit["where"], hit["line"], hit["masked"]) for hit in said["hits"]] == [
+        ("raw/openclaw/notes.md", 2, "····67"),
+        ("raw/openclaw/notes.md", 2, "····21"),
+        (made.id, None, "····67"),
+    ]
+    assert list(tmp_path.iterdir()) == [whole]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import msgspec
 
 from lifeboat_alf import codec, records
+from lifeboat_alf.redactions import Edit
 
 JsonObject = dict[str, Any]
+
+_SHORTEST_MARK = 16
+"""Hexadecimal digits."""
 
 
 def content_of(line: bytes) -> str:
@@ -19,6 +24,27 @@ def content_of(line: bytes) -> str:
         return ""
     content = record.get("content") if isinstance(record, dict) else None
     return content if isinstance(content, str) and content != records.TOMBSTONE else ""
+
+
+def marks(line: bytes, after: bytes) -> tuple[Edit, ...]:
+    """A runtime's part of a record may hold the digest of what it said, from which a short text can be guessed: it
+    becomes that of what it says now. The edits count in `line`."""
+    old, new = content_of(line), content_of(after)
+    if not old or old == new:
+        return ()
+    known, fresh = _digest(old), _digest(new)
+    found, edits = line.find(known[:_SHORTEST_MARK]), list[Edit]()
+    while found >= 0:
+        length = _SHORTEST_MARK
+        while length < len(known) and line[found + length : found + length + 1] == known[length : length + 1]:
+            length += 1
+        edits.append(Edit(found, length, fresh[:length]))
+        found = line.find(known[:_SHORTEST_MARK], found + length)
+    return tuple(edits)
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest().encode()
 
 
 def tombstone(line: bytes, agent_id: str) -> bytes:

@@ -106,7 +106,8 @@ class _Planner:
         self._touched.add(record_id)
         self._hits.of_record(record_id, line, made.spans, self._wanted.spans(partition, line))
         emptied = not made.body or (lines.content_of(line) and not lines.content_of(made.body).strip())
-        replacement = self._closed(line, partition) if emptied else replacement_of(line, made.edits)
+        edits = sorted([*made.edits, *lines.marks(line, made.body)])
+        replacement = self._closed(line, partition) if emptied else replacement_of(line, edits)
         self._leaves[item.leaf.digest] = replacement
 
     def _find_in_record(self, partition: str) -> Callable[[bytes], list[Span]]:

@@ -153,7 +153,7 @@ def test_a_plan_can_be_made_of_what_a_plan_left_and_finds_nothing(made: Made) ->
     for item in made.history.items:
         body = after(plan, item)
         if body is not None:
-            left.items.append(item._replace(body=lambda body=body: body))  # type: ignore[misc]
+            left.items.append(item._replace(body=lambda body=body: body))
     assert left.plan(text=made.canary, passage=True).leaves == {}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from lifeboat_alf import codec, testing
 from lifeboat_alf.errors import PurgeError
-from lifeboat_alf.purging import Wanted, compiled, masked
+from lifeboat_alf.purging import Wanted, compiled, masked, patterns
 
 TEXT = 'Café "7/9"\nend'
 
@@ -81,11 +81,28 @@ def test_a_pattern_is_found_over_the_end_of_a_window() -> None:
     assert Wanted(patterns=(re.compile(r"\d{8}"),)).spans("a.md", body) == [(65_530, 65_538), (135_538, 135_546)]
 
 
-@pytest.mark.parametrize("pattern", ["(a+)+b", "((a|b)*c)*", "(", "x*", "a" * 2000, r"(\w+\s?)+$"])
+@pytest.mark.parametrize("pattern", ["(a+)+b", "((a|b)*c)*", "(", "x*", "a" * 2000, r"(\w+\s?)+$", "(a|aa)+b"])
 def test_a_pattern_that_finds_everything_or_never_ends_is_refused_without_its_words(pattern: str) -> None:
     with pytest.raises(PurgeError) as error:
         compiled(pattern)
     assert pattern not in error.value.message
+
+
+@pytest.mark.parametrize("pattern", [r"(?:\d{4} ){3}\d+", "pass(port|word): .*", r"\b[A-Z]{2}\d{2,30}\b"])
+def test_a_pattern_that_people_write_is_taken(pattern: str) -> None:
+    assert compiled(pattern).pattern == pattern
+
+
+def test_a_pattern_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "PATIENCE", 0.1)
+    wanted = Wanted(patterns=(compiled("x*x*x*x*x*x*y"),))
+    with pytest.raises(PurgeError, match="takes too long"):
+        wanted.spans("a.md", b"x" * 50_000)
+
+
+def test_the_end_of_a_window_is_not_the_end_of_a_text() -> None:
+    body = b"a" * (patterns.WINDOW - 4) + b"12345678"
+    assert Wanted(patterns=(re.compile(r"\d{4}$"),)).spans("a.md", body) == [(len(body) - 4, len(body))]
 
 
 @pytest.mark.parametrize("text", ["", " \n\t"])
