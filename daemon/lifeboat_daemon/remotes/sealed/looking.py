@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -39,17 +40,19 @@ def walk(rows: Sequence[Row], fetch: Callable[[Row], BinaryIO], unnamed: Callabl
             yield read
 
 
-def is_placed(row: Row, places: Iterable[Place]) -> bool:
-    """Whether a file has to do with leaves that stand in these places: a snapshot of a state in which one stands, a
-    delta over whose span one comes or goes."""
-    on = row.on
-    if on is None:
-        return any(place.holds(row.number) for place in places)
-    return any(_between(place.first, on, row.number) or _between(place.last, on, row.number) for place in places)
+class Placed:
+    """Leaves by the places where they stand: which files have to do with them can be told without reading one."""
 
+    def __init__(self, places: Iterable[Place]) -> None:
+        self._places = list(places)
+        self._turns = sorted({turn for place in self._places for turn in (place.first, place.last) if turn is not None})
 
-def _between(number: int | None, on: int, to: int) -> bool:
-    return number is not None and on < number <= to
+    def concerns(self, row: Row) -> bool:
+        """A snapshot of a state in which one stands, a delta over whose span one comes or goes."""
+        if row.on is None:
+            return any(place.holds(row.number) for place in self._places)
+        after = bisect.bisect_right(self._turns, row.on)
+        return after < len(self._turns) and self._turns[after] <= row.number
 
 
 def mentions(read: Read, leaves: Collection[bytes]) -> bool:

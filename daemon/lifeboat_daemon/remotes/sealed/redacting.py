@@ -16,11 +16,12 @@ import msgspec
 
 from lifeboat_alf.delta import write_delta
 from lifeboat_alf.diff import diff
+from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.redacted_state import RedactedState
 from lifeboat_alf.redactions import Redaction, Redactions
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_daemon.remotes.contract import Material
+from lifeboat_daemon.remotes.contract import Material, Place
 from lifeboat_daemon.remotes.sealed import compacting, file_names, looking
 from lifeboat_daemon.remotes.sealed.bundles import Shelf
 from lifeboat_daemon.remotes.sealed.compacting import Make
@@ -28,7 +29,7 @@ from lifeboat_daemon.remotes.sealed.files import HeadMoved
 from lifeboat_daemon.remotes.sealed.head import Head, JsonObject, Row, sequence_of
 from lifeboat_daemon.remotes.sealed.heads import TRIES, Heads, Loaded
 from lifeboat_daemon.remotes.sealed.inside import Inside
-from lifeboat_daemon.remotes.sealed.looking import Read
+from lifeboat_daemon.remotes.sealed.looking import Placed, Read
 from lifeboat_daemon.remotes.sealed.rewriting import Rewriting, Signers, Write, knows
 from lifeboat_daemon.remotes.sealed.states import Resigned
 from lifeboat_endpoint.errors import RemoteBusy, RemoteRefused
@@ -63,7 +64,7 @@ class Redacting:
 
     def settle(self, agent_id: str) -> Loaded:
         """Do what is pending; the head under which nothing is. Raises RemoteBusy, also while the user's key is needed
-        and away: then every file is as it was."""
+        and away: then every file is as it was; RemoteRefused where a redaction does not fit the bytes."""
         for _ in range(TRIES):
             loaded = self._heads.load(agent_id)
             if loaded.head.purges is None or not loaded.head.purges.pending:
@@ -75,6 +76,8 @@ class Redacting:
                 return self._heads.replace(rewritten, msgspec.structs.replace(rewritten.head, purges=done))
             except HeadMoved:
                 continue
+            except RedactionInvalid as error:
+                raise RemoteRefused(f"{error.title}: {error.message}") from error
         raise RemoteBusy("other machines are writing to the agent all the time", retry_after=5.0)
 
     # Writing anew -----------------------------------------------------------------------------------------------
@@ -108,10 +111,9 @@ class Redacting:
             old = [row for row in rows if purge.leaves(row)]
             signers = self._make_of_log(loaded, rows, [row for row in old if not here.has(row)], purge, made)
             if material is not None:
-                places = material.places(purge.pending)
+                purge.stand_in(material.places(purge.pending))
                 for row in old:
-                    leaves = purge.leaves(row)
-                    if here.has(row) and looking.is_placed(row, [place for place in places if place.leaf in leaves]):
+                    if here.has(row) and purge.placed(row).concerns(row):
                         wanted = Make(row.number, row.on)
                         made[row.stored.file], signers = self._rewriting.made_row(
                             head, wanted, material.write, row, signers
@@ -164,6 +166,8 @@ class _Purge:
         self.pending = {leaf for _, each in numbered for leaf in each.leaves}
         self._numbered = numbered
         self._by_generation: dict[int, set[bytes]] = {}
+        self._places: list[Place] = []
+        self._placed: dict[int, Placed] = {}
 
     def leaves(self, row: Row) -> set[bytes]:
         generation = file_names.generation(row.stored.file)
@@ -171,6 +175,17 @@ class _Purge:
             found = {leaf for number, each in self._numbered if number > generation for leaf in each.leaves}
             self._by_generation[generation] = found
         return self._by_generation[generation]
+
+    def stand_in(self, places: list[Place]) -> None:
+        """Where what is pending stands in the states of this machine."""
+        self._places = places
+
+    def placed(self, row: Row) -> Placed:
+        """The places of those leaves that a file may hold."""
+        generation, leaves = file_names.generation(row.stored.file), self.leaves(row)
+        if generation not in self._placed:
+            self._placed[generation] = Placed(place for place in self._places if place.leaf in leaves)
+        return self._placed[generation]
 
 
 class _Here:
