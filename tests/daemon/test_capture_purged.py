@@ -1,0 +1,223 @@
+"""What was purged and still lies in the live workspace stays out of every capture, and nothing else does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from protected import Protected
+from purged_here import holding, purge
+from zeroclaw_protected import ProtectedClaw
+
+from lifeboat_alf import metas
+from lifeboat_daemon import kept, records
+from lifeboat_daemon.errors import RecordPurged
+from lifeboat_daemon.purge import keep_out
+from lifeboat_daemon.purge.keep_out import KeepOut
+from lifeboat_daemon.search import search
+
+PASSPORT = "The passport number is C01X00T47 for now."
+NOTES = f"# Notes\n\n## Travel\n\n{PASSPORT}\n\n## Food\n\nRice and beans.\n"
+LATELY = "2026-11-10T08:00:00+00:00"
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Protected:
+    made = Protected(tmp_path)
+    made.write("memory/2026-11-11.md", NOTES)
+    made.add()
+    return made
+
+
+def id_of(ada: Protected, text: str) -> str:
+    return next(str(record["id"]) for content, record in ada.memories().items() if text in content)
+
+
+def head(ada: Protected | ProtectedClaw) -> int:
+    with ada.context.vault(ada.agent.id) as vault:
+        found = vault.head()
+        assert found is not None
+        return found.number
+
+
+def left(ada: Protected | ProtectedClaw, text: str) -> list[str]:
+    with ada.context.vault(ada.agent.id) as vault:
+        return holding(vault, text)
+
+
+def test_a_capture_of_a_dirty_workspace_makes_no_sequence(ada: Protected) -> None:
+    purge(ada, id_of(ada, "passport"))
+    report = ada.capture()
+    assert (report.outcome, left(ada, "C01X00T47")) == ("unchanged", [])
+
+
+def test_a_purged_text_in_files_makes_no_sequence_either(ada: Protected) -> None:
+    purge(ada, texts=["C01X00T47"], passage=True)
+    report = ada.capture()
+    assert (report.outcome, left(ada, "C01X00T47")) == ("unchanged", [])
+
+
+def test_the_capture_says_where_lines_are_kept_out(ada: Protected) -> None:
+    purge(ada, texts=["C01X00T47"])
+    report = ada.capture()
+    assert set(report.kept_out) == {"raw/openclaw/memory/2026-11-11.md"}
+
+
+def test_nothing_that_is_reported_holds_the_text(ada: Protected) -> None:
+    purge(ada, texts=["C01X00T47"])
+    assert "C01X00T47" not in str(ada.capture().to_json())
+
+
+def test_a_file_that_is_edited_otherwise_is_captured_without_the_purged_line(ada: Protected) -> None:
+    purge(ada, texts=["C01X00T47"])
+    ada.write("memory/2026-11-11.md", NOTES.replace("Rice", "Bread"))
+    assert (ada.capture().outcome, left(ada, "C01X00T47")) == ("captured", [])
+    assert b"Bread and beans." in ada.body("raw/openclaw/memory/2026-11-11.md")
+
+
+def test_a_purged_line_in_another_file_stays_out(ada: Protected) -> None:
+    purge(ada, texts=["C01X00T47"])
+    ada.write("memory/2026-11-12.md", f"# Day\n\n  {PASSPORT}  \n\nSunny.\n")
+    ada.capture()
+    assert left(ada, "C01X00T47") == []
+    assert b"Sunny." in ada.body("raw/openclaw/memory/2026-11-12.md")
+
+
+def test_a_purged_line_in_a_string_of_a_log_stays_out(ada: Protected) -> None:
+    purge(ada, texts=["C01X00T47"])
+    ada.write("notes/log.jsonl", '{"role":"user","text":"Hello\\n%s\\nBye"}\n' % PASSPORT)
+    ada.capture()
+    assert (left(ada, "C01X00T47"), len(left(ada, "Hello"))) == ([], 1)
+
+
+def test_a_line_that_stands_elsewhere_stays_there(ada: Protected) -> None:
+    ada.write("memory/2026-11-12.md", "# Day\n\n## Travel\n\nA walk.\n\n## Food\n\nRice and beans.\n")
+    ada.capture()
+    purge(ada, texts=["C01X00T47"])
+    before = ada.body("raw/openclaw/memory/2026-11-12.md")
+    assert (ada.capture().outcome, ada.body("raw/openclaw/memory/2026-11-12.md")) == ("unchanged", before)
+
+
+def test_a_purged_memory_is_not_found_again(ada: Protected) -> None:
+    purge(ada, id_of(ada, "passport"))
+    ada.capture()
+    assert search(ada.context, ada.agent, "passport") == []
+
+
+def test_a_purged_record_says_that_it_was_purged(ada: Protected) -> None:
+    purged = id_of(ada, "passport")
+    purge(ada, purged)
+    with pytest.raises(RecordPurged):
+        records.show(ada.context, ada.agent, [purged])
+
+
+def test_a_purged_text_that_is_written_again_does_not_come_back(ada: Protected) -> None:
+    purge(ada, id_of(ada, "passport"))
+    ada.write("memory/2026-11-11.md", "# Notes\n\n## Food\n\nRice and beans.\n")
+    ada.capture()
+    ada.write("memory/2026-11-11.md", NOTES)
+    ada.capture()
+    assert left(ada, "C01X00T47") == []
+
+
+def test_the_list_of_what_is_kept_counts_no_purged_memory(ada: Protected) -> None:
+    purge(ada, id_of(ada, "passport"))
+    ada.capture()
+    found = next(one for one in kept.kept(ada.context, ada.agent) if one.path.endswith("2026-11-11.md"))
+    listed = len((ada.meta(found.path) or {})[metas.RECORDS])
+    assert (listed, found.why) == (3, "2 memories")
+
+
+def test_a_second_purge_keeps_the_first_one_out(ada: Protected) -> None:
+    purge(ada, texts=["C01X00T47"], passage=True)
+    purge(ada, texts=["beans"], passage=True)
+    assert (ada.capture().outcome, left(ada, "C01X00T47"), left(ada, "beans")) == ("unchanged", [], [])
+
+
+def test_the_filter_ends_after_a_clean_month(ada: Protected) -> None:
+    purge(ada, texts=["C01X00T47"])
+    ada.write("memory/2026-11-11.md", "# Notes\n")
+    ada.capture()
+    ada.clock.advance(days=31)
+    ada.capture(full=True)
+    with ada.context.vault(ada.agent.id) as vault:
+        assert vault.get(keep_out.FILTER) is None
+
+
+def test_the_filter_stays_while_the_line_lies_there(ada: Protected) -> None:
+    purge(ada, texts=["C01X00T47"])
+    ada.capture()
+    ada.clock.advance(days=60)
+    ada.capture()
+    assert left(ada, "C01X00T47") == []
+
+
+def test_a_capture_whose_head_was_purged_meanwhile_begins_again(
+    ada: Protected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lifeboat_daemon.capture.work import Work
+
+    done: list[bool] = []
+    guard = Work.guard
+
+    def purging(work: Work) -> None:
+        if not done:
+            done.append(True)
+            purge(ada, texts=["C01X00T47"])
+        guard(work)
+
+    monkeypatch.setattr(Work, "guard", purging)
+    ada.write("memory/2026-11-12.md", f"# Day\n\n{PASSPORT}\n\nSunny.\n")
+    assert (ada.capture().outcome, left(ada, "C01X00T47")) == ("captured", [])
+
+
+def test_the_filter_holds_no_text(ada: Protected) -> None:
+    purge(ada, texts=["C01X00T47"])
+    with ada.context.vault(ada.agent.id) as vault:
+        kept_out = str(vault.get(keep_out.FILTER))
+    assert not [word for word in PASSPORT.split() if len(word) > 3 and word in kept_out]
+
+
+def test_without_a_purge_there_is_no_filter(ada: Protected) -> None:
+    with ada.context.vault(ada.agent.id) as vault:
+        assert not KeepOut.of(ada.context, vault)
+
+
+# Rows ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def eva(tmp_path: Path) -> ProtectedClaw:
+    made = ProtectedClaw(tmp_path)
+    made.install.remember("tea", "Likes green tea", created_at=LATELY)
+    made.install.remember("pass", PASSPORT, created_at=LATELY)
+    made.install.remember("pin", "483920", created_at=LATELY)
+    made.add()
+    return made
+
+
+def test_a_row_with_a_purged_memory_makes_no_sequence(eva: ProtectedClaw) -> None:
+    purge(eva, texts=["C01X00T47"])
+    assert (eva.capture().outcome, left(eva, "C01X00T47")) == ("unchanged", [])
+
+
+def test_a_row_with_a_short_purged_memory_makes_no_sequence(eva: ProtectedClaw) -> None:
+    purge(eva, texts=["483920"])
+    assert (eva.capture().outcome, left(eva, "483920")) == ("unchanged", [])
+
+
+def test_other_rows_are_captured_beside_it(eva: ProtectedClaw) -> None:
+    purge(eva, texts=["C01X00T47"])
+    eva.install.remember("boat", "The red boat", created_at=LATELY)
+    assert eva.capture().records == {"created": 1}
+    assert set(eva.memories()) == {"Likes green tea", "The red boat", "483920"}
+
+
+def test_a_row_that_lost_a_passage_makes_no_sequence(eva: ProtectedClaw) -> None:
+    purge(eva, texts=["C01X00T47"], passage=True)
+    assert (eva.capture().outcome, left(eva, "C01X00T47")) == ("unchanged", [])
+
+
+def test_rows_are_told_of(eva: ProtectedClaw) -> None:
+    purge(eva, texts=["C01X00T47"])
+    assert sum(eva.capture().kept_out.values()) > 0
