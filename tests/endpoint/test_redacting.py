@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import sqlite3
 from contextlib import closing
@@ -14,15 +15,17 @@ import kept_home
 import pytest
 from redacted_vaults import CANARY, DEVICE, TRUSTED, body_of, cuts, leaks, purge_of, signed
 from sealed import new_sealer
-from vaults import QUARTER, START, commit, create, edit
+from vaults import QUARTER, START, commit, content_of, create, edit
 
 from lifeboat_alf import codec, merkle, redactions
-from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.apply import AppliedState
+from lifeboat_alf.delta import DeltaReader, write_delta
+from lifeboat_alf.errors import BaseMismatch, RedactionInvalid
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_alf.testing import AGENT_ID
 from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.errors import DraftInvalid, RedactedMeanwhile
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Retention, Vault, objects, take_over
+from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Retention, Vault, objects, take_delta, take_over
 from lifeboat_keys import signing
 
 NOTE = "raw/openclaw/memory.md"
@@ -31,9 +34,13 @@ COLUMNS = ("salt", "sha256", "size", "base", "depth", "coding", "file", "body")
 LARGE = {"attachment": {"id": "a", "media_type": "image/png", "tier": 3}}
 
 
-@pytest.fixture(params=["plain", "sealed"])
-def sealer(request: pytest.FixtureRequest) -> Sealer:
-    return PLAIN if request.param == "plain" else new_sealer()
+either = pytest.mark.parametrize("sealer", [PLAIN, new_sealer()], ids=["plain", "sealed"])
+"""What is kept may be sealed."""
+
+
+@pytest.fixture
+def sealer() -> Sealer:
+    return PLAIN
 
 
 @pytest.fixture(autouse=True)
@@ -89,6 +96,7 @@ def check(vault: Vault, expected: list[bytes]) -> None:
     assert vault.verify(trusted=TRUSTED).findings == []
 
 
+@either
 def test_what_was_purged_is_nowhere_and_every_digest_stays(vault: Vault, tmp_path: Path) -> None:
     live(vault)
     before = digests(vault)
@@ -100,6 +108,7 @@ def test_what_was_purged_is_nowhere_and_every_digest_stays(vault: Vault, tmp_pat
     assert leaks(tmp_path) == []
 
 
+@either
 def test_what_was_not_purged_is_there_byte_for_byte(vault: Vault) -> None:
     live(vault)
     vault.redact(purge_of(vault, CANARY))
@@ -117,6 +126,7 @@ def test_a_gone_record_leaves_its_place(vault: Vault) -> None:
     assert vault.state().record(gone.id) is None and [item.position for item in vault.state().records()] == [1]
 
 
+@either
 def test_neither_salt_nor_hash_is_left_of_what_went(vault: Vault) -> None:
     live(vault)
     redaction = purge_of(vault, CANARY)
@@ -188,6 +198,7 @@ def test_edits_that_are_not_of_the_bytes_are_refused_and_nothing_happened(vault:
     assert len(vault.redactions) == 0 and vault.state().body(NOTE) == before
 
 
+@either
 def test_what_rests_on_destroyed_bytes_is_encoded_again(vault: Vault) -> None:
     """Day 3 to 5 hold the canary; the note of day 6 is a patch on that of day 5."""
     live(vault)
@@ -208,6 +219,7 @@ def test_long_chains_of_patches_stay_chains(vault: Vault) -> None:
     assert vault.size() < size * 1.2
 
 
+@either
 def test_a_second_purge_of_the_same_bytes_cuts_both(vault: Vault, tmp_path: Path) -> None:
     live(vault)
     before = digests(vault)
@@ -248,6 +260,7 @@ def test_machines_that_purged_without_knowing_of_each_other_keep_nothing_of_eith
         assert vault.state().body(NOTE) == b"" and vault.verify(trusted=TRUSTED).findings == []
 
 
+@either
 def test_a_purged_large_file_does_not_come_back(vault: Vault) -> None:
     live(vault)
     body = vault.state(2).body(BIG)
@@ -277,6 +290,7 @@ def test_copies_that_a_migration_kept_go_too(tmp_path: Path) -> None:
         assert not (folder / "vault.db.schema-1").exists()
 
 
+@either
 def test_a_reader_keeps_the_files_from_being_swept_until_it_is_done(
     vault: Vault, tmp_path: Path, sealer: Sealer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,6 +312,7 @@ def test_a_reader_keeps_the_files_from_being_swept_until_it_is_done(
 # Purges that wait -----------------------------------------------------------------------------------------------------
 
 
+@either
 def test_one_that_waits_destroys_nothing_until_it_is_applied(vault: Vault, tmp_path: Path) -> None:
     live(vault)
     before, redaction = digests(vault), purge_of(vault, CANARY)
@@ -326,6 +341,7 @@ def test_one_that_was_refused_destroys_nothing(vault: Vault) -> None:
     assert vault.verify(trusted=TRUSTED).findings == []
 
 
+@either
 def test_what_waits_here_is_taken_as_whoever_applied_it_sends_it(vault: Vault, tmp_path: Path) -> None:
     live(vault)
     redaction = purge_of(vault, CANARY)
@@ -351,6 +367,7 @@ def copy_of(vault: Vault, folder: Path, number: int | None = None) -> Vault:
     return other
 
 
+@either
 def test_named_bytes_that_arrive_are_replaced_on_arrival(vault: Vault, tmp_path: Path) -> None:
     live(vault)
     redaction = purge_of(vault, CANARY)
@@ -422,6 +439,7 @@ def test_a_redaction_that_nobody_trusted_signed_is_found(vault: Vault) -> None:
     assert [finding.kind for finding in vault.verify(trusted=TRUSTED).findings] == ["signature"]
 
 
+@either
 def test_named_bytes_that_were_put_back_are_found(vault: Vault) -> None:
     live(vault)
     number = next(item.object for item in vault.history() if item.path == NOTE and item.first == 4)
@@ -438,6 +456,7 @@ def test_named_bytes_that_were_put_back_are_found(vault: Vault) -> None:
 # With all the rest ----------------------------------------------------------------------------------------------------
 
 
+@either
 def test_what_lies_between_two_sequences_names_the_gone_records(vault: Vault) -> None:
     live(vault)
     vault.redact(purge_of(vault, CANARY))
@@ -449,6 +468,7 @@ def test_what_lies_between_two_sequences_names_the_gone_records(vault: Vault) ->
     assert [item.position for item in in_place.gone] == [0] and not in_place.records
 
 
+@either
 def test_thinning_and_old_versions_go_on(vault: Vault, tmp_path: Path) -> None:
     live(vault)
     before = digests(vault)
@@ -463,6 +483,7 @@ def test_thinning_and_old_versions_go_on(vault: Vault, tmp_path: Path) -> None:
     assert leaks(tmp_path) == []
 
 
+@either
 def test_it_can_be_put_under_another_key(vault: Vault) -> None:
     live(vault)
     before = digests(vault)
@@ -473,9 +494,95 @@ def test_it_can_be_put_under_another_key(vault: Vault) -> None:
         assert len(list(vault.state().gone())) == 1
 
 
+@either
 def test_a_purged_content_is_not_found_by_its_words(vault: Vault) -> None:
     live(vault)
     text = f"The number is {CANARY.decode()}, until 2030."
     assert len(vault.records_with_content(text)) == 1
     vault.redact(purge_of(vault, CANARY))
     assert vault.records_with_content(text) == []
+
+
+# Deltas ---------------------------------------------------------------------------------------------------------------
+
+
+def delta_of(vault: Vault, base: int, new: int) -> io.BytesIO:
+    made = io.BytesIO()
+    write_delta(vault.changes(base, new), made)
+    return made
+
+
+def push(vault: Vault, made: io.BytesIO) -> None:
+    """Take a delta on top of the head, as a remote does."""
+    with DeltaReader(io.BytesIO(made.getvalue())) as delta:
+        state = AppliedState(vault.state(), delta)
+        assert merkle.state_digest(state) == state.sequence.digest
+        vault.accept(state.sequence, take_delta(state), kind="push", writer="w", raw_time=START)
+
+
+def note_down(vault: Vault) -> None:
+    """Files and records that come, change and hold the canary for a while; no file is changed that held it."""
+    telling, later = create(CANARY.decode()), create("Likes tea.")
+    drafts = [
+        Draft({NOTE: EntryPut({}, note(2, holding=range(0)))}),
+        Draft({"raw/openclaw/a": EntryPut({}, CANARY + b" and more")}, [telling, create("Has a boat.")]),
+        Draft(
+            {NOTE: EntryPut({}, note(3, holding=range(0)))}, [edit(telling, content=f"Now {CANARY.decode()}"), later]
+        ),
+        Draft({"raw/openclaw/a": None, "raw/openclaw/b": EntryPut({}, CANARY)}),
+        Draft({}, [edit(telling, content="Nothing any more"), edit(later, "delete", content=CANARY.decode())]),
+    ]
+    for hour, draft in enumerate(drafts):
+        commit(vault, draft, START + timedelta(hours=hour), sign=lambda made: signing.sign(made, DEVICE))
+
+
+def is_copy(copy: Vault, vault: Vault) -> None:
+    for row in copy.sequences():
+        assert row.digest == vault.sequence(row.number).digest == merkle.state_digest(copy.state(row.number))
+        assert content_of(copy.state(row.number)) == content_of(vault.state(row.number))
+        assert list(copy.state(row.number).gone()) == list(vault.state(row.number).gone())
+    assert copy.verify(trusted=TRUSTED).findings == []
+
+
+@pytest.mark.parametrize("known", range(5))
+def test_deltas_of_before_a_purge_bring_nothing_back(vault: Vault, tmp_path: Path, known: int) -> None:
+    """Whichever sequence the copy had when it heard of the purge."""
+    note_down(vault)
+    copy, redaction = copy_of(vault, tmp_path / "copy", 0), purge_of(vault, CANARY)
+    deltas = [delta_of(vault, number, number + 1) for number in range(4)]
+    for number, made in enumerate(deltas):
+        if number == known:
+            copy.redact(redaction)
+        push(copy, made)
+    copy.redact(redaction)
+    vault.redact(redaction)
+    assert copy.remaining(redaction) == 0
+    is_copy(copy, vault)
+    copy.close()
+    assert leaks(tmp_path / "copy") == []
+
+
+@pytest.mark.parametrize("ends", [(1, 2, 3, 4), (2, 4), (3, 4), (4,)])
+def test_deltas_of_after_a_purge_lead_to_the_same_states(vault: Vault, tmp_path: Path, ends: tuple[int, ...]) -> None:
+    note_down(vault)
+    copy, redaction = copy_of(vault, tmp_path / "copy", 0), purge_of(vault, CANARY)
+    for each in (vault, copy):
+        each.redact(redaction)
+    base = 0
+    for new in ends:
+        push(copy, delta_of(vault, base, new))
+        base = new
+    assert [row.number for row in copy.sequences()] == [0, *ends]
+    is_copy(copy, vault)
+
+
+def test_a_patch_on_bytes_that_were_purged_meanwhile_is_made_anew(vault: Vault, tmp_path: Path) -> None:
+    for day, holding in ((10, range(99)), (11, range(0))):
+        commit(vault, Draft({NOTE: EntryPut({}, note(day, holding=holding))}), START + timedelta(days=day))
+    copy, old, redaction = copy_of(vault, tmp_path / "copy", 0), delta_of(vault, 0, 1), purge_of(vault, CANARY)
+    for each in (vault, copy):
+        each.redact(redaction)
+    with pytest.raises(BaseMismatch):
+        push(copy, old)
+    push(copy, delta_of(vault, 0, 1))
+    assert copy.state().body(NOTE) == note(11, holding=range(0))
