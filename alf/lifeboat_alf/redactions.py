@@ -423,6 +423,8 @@ def _from_json(document: JsonObject) -> Redaction:
     if signature is not None and not isinstance(signature, dict):
         raise TypeError("the signature is no object")
     leaves = document["leaves"]
+    if not isinstance(leaves, dict):
+        raise TypeError("the leaves are no object")
     return Redaction(
         id=_text(document["id"]),
         agent_id=_text(document["agent_id"]),
@@ -430,9 +432,9 @@ def _from_json(document: JsonObject) -> Redaction:
         reason=_text(document["reason"]),
         requested_at=_text(document["requested_at"]),
         requested_by=_text(document["requested_by"]),
-        record_ids=tuple(_text(each) for each in document["record_ids"]),
-        partitions_affected=tuple(_text(each) for each in document["partitions_affected"]),
-        searched=tuple(_count(each) for each in document["searched"]),
+        record_ids=tuple(map(_text, _list(document["record_ids"]))),
+        partitions_affected=tuple(map(_text, _list(document["partitions_affected"]))),
+        searched=tuple(map(_count, _list(document["searched"]))),
         leaves={_bytes(leaf, LEAF_BYTES): _replacement_of_json(leaves[leaf]) for leaf in leaves},
         signature=signature,
     )
@@ -455,13 +457,19 @@ def _replacement_of_json(value: Any) -> Replacement | None:
     if value is None:
         return None
     leaf = Leaf(_bytes(value["leaf"], LEAF_BYTES), _bytes(value["salt"], SALT_BYTES))
-    return Replacement(leaf, tuple(_edit_of_json(each) for each in value["edits"]))
+    return Replacement(leaf, tuple(map(_edit_of_json, _list(value["edits"]))))
 
 
 def _edit_of_json(value: list[Any]) -> Edit:
     offset, length, *insert = value
     data = base64.b64decode(_text(insert[0]), validate=True) if insert else b""
     return Edit(_count(offset), _count(length), data)
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("not a list")
+    return value
 
 
 def _text(value: Any) -> str:
