@@ -118,6 +118,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield "`lifeboat restore`, `undo`, `alf import`", run("restore", name, "--at", "0", "--yes")
     yield "`lifeboat restore`, `undo`, `alf import`", run("undo", name)
     yield from _moving_documents(folder, name)
+    yield from _purge_documents(workspace, folder)
     yield "`lifeboat log`", run("log")
     yield from _service_documents(folder)
     yield from _file_documents(workspace, folder)
@@ -215,6 +216,19 @@ def _remote_documents(folder: Path) -> Iterator[tuple[str, Json]]:
         yield heading, run("remote", "list")
         yield heading, run("remote", "test", "home", expect=1)
         yield heading, run("remote", "remove", "home", "--yes")
+
+
+def _purge_documents(workspace: Path, folder: Path) -> Iterator[tuple[str, Json]]:
+    run("remote", "add", "stick", (folder / "stick").as_uri())
+    wanted = run("search", "Juniper", "plotter", "ink")["hits"][0]["id"]
+    yield "`lifeboat purge`", run("purge", "Juniper", "--record", wanted, "--dry-run")
+    (workspace / "ink.txt").write_text("Buy ink.\n")
+    text = ("--text", "ink for the plotter", "--passage", "--workspace", "--yes")
+    yield "`lifeboat purge`", run("purge", "Juniper", *text)
+    shutil.copytree(workspace, folder / "purged", symlinks=True)
+    run("agents", "clone", "Juniper", folder / "purged", "--name", "Copy")
+    yield "`lifeboat purge`", run("purge", "Copy", "--all", "--dry-run")
+    yield "`lifeboat purge`", run("purge", "Copy", "--all", "--yes")
 
 
 def _rotation_documents(folder: Path) -> Iterator[tuple[str, Json]]:

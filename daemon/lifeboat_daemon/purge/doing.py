@@ -55,6 +55,7 @@ class Done:
     remotes: list[Told] = field(default_factory=list)
     unreachable: tuple[Unreachable, ...] = ()
     partitions: tuple[str, ...] = ()
+    records: int = 0
 
 
 def look(context: Context, agent: Agent, request: Request, tell: Tell = lambda _: None) -> tuple[Found, list[str]]:
@@ -192,10 +193,11 @@ def erase(context: Context, agent: Agent, reason: str, owners: Owners, tell: Tel
     with agent_lock(context, agent.id, "purge"):
         tell("this machine")
         with histories.opened(context, agent.id) as opened:
+            records = 0 if opened.own is None else erasing.records_in(opened.own)
             redaction = signatures.sign(_whole(context, agent, reason, opened), context.keys().device)
         erasing.erase(context, agent, redaction)
     remotes = _told(context, agent, redaction, owners, tell)
-    return Done(redaction.id, None, Applied(), remotes, (), redaction.partitions_affected)
+    return Done(redaction.id, None, Applied(), remotes, (), redaction.partitions_affected, records)
 
 
 def _whole(context: Context, agent: Agent, reason: str, opened: Histories) -> Redaction:

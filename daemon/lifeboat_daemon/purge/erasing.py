@@ -135,6 +135,11 @@ def _is_of(context: Context, folder: Path, agent_id: str) -> bool:
         return vault.agent_id == agent_id
 
 
+def records_in(vault: Vault) -> int:
+    """How many records its history ever held."""
+    return len({item.record_id for item in vault.history() if item.record_id is not None})
+
+
 def partitions_of(vault: Vault) -> tuple[str, ...]:
     """Every partition that any kept state has, by name."""
     found = {item.partition for item in vault.history() if item.partition is not None}

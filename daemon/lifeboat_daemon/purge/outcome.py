@@ -25,6 +25,8 @@ def done(agent: Agent, result: Done) -> JsonObject:
     made = {**_common(agent, result.receipt, False), "partitions": list(result.partitions)}
     if result.found is not None:
         made |= _found(result.found)
+    else:
+        made |= {"scope": "full_agent", "records": result.records}
     made |= {
         "remotes": [each.to_json() for each in result.remotes],
         "unreachable": [*made["unreachable"], *_pending(result)],
@@ -44,6 +46,7 @@ def whole(context: Context, agent: Agent) -> JsonObject:
         made["partitions"] = [] if own is None else list(erasing.partitions_of(own))
         made["histories"] = [each.name for each in opened.open]
         made["sequences_rewritten"] = 0 if own is None else len(own.sequences())
+        made["records"] = 0 if own is None else erasing.records_in(own)
     made["remotes"] = [_planned_at(Asked(config, config.problem)) for config in registry.everyone(context)]
     return made
 
