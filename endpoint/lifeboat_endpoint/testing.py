@@ -8,11 +8,13 @@ class TestMyStores(StoreConformance):
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from lifeboat_alf import codec, merkle
+from lifeboat_alf import codec, ids, merkle, redactions
+from lifeboat_alf.redactions import Edit, Redaction, Replacement
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.testing import AGENT_ID, quarter_file, record
@@ -21,10 +23,16 @@ from lifeboat_endpoint.errors import DraftInvalid, VaultBusy, VaultDamaged, Vaul
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Retention, Vault
 from lifeboat_endpoint.vault.beginning import initialise
+from lifeboat_keys import redacting
+from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.trusted import Trusted
+from lifeboat_keys.user_key import UserKey
 
 _START = datetime(2026, 10, 1, 12, tzinfo=UTC)
 _SET = "insert into decision(key, value) values (?, ?)"
 _GET = "select value from decision where key = ?"
+_TOLD = "the-lamp-was-sold-in-may"
+"""What is purged."""
 _KEYS = "select key from decision order by key"
 
 
@@ -140,6 +148,32 @@ class StoreConformance(ABC):
         metadata.compact()
         assert 0 < metadata.size() < before and metadata.problems() == []
 
+    def test_nothing_that_was_overwritten_or_deleted_is_left_in_a_file(self, tmp_path: Path) -> None:
+        metadata = self._metadata(tmp_path)
+        for size in (100, 900, 300, 2000, 40):  # rows that grow and shrink are moved from page to page
+            with metadata.transaction():
+                metadata.execute("delete from decision where key < '0200'")
+                metadata.execute_many(
+                    _SET, ((f"{number:04}", f"{_TOLD} {size} ".ljust(size, "x")) for number in range(200))
+                )
+        with metadata.transaction():
+            metadata.execute("update decision set value = ''")
+        assert metadata.scrub() is True
+        metadata.close()
+        assert _in_files(tmp_path, _TOLD.encode()) == []
+
+    def test_who_is_reading_keeps_the_log_and_is_not_waited_for(self, tmp_path: Path) -> None:
+        reader, writer = self._metadata(tmp_path), self._metadata(tmp_path)
+        with writer.transaction():
+            writer.execute(_SET, ("key", "value"))
+        with reader.snapshot():
+            assert reader.row(_GET, ("key",)) == ("value",)
+            with writer.transaction():
+                writer.execute("delete from decision")
+            assert writer.scrub(wait=False) is False
+            assert reader.row(_GET, ("key",)) == ("value",)
+        assert writer.scrub(wait=False) is True
+
     # Bodies -----------------------------------------------------------------------------------------------------
 
     def test_a_body_is_there_for_the_next_one(self, tmp_path: Path) -> None:
@@ -180,6 +214,22 @@ class StoreConformance(ABC):
         assert all(merkle.state_digest(vault.state(row.number)) == row.digest for row in kept)
         assert vault.verify(trusted=None).findings == []
 
+    def test_what_is_purged_is_in_no_file_and_every_digest_stays(self, tmp_path: Path) -> None:
+        metadata, blobs = self.open_stores(tmp_path)
+        initialise(metadata, AGENT_ID, SystemClock(), sealer=self.sealer())
+        vault = Vault(metadata, blobs, files=SystemFiles(), clock=SystemClock(), sealer=self.sealer())
+        expected = [_lived(vault, day) for day in range(10)]
+        expected += [_told(vault, day) for day in range(10, 14)]
+        expected += [_lived(vault, day) for day in range(14, 20)]
+        trusted, redaction = _purge_of(vault, _TOLD.encode())
+        report = vault.redact(redaction)
+        assert report.swept and report.objects == len(redaction.leaves) > 4 and vault.remaining(redaction) == 0
+        assert [row.digest for row in vault.sequences()] == expected
+        assert all(merkle.state_digest(vault.state(row.number)) == row.digest for row in vault.sequences())
+        findings = vault.verify(trusted=trusted).findings
+        vault.close()
+        assert findings == [] and _in_files(tmp_path, _TOLD.encode()) == []
+
 
 def a_day(day: int) -> Draft:
     """A note that grows, a large file that is new and a memory."""
@@ -199,6 +249,42 @@ def _lived(vault: Vault, day: int) -> bytes:
     made = vault.commit(a_day(day), kind="capture", writer="test", time=time_of_day(day))
     assert made is not None
     return made.digest
+
+
+def _told(vault: Vault, day: int) -> bytes:
+    """A day on which the note, a large file and a memory say what will be purged."""
+    drafted = a_day(day)
+    memory = record(_TOLD, created_at="2026-10-01T08:00:00.000Z")
+    put = RecordPut("create", memory["id"], quarter_file("2026-10-01T08:00:00.000Z"), codec.encode(memory))
+    entries = {path: put._replace(body=_TOLD.encode() + body) for path, put, body in _bodies(drafted)}
+    made = vault.commit(Draft(entries, [*drafted.records, put]), kind="capture", writer="test", time=time_of_day(day))
+    assert made is not None
+    return made.digest
+
+
+def _bodies(draft: Draft) -> Iterator[tuple[str, EntryPut, bytes]]:
+    for path, put in draft.entries.items():
+        if put is not None and isinstance(put.body, bytes):
+            yield path, put, put.body
+
+
+def _purge_of(vault: Vault, text: bytes) -> tuple[Trusted, Redaction]:
+    """A signed redaction of all that holds a text, and who signed it."""
+    leaves: dict[bytes, Replacement | None] = {}
+    for item in vault.history():
+        body = vault.read_object(item.object)
+        if text in body:
+            cut = redactions.replacement_of(body, [Edit(body.index(text), len(text))])
+            leaves[item.leaf.digest] = None if item.record_id else cut
+    asked = time_of_day(30).isoformat()
+    owner = UserKey.generate()
+    made = Redaction(ids.new("2026-11-01T12:00:00.000Z"), AGENT_ID, redactions.RECORDS, "user_request", asked, "owner")
+    signed = redacting.sign(replace(made, leaves=leaves), DeviceKey.generate(owner))
+    return Trusted(owner.public), signed
+
+
+def _in_files(folder: Path, text: bytes) -> list[str]:
+    return [path.name for path in folder.rglob("*") if path.is_file() and text in path.read_bytes()]
 
 
 def _noise(day: int) -> bytes:
