@@ -148,8 +148,7 @@ def _check(source: Path | BinaryIO, out: Path | BinaryIO | None, reason: str, *,
 def _plan(state: State, asked: list[str], wanted: Wanted, options: Options, now: datetime) -> _Plan:
     cuts = plan_cuts(items_of(state), state.sequence.agent_id, asked, wanted, options)
     gone = {record_id: _known(state, record_id) for record_id in cuts.record_ids}
-    plan = _Plan(cuts, gone)
-    return _relink(state, effective.chains_of(state), plan, now) if options.only else plan
+    return _relink(state, effective.chains_of(state), _Plan(cuts, gone), now)
 
 
 def _known(state: State, record_id: str) -> Record:

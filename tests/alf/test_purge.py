@@ -13,7 +13,9 @@ from lifeboat_alf.diff import diff
 from lifeboat_alf.embeddings import Vector
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.purge import purge, purge_file
-from lifeboat_alf.purging import Options, Wanted
+from lifeboat_alf.purging import Options, Wanted, items_of, plan_cuts
+from lifeboat_alf.redacted_state import RedactedState
+from lifeboat_alf.redactions import RECORDS, Redaction
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import MemoryState
 from lifeboat_alf.validate import validate
@@ -161,6 +163,36 @@ def test_a_memory_that_says_nothing_else_is_the_same_one(tmp_path):
     secret, twin = made.add(testing.record(SECRET)), made.add(testing.record(SECRET.strip()))
     done = purge_file(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf", now=NOW)
     assert done.audit["record_ids"] == sorted([secret.id, twin.id])
+
+
+def test_a_file_that_knows_of_purges_is_purged_again(tmp_path):
+    made = MemoryState()
+    first, second = made.add(testing.record(SECRET)), made.add(testing.record(OTHER))
+    body = (SECRET + OTHER + "key=\n").encode()
+    cut = {"offset": len(body) - 1, "credential_id": testing.AGENT_ID}
+    made.put("raw/openclaw/a.md", body, records=[first.id, second.id], cuts=[cut])
+    made.sign(lambda sequence: {"version": 1, "by": "nobody"})
+    cuts = plan_cuts(items_of(made), testing.AGENT_ID, [first.id])
+    done = Redaction(
+        first.id, testing.AGENT_ID, RECORDS, "user_request", testing.TIME, "x", cuts.record_ids, leaves=cuts.leaves
+    )
+    known, out = written(RedactedState(made, [done]), tmp_path / "a.alf"), tmp_path / "b.alf"
+    purge(known, [second.id], out, now=NOW)
+    with SnapshotReader(out) as purged:
+        entry = purged.entry("raw/openclaw/a.md")
+        assert (purged.body(entry.path), entry.meta) == (b"key=\n", {"cuts": [{**cut, "offset": 4}]})
+        assert (list(purged.records()), list(purged.gone()), len(purged.redactions)) == ([], [], 0)
+        assert entry.leaf.salt
+    assert validate(out, strict=True).ok
+
+
+def test_a_file_keeps_the_chain_of_a_record_that_said_the_same(tmp_path):
+    made = MemoryState()
+    secret, before = made.add(testing.record(SECRET)), made.add(testing.record("An older text of it."))
+    made.add(testing.record(SECRET, supersedes=before.id))
+    purge(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf", now=NOW)
+    assert visible(tmp_path / "b.alf") == []
+    assert validate(tmp_path / "b.alf", strict=True).ok
 
 
 # Chains ---------------------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ class _Planner:
     def plan(self) -> CutPlan:
         return CutPlan(
             leaves=self._leaves,
-            record_ids=tuple(sorted(self._found.gone)),
+            record_ids=tuple(sorted(self._found.all_gone)),
             partitions=tuple(sorted(self._partitions)),
             files=dict(sorted(self._files.items())),
             hits=self._hits.listed(),
@@ -85,17 +85,18 @@ class _Planner:
     # Records ----------------------------------------------------------------------------------------------------
 
     def _concerns_records(self, record_id: str) -> bool:
-        return record_id in self._found.gone or bool(self._found.texts) or self._options.passage
+        return record_id in self._found.all_gone or bool(self._found.texts) or self._options.passage
 
     def _add_record(self, item: Item, record_id: str, partition: str) -> None:
         line = _held(item)
         if not line:
             return
-        if record_id in self._found.gone:
+        if record_id in self._found.all_gone:
             self._partitions.add(partition)
             places = self._wanted.spans(partition, line)
             self._hits.of_record(record_id, line, places, places)
-            closes = self._options.only and self._found.kinship.has_chain(record_id)
+            is_single = self._options.only or record_id in self._found.alone
+            closes = is_single and self._found.kinship.has_chain(record_id)
             self._leaves[item.leaf.digest] = self._closed(line, partition) if closes else None
             return
         find = self._find_in_record(partition)
@@ -177,7 +178,7 @@ class _Planner:
 
     def add_vectors(self, items: Items) -> None:
         """The vectors of records that go, and of those that say something else afterwards."""
-        for leaf, (path, made) in vector_cuts(items, self._found.gone | self._touched).items():
+        for leaf, (path, made) in vector_cuts(items, self._found.all_gone | self._touched).items():
             self._leaves[leaf] = Replacement(merkle.new_leaf(made.body), made.edits)
             self._files.setdefault(path, 0)
             if made.is_dropped:
@@ -197,7 +198,7 @@ class _Planner:
 
     def _found_in(self, item: Item, after: bytes) -> list[Span]:
         if item.partition is not None:
-            is_left = item.record_id not in self._found.gone
+            is_left = item.record_id not in self._found.all_gone
             found = self._find_in_record(item.partition)(after) if is_left else []
             return found or self._wanted.spans(item.partition, after)
         return self._find_in(item, item.path or "")(after)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.purging import cuts, lines
@@ -17,35 +18,39 @@ Items = Callable[[], Iterable[Item]]
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """`gone`: ids of the records that go; `spared`: of those derived ones that stay; `texts`: what the former said."""
+    """`gone`: ids of the records that go; `alone`: of those that go as well, but not their chains, for they said the
+    same and nothing else; `spared`: of derived ones that stay; `texts`: what those said that go."""
 
     kinship: Kinship
     gone: frozenset[str]
+    alone: frozenset[str]
     spared: frozenset[str]
     texts: Texts
+
+    @property
+    def all_gone(self) -> frozenset[str]:
+        return self.gone | self.alone
 
 
 def survey(items: Items, record_ids: Iterable[str], wanted: Wanted, options: Options) -> Survey:
     """Raises PurgeError for an id that no record has, and for more records than the options allow.
 
-    A record that stays and says nothing but what a purged one said goes too: it is the same memory, captured twice.
-    (With `only`, others stay as they are.)
+    A record that says in all its versions nothing but what a purged one said goes too: it is the same memory, captured
+    twice. (With `only`, others stay as they are.)
     """
     kinship, matched = _met(items, Wanted() if options.passage else wanted)
     asked = dict.fromkeys(record_ids)
     for record_id in asked:
         if record_id not in kinship.known:
             raise PurgeError(f"there is no record {record_id} here; nothing was changed")
-    named = matched | set(asked)
-    while True:
-        gone, spared = kinship.closure(named, chains=not options.only, derived=options.derived)
-        _check_number(len(gone), options)
-        texts = _texts_of(items, gone)
-        kept, twins = _echoes(items, gone, texts)
-        if options.only or not twins:
-            kept_texts = frozenset(kept) if options.only else frozenset[str]()
-            return Survey(kinship, frozenset(gone), frozenset(spared), Texts(texts.by_id, kept_texts))
-        named = gone | twins
+    gone, spared = kinship.closure(matched | set(asked), chains=not options.only, derived=options.derived)
+    _check_number(len(gone), options)
+    texts = _texts_of(items, gone)
+    kept, twins = _echoes(items, gone, texts)
+    if options.only:
+        texts, twins = Texts(texts.by_id, frozenset(kept)), set[str]()
+    _check_number(len(gone | twins), options)
+    return Survey(kinship, frozenset(gone), frozenset(twins), frozenset(spared), texts)
 
 
 def _check_number(number: int, options: Options) -> None:
@@ -89,18 +94,19 @@ def _texts_of(items: Items, gone: set[str]) -> Texts:
 
 
 def _echoes(items: Items, gone: set[str], texts: Texts) -> tuple[set[str], set[str]]:
-    """Of the records that stay and hold a text of one that goes: what they say, and the ids of those that say nothing
-    else in some version."""
-    kept, twins = set[str](), set[str]()
+    """Of the records that stay: what those say that hold a text of one that goes, and the ids of those that never say
+    anything else."""
+    kept, same, other = set[str](), set[str](), set[str]()
     if not texts.long:
-        return kept, twins
-    for item, record_id, partition, line in record_lines(items):
-        if record_id in gone or not texts.stand_in(partition, line):
+        return kept, same
+    for _, record_id, partition, line in record_lines(items):
+        if record_id in gone or not (content := lines.content_of(line)).strip():
             continue
-        content = lines.content_of(line)
-        if content.strip():
-            kept.add(content)
-            left = cuts.cut(item.partition or "", line, lambda data: texts.long.spans(partition, data))  # noqa: B023
-            if left is not None and not lines.content_of(left.body).strip():
-                twins.add(record_id)
-    return kept, twins
+        if not texts.stand_in(partition, line):
+            other.add(record_id)
+            continue
+        kept.add(content)
+        left = cuts.cut(partition, line, partial(texts.long.spans, partition))
+        says_more = left is not None and lines.content_of(left.body).strip()
+        (other if says_more else same).add(record_id)
+    return kept, same - other

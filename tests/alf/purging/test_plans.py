@@ -122,10 +122,31 @@ def test_the_text_goes_from_records_that_stay(history: History) -> None:
     assert records.parse(after(plan, other) or b"")["content"] == "He said:  Then he left."
 
 
-def test_a_record_that_says_the_same_goes_with_its_own_chain(history: History) -> None:
+def test_a_record_that_never_said_anything_else_goes_too(history: History) -> None:
+    secret, twin = history.record(TEXT), history.record(f" {TEXT}\n")
+    again = history.record(TEXT, id=twin.record_id, tags=["b"])
+    plan = history.plan(secret.record_id)
+    assert set(plan.record_ids) == {secret.record_id, twin.record_id}
+    assert _gone(plan.leaves, secret, twin, again) == [True, True, True]
+
+
+def test_a_record_that_said_the_same_once_keeps_its_other_versions(history: History) -> None:
+    secret, first = history.record(TEXT), history.record(TEXT)
+    second = history.record("It says another thing now.", id=first.record_id)
+    plan = history.plan(secret.record_id)
+    assert plan.record_ids == (secret.record_id,)
+    assert records.parse(after(plan, first) or b"")["status"] == "deleted"
+    assert second.leaf.digest not in plan.leaves
+
+
+def test_the_chain_of_a_record_that_says_the_same_stays_and_nothing_older_comes_back(history: History) -> None:
     secret, before = history.record(TEXT), history.record("An older text of it.")
-    twin = history.record(f" {TEXT}\n", supersedes=before.record_id)
-    assert set(history.plan(secret.record_id).record_ids) == {each.record_id for each in (secret, before, twin)}
+    twin = history.record(TEXT, supersedes=before.record_id)
+    plan = history.plan(secret.record_id)
+    assert set(plan.record_ids) == {secret.record_id, twin.record_id}
+    left = records.parse(after(plan, twin) or b"")
+    assert (left["status"], left["supersedes"]) == ("deleted", before.record_id)
+    assert before.leaf.digest not in plan.leaves
 
 
 @pytest.mark.parametrize(
