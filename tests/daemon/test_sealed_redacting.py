@@ -3,37 +3,39 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
 import pytest
-from canaries import HEAD, TAIL
-from canary_scan import Scanner
 from killing import killed_at
-from sealed_logs import CONTENT, SOUL, Machine, content_there
-from vaults import QUARTER, content_of, create
+from sealed_logs import SOUL, Machine, content_there
+from sealed_purges import (
+    CUT,
+    NOTE,
+    SECRET,
+    capture,
+    cut,
+    expect_whole,
+    files,
+    leaks,
+    lock,
+    made,
+    purge,
+    purge_here,
+    remember,
+    thin,
+)
 
-from lifeboat_alf import codec, ids, layout, merkle
-from lifeboat_alf.redactions import WHOLE_AGENT, Edit, Redaction, Replacement, replacement_of
+from lifeboat_alf import codec
+from lifeboat_alf.redactions import WHOLE_AGENT, Edit, replacement_of
 from lifeboat_alf.seams.steps import Step
-from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.testing import AGENT_ID, first_day, head
+from lifeboat_alf.testing import AGENT_ID
 from lifeboat_daemon.remotes.bundling import Material
 from lifeboat_daemon.remotes.sealed import compacting, index
 from lifeboat_daemon.remotes.sealed.folder_files import FolderFiles
 from lifeboat_endpoint.errors import AgentErased, RemoteBusy, RemoteRefused, UnknownThere
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Retention
-from lifeboat_keys import receipts, redacting, signing
-from lifeboat_keys.errors import KeyLocked
-from lifeboat_keys.home_keys import HomeKeys
-
-SECRET = f"{HEAD}thepassportnumber{TAIL}"
-NOTE = "raw/openclaw/NOTE.md"
-RECORD = create(f"The passport is {SECRET}.")
-CUT = f"the passport is {SECRET}, remember\n".encode()
+from lifeboat_keys import receipts
 
 
 @pytest.fixture
@@ -44,98 +46,6 @@ def laptop(tmp_path: Path) -> Machine:
 @pytest.fixture(params=[True, False], ids=["sealed", "plain"])
 def either(tmp_path: Path, request: pytest.FixtureRequest) -> Machine:
     return Machine(tmp_path / "laptop", tmp_path / "stick", sealed=request.param)
-
-
-def capture(machine: Machine, entries: dict[str, bytes], records: Sequence[RecordPut] = ()) -> int:
-    keys = machine.context.keys()
-    with machine.vault() as vault:
-        made = vault.commit(
-            Draft({path: EntryPut({}, body) for path, body in entries.items()}, list(records)),
-            kind="capture",
-            writer=keys.device.id,
-            time=machine.context.clock.now(),
-            sign=lambda sequence: signing.sign(sequence, keys.device),
-            purges=len(vault.redactions),
-        )
-    assert made is not None
-    return made.number
-
-
-def remember(machine: Machine) -> list[int]:
-    """A history of six states that are all pushed: the secret comes with the second, as a record and in a note that
-    grows, and is cut out of the note by its user in the fifth."""
-    listed = [{"file": QUARTER, "from": first_day(QUARTER), "to": None, "sealed": False}]
-    capture(machine, {layout.MANIFEST: codec.encode_pretty(head(AGENT_ID, partitions=listed)), SOUL: CONTENT})
-    log = machine.log()
-    numbers = [machine.push(log)]
-    bodies = [CUT, b"one more\n" * 40 + CUT, b"one more\n" * 50 + CUT, b"one more\n" * 60, b"the end\n" * 3]
-    for count, body in enumerate(bodies):
-        capture(machine, {NOTE: body, SOUL: CONTENT + b"x" * count}, [RECORD] if count == 0 else [])
-        numbers.append(machine.push(log))
-    return numbers
-
-
-def cut(machine: Machine) -> Redaction:
-    """The purge of the secret: the record is gone, of the note the line."""
-    leaves: dict[bytes, Replacement | None] = {}
-    with machine.vault() as vault:
-        for item in vault.history():
-            body = vault.read_object(item.object)
-            at = body.find(CUT) if item.path else body.find(SECRET.encode())
-            if at >= 0:
-                edits = [Edit(at, len(CUT))]
-                leaves[item.leaf.digest] = None if item.record_id else replacement_of(body, edits)
-    return made(machine, leaves, "record_purge")
-
-
-def made(machine: Machine, leaves: dict[bytes, Replacement | None], scope: str) -> Redaction:
-    now = machine.context.now()
-    place = (ids.new(now), AGENT_ID, scope, "user_request", now, "cli")
-    return redacting.sign(Redaction(*place, record_ids=(RECORD.id,), leaves=leaves), machine.context.keys().device)
-
-
-def purge_here(machine: Machine, redaction: Redaction) -> None:
-    with machine.vault() as vault:
-        assert vault.redact(redaction).fresh
-
-
-def purge(machine: Machine) -> Redaction:
-    redaction = cut(machine)
-    purge_here(machine, redaction)
-    machine.log().redact(AGENT_ID, redaction.to_json())
-    return redaction
-
-
-def files(machine: Machine) -> Iterator[tuple[str, bytes]]:
-    """Every file of the folder, as it is and as the user's key opens it."""
-    shelf = machine.log()._shelf
-    for path in sorted(machine.stick.rglob("*")):
-        if path.is_file():
-            yield path.name, path.read_bytes()
-            if path.suffix == ".age":
-                with path.open("rb") as source, shelf.opened(path.name, source) as content:
-                    yield f"{path.name}, decrypted", content.read()
-
-
-def leaks(machine: Machine) -> list[object]:
-    scanner = Scanner.of([])
-    return [leak for name, data in files(machine) for leak in scanner.data(data, name)]
-
-
-def expect_whole(machine: Machine, numbers: list[int]) -> None:
-    """Every state restores from the log to its digest, as the vault has it."""
-    log = machine.log()
-    assert [each.number for each in log.sequences(AGENT_ID)] == numbers
-    for number in numbers:
-        bundle = log.snapshot(AGENT_ID, number)
-        with bundle.file, SnapshotReader(bundle.file) as reader, machine.vault() as vault:
-            reader.check()
-            assert merkle.state_digest(reader) == reader.sequence.digest == vault.state(number).sequence.digest
-            assert content_of(reader)[0].keys() == content_of(vault.state(number))[0].keys()
-            assert {path: body for path, (_, body) in content_of(reader)[0].items()} == {
-                path: body for path, (_, body) in content_of(vault.state(number))[0].items()
-            }
-            assert content_of(reader)[1] == content_of(vault.state(number))[1]
 
 
 def test_the_scan_finds_what_is_there_before(laptop: Machine) -> None:
@@ -217,20 +127,6 @@ def test_states_that_were_thinned_here_are_read_back_and_written_anew(laptop: Ma
         assert found[0][SOUL] == whole[number][0][SOUL] and SECRET.encode() not in b"".join(
             body for _, body in found[0].values()
         )
-
-
-def thin(machine: Machine, numbers: list[int]) -> None:
-    later = machine.context.clock.now() + timedelta(days=40)
-    with machine.vault() as vault:
-        while any(row.number in numbers for row in vault.sequences()):
-            assert vault.thin(Retention(0, 0, 0), later, keep=lambda number: number not in numbers).dropped
-
-
-def lock(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    def locked(_: HomeKeys) -> None:
-        raise KeyLocked("the key is locked")
-
-    monkeypatch.setattr(HomeKeys, "user_key", locked)
 
 
 def test_with_the_key_away_it_is_done_of_the_states_that_are_here(
