@@ -55,12 +55,14 @@ def test_a_purge_whose_wait_was_over_long_ago_is_a_warning(ada: Purged) -> None:
 
 
 def test_a_purge_that_is_pending_since_today_is_no_fault(ada: Purged) -> None:
+    ada.clock.advance(days=1)
     pending(ada)
     (one,) = found(ada, "office")
     assert one.level is Level.OK and "nobody answered" in one.result
 
 
 def test_a_purge_that_is_pending_for_more_than_a_day_is_a_warning(ada: Purged) -> None:
+    ada.clock.advance(days=1)
     pending(ada)
     ada.clock.advance(hours=20)
     pending(ada, "still nobody")

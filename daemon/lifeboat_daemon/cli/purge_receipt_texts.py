@@ -68,11 +68,12 @@ def note_json(note: VaultNote) -> JsonObject:
 
 
 def note_words(note: VaultNote) -> str:
-    """`done`, `waits until ...`, `pending: why`."""
+    """`done`, `waits until ...: why`, `pending since ...: why`."""
     if note.state == DONE:
         return f"done, but {note.message}" if note.message else "done"
     if note.state == WAITING and note.applies_at is not None:
-        return f"waits until {time_text(note.applies_at)}, so that its owner can refuse it"
+        why = note.message or "so that its owner can refuse it"
+        return f"waits until {time_text(note.applies_at)}: {why}"
     return f"pending since {time_text(note.since)}: {note.message or 'it was not reached yet'}"
 
 

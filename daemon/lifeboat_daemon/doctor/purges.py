@@ -47,7 +47,8 @@ def _outstanding(context: Context, one: Outstanding) -> Finding:
     subject, fix = f"{one.vault}, purge {one.id}", f"lifeboat receipts show {one.id}"
     if one.applies_at is not None and times.parse(one.applies_at) > context.clock.now():
         confirm = f"lifeboat receipts confirm {one.id} --remote {argument(one.vault)}"
-        return Finding(Level.OK, subject, f"waits until {time_text(one.applies_at)}; with the second token: {confirm}")
+        result = f"waits until {time_text(one.applies_at)}{_why(one)}; with the second token: {confirm}"
+        return Finding(Level.OK, subject, result)
     if context.clock.now() - times.parse(one.applies_at or one.since) <= _PENDING_FOR:
         return Finding(Level.OK, subject, f"{standing.how(one)}{_why(one)}")
     return Finding(Level.WARNING, subject, f"is not done{_why(one)}; {standing.how(one)}", fix)

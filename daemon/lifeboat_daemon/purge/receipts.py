@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
+from lifeboat_alf import times
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.redactions import Redaction
@@ -135,7 +136,8 @@ def note_vault(
 ) -> PurgeReceipt | None:
     """How a purge stands in one vault; what it signed where it is done. A vault that was done stays so. What an
     endpoint signed counts only if it holds, and under the key that was remembered: else the purge is pending there,
-    and `message` says why. None when there is no receipt of this purge."""
+    and `message` says why. One that waits goes on waiting while it cannot be asked. None when there is no receipt of
+    this purge."""
 
     def noted(known: PurgeReceipt) -> PurgeReceipt:
         before = known.vault(vault_id)
@@ -144,6 +146,8 @@ def note_vault(
         made = VaultNote(name, vault_id, kind, state, context.now(), applies_at, message, receipt)
         if receipt is not None:
             made = _believed(context, known, made)
+        elif before is not None and state == PENDING and _waits(context, before):
+            made = replace(before, message=message)
         if before is not None and before.state == made.state:
             made = replace(made, since=before.since)
         if before is None:
@@ -151,6 +155,11 @@ def note_vault(
         return replace(known, vaults=tuple(made if each.id == vault_id else each for each in known.vaults))
 
     return change(context, receipt_id, noted)
+
+
+def _waits(context: Context, note: VaultNote) -> bool:
+    until = note.applies_at
+    return note.state == WAITING and until is not None and times.parse(until) > context.clock.now()
 
 
 def home_receipt(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import stat
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import rfc8785
+from nacl.signing import VerifyKey
 from purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged, wrong
 
 from lifeboat_alf import codec
@@ -110,6 +114,13 @@ def test_since_when_it_is_pending_stays_while_the_reason_changes(ada: Purged) ->
     ada.clock.advance(hours=1)
     second = _note(ada, "office", state=receipts.PENDING, message="it was full")
     assert second.since == first.since and second.message == "it was full"
+
+
+def test_a_vault_that_cannot_be_asked_goes_on_waiting_until_the_wait_is_over(ada: Purged) -> None:
+    note = _note(ada, WAITING, state=receipts.PENDING, message="it was away")
+    assert (note.state, note.applies_at, note.message) == (receipts.WAITING, WAITS_UNTIL, "it was away")
+    ada.clock.advance(days=1)
+    assert _note(ada, WAITING, state=receipts.PENDING, message="it was away").state == receipts.PENDING
 
 
 def test_a_change_is_signed_anew_and_holds(ada: Purged) -> None:
@@ -217,6 +228,38 @@ def test_an_earlier_receipt_is_no_lie(ada: Purged) -> None:
     _note(ada, WAITING, state=receipts.PENDING, message="it was away")
     found = receipts.verify(ada.context, ada.document())
     assert not receipts.is_wrong(found) and any("is newer" in each.message for each in found)
+
+
+def test_a_receipt_can_be_checked_by_hand(ada: Purged) -> None:
+    """With nothing but the page of the documentation: canonical JSON, a line before it, Ed25519."""
+
+    def holds(document: Json, public: str, line: str) -> None:
+        statement = {name: value for name, value in document.items() if name != "signature"}
+        message = f"{line}\n".encode() + rfc8785.dumps(statement)
+        VerifyKey(b64decode(public)).verify(message, b64decode(document["signature"]["signature"]))
+
+    document = ada.document()
+    own, home = (each["receipt"] for each in document["vaults"][:2])
+    holds(document, document["signature"]["device"], "lifeboat purge receipt 1")
+    holds(own, own["signature"]["device"], "lifeboat vault receipt 1")
+    holds(home, home["signature"]["endpoint"], "lifeboat endpoint vault receipt 1")
+    signed = document["signature"]
+    certificate = {
+        "device": signed["device"],
+        "user": signed["user"],
+        "signature": {"signature": signed["certificate"]},
+    }
+    holds(certificate, signed["user"]["sign"], "lifeboat device certificate 1")
+
+
+def test_a_row_of_the_audit_can_be_checked_by_hand(ada: Purged) -> None:
+    with ada.vault() as vault:
+        rows = list(vault.audit_rows())
+    previous = b"lifeboat audit 1"
+    for row in rows:
+        fields = {name: getattr(row, name) for name in ("number", "time", "kind", "subject", "details")}
+        previous = hashlib.sha256(previous + rfc8785.dumps(fields)).digest()
+        assert previous == row.hash
 
 
 # Changing -------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,88 @@
+"""`lifeboat receipts confirm` at a real endpoint: a purge waits there, until the second token says that it is meant."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli_client import Json, run
+from endpoint_servers import RunningEndpoint, running_endpoint
+from machines import Machine
+from purge_receipt_home import Purged
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.purge import receipts
+from lifeboat_daemon.remotes import redacting
+from lifeboat_endpoint.endpoint import Endpoint
+
+
+class There(Purged, Machine):
+    """A purge that was told to an endpoint."""
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEndpoint]:
+    with running_endpoint(tmp_path_factory.mktemp("served")) as made:
+        yield made
+
+
+@pytest.fixture
+def ada(endpoint: RunningEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> There:
+    made = There.__new__(There)
+    super(Purged, made).__init__(tmp_path)
+    made.add(name="ada")
+    made.add_remote("boat", endpoint.url, token=endpoint.token, pin=endpoint.pin)
+    made.push("boat")
+    made.redaction = made.purge(b"red boat")
+    receipts.begin(made.context, made.redaction, made.context.now())
+    monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "home"))
+    redacting.send(made.context, made.known_agent, made.remote("boat"), made.redaction)
+    return made
+
+
+def second_token(endpoint: RunningEndpoint, *scopes: str) -> str:
+    with contextlib.closing(Endpoint.open(endpoint.data)) as data:
+        tenant = data.control.tenants()[0]
+        return data.control.add_token(tenant.id, "owner", frozenset(scopes), None)[1]
+
+
+def confirm(ada: There, token: str, monkeypatch: pytest.MonkeyPatch, *, expect: int = 0) -> Json:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{token}\n"))
+    return run("receipts", "confirm", ada.redaction.id, "--remote", "boat", "--token-stdin", expect=expect)
+
+
+def state(ada: There) -> str:
+    receipt = receipts.read(ada.context, ada.redaction.id)
+    note = None if receipt is None else receipt.vault(ada.remote("boat").id)
+    return "" if note is None else note.state
+
+
+def test_with_the_second_token_it_is_done_at_once_and_proven(
+    ada: There, endpoint: RunningEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert state(ada) == receipts.WAITING
+    token = second_token(endpoint, "push", "pull", "purge")
+    assert confirm(ada, token, monkeypatch)["vault"]["state"] == receipts.DONE
+    found = run("receipts", "show", ada.redaction.id)["findings"]
+    assert [each["level"] for each in found if each["subject"] == "boat"] == ["holds"]
+
+
+def test_the_second_token_is_kept_nowhere(
+    ada: There, endpoint: RunningEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = second_token(endpoint, "push", "pull", "purge")
+    confirm(ada, token, monkeypatch)
+    home = Context.open().home.folder
+    assert all(token.encode() not in path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+
+def test_a_token_that_may_not_purge_changes_nothing(
+    ada: There, endpoint: RunningEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = second_token(endpoint, "push", "pull")
+    error = confirm(ada, token, monkeypatch, expect=1)["error"]
+    assert error["code"] == "remote_denied" and state(ada) == receipts.WAITING
