@@ -302,6 +302,12 @@ class TenantSpace:
         with as_remote():
             return self._redacting.take(agent_id, document, confirmed=confirmed)
 
+    def purges(self, agent_id: str) -> int:
+        """How many were applied."""
+        with self._open(agent_id) as vault:
+            known = vault.redactions
+            return sum(row.applied for row in vault.redaction_rows()) if len(known) else 0
+
     def pending_redactions(self) -> list[PendingRedaction]:
         """Purges of all agents that wait, those first that are applied first."""
         with as_remote():

@@ -12,12 +12,13 @@ from endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
 from spaces import PURGING, SIGNING_KEY, TestKeys, clock, space_in
 from vaults import ManualClock
 
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import JsonObject
-from lifeboat_endpoint.errors import AgentErased, LifeboatError, RemoteDenied, RemoteRefused, UnknownThere
+from lifeboat_endpoint.errors import AgentErased, RemoteDenied, RemoteRefused, UnknownThere
 from lifeboat_endpoint.remote.checks.trial import NAME, Machine
 from lifeboat_endpoint.remote.contract import RedactionState
 from lifeboat_endpoint.service.purging import Purging

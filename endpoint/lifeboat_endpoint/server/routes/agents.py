@@ -58,7 +58,7 @@ def remove(call: Call) -> Answer:
 
 def head(call: Call) -> Answer:
     found = call.space.head(call.agent_id)
-    return Answer(head_of(found), headers={"ETag": etag(found)})
+    return Answer(head_of(found), headers={"ETag": etag(found, call.space.purges(call.agent_id))})
 
 
 def keys(call: Call) -> Answer:

@@ -12,7 +12,7 @@ from lifeboat_endpoint.service.receiving import Received
 
 MACHINE = "x-lifeboat-machine"
 MACHINE_SAYS = {"X-Lifeboat-Machine": "What the user calls the machine that sends, percent-encoded."}
-ETAG = {"ETag": "Stands for exactly this head."}
+ETAG = {"ETag": "Stands for exactly this head, with what was purged of it."}
 _SPACE = uuid.UUID("8f6c2d1e-7a55-5c1b-9d0e-3f6a1c2b4d7e")
 _LONGEST_NAME = 200
 
@@ -52,8 +52,12 @@ def sequence_of(row: RemoteSequence) -> Sequence:
     )
 
 
-def etag(head: RemoteHead | None) -> str:
-    return '"none"' if head is None else f'"{head.epoch}-{head.number}-{head.digest.hex()[:32]}"'
+def etag(head: RemoteHead | None, purges: int) -> str:
+    """A purge makes no state, and what a state reads as is another thing afterwards: so it counts too."""
+    if head is None:
+        return '"none"'
+    purged = f"-{purges}" if purges else ""
+    return f'"{head.epoch}-{head.number}-{head.digest.hex()[:32]}{purged}"'
 
 
 def state_id(agent_id: str, number: int) -> str:

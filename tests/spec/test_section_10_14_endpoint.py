@@ -1,0 +1,207 @@
+"""ALF §10.14: hard deletion at an endpoint, in this process and over HTTP."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from archive_files import ArchiveFile
+from endpoint_purges import erasing, machine_in, redaction_of
+from endpoint_servers import running_endpoint
+
+from lifeboat_alf import codec, layout
+from lifeboat_alf.redactions import Redaction
+from lifeboat_alf.state import Record
+from lifeboat_alf.testing import first_day, head, identity, principals, quarter_file, record
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.remotes import adding, join
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.errors import AgentErased
+from lifeboat_endpoint.remote.checks.trial import NAME, Machine
+from lifeboat_endpoint.remote.contract import About, Remote
+from lifeboat_endpoint.remote.in_process import InProcess
+from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut
+from lifeboat_endpoint.vault.rows import AuditRow
+
+Json = dict[str, Any]
+OLDER, OLD, NOW = "2026-02-04T08:00:00.000Z", "2026-05-04T08:00:00.000Z", "2026-11-20T12:00:00.000Z"
+SEALED = {quarter_file(OLDER): "2026-03-31", quarter_file(OLD): "2026-06-30"}
+
+
+class Tenant:
+    """An endpoint with one tenant, as its machines use it, and the token of its owner."""
+
+    def __init__(self, data: Path, remote: Remote, owner: str) -> None:
+        self.data = data
+        self.remote = remote
+        self.owner = owner
+
+    def audit(self) -> list[AuditRow]:
+        with Endpoint.open(self.data) as endpoint:
+            return [row for row in endpoint.control.audit_rows() if row.kind == "purge"]
+
+    def purge(self, machine: Machine, redaction: Redaction) -> None:
+        state = self.remote.redact(machine.agent_id, redaction.to_json(), owner=self.owner)
+        assert state.receipt is not None
+        assert state.receipt["remaining"] == 0
+
+    def fetched(self, machine: Machine, path: Path, number: int | None = None) -> ArchiveFile:
+        with self.remote.snapshot(machine.agent_id, number).file as file:
+            path.write_bytes(file.read())
+        return ArchiveFile(path)
+
+
+@pytest.fixture(params=["in process", "HTTP"], scope="module")
+def tenant(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenant]:
+    folder = tmp_path_factory.mktemp("endpoint")
+    if request.param == "in process":
+        with Endpoint.create(folder / "data", key_source=f"file:{folder / 'key'}") as made:
+            space = made.space(made.add_tenant("home").id)
+            yield Tenant(folder / "data", InProcess(space, About(made.id, "in process", "0", False)), "its owner")
+        return
+    with running_endpoint(folder) as running:
+        home = {"LIFEBOAT_HOME": str(folder / "lifeboat"), "HOME": "/nonexistent"}
+        context = Context.open(home)
+        config = adding.add(context, "home", join.read(running.join))[0]
+        remote = open_remote(context, config)
+        with Endpoint.open(running.data) as endpoint:
+            owner = endpoint.control.add_token(endpoint.control.tenants()[0].id, "owner", ["purge"])[1]
+        yield Tenant(running.data, remote, owner)
+        remote.close()
+
+
+@pytest.fixture
+def machine(tmp_path: Path, tenant: Tenant) -> Iterator[Machine]:
+    """A hundred records in a sealed quarter, three in an older one, two in the current one; and a second state."""
+    made = machine_in(tmp_path)
+    files = [quarter_file(OLDER), quarter_file(OLD), quarter_file(NOW)]
+    listed = [{"file": f, "from": first_day(f), "to": SEALED.get(f), "sealed": f in SEALED} for f in files]
+    documents: Json = {
+        layout.MANIFEST: head(made.agent_id, name=NAME, partitions=listed),
+        layout.IDENTITY: identity(),
+        layout.PRINCIPALS: principals(),
+    }
+    facts = [(OLDER, f"Older fact {number}.") for number in range(3)]
+    facts += [(OLD, f"Old fact number {number:03}.") for number in range(100)]
+    facts += [(NOW, f"Fact of today {number}.") for number in range(2)]
+    lines = [record(text, created_at=day, agent_id=made.agent_id) for day, text in facts]
+    puts = [
+        RecordPut("create", line["id"], quarter_file(day), codec.encode(line))
+        for (day, _), line in zip(facts, lines, strict=True)
+    ]
+    entries: dict[str, EntryPut | None] = {
+        path: EntryPut({}, codec.encode_pretty(body)) for path, body in documents.items()
+    }
+    made.vault.commit(Draft(entries, puts), kind="capture", writer=made.device.id, time=NOW, sign=made.sign)
+    tenant.remote.register(made.agent_id, NAME, "openclaw")
+    tenant.remote.push(made.agent_id, made.snapshot())
+    late = record("Late fact.", created_at=NOW, agent_id=made.agent_id)
+    note = EntryPut({}, b"a note")
+    put = RecordPut("create", late["id"], quarter_file(NOW), codec.encode(late))
+    draft = Draft({"raw/openclaw/NOTE.md": note}, [put])
+    made.vault.commit(draft, kind="capture", writer=made.device.id, time=NOW, sign=made.sign)
+    tenant.remote.push(made.agent_id, made.delta(0))
+    yield made
+    made.vault.close()
+
+
+def records_of(machine: Machine, *contents: str) -> list[Record]:
+    wanted = [f'"{content}"'.encode() for content in contents]
+    return [each for each in machine.vault.state().records() if any(content in each.line for content in wanted)]
+
+
+def partition(archive: ArchiveFile, day: str) -> Json:
+    return next(item for item in archive.partitions if item["file"] == quarter_file(day))
+
+
+GONE = ("Old fact number 007.", "Old fact number 050.", "Old fact number 099.")
+
+
+def test_all_of_an_agent_is_destroyed_at_an_endpoint(tenant: Tenant, machine: Machine) -> None:
+    redaction = erasing(machine, partitions_affected=(*SEALED, quarter_file(NOW)))
+    tenant.purge(machine, redaction)
+    for work in (tenant.remote.snapshot, tenant.remote.keys, tenant.remote.agent):
+        with pytest.raises(AgentErased):
+            work(machine.agent_id)
+    left = [path for path in tenant.data.rglob("*") if machine.agent_id in path.as_posix()]
+    assert left == []
+    row = tenant.audit()[-1]
+    assert (row.subject, row.details["scope"]) == (redaction.id, "full_agent")
+    assert "record_ids" not in row.details
+    assert "fact" not in str(row.details)
+
+
+def test_three_of_a_hundred_records_are_purged_at_an_endpoint(tenant: Tenant, machine: Machine, tmp_path: Path) -> None:
+    records = records_of(machine, *GONE)
+    tenant.purge(machine, redaction_of(machine, *records))
+    archive = tenant.fetched(machine, tmp_path / "purged.alf")
+    found = partition(archive, OLD)
+    data = archive.bodies[found["file"]]
+    assert found["record_count"] == len(archive.lines(found["file"])) == 97
+    assert found["checksum"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
+    assert not [each.id for each in records if each.id.encode() in data]
+    assert sorted(tenant.audit()[-1].details["record_ids"]) == sorted(each.id for each in records)
+
+
+def test_records_of_two_partitions_are_purged_at_an_endpoint(tenant: Tenant, machine: Machine, tmp_path: Path) -> None:
+    redaction = redaction_of(machine, *records_of(machine, "Old fact number 001.", "Older fact 2."))
+    tenant.purge(machine, redaction)
+    archive = tenant.fetched(machine, tmp_path / "purged.alf", 0)
+    assert [partition(archive, day)["record_count"] for day in (OLDER, OLD)] == [2, 99]
+    assert sorted(tenant.audit()[-1].details["partitions_affected"]) == sorted(SEALED)
+
+
+def test_a_record_of_the_current_partition_is_purged_at_an_endpoint(
+    tenant: Tenant, machine: Machine, tmp_path: Path
+) -> None:
+    [gone] = records_of(machine, "Fact of today 1.")
+    tenant.purge(machine, redaction_of(machine, gone))
+    archive = tenant.fetched(machine, tmp_path / "purged.alf")
+    assert partition(archive, NOW)["record_count"] == 2
+    assert gone.id not in archive.bodies[quarter_file(NOW)].decode()
+
+
+def test_deltas_of_an_endpoint_hold_no_purged_record(tenant: Tenant, machine: Machine) -> None:
+    [gone] = records_of(machine, "Late fact.")
+    tenant.purge(machine, redaction_of(machine, gone))
+    for each in tenant.remote.deltas(machine.agent_id, 0):
+        with each.file as file, zipfile.ZipFile(io.BytesIO(file.read())) as archive:
+            inflated = b"".join(archive.read(name) for name in archive.namelist())
+        assert b"Late fact." not in inflated
+
+
+def test_who_knows_the_hash_of_a_partition_sees_that_it_was_replaced(
+    tenant: Tenant, machine: Machine, tmp_path: Path
+) -> None:
+    before = partition(tenant.fetched(machine, tmp_path / "before.alf", 0), OLD)["checksum"]
+    untouched = partition(tenant.fetched(machine, tmp_path / "before.alf", 0), OLDER)["checksum"]
+    tenant.purge(machine, redaction_of(machine, *records_of(machine, *GONE)))
+    after = tenant.fetched(machine, tmp_path / "after.alf", 0)
+    assert partition(after, OLD)["checksum"] != before
+    assert partition(after, OLDER)["checksum"] == untouched
+
+
+def test_the_audit_of_an_endpoint_tells_of_a_purge_and_nothing_of_the_content(tenant: Tenant, machine: Machine) -> None:
+    records = records_of(machine, *GONE)
+    redaction = redaction_of(machine, *records)
+    tenant.purge(machine, redaction)
+    details = dict(tenant.audit()[-1].details)
+    assert details.pop("tenant") and details.pop("completed_at")
+    assert details == {
+        "purge_id": redaction.id,
+        "agent_id": machine.agent_id,
+        "scope": "record_purge",
+        "record_ids": list(redaction.record_ids),
+        "partitions_affected": [quarter_file(OLD)],
+        "reason": "user_request",
+        "requested_at": redaction.requested_at,
+        "requested_by": "a test",
+    }
+    with Endpoint.open(tenant.data) as endpoint:
+        assert endpoint.control.check_audit() == []
