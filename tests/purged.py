@@ -8,6 +8,7 @@ from pathlib import Path
 
 from canaries import HEAD, TAIL, Canary
 from canary_scan import Leak, Scanner
+from endpoint_servers import RunningEndpoint
 from machines import Machine
 
 from lifeboat_alf.purging import Options, Wanted
@@ -15,6 +16,7 @@ from lifeboat_alf.state import BodyAbsent, State
 from lifeboat_daemon.purge import doing
 from lifeboat_daemon.purge.doing import Done
 from lifeboat_daemon.purge.request import Request
+from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.vault import Vault
 
 TEXT = f"The passport number is {HEAD} 0042 {TAIL}."
@@ -87,3 +89,21 @@ def same(before: dict[int, tuple[bytes, Held]], after: dict[int, tuple[bytes, He
         digest == after[number][0] and held.items() <= after[number][1].items()
         for number, (digest, held) in clean.items()
     )
+
+
+def owner_token(endpoint: RunningEndpoint) -> str:
+    """The second token of an endpoint: it may purge, and lies on no disk of the user's."""
+    with Endpoint.open(endpoint.data) as opened:
+        tenant = opened.control.tenants()[0]
+        name = f"owner {len(opened.control.tokens())}"
+        return opened.control.add_token(tenant.id, name, {"purge"})[1]
+
+
+def vaults_of(endpoint: RunningEndpoint) -> Iterator[Vault]:
+    """Every vault that an endpoint keeps, opened with its keys."""
+    with Endpoint.open(endpoint.data) as opened:
+        for tenant in opened.control.tenants():
+            space = opened.space(tenant.id)
+            for agent_id in space.agent_ids():
+                with space.vault(agent_id) as vault:
+                    yield vault
