@@ -4,6 +4,7 @@ every version of a history read afterwards.
     wanted     what is searched for, and where it stands in bytes, however a file spells it
     masking    a match as people may see it
     items      what a plan is made over, and the plan
+    spans      places in bytes
     views      bytes, and what they say behind their escapes
     needles    many texts at once
     patterns   expressions that end

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from lifeboat_alf import codec
 from lifeboat_alf.documents import BOM
 from lifeboat_alf.errors import BadJson, PurgeError
-from lifeboat_alf.passages import Span, joined
+from lifeboat_alf.purging.spans import Span, joined
 from lifeboat_alf.purging.views import ESCAPE, is_binary
 from lifeboat_alf.redactions import Edit, edited
 
@@ -44,7 +44,7 @@ def cut(path: str, body: bytes, find: Find, *, passage: bool = False, also: Edit
     """How a file reads without what `find` finds in it, and without what `also` removes; None when there is nothing.
     With `passage`, rows of databases stay, without the match. Raises PurgeError when there is no way."""
     found = find(body)
-    spans = joined(sorted([*found, *((edit.offset, edit.offset + edit.length) for edit in also)]))
+    spans = joined([*found, *((edit.offset, edit.offset + edit.length) for edit in also)])
     if not spans:
         return None
     made = _edits_of(path, body, passage=passage)
@@ -55,7 +55,7 @@ def cut(path: str, body: bytes, find: Find, *, passage: bool = False, also: Edit
         new = edited(body, edits)
         if not (again := find(new)):
             return Cut(edits, new, found, is_dropped=False)
-        wider = joined(sorted([*spans, *(_in_old(span, edits) for span in again)]))
+        wider = joined([*spans, *(_in_old(span, edits) for span in again)])
         if wider == spans:
             break
         spans = wider
@@ -146,7 +146,7 @@ def _of_string(data: bytes, inner: Span, spans: list[Span]) -> Iterator[Edit]:
     escapes = [match.span() for match in ESCAPE.finditer(data, *inner)] if b"\\" in data[slice(*inner)] else []
     parts = [(max(start, inner[0]), min(end, inner[1])) for start, end in spans]
     grown = [_grown(data, part, inner, escapes) for part in parts if part[0] < part[1]]
-    for start, end in joined(sorted(grown)):
+    for start, end in joined(grown):
         yield Edit(start, end - start)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from lifeboat_alf.passages import Span
 from lifeboat_alf.purging.items import Hit
 from lifeboat_alf.purging.masking import masked
+from lifeboat_alf.purging.spans import Span
 from lifeboat_alf.purging.views import ESCAPE, character, is_binary
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from lifeboat_alf.passages import Span
+from lifeboat_alf.purging.spans import Span
 
 _FEW = 24
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff]{3,}")

@@ -8,11 +8,11 @@ from typing import Any
 
 from lifeboat_alf import codec, layout, merkle, metas
 from lifeboat_alf.errors import PurgeError
-from lifeboat_alf.passages import Span, joined
 from lifeboat_alf.purging import lines
 from lifeboat_alf.purging.cuts import Cut, cut
 from lifeboat_alf.purging.hits import Hits
 from lifeboat_alf.purging.items import CutPlan, Item, Options
+from lifeboat_alf.purging.spans import Span, joined
 from lifeboat_alf.purging.surveying import Items, Survey, survey
 from lifeboat_alf.purging.vectors import vector_cuts
 from lifeboat_alf.purging.wanted import Wanted
@@ -117,7 +117,7 @@ class _Planner:
         def find(line: bytes) -> list[Span]:
             found = self._wanted.spans(partition, line) if self._options.passage else []
             others = [] if self._options.only else self._found.texts.spans(partition, line)
-            return joined(sorted([*found, *others]))
+            return joined([*found, *others])
 
         return find
 
@@ -170,7 +170,7 @@ class _Planner:
 
         def find(body: bytes) -> list[Span]:
             found = self._wanted.spans(path, body)
-            return joined(sorted([*found, *texts.spans(path, body, listed)])) if texts else found
+            return joined([*found, *texts.spans(path, body, listed)]) if texts else found
 
         return find
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from lifeboat_alf import layout, schemas
-from lifeboat_alf.passages import Span, is_json
+from lifeboat_alf.purging.spans import Span, is_json
 
 _MACHINES = (
     rb'"([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|\d{4}-\d\d-\d\d[T ][0-9:.,]+(?:Z|[+-]\d\d:?\d\d)?)"'

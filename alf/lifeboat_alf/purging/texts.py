@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lifeboat_alf.passages import Span, is_json, joined
+from lifeboat_alf.purging.spans import Span, is_json, joined
 from lifeboat_alf.purging.wanted import Wanted
 
 SHORTEST_PASSAGE = 12
@@ -30,7 +30,7 @@ class Texts:
         found = self.long.spans(path, body)
         found += self._short_spans(path, body, listed)
         kept = self._kept.spans(path, body) if found and self.kept else []
-        return joined(sorted(span for span in found if not any(_holds(other, span) for other in kept)))
+        return joined(span for span in found if not any(_holds(other, span) for other in kept))
 
     def stand_in(self, partition: str, line: bytes) -> bool:
         """Whether a record's line holds a longer one."""

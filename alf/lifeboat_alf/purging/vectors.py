@@ -15,9 +15,9 @@ from itertools import accumulate
 from lifeboat_alf import codec, embeddings, layout
 from lifeboat_alf.embeddings import FLOAT_BYTES, Group
 from lifeboat_alf.errors import AlfError
-from lifeboat_alf.passages import Span, joined
 from lifeboat_alf.purging.cuts import Cut, whole
 from lifeboat_alf.purging.items import Item
+from lifeboat_alf.purging.spans import Span, joined
 from lifeboat_alf.redactions import Edit, edited
 
 _PART = re.compile(rb"[^,]*,|[^,]+")
@@ -88,7 +88,7 @@ def _groups(path: str, body: bytes) -> list[Group]:
 def _layout(item: Item, file: str, groups: list[Group], gone: frozenset[str]) -> _Layout:
     own = [group for group in groups if group.file == file]
     length = max(group.offset + group.dimensions * FLOAT_BYTES * len(group.records) for group in own)
-    return _Layout(item.leaf.digest, length, joined(sorted(span for group in own for span in _places(group, gone))))
+    return _Layout(item.leaf.digest, length, joined(span for group in own for span in _places(group, gone)))
 
 
 def _places(group: Group, gone: frozenset[str]) -> Iterable[Span]:

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 
-from lifeboat_alf.passages import Span
+from lifeboat_alf.purging.spans import Span
 
 LEVELS = 4
 """How deep escapes are undone in escapes."""

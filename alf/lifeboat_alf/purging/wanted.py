@@ -17,10 +17,10 @@ from functools import cached_property
 
 from lifeboat_alf import layout
 from lifeboat_alf.errors import PurgeError
-from lifeboat_alf.passages import Span, joined
 from lifeboat_alf.purging import patterns as expressions
 from lifeboat_alf.purging.needles import Needles
 from lifeboat_alf.purging.shields import in_memory
+from lifeboat_alf.purging.spans import Span, joined
 from lifeboat_alf.purging.views import View, is_binary, views
 
 __all__ = ["Search", "Span", "Wanted"]
@@ -54,7 +54,7 @@ class Wanted:
         they touch. Vector files hold none. Raises PurgeError for a pattern that takes too long."""
         if path.startswith(layout.EMBEDDINGS):
             return []
-        return in_memory(path, body, joined(sorted(self._found(body))))
+        return in_memory(path, body, joined(self._found(body)))
 
     def stands_in(self, text: str) -> bool:
         """Whether a match stands in a name."""
