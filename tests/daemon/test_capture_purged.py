@@ -9,7 +9,7 @@ from protected import Protected
 from purged_here import holding, purge
 from zeroclaw_protected import ProtectedClaw
 
-from lifeboat_alf import metas
+from lifeboat_alf import codec, metas
 from lifeboat_daemon import kept, records
 from lifeboat_daemon.errors import RecordPurged
 from lifeboat_daemon.purge import keep_out
@@ -31,13 +31,6 @@ def ada(tmp_path: Path) -> Protected:
 
 def id_of(ada: Protected, text: str) -> str:
     return next(str(record["id"]) for content, record in ada.memories().items() if text in content)
-
-
-def head(ada: Protected | ProtectedClaw) -> int:
-    with ada.context.vault(ada.agent.id) as vault:
-        found = vault.head()
-        assert found is not None
-        return found.number
 
 
 def left(ada: Protected | ProtectedClaw, text: str) -> list[str]:
@@ -85,7 +78,7 @@ def test_a_purged_line_in_another_file_stays_out(ada: Protected) -> None:
 
 def test_a_purged_line_in_a_string_of_a_log_stays_out(ada: Protected) -> None:
     purge(ada, texts=["C01X00T47"])
-    ada.write("notes/log.jsonl", '{"role":"user","text":"Hello\\n%s\\nBye"}\n' % PASSPORT)
+    ada.write("notes/log.jsonl", codec.encode({"role": "user", "text": f"Hello\n{PASSPORT}\nBye"}) + b"\n")
     ada.capture()
     assert (left(ada, "C01X00T47"), len(left(ada, "Hello"))) == ([], 1)
 

@@ -1,0 +1,116 @@
+"""The filter itself: what is known again of what was cut, and what is left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from lifeboat_alf import codec
+from lifeboat_alf.redactions import Edit, edited
+from lifeboat_daemon.purge.deriving import Derived
+from lifeboat_daemon.purge.filters import Filter, Marks, Sieve
+
+MARKS = Marks(bytes(range(32)))
+PATH = "raw/openclaw/MEMORY.md"
+LINE = b"The passport number is C01X00T47."
+BODY = b"# Memory\n\n## Travel\n\n%s\n\n## Food\n\nRice.\n" % LINE
+
+
+def sieve(path: str = PATH, body: bytes = BODY, *cuts: bytes, stays: bytes = b"") -> Sieve:
+    """That of a file from which parts were cut."""
+    derived = Derived(MARKS)
+    derived.entry(path, body, tuple(Edit(body.index(cut), len(cut)) for cut in cuts))
+    made = derived.finish([stays.split(b"\n")])
+    return Sieve(Filter.of_json(codec.decode(codec.encode(made.to_json()))), MARKS)
+
+
+def cut(found: Sieve, path: str, body: bytes) -> bytes:
+    return edited(body, found.file(path, body))
+
+
+WHOLE = sieve(PATH, BODY, LINE + b"\n")
+PART = sieve(PATH, BODY, b"C01X00T47")
+
+
+def test_the_body_that_was_cut_becomes_what_stands_in_its_place() -> None:
+    assert cut(WHOLE, PATH, BODY) == BODY.replace(LINE + b"\n", b"")
+
+
+@pytest.mark.parametrize("around", [b"%s\n", b"before\n%s\nafter\n", b"  %s \r\nafter", b"%s", b"\t%s\n\n\n"])
+def test_a_line_is_known_anywhere(around: bytes) -> None:
+    assert b"C01X00T47" not in cut(WHOLE, "raw/openclaw/notes.md", around % LINE)
+
+
+def test_what_stands_beside_it_stays() -> None:
+    assert cut(WHOLE, "artifacts/notes.txt", b"before\n%s\nafter\n" % LINE) == b"before\nafter\n"
+
+
+def test_of_a_line_that_lost_a_part_the_rest_stays() -> None:
+    assert cut(PART, "raw/openclaw/notes.md", b"  %s\nafter\n" % LINE) == b"  The passport number is .\nafter\n"
+
+
+def test_a_line_is_known_however_its_characters_are_composed() -> None:
+    line = "Das Café heißt Zürich."
+    found = sieve(PATH, f"{line}\n".encode(), f"{line}\n".encode())
+    assert cut(found, "raw/openclaw/x.md", "Das Cafe\u0301 heißt Zu\u0308rich.\nx\n".encode()) == b"x\n"
+
+
+def test_a_short_line_is_known_in_its_file() -> None:
+    found = sieve(PATH, b"pin\n483920\nend\n", b"483920\n")
+    assert cut(found, PATH, b"new\n483920\n") == b"new\n"
+
+
+def test_a_short_line_of_another_file_stays() -> None:
+    found = sieve(PATH, b"pin\n483920\nend\n", b"483920\n")
+    assert cut(found, "raw/openclaw/other.md", b"new\n483920\n") == b"new\n483920\n"
+
+
+def test_a_line_that_stands_elsewhere_too_goes_only_between_its_neighbours() -> None:
+    body = b"# A\nthe same words again\nsecret text of mine\n"
+    found = sieve(PATH, body, b"the same words again\nsecret text of mine\n", stays=b"the same words again")
+    assert cut(found, "raw/openclaw/other.md", b"# B\nthe same words again\n") == b"# B\nthe same words again\n"
+    assert cut(found, PATH, body + b"new\n") == b"# A\nnew\n"
+
+
+def test_blank_lines_stay() -> None:
+    assert cut(WHOLE, "raw/openclaw/notes.md", b"a\n\n\nb\n") == b"a\n\n\nb\n"
+
+
+def test_a_string_of_json_loses_the_line() -> None:
+    body = codec.encode({"text": f"a\n{LINE.decode()}\nb", "n": 1})
+    assert codec.decode(cut(WHOLE, "raw/openclaw/log.jsonl", body)) == {"text": "a\nb", "n": 1}
+
+
+def test_json_can_still_be_read() -> None:
+    body = b'{\n  "a": "The passport number is C01X00T47.",\n  "b": 2\n}\n'
+    found = sieve("raw/openclaw/x.json", body, b'  "a": "The passport number is C01X00T47.",\n')
+    assert codec.decode(cut(found, "raw/openclaw/x.json", body.replace(b"2", b"3"))) == {"b": 3}
+
+
+def test_a_binary_file_is_known_as_a_whole() -> None:
+    body = b"\0\1" + LINE + b"\2"
+    found = sieve("artifacts/x.bin", body, body)
+    assert (cut(found, "artifacts/x.bin", body), cut(found, "artifacts/x.bin", body + b"\3")) == (b"", body + b"\3")
+
+
+def test_a_memory_that_is_gone_is_known_by_its_lines() -> None:
+    derived = Derived(MARKS)
+    derived.record(codec.encode({"content": "# Travel\n\nMy passport is at home.", "source": {}}), None)
+    found = Sieve(derived.finish([]), MARKS)
+    assert cut(found, PATH, b"x\nMy passport is at home.\n") == b"x\n"
+
+
+def test_two_purges_are_done_one_after_the_other() -> None:
+    derived = Derived(MARKS, sieve(PATH, BODY, LINE + b"\n").filter)
+    left = BODY.replace(LINE + b"\n", b"")
+    derived.entry(PATH, left, (Edit(left.index(b"Rice.\n"), 6),))
+    assert cut(Sieve(derived.finish([]), MARKS), PATH, BODY) == left.replace(b"Rice.\n", b"")
+
+
+def test_another_key_knows_nothing() -> None:
+    other = Sieve(WHOLE.filter, Marks(bytes(32)))
+    assert other.file(PATH, BODY) == ()
+
+
+@pytest.mark.parametrize("text", [b"C01X00T47", b"passport", b"Travel"])
+def test_a_filter_says_nothing_of_the_text(text: bytes) -> None:
+    assert text not in codec.encode(WHOLE.filter.to_json())

@@ -1,0 +1,84 @@
+"""Purged lines leave the live files, as they were shown and no other way."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+from protected import Protected
+from purged_here import purge
+from zeroclaw_protected import ProtectedClaw
+
+from lifeboat_daemon.purge import workspace
+from lifeboat_daemon.purge.workspace import WorkspaceCut
+
+LINE = "The passport number is C01X00T47."
+FILE = "memory/2026-11-11.md"
+ARCHIVED = f"raw/openclaw/{FILE}"
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Protected:
+    made = Protected(tmp_path)
+    made.write(FILE, f"# Day\n\n## Papers\n\n{LINE}\n\n## Weather\n\nSunny.\n", mode=0o640)
+    made.add()
+    purge(made, texts=["C01X00T47"])
+    return made
+
+
+def planned(ada: Protected | ProtectedClaw) -> list[WorkspaceCut]:
+    with ada.context.vault(ada.agent.id) as vault:
+        return workspace.plan(ada.context, ada.agent, vault)
+
+
+def cut(ada: Protected, cuts: list[WorkspaceCut]) -> list[str]:
+    with ada.context.vault(ada.agent.id) as vault:
+        return workspace.cut(ada.context, ada.agent, vault, cuts)
+
+
+def test_a_plan_names_the_file_and_shows_what_goes(ada: Protected) -> None:
+    (found,) = planned(ada)
+    assert (found.path, f"-{LINE}" in found.diff) == (ARCHIVED, True)
+
+
+def test_a_plan_writes_nothing(ada: Protected) -> None:
+    planned(ada)
+    assert LINE in ada.read(FILE)
+
+
+def test_the_lines_leave_the_file(ada: Protected) -> None:
+    assert cut(ada, planned(ada)) == [ARCHIVED]
+    assert ("C01X00T47" in ada.read(FILE), "Sunny." in ada.read(FILE)) == (False, True)
+
+
+def test_the_file_keeps_its_rights(ada: Protected) -> None:
+    cut(ada, planned(ada))
+    assert stat.S_IMODE((ada.workspace / FILE).stat().st_mode) == 0o640
+
+
+def test_a_file_that_changed_since_it_was_shown_stays(ada: Protected) -> None:
+    cuts = planned(ada)
+    ada.write(FILE, f"# Day\n\n{LINE}\n\nRainy.\n")
+    assert (cut(ada, cuts), LINE in ada.read(FILE)) == ([], True)
+
+
+def test_a_capture_afterwards_makes_no_sequence(ada: Protected) -> None:
+    cut(ada, planned(ada))
+    report = ada.capture()
+    assert (report.outcome, report.kept_out) == ("unchanged", {})
+
+
+def test_without_a_purge_there_is_nothing_to_cut(tmp_path: Path) -> None:
+    ada = Protected(tmp_path)
+    ada.add()
+    assert planned(ada) == []
+
+
+def test_a_row_is_removed_by_a_command_of_the_runtime(tmp_path: Path) -> None:
+    eva = ProtectedClaw(tmp_path)
+    eva.install.remember("pass", LINE, created_at="2026-11-10T08:00:00+00:00")
+    eva.add()
+    purge(eva, texts=["C01X00T47"])
+    (found,) = planned(eva)
+    assert found.command == "zeroclaw memory clear --key pass"

@@ -1,0 +1,122 @@
+"""States from which something was purged restore at every sequence, and bring nothing of it back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from protected import Protected
+from purged_here import purge
+
+from lifeboat_alf.errors import SignatureError
+from lifeboat_daemon import verification
+from lifeboat_daemon.errors import NothingToUndo
+from lifeboat_daemon.exchange import export, import_
+from lifeboat_daemon.purge import undo_folders
+from lifeboat_daemon.restore import RestoreOptions, restore, undo
+from lifeboat_daemon.restore import inventory as inventories
+
+LINE = "The passport number is C01X00T47."
+FILE = "memory/2026-11-11.md"
+CONFIG = '{"models":{"providers":{"x":{"apiKey":"sk-test-0123456789abcdefghij"}}},"note":"%s"}\n'
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Protected:
+    """Three sequences; the second one brings the text, the third one more."""
+    made = Protected(tmp_path)
+    made.add()
+    made.write(FILE, f"# Day\n\n## Papers\n\n{LINE}\n\n## Weather\n\nSunny.\n")
+    made.capture()
+    made.write("notes.txt", f"one\n{LINE}\ntwo\n")
+    made.capture()
+    return made
+
+
+def options(at: int, to: Path | None = None) -> RestoreOptions:
+    return RestoreOptions(at=at, to=to, yes=True, reindex=False)
+
+
+def found_in(folder: Path) -> list[str]:
+    return [str(file) for file in folder.rglob("*") if file.is_file() and b"C01X00T47" in file.read_bytes()]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("passage", [False, True])
+def test_every_sequence_restores_without_it(ada: Protected, tmp_path: Path, number: int, passage: bool) -> None:
+    purge(ada, texts=["C01X00T47"], passage=passage)
+    restore(ada.context, ada.agent, options(number, tmp_path / "aside"))
+    assert found_in(tmp_path / "aside") == []
+    assert (tmp_path / "aside" / FILE).exists() == (number > 0)
+
+
+def test_what_was_not_purged_comes_back_whole(ada: Protected, tmp_path: Path) -> None:
+    purge(ada, texts=["C01X00T47"])
+    restore(ada.context, ada.agent, options(2, tmp_path / "aside"))
+    assert (tmp_path / "aside" / "MEMORY.md").read_bytes() == (ada.workspace / "MEMORY.md").read_bytes()
+    assert "Sunny." in (tmp_path / "aside" / FILE).read_text()
+
+
+def test_a_restore_in_place_takes_the_lines_away(ada: Protected) -> None:
+    purge(ada, texts=["C01X00T47"])
+    restore(ada.context, ada.agent, options(2))
+    assert found_in(ada.workspace) == []
+
+
+def test_a_drill_finds_nothing_wrong(ada: Protected) -> None:
+    purge(ada, texts=["C01X00T47"])
+    assert verification.drill(ada.context, ada.agent, whole=True).mismatches == []
+
+
+def test_a_purge_that_this_user_never_signed_is_refused(ada: Protected) -> None:
+    redaction = purge(ada, texts=["C01X00T47"])
+    context = ada.context
+    with context.vault(ada.agent.id) as vault:
+        inventory = inventories.take(vault.state())
+        forged = replace(inventory, redactions=(replace(redaction, reason="gdpr"),))
+        with pytest.raises(SignatureError):
+            inventories.check_signature(vault.state(), forged, context.keys().trusted)
+        inventories.check_signature(vault.state(), inventory, context.keys().trusted)
+
+
+def test_an_old_archive_over_the_agent_brings_nothing_back(ada: Protected, tmp_path: Path) -> None:
+    export(ada.context, "openclaw", ada.workspace, tmp_path / "old.alf")
+    purge(ada, texts=["C01X00T47"])
+    import_(ada.context, tmp_path / "old.alf", tmp_path / "copy", yes=True)
+    assert found_in(tmp_path / "copy") == []
+    assert "Sunny." in (tmp_path / "copy" / FILE).read_text()
+
+
+def test_a_purged_archive_is_imported_on_another_machine(ada: Protected, tmp_path: Path) -> None:
+    purge(ada, texts=["C01X00T47"])
+    export(ada.context, "openclaw", ada.workspace, tmp_path / "new.alf")
+    other = Protected(tmp_path / "other")
+    report = import_(other.context, tmp_path / "new.alf", tmp_path / "copy", yes=True, accept_unsigned=True)
+    assert (found_in(tmp_path / "copy"), report.agent) == ([], ada.agent.id)
+
+
+def test_an_emptied_undo_folder_is_said(ada: Protected) -> None:
+    restore(ada.context, ada.agent, options(1))
+    assert undo_folders.empty(ada.context, ada.agent) > 0
+    assert undo_folders.of(ada.context, ada.agent) == []
+    with pytest.raises(NothingToUndo, match="purge"):
+        undo(ada.context, ada.agent)
+
+
+def test_a_restore_after_that_can_be_undone(ada: Protected) -> None:
+    restore(ada.context, ada.agent, options(1))
+    undo_folders.empty(ada.context, ada.agent)
+    ada.clock.advance(minutes=1)
+    restore(ada.context, ada.agent, options(2))
+    assert undo(ada.context, ada.agent).kind == "undo"
+
+
+def test_secrets_come_back_into_what_is_left_of_a_file(tmp_path: Path) -> None:
+    ada = Protected(tmp_path, config=CONFIG % LINE)
+    ada.add()
+    purge(ada, texts=["C01X00T47"], passage=True)
+    restored = tmp_path / "aside"
+    chosen = RestoreOptions(at=0, to=restored, yes=True, reindex=False, with_credentials=True)
+    restore(ada.context, ada.agent, chosen)
+    assert found_in(tmp_path / "aside") == []
