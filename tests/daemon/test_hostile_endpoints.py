@@ -258,7 +258,7 @@ class Liar:
     """A remote that says what it was told to."""
 
     def __init__(self, **answers: Any) -> None:
-        self._answers = answers
+        self._answers = {"redactions": [], **answers}
         self.closed = False
 
     def __getattr__(self, name: str) -> Any:
