@@ -1,0 +1,93 @@
+"""`lifeboat endpoint purges`: what waits, and the word of whoever owns the endpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_client import Json, run
+from endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
+
+from lifeboat_alf.redactions import Redaction
+from lifeboat_daemon.cli import program
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.errors import AgentErased
+from lifeboat_endpoint.remote.checks.trial import NAME, Machine
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("LIFEBOAT_ENDPOINT_DATA", str(tmp_path / "data"))
+    run("endpoint", "tenant", "add", "home")
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def machine(data: Path, tmp_path: Path) -> Machine:
+    with Endpoint.open(data) as endpoint:
+        return pushed(endpoint.space(endpoint.control.tenant("home").id), machine_in(tmp_path))
+
+
+def sent(data: Path, machine: Machine, redaction: Redaction) -> str:
+    """It waits; its id."""
+    with Endpoint.open(data) as endpoint:
+        space = endpoint.space(endpoint.control.tenant("home").id)
+        assert space.redact(machine.agent_id, redaction.to_json()).receipt is None
+    return redaction.id
+
+
+def listed() -> list[Json]:
+    found: list[Json] = run("endpoint", "purges", "list")["purges"]
+    return found
+
+
+def test_what_waits_is_listed_in_ids_and_counts(data: Path, machine: Machine) -> None:
+    redaction = redaction_of(machine, record_of(machine, 1))
+    sent(data, machine, redaction)
+    [found] = listed()
+    assert found.pop("applies_at") > found.pop("requested_at")
+    assert found == {
+        "id": redaction.id,
+        "tenant": "home",
+        "agent": machine.agent_id,
+        "name": NAME,
+        "scope": "record_purge",
+        "records": 1,
+        "leaves": 1,
+        "reason": "user_request",
+    }
+
+
+def test_a_confirmed_purge_is_applied_and_its_receipt_shown(data: Path, machine: Machine) -> None:
+    purge = sent(data, machine, redaction_of(machine, record_of(machine, 1)))
+    found = run("endpoint", "purges", "confirm", purge)
+    assert (found["applied"], found["receipt"]["objects"], found["receipt"]["remaining"]) == (True, 1, 0)
+    assert listed() == []
+
+
+def test_a_refused_purge_waits_no_more(data: Path, machine: Machine) -> None:
+    purge = sent(data, machine, redaction_of(machine, record_of(machine, 1)))
+    assert run("endpoint", "purges", "refuse", purge) == {"id": purge, "refused": True}
+    assert listed() == []
+
+
+def test_a_whole_agent_goes_with_consent_only(data: Path, machine: Machine) -> None:
+    purge = sent(data, machine, erasing(machine))
+    assert run("endpoint", "purges", "confirm", purge, expect=3)["error"]["code"] == "consent_needed"
+    run("endpoint", "purges", "confirm", purge, "--yes")
+    with Endpoint.open(data) as endpoint, pytest.raises(AgentErased):
+        endpoint.space(endpoint.control.tenant("home").id).agent(machine.agent_id)
+
+
+def test_what_waits_nowhere_is_not_there(data: Path) -> None:
+    unknown = "0198c0de-0000-7000-8000-000000000001"
+    assert run("endpoint", "purges", "confirm", unknown, expect=1)["error"]["code"] == "unknown_there"
+
+
+def test_people_are_told_what_waits_and_why(data: Path, machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.run(["endpoint", "purges", "list"]) == 0
+    sent(data, machine, redaction_of(machine, record_of(machine, 1)))
+    assert program.run(["endpoint", "purges", "list"]) == 0
+    told = capsys.readouterr().out
+    assert "No purge waits here." in told and "1 record" in told and "user_request" in told
