@@ -21,11 +21,12 @@ from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock, home_lock
+from lifeboat_daemon.purge import receipts
 from lifeboat_daemon.state_db import StateDb
 from lifeboat_endpoint.errors import VaultDamaged, VaultError, VaultNewer
 from lifeboat_endpoint.vault import SequenceRow, Vault
 from lifeboat_endpoint.vault.vault import FILE
-from lifeboat_keys import devices, sealing, signing
+from lifeboat_keys import devices, redacting, sealing, signing
 from lifeboat_keys.agent_pair import pair_id
 from lifeboat_keys.devices import Device
 from lifeboat_keys.errors import KeysError, NoAgentKey, StoreReadOnly, UnknownMachine, UnsealError
@@ -218,12 +219,14 @@ def _sign_history(context: Context, keys: HomeKeys, settled: Settled) -> None:
     def sign(vault: Vault) -> None:
         reached(Step.ROTATE_HISTORY_SIGNED)
         done = vault.countersign(lambda sequence: signing.sign(sequence, device), before=before, after=after)
+        vault.sign_redactions(lambda redaction: redacting.sign(redaction, device), before=before, after=after)
         settled.refused += [{"agent": vault.agent_id, "sequence": row.number} for row in done.refused]
         settled.vaults.append(
             {"agent": vault.agent_id, "countersigned": len(done.signed), "sequence": None, "epoch": vault.epoch}
         )
 
     _each_vault(context, settled, sign)
+    receipts.sign_again(context, before)
 
 
 def _renew(context: Context, keys: HomeKeys, vault: Vault, work: Settling, settled: Settled) -> None:

@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 
 from lifeboat_alf import times
 from lifeboat_alf.codec import JsonObject
-from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.errors import LifeboatError, SignatureError
 from lifeboat_alf.redactions import Redaction
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Busy
@@ -35,7 +35,9 @@ from lifeboat_daemon.purge.receipt_document import (
 from lifeboat_daemon.purge.receipt_findings import Finding, Level
 from lifeboat_daemon.purge.receipt_store import damaged, everyone, find, read, save
 from lifeboat_keys import receipts as vault_receipts
+from lifeboat_keys.errors import ReceiptInvalid
 from lifeboat_keys.receipts import Audit, Head, VaultReceipt
+from lifeboat_keys.trusted import Trusted
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.vault import Vault
@@ -61,6 +63,7 @@ __all__ = [
     "note_here",
     "note_vault",
     "read",
+    "sign_again",
     "verify",
     "write",
 ]
@@ -195,6 +198,25 @@ def home_receipt(
         found=dict(found or {}),
     )
     return vault_receipts.sign_with_device(unsigned, keys.device)
+
+
+def sign_again(context: Context, before: Trusted) -> None:
+    """While a key of the user's is being replaced: every receipt that counts for `before`, with what it has of vaults
+    that cannot sign themselves, under the key in force. Raises what `write` raises."""
+    device = context.keys().device
+
+    def vault(note: VaultNote) -> VaultNote:
+        signed = None if note.receipt is None else vault_receipts.from_json(note.receipt)
+        if signed is None or signed.signer != vault_receipts.DEVICE:
+            return note
+        vault_receipts.verify(signed, trusted=before, endpoints={})
+        return replace(note, receipt=vault_receipts.sign_with_device(signed, device).to_json())
+
+    with _alone(context):
+        for receipt in everyone(context):
+            with contextlib.suppress(SignatureError, ReceiptInvalid):  # what does not hold stays as it is
+                vault_receipts.verify_purge(receipt.statement(), receipt.signature, before)
+                _sign_and_save(context, replace(receipt, vaults=tuple(vault(each) for each in receipt.vaults)))
 
 
 def _completed_at(context: Context, redaction: Redaction) -> str | None:

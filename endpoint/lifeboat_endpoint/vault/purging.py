@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lifeboat_alf import codec, times
-from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.errors import RedactionInvalid, SignatureError
 from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import JsonObject
@@ -20,6 +20,8 @@ from lifeboat_endpoint.vault.reading import Moment, text_of
 from lifeboat_endpoint.vault.redacted import REFUSED
 from lifeboat_endpoint.vault.redacting import Destroyed
 from lifeboat_endpoint.vault.writing import VaultWriting
+from lifeboat_keys.redacting import verify
+from lifeboat_keys.trusted import Trusted
 
 PURGE = "purge"
 """The kind of the audit row of a redaction that was applied; its details are the record of ALF §3.1.11."""
@@ -110,6 +112,19 @@ class VaultPurging(VaultWriting):
             self._audit("purge refused", redaction_id, {})
         return True
 
+    def sign_redactions(self, sign: Callable[[Redaction], Redaction], *, before: Trusted, after: Trusted) -> int:
+        """New signatures for the redactions that count for `before` and no more for `after`; how many."""
+        with self._transaction():
+            every = [row.redaction for row in self.redaction_rows()]
+            news = [sign(one) for one in every if _counts(one, before) and not _counts(one, after)]
+            for one in news:
+                document = self._columns.text(REDACTION, codec.encode(one.to_json()).decode())
+                self._metadata.execute(sql.SET_REDACTION, (document, one.id))
+            if news:
+                self._audit("countersign", after.current.key_id, {"redactions": [one.id for one in news]})
+        self._known_counts = (0, 0)
+        return len(news)
+
     def settle(self, *, wait: bool = True) -> bool:
         """Rid the files of what applied redactions destroyed: body files, copies that a migration kept, free pages,
         remains inside pages, the log. True when nothing is left; False while somebody reads, the disk is full or the
@@ -127,6 +142,14 @@ class VaultPurging(VaultWriting):
         except (errors.VaultBusy, errors.VaultFull, errors.VaultUnusable, errors.VaultDamaged):
             return False
         return True
+
+
+def _counts(redaction: Redaction, trusted: Trusted) -> bool:
+    try:
+        verify(redaction, trusted)
+    except SignatureError:
+        return False
+    return True
 
 
 def audit_record(redaction: Redaction, completed_at: str) -> JsonObject:

@@ -17,6 +17,7 @@ from nacl.signing import VerifyKey
 from purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged, wrong
 
 from lifeboat_alf import codec
+from lifeboat_daemon import key_rotation
 from lifeboat_daemon.errors import SystemRefused, UnknownReceipt
 from lifeboat_daemon.purge import endpoint_pins, receipt_document, receipt_store, receipts
 from lifeboat_daemon.purge.receipts import Level
@@ -24,6 +25,7 @@ from lifeboat_endpoint.vault.vault import FILE
 from lifeboat_keys import receipts as vault_receipts
 from lifeboat_keys.endpoint_key import EndpointKey
 from lifeboat_keys.errors import ReceiptInvalid
+from lifeboat_keys.user_key import UserKey
 
 Json = dict[str, Any]
 
@@ -228,6 +230,25 @@ def test_an_earlier_receipt_is_no_lie(ada: Purged) -> None:
     _note(ada, WAITING, state=receipts.PENDING, message="it was away")
     found = receipts.verify(ada.context, ada.document())
     assert not receipts.is_wrong(found) and any("is newer" in each.message for each in found)
+
+
+@pytest.mark.parametrize("compromised", [False, True])
+def test_a_receipt_holds_after_the_key_of_the_user_was_replaced(ada: Purged, compromised: bool) -> None:
+    key_rotation.rotate(
+        ada.context, ada.context.keys().user_key(), UserKey.generate(), compromised=compromised, lost=None
+    )
+    kept = receipts.find(ada.context, ada.receipt.id)
+    assert wrong(ada.context, kept.to_json()) == []
+    found = receipts.verify(ada.context, kept.to_json())
+    assert [each.subject for each in found if each.level is Level.OPEN] == ["office"]
+
+
+def test_what_was_forged_before_the_key_was_replaced_is_not_signed_again(ada: Purged) -> None:
+    document = ada.document()
+    document["here"]["undo_folders"] = 3
+    receipt_store.file(ada.context, ada.receipt.id).write_text(json.dumps(document))
+    key_rotation.rotate(ada.context, ada.context.keys().user_key(), UserKey.generate(), compromised=True, lost=None)
+    assert wrong(ada.context, receipts.find(ada.context, ada.receipt.id).to_json())
 
 
 def test_a_receipt_can_be_checked_by_hand(ada: Purged) -> None:
