@@ -147,9 +147,17 @@ def _check_spans(spans: list[tuple[int, int]], length: int) -> None:
 
 @cache
 def _agent() -> MemoryState:
-    from lifeboat_alf.testing import full_state
+    """Something in every layer; a memory and some text were purged."""
+    from random_states import cut, redaction
 
-    return full_state()
+    from lifeboat_alf.testing import full_state, record
+
+    state = full_state()
+    gone, stays = state.add(record("The door opens with 492817.")), state.add(record("Sings."))
+    state.put("raw/openclaw/door.md", b"It opens with 492817.\n", records=[gone.id, stays.id])
+    leaf = state.entry("raw/openclaw/door.md").leaf
+    leaves = {gone.leaf.digest: None, leaf.digest: cut(b"It opens with 492817.\n", 14, 20)}
+    return state.redact(redaction(leaves, record_ids=(gone.id,)))
 
 
 @cache

@@ -210,6 +210,15 @@ def test_a_record_that_changed_where_its_purge_was_not_known_has_a_line_again(st
     assert [change.operation for change in found.changed_records()] == ["update"]
 
 
+def test_a_record_that_changed_before_it_was_purged_is_gone_from_a_base_that_has_it_unchanged(story):
+    b = story.a.copy()
+    made = b.update({**codec.decode(story.old.line), "content": PIN})
+    b.redact(redaction({made.leaf.digest: None}))
+    found = applied(story.a, delta_bytes(story.a, b))
+    assert_same(found, b)
+    assert found.record(made.id) is None
+
+
 def test_a_gone_record_stands_in_the_way_of_no_other(story):
     a = story.b.redact(story.purge)
     b = a.copy()
