@@ -88,10 +88,11 @@ class Vault(VaultPurging):
         return vault
 
     def _sweep_leftovers(self) -> None:
-        """Remove what a commit or a purge that was cut off left behind; whoever is writing right now will do it."""
+        """Remove what a commit or a purge that was cut off left behind; whoever is writing right now will do it. Damage
+        is for a verification to name."""
         try:
             objects.sweep(self._metadata, self._blobs, wait=False)
-        except errors.VaultBusy:
+        except (errors.VaultBusy, errors.VaultDamaged):
             return
         self.settle(wait=False)
 
