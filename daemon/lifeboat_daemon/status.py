@@ -36,8 +36,10 @@ from lifeboat_daemon.health.standing import (
     verdict,
 )
 from lifeboat_daemon.health.wakefulness import awake
+from lifeboat_daemon.purge.keep_out import FOUND, found_in
 from lifeboat_daemon.remotes import facts as remote_facts
 from lifeboat_daemon.state_db import StateDb
+from lifeboat_daemon.words import path_text
 from lifeboat_endpoint.vault import LAST_VERIFIED, Vault
 from lifeboat_keys.home_keys import KeyStatus
 
@@ -136,6 +138,7 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> Fa
         missing=captured.get("outcome") == ROOT_MISSING,
         is_gone=is_gone,
         no_room=space.shortage() or captured.get("no_room"),
+        kept_out=tuple(map(path_text, sorted(found_in(vault.get(FOUND))))),
         lookalikes=sum(len(places) for places in alike.values()),
         vault_bytes=space.used,
         remotes=remote_facts.of_vault(context, vault, head),

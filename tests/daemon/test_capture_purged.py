@@ -15,6 +15,7 @@ from lifeboat_daemon.errors import RecordPurged
 from lifeboat_daemon.purge import keep_out
 from lifeboat_daemon.purge.keep_out import KeepOut
 from lifeboat_daemon.search import search
+from lifeboat_daemon.status import status
 
 PASSPORT = "The passport number is C01X00T47 for now."
 NOTES = f"# Notes\n\n## Travel\n\n{PASSPORT}\n\n## Food\n\nRice and beans.\n"
@@ -54,6 +55,13 @@ def test_the_capture_says_where_lines_are_kept_out(ada: Protected) -> None:
     purge(ada, texts=["C01X00T47"])
     report = ada.capture()
     assert set(report.kept_out) == {"raw/openclaw/memory/2026-11-11.md"}
+
+
+def test_status_says_in_which_files_it_still_lies(ada: Protected) -> None:
+    purge(ada, texts=["C01X00T47"])
+    ada.capture()
+    (said,) = [reason for reason in status(ada.context).agents[0].reasons if "purged" in reason]
+    assert ("memory/2026-11-11.md" in said, "C01X00T47" in said) == (True, False)
 
 
 def test_nothing_that_is_reported_holds_the_text(ada: Protected) -> None:

@@ -19,7 +19,7 @@ from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.errors import Busy, ServiceError
 from lifeboat_daemon.health import second_copies
 from lifeboat_daemon.purge import folders
-from lifeboat_daemon.words import argument, change_groups, path_text
+from lifeboat_daemon.words import argument, change_groups, count_text, path_text
 
 _LISTS = {
     "unread": "could not be read, its last version stays",
@@ -153,6 +153,8 @@ def print_remarks(output: Output, document: dict[str, Any]) -> None:
     for name, meaning in _LISTS.items():
         for path, reason in document[name].items():
             output.warn(f"{path_text(path)} {meaning}: {reason}")
+    for path, count in document["kept_out"].items():
+        output.warn(f"{path_text(path)} holds what was purged in {count_text(count, 'place')}, and is kept without it")
     if document["held"]:
         name, before = argument(document["name"]), document["held"].get("previous")
         output.warn(f"held: {document['held'].get('reason', '')}. Was that an accident?")

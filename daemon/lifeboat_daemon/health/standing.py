@@ -38,6 +38,8 @@ LONGEST_UNVERIFIED = timedelta(days=7)
 """Without a verified copy for so long an agent is overdue, however much the machine slept."""
 GRACE = timedelta(minutes=15)
 """After it woke up, a machine has so long to verify before it is said that nobody did."""
+MOST_NAMED = 3
+"""Files in one sentence."""
 LOCAL = "local"
 """How the vault of this machine is called."""
 
@@ -69,7 +71,7 @@ class Facts(msgspec.Struct, frozen=True):
     why, for people. `held` is the decision of the guard; `missing`: the workspace was not what was captured; `is_gone`:
     its folder is not there; `no_room`: why large files are not taken; `failed`: why the last capture came to nothing;
     `damaged`: what a verification found (see `status.DAMAGED`); `remotes`: its second copies; `unreadable`: why there
-    are no more facts. `vault_bytes` is the vault's size.
+    are no more facts. `vault_bytes` is the vault's size. `kept_out` are names of files in which lies what was purged.
     """
 
     sequence: int | None = None
@@ -86,6 +88,7 @@ class Facts(msgspec.Struct, frozen=True):
     failed: str | None = None
     damaged: JsonObject | None = None
     lookalikes: int = 0
+    kept_out: tuple[str, ...] = ()
     remotes: tuple[RemoteFacts, ...] = ()
     unreadable: str | None = None
     vault_bytes: int = 0
@@ -235,6 +238,8 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
     verified_at, verified_in = _verified(seen)
     if seen.lookalikes:
         rest.append(f"{count_text(seen.lookalikes, 'place')} in clear may be a secret; lifeboat doctor names each")
+    if seen.kept_out:
+        rest.append(_kept_out_words(seen.kept_out))
     return AgentStatus(
         id=agent.id,
         name=agent.name,
@@ -257,6 +262,12 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
         vault_bytes=seen.vault_bytes,
         remotes=seen.remotes,
     )
+
+
+def _kept_out_words(paths: tuple[str, ...]) -> str:
+    """Where lies what was purged; names alone."""
+    named = ", ".join(paths[:MOST_NAMED]) + (f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else "")
+    return f"what was purged still lies in {named}; it is left out of every capture"
 
 
 def _verified(seen: Facts) -> tuple[str | None, str | None]:
