@@ -16,7 +16,7 @@ from lifeboat_alf.purging.spans import Span, joined
 from lifeboat_alf.purging.surveying import Items, Survey, survey
 from lifeboat_alf.purging.vectors import vector_cuts
 from lifeboat_alf.purging.wanted import Wanted
-from lifeboat_alf.redactions import Edit, Replacement, edited, replacement_of
+from lifeboat_alf.redactions import NONE, Edit, Redactions, Replacement, edited, replacement_of
 
 _NOTHING = Wanted()
 _DEFAULT = Options()
@@ -28,11 +28,13 @@ def plan_cuts(
     record_ids: Iterable[str] = (),
     wanted: Wanted = _NOTHING,
     options: Options = _DEFAULT,
+    known: Redactions = NONE,
 ) -> CutPlan:
     """What a purge of records, and of what is wanted, does to the history of an agent.
 
     `items` is called several times and must give the same each time; no body is held. Finding nothing is an empty plan.
-    The edits of a leaf count in the bytes that stand there now: of one that was replaced before, in what replaced it.
+    `known` are the redactions that are applied already: the edits of a leaf that they name count in the bytes that it
+    commits to, as a redaction has to say it. Without them, edits count in the bytes that stand there now.
     Raises PurgeError for an id that no record has, for more records than `options` allow, and for a match that cannot
     be taken out: never half a plan.
     """
@@ -42,7 +44,7 @@ def plan_cuts(
         planner.add(item)
     planner.add_vectors(items)
     planner.check(items)
-    return planner.plan()
+    return planner.plan(known)
 
 
 class _Planner:
@@ -60,9 +62,10 @@ class _Planner:
         self._uncut: set[bytes] = set()
         self._hits = Hits()
 
-    def plan(self) -> CutPlan:
+    def plan(self, known: Redactions) -> CutPlan:
+        named = self._leaves.items()
         return CutPlan(
-            leaves=self._leaves,
+            leaves={leaf: made if made is None else known.on_top(leaf, made) for leaf, made in named},
             record_ids=tuple(sorted(self._found.all_gone)),
             partitions=tuple(sorted(self._partitions)),
             files=dict(sorted(self._files.items())),

@@ -11,6 +11,7 @@ from functools import partial
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.purging import CutPlan, Item, Wanted, plan_cuts
+from lifeboat_alf.redactions import NONE
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.prints import Prints
@@ -76,7 +77,10 @@ def find(context: Context, agent: Agent, request: Request, opened: Histories, re
         for asked in remotes:
             yield from asked.items
 
-    plan = plan_cuts(items, agent.id, request.record_ids, request.wanted, request.options)
+    known = NONE
+    for history in opened.open:
+        known = known.joined(history.vault.redactions)
+    plan = plan_cuts(items, agent.id, request.record_ids, request.wanted, request.options, known)
     own = opened.own
     numbers = [] if own is None else [row.number for row in own.sequences()]
     head = numbers[-1] if numbers else None
