@@ -13,6 +13,7 @@ from typing import Any
 import openclaw_workspaces
 import pytest
 from cli_client import run
+from endpoint_purges import machine_in, pushed, record_of, redaction_of
 from fake_openclaw import FakeOpenClaw
 from fake_systemctl import FakeSystemctl
 from keeping import AGENT as ENDPOINT_AGENT
@@ -197,9 +198,23 @@ def _endpoint_documents(folder: Path) -> Iterator[tuple[str, Json]]:
         ("audit", "--check"),
     ):
         yield heading, run("endpoint", *words, "--data", data)
+    yield from ((heading, document) for document in _waiting_documents(folder, data))
     data.chmod(0o755)
     yield heading, run("endpoint", "verify", "--data", data, expect=1)
     yield heading, run("endpoint", "tenant", "remove", "home", "--yes", "--data", data)
+
+
+def _waiting_documents(folder: Path, data: Path) -> Iterator[Json]:
+    """Of two purges, one of which is refused."""
+    with Endpoint.open(data) as endpoint:
+        space = endpoint.space(endpoint.control.tenant("home").id)
+        machine = pushed(space, machine_in(folder))
+        redactions = [redaction_of(machine, record_of(machine, number)) for number in (0, 1)]
+        for redaction in redactions:
+            space.redact(machine.agent_id, redaction.to_json())
+    yield run("endpoint", "purges", "list", "--data", data)
+    for word, redaction in zip(("confirm", "refuse"), redactions, strict=True):
+        yield run("endpoint", "purges", word, redaction.id, "--data", data)
 
 
 def _remote_documents(folder: Path) -> Iterator[tuple[str, Json]]:
