@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pytest
 from killing import killed_at
@@ -32,8 +32,9 @@ from lifeboat_alf.redactions import WHOLE_AGENT, Edit, replacement_of
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.testing import AGENT_ID
 from lifeboat_daemon.remotes.bundling import Material
-from lifeboat_daemon.remotes.sealed import compacting, index
+from lifeboat_daemon.remotes.sealed import compacting, index, looking
 from lifeboat_daemon.remotes.sealed.folder_files import FolderFiles
+from lifeboat_daemon.remotes.sealed.rewriting import Rewriting
 from lifeboat_endpoint.errors import AgentErased, RemoteBusy, RemoteRefused, UnknownThere
 from lifeboat_keys import receipts
 
@@ -79,6 +80,35 @@ def test_the_receipt_is_signed_by_the_device_and_says_what_was_read_back(laptop:
     assert (receipt.remaining, receipt.found["hits"], receipt.found["read"]) == (0, 0, 6)
     assert (receipt.leaves, receipt.objects, receipt.applied) == (len(redaction.leaves), len(redaction.leaves), 1)
     assert receipt.vault_id == laptop.log().about().id
+
+
+def test_a_receipt_does_not_claim_what_is_not_so(laptop: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember(laptop)
+    redaction = cut(laptop)
+    purge_here(laptop, redaction)
+    monkeypatch.setattr(looking.Placed, "concerns", lambda _, row: row.number != 1)  # one file is forgotten
+    receipt = laptop.log().redact(AGENT_ID, redaction.to_json()).receipt
+    assert receipt is not None
+    assert receipt["remaining"] == receipt["found"]["hits"] > 0
+
+
+def test_another_machine_that_writes_meanwhile_loses_nothing(laptop: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = remember(laptop)
+    redaction = cut(laptop)
+    purge_here(laptop, redaction)
+    made_row, pushed = Rewriting.made_row, list[int]()
+
+    def made_row_then_push(rewriting: Rewriting, *given: Any) -> Any:
+        made = made_row(rewriting, *given)
+        if not pushed:
+            capture(laptop, {NOTE: b"meanwhile"})
+            pushed.append(laptop.push())
+        return made
+
+    monkeypatch.setattr(Rewriting, "made_row", made_row_then_push)
+    laptop.log().redact(AGENT_ID, redaction.to_json())
+    assert leaks(laptop) == []
+    expect_whole(laptop, [*numbers, *pushed])
 
 
 def test_again_is_no_error_and_changes_nothing(laptop: Machine) -> None:
