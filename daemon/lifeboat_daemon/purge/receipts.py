@@ -137,7 +137,8 @@ def note_vault(
     message: str = "",
     receipt: JsonObject | None = None,
 ) -> PurgeReceipt | None:
-    """How a purge stands in one vault; what it signed where it is done. A vault that was done stays so. What an
+    """How a purge stands in one vault; what it signed where it is done. A vault that was done stays so, with
+    the first receipt that held. What an
     endpoint signed counts only if it holds, and under the key that was remembered: else the purge is pending there,
     and `message` says why. One that waits goes on waiting while it cannot be asked. None when there is no receipt of
     this purge."""
@@ -146,6 +147,8 @@ def note_vault(
         before = known.vault(vault_id)
         if before is not None and before.state == DONE and state != DONE:
             return known
+        if before is not None and before.state == DONE and vault_problem(known, before, keys_of(context)) is None:
+            return _with_note(known, replace(before, message=message))
         made = VaultNote(name, vault_id, kind, state, context.now(), applies_at, message, receipt)
         if receipt is not None:
             made = _believed(context, known, made)
@@ -153,11 +156,16 @@ def note_vault(
             made = replace(before, message=message)
         if before is not None and before.state == made.state:
             made = replace(made, since=before.since)
-        if before is None:
-            return replace(known, vaults=(*known.vaults, made))
-        return replace(known, vaults=tuple(made if each.id == vault_id else each for each in known.vaults))
+        return _with_note(known, made)
 
     return change(context, receipt_id, noted)
+
+
+def _with_note(receipt: PurgeReceipt, note: VaultNote) -> PurgeReceipt:
+    """With what is known of a vault in the place of what was noted before."""
+    if receipt.vault(note.id) is None:
+        return replace(receipt, vaults=(*receipt.vaults, note))
+    return replace(receipt, vaults=tuple(note if each.id == note.id else each for each in receipt.vaults))
 
 
 def _waits(context: Context, note: VaultNote) -> bool:

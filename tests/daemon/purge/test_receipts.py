@@ -111,6 +111,13 @@ def test_a_vault_that_is_done_stays_done(ada: Purged) -> None:
     assert _note(ada, ENDPOINT, name="home", state=receipts.PENDING, message="it was away").state == receipts.DONE
 
 
+def test_the_first_receipt_that_held_stays(ada: Purged) -> None:
+    """Done again, nothing is left to destroy: that says less."""
+    again = vault_receipts.sign_with_endpoint(ada.of_endpoint(ada.redaction, objects=0), ada.key).to_json()
+    note = _note(ada, ENDPOINT, name="home", state=receipts.DONE, message="it keeps another state", receipt=again)
+    assert note.receipt is not None and note.receipt["objects"] == 3 and note.message == "it keeps another state"
+
+
 def test_since_when_it_is_pending_stays_while_the_reason_changes(ada: Purged) -> None:
     first = _note(ada, "office", state=receipts.PENDING, message="it was away")
     ada.clock.advance(hours=1)
