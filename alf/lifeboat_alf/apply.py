@@ -25,8 +25,8 @@ from lifeboat_alf import (
     partitions,
     patch,
     records,
-    times,
 )
+from lifeboat_alf.delta_places import ForeignPlaces, StatedPlaces
 from lifeboat_alf.delta_reader import DeltaReader, Item, RecordLine
 from lifeboat_alf.errors import (
     ApplyError,
@@ -259,7 +259,7 @@ class AppliedState:
         return {record.id: record for record in self._base.gone() if record.id not in self._removed}
 
     def _lay_records(self, rows: _Rows) -> None:
-        places = _ForeignPlaces(self) if self._delta.foreign else _StatedPlaces(self._delta)
+        places = ForeignPlaces(self, self._head()) if self._delta.foreign else StatedPlaces(self._delta)
         for line in self._delta.records():
             records.check_shape(records.parse(line.line), entry=layout.DELTA_RECORDS, line=line.number)
             place = places.of(line)
@@ -429,62 +429,3 @@ class _Everything:
 
     def __contains__(self, name: object) -> bool:
         return True
-
-
-class _StatedPlaces:
-    """Where appended records stand, as the delta states it: a place for every line that is no update."""
-
-    def __init__(self, delta: DeltaReader) -> None:
-        self._places = delta.places()
-        self.opened: list[Partition] = []
-
-    def of(self, line: RecordLine) -> Callable[[], tuple[str, int]]:
-        place = None if line.operation == "update" else next(self._places, None)
-
-        def stated() -> tuple[str, int]:
-            if place is None:
-                raise BadDocument("the delta does not say where the record stands", entry=layout.MANIFEST)
-            return place
-
-        return stated
-
-
-class _ForeignPlaces:
-    """Where appended records stand by their time: behind the last record of the partition that covers it.
-
-    The reference files a record by the day it speaks of, and means every partition to be open.
-    """
-
-    def __init__(self, state: AppliedState) -> None:
-        self._state = state
-        self._partitions = partitions.from_head(state._head())
-        self._lasts: dict[str, int] = {}
-        self.opened: list[Partition] = []
-
-    def of(self, line: RecordLine) -> Callable[[], tuple[str, int]]:
-        return lambda: self._behind_the_last(self._partition(_moment(line)).file)
-
-    def _partition(self, moment: str) -> Partition:
-        known = [*self._partitions, *self.opened]
-        found = partitions.locate(moment, known)
-        if found is None:
-            found = partitions.plan_partition(moment, times.parse(moment), known, first_capture=True).partition
-            self.opened.append(found)
-        return found
-
-    def _behind_the_last(self, file: str) -> tuple[str, int]:
-        if file not in self._lasts:
-            gone = (record.position for record in self._state.gone() if record.partition == file)
-            here = (record.position for record in self._state.records(file))
-            self._lasts[file] = max((*here, *gone), default=-1)
-        self._lasts[file] += 1
-        return file, self._lasts[file]
-
-
-def _moment(line: RecordLine) -> str:
-    temporal = records.parse(line.line).get("temporal")
-    moment = (temporal.get("observed_at") or temporal.get("created_at")) if isinstance(temporal, dict) else None
-    try:
-        return times.to_text(times.parse(moment))  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise BadDocument("a record without a time", entry=layout.DELTA_RECORDS, line=line.number) from None
