@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 from purge_histories import PARTITION, History, after
@@ -10,8 +11,9 @@ from purge_histories import PARTITION, History, after
 from lifeboat_alf import codec, embeddings, merkle, records, testing
 from lifeboat_alf.embeddings import Vector
 from lifeboat_alf.errors import PurgeError
-from lifeboat_alf.purging import Hit, Item, Wanted, compiled
-from lifeboat_alf.redactions import Replacement
+from lifeboat_alf.purging import CutPlan, Hit, Item, Options, Wanted, compiled, plan_cuts
+from lifeboat_alf.redactions import RECORDS, Redaction, Redactions, Replacement
+from lifeboat_alf.state import Leaf
 
 TEXT = "The passport is X1234567."
 LOG = "raw/openclaw/sessions/a.jsonl"
@@ -310,3 +312,26 @@ def test_an_index_of_many_is_changed_in_few_places(history: History) -> None:
     plan = history.plan(secret.record_id)
     edits = [edit for each in plan.leaves.values() if each is not None for edit in each.edits]
     assert sum(len(edit.insert) for edit in edits) < 200
+
+
+# Again --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", [("X1234567", "Y7654321"), ("Y7654321", "X1234567"), ("blue X1234567", "blue ")])
+def test_a_plan_over_an_earlier_purge_counts_in_the_bytes_before_it(history: History, order: tuple[str, str]) -> None:
+    body = b'{"a":"blue X1234567 and","n":[12,"blue Y7654321"]}'
+    for path in ("raw/openclaw/a.json", "raw/openclaw/a.md"):
+        history.file(path, body)
+    earlier = history.plan(text=order[0], passage=True)
+    known = Redactions([Redaction("one", testing.AGENT_ID, RECORDS, "", "", "", leaves=earlier.leaves)])
+    left = [item._replace(body=partial(_left, earlier, item), leaf=Leaf(item.leaf.digest)) for item in history.items]
+    wanted = Wanted((order[1],))
+    later = plan_cuts(lambda: left, testing.AGENT_ID, (), wanted, Options(passage=True), known)
+    for item in history.items[-2:]:
+        made = after(later, item) or b""
+        assert not any(text.encode() in made for text in order)
+        assert merkle.leaf_holds(later.leaves[item.leaf.digest].leaf, made)
+
+
+def _left(plan: CutPlan, item: Item) -> bytes:
+    return after(plan, item) or b""
