@@ -21,7 +21,7 @@ from lifeboat_alf.redactions import RECORDS, WHOLE_AGENT, Redaction
 from lifeboat_daemon import agents, status
 from lifeboat_daemon.errors import Busy
 from lifeboat_daemon.health import second_copies
-from lifeboat_daemon.purge import erased, receipts
+from lifeboat_daemon.purge import doing, erased, erasing, receipts
 from lifeboat_daemon.remotes import redacting, redacting_lists, replicating, verifying
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_endpoint.errors import AgentErased, RemoteBusy, RemoteDamaged, RemoteRefused
@@ -169,6 +169,7 @@ def test_a_remote_that_is_away_is_told_at_the_next_contact(stick: Machine, tmp_p
     assert [each.state for each in done.remotes] == ["pending"]
     found = facts(stick)
     assert (found.state, found.purges, found.purges_ask_at) == ("waiting", 1, None)
+    assert vault_note(stick, done.receipt).state == "pending"
     (tmp_path / "drawer").rename(tmp_path / "stick")
     assert stick.push().state == "ok"
     assert vault_note(stick, done.receipt).state == "done"
@@ -234,6 +235,15 @@ def test_a_remote_that_drops_a_purge_from_its_list_is_told_again_and_that_is_sai
     assert stick.push().state == "ok"
     assert done.receipt in facts(stick).doubts
     assert any(done.receipt in each for each in second_copies.remarks([facts(stick)]))
+
+
+def test_a_whole_agent_at_a_remote_that_is_away_is_pending_in_the_receipt(stick: Machine, tmp_path: Path) -> None:
+    (tmp_path / "stick").rename(tmp_path / "drawer")
+    done = doing.erase(stick.context, stick.known_agent, "user_request", {})
+    assert vault_note(stick, done.receipt).state == "pending"
+    (tmp_path / "drawer").rename(tmp_path / "stick")
+    erasing.tell_everywhere(stick.context)
+    assert vault_note(stick, done.receipt).state == "done"
 
 
 # Learning ---------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Busy
+from lifeboat_daemon.errors import Busy, ConfigError, OtherVault
 from lifeboat_daemon.remotes import acknowledged
 from lifeboat_daemon.remotes.acknowledged import Acknowledged
 from lifeboat_daemon.remotes.contract import RemoteConfig
@@ -28,7 +28,7 @@ from lifeboat_daemon.remotes.opening import check_identity, open_remote
 from lifeboat_daemon.remotes.redacting_lists import Listed, checked_erasure, listed
 from lifeboat_daemon.remotes.redacting_notes import Notes
 from lifeboat_daemon.remotes.redacting_there import only_there as only_there
-from lifeboat_endpoint.errors import AgentErased, RemoteError, VaultMissing
+from lifeboat_endpoint.errors import AgentErased, RemoteError, UnknownThere, VaultMissing
 from lifeboat_endpoint.remote.contract import RedactionState, Remote
 from lifeboat_endpoint.vault import Vault
 
@@ -84,13 +84,18 @@ def send(
     """
     with contextlib.ExitStack() as stack:
         vault = _vault(context, agent, stack)
-        remote = stack.enter_context(contextlib.closing(open_remote(context, config)))
-        check_identity(context, config, remote)
-        found = Listed()
-        if redaction.scope != WHOLE_AGENT:
-            found = listed(remote, agent.id, context.keys().trusted)
-            if vault is not None:
-                _learn(context, agent, vault, found)
+        try:
+            remote = stack.enter_context(contextlib.closing(open_remote(context, config)))
+            check_identity(context, config, remote)
+            found = Listed()
+            if redaction.scope != WHOLE_AGENT:
+                found = listed(remote, agent.id, context.keys().trusted)
+                if vault is not None:
+                    _learn(context, agent, vault, found)
+        except (RemoteError, OtherVault, ConfigError) as error:
+            if not isinstance(error, AgentErased):
+                Notes(context, config, vault).failed(redaction, error, soon=error.retryable)
+            raise
         owners = {} if owner is None else {redaction.id: owner}
         return _Telling(context, agent, config, vault, remote, found, owners).one(redaction)
 
@@ -170,7 +175,8 @@ class _Telling:
         not hold yet and may take later: what this machine sends would make no sense to it."""
         assert self._vault is not None
         rows = self._vault.redaction_rows()
-        if not rows or not self._has_something():
+        if not self._has_something():
+            self._notes.nothing_there()
             return
         for row in rows:
             if not self._is_due(row.redaction):
@@ -191,7 +197,9 @@ class _Telling:
         except AgentErased:
             raise
         except RemoteError as error:
-            self._notes.failed(redaction, error)
+            if not isinstance(error, UnknownThere) or self._has_something():
+                is_held = redaction.id in self._found.ids
+                self._notes.failed(redaction, error, soon=error.retryable and not is_held)
             raise
         reached(Step.PURGE_SENT)
         unsearched = self._unsearched(redaction, state)
@@ -201,6 +209,8 @@ class _Telling:
 
     def _has_something(self) -> bool:
         """Whether the remote has the agent, or had it: one that forgot it, or knows nothing of purges, is asked."""
+        if self._vault is None:
+            return False
         known = self._known()
         return self._found.is_known or known.number is not None or known.sent is not None
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from lifeboat_alf import times
 from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.redactions import Redaction
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import receipts
@@ -14,7 +15,7 @@ from lifeboat_daemon.purge.receipt_document import DONE, PENDING, WAITING
 from lifeboat_daemon.remotes import acknowledged
 from lifeboat_daemon.remotes.acknowledged import Acknowledged, Purge
 from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_endpoint.errors import RemoteDamaged, RemoteError
+from lifeboat_endpoint.errors import RemoteDamaged
 from lifeboat_endpoint.remote.contract import RedactionState
 from lifeboat_endpoint.vault import Vault
 
@@ -48,9 +49,14 @@ class Notes:
         else:
             self._note(redaction, kind, PENDING, message="it took the purge and does not say that it is done")
 
-    def failed(self, redaction: Redaction, error: RemoteError) -> None:
-        """It was not told, or would not hear it."""
-        self._note(redaction, "", PENDING, message=error.message)
+    def failed(self, redaction: Redaction, error: LifeboatError, *, soon: bool) -> None:
+        """It was not told, or would not hear it. `soon`: it is told at the next contact, whenever that is."""
+        self._note(redaction, "", PENDING, message=error.message, soon=soon)
+
+    def nothing_there(self) -> None:
+        """It has nothing of the agent: no purge is missing there."""
+        if self._vault is not None and acknowledged.read(self._vault).get(self._config.id, Acknowledged()).purges:
+            acknowledged.note(self._vault, self._config.id, purges={})
 
     def doubt(self, doubts: tuple[str, ...]) -> None:
         """What the remote lists that does not count: said until it lists it no more."""
@@ -69,6 +75,7 @@ class Notes:
         applies_at: str | None = None,
         message: str = "",
         receipt: JsonObject | None = None,
+        soon: bool = False,
     ) -> None:
         context, config = self._context, self._config
         if receipts.read(context, redaction.id) is None:
@@ -88,8 +95,8 @@ class Notes:
         if noted is not None and receipt is not None:  # which may not hold
             state, message = noted.state, noted.message
         if self._vault is not None:
-            now = context.clock.now()
-            made = Purge(state, applies_at, "" if state == DONE else message, _ask_at(state, applies_at, now))
+            ask_at = None if soon else _ask_at(state, applies_at, context.clock.now())
+            made = Purge(state, applies_at, "" if state == DONE else message, ask_at)
             acknowledged.note_purge(self._vault, config.id, config.name, redaction.id, made)
 
 
