@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 from protected import Protected
 from purged_here import holding, purge
+from zeroclaw_installs import packed
 from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_alf import codec, metas
+from lifeboat_alf.embeddings import Vectors
 from lifeboat_daemon import kept, records
 from lifeboat_daemon.errors import RecordPurged
 from lifeboat_daemon.purge import keep_out
 from lifeboat_daemon.purge.keep_out import KeepOut
+from lifeboat_daemon.restore import RestoreOptions, restore
 from lifeboat_daemon.search import search
 from lifeboat_daemon.status import status
 
@@ -222,3 +225,58 @@ def test_a_row_that_lost_a_passage_makes_no_sequence(eva: ProtectedClaw) -> None
 def test_rows_are_told_of(eva: ProtectedClaw) -> None:
     purge(eva, texts=["C01X00T47"])
     assert sum(eva.capture().kept_out.values()) > 0
+
+
+def test_the_vector_of_a_row_that_lost_a_passage_does_not_come_back(tmp_path: Path) -> None:
+    made = ProtectedClaw(tmp_path)
+    for key, value in {"provider": "example", "model": "text-example", "dimensions": "2"}.items():
+        made.install.execute("insert or replace into memory_meta values (?, ?)", f"embedding_{key}", value)
+    made.install.remember("pass", PASSPORT, embedding=packed(1.0, 2.0), created_at=LATELY)
+    made.install.remember("tea", "Likes green tea", embedding=packed(3.0, 4.0), created_at=LATELY)
+    made.add()
+    purge(made, texts=["C01X00T47"], passage=True)
+    assert made.capture().outcome == "unchanged"
+    with made.context.vault(made.agent.id) as vault:
+        found = Vectors(vault.state())
+        packs = [found.packed(record["id"], "example/text-example") for record in made.memories().values()]
+    assert [data for data in packs if data is not None] == [packed(3.0, 4.0)]
+
+
+# Beside secrets -----------------------------------------------------------------------------------------------------
+
+KEY = "sk-example-orchard-not-a-real-key"
+CONFIG = '{ models: { providers: { orchard: { apiKey: "%s" } } } }\n' % KEY  # noqa: UP031
+BOTH = f"Use {KEY} with the passport C01X00T47, then wait.\n"
+
+
+@pytest.fixture
+def mia(tmp_path: Path) -> Protected:
+    """With a line that holds a known secret and what is going to be purged."""
+    made = Protected(tmp_path, config=CONFIG)
+    made.add()
+    made.write("notes.txt", f"one\n{BOTH}two\n")
+    made.capture()
+    return made
+
+
+@pytest.mark.parametrize("passage", [False, True])
+def test_a_line_with_a_secret_in_it_is_known_as_it_was_kept(mia: Protected, passage: bool) -> None:
+    purge(mia, texts=["C01X00T47"], passage=passage)
+    mia.capture()
+    assert (left(mia, "C01X00T47"), left(mia, KEY)) == ([], [])
+
+
+def test_what_is_left_of_the_file_is_what_the_purge_left(mia: Protected) -> None:
+    purge(mia, texts=["C01X00T47"], passage=True)
+    before = mia.body("artifacts/notes.txt")
+    mia.capture()
+    assert mia.body("artifacts/notes.txt") == before
+
+
+def test_after_a_capture_the_secret_comes_back_into_what_is_left(mia: Protected, tmp_path: Path) -> None:
+    purge(mia, texts=["C01X00T47"], passage=True)
+    for number in (1, mia.capture().sequence):
+        aside = tmp_path / f"aside-{number}"
+        chosen = RestoreOptions(at=number, to=aside, yes=True, reindex=False, with_credentials=True)
+        restore(mia.context, mia.agent, chosen)
+        assert (aside / "notes.txt").read_text() == f"one\n{BOTH}two\n".replace("C01X00T47", "")

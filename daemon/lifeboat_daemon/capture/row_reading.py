@@ -229,10 +229,18 @@ def _take(rows: sqlite3.Cursor, query: _Query, found: Found, look: Look) -> int:
 
 
 def _kept(batch: list[Any], read: list[Differing], keep: Keep) -> tuple[list[Any], list[Differing]]:
-    """The rows that may be captured, with what may be of their values."""
-    values = [keep(one.values) for one in read]
-    made = [one._replace(values=left) for one, left in zip(read, values, strict=True) if left is not None]
-    return [row for row, left in zip(batch, values, strict=True) if left is not None], made
+    """The rows that may be captured, with what may be of their values; without the vector where something was cut,
+    for it says what the whole text said."""
+    kept, made = [], []
+    for row, one in zip(batch, read, strict=True):
+        left = keep(one.values)
+        if left == one.values:
+            kept.append(row)
+            made.append(one)
+        elif left is not None:
+            kept.append((*row[:5], None, *row[6:]))
+            made.append(one._replace(values=left, vector=None))
+    return kept, made
 
 
 def stored(value: Any) -> Any:
