@@ -85,8 +85,7 @@ def planned(purged: Purged) -> dict[str, Any]:
 
 def show(output: Output, purged: Purged, target: Path | None, *, dry_run: bool) -> None:
     """What went, or would go, for people."""
-    gone = count_text(len(purged.audit["record_ids"]), "memory", "memories")
-    output.line(f"{gone} would go." if dry_run else f"{gone} left out of {target}.", style="bold")
+    output.line(_headline(purged, target, dry_run=dry_run), style="bold")
     if purged.counts:
         output.table(("partition", "memories"), [(file, str(count)) for file, count in purged.counts.items()])
     if purged.files:
@@ -97,3 +96,11 @@ def show(output: Output, purged: Purged, target: Path | None, *, dry_run: bool) 
     if not dry_run:
         audit = purged.audit
         output.line(f"{audit['purge_id']}: {audit['reason']}, asked for by {audit['requested_by']}")
+
+
+def _headline(purged: Purged, target: Path | None, *, dry_run: bool) -> str:
+    number = len(purged.audit["record_ids"])
+    if not (number or purged.hits or purged.files):
+        return "Nothing of it was found."
+    gone = count_text(number, "memory", "memories") if number else "No memory, only the match"
+    return f"{gone} would go." if dry_run else f"{gone} left out of {target}."
