@@ -271,6 +271,22 @@ def test_a_purged_large_file_does_not_come_back(vault: Vault) -> None:
     assert vault.state(2).body(BIG) == body.replace(CANARY, b"")
 
 
+def test_of_a_large_file_that_is_not_here_the_hash_goes(vault: Vault, tmp_path: Path) -> None:
+    body = os.urandom(100) + CANARY
+    commit(vault, Draft({BIG: EntryPut(LARGE, body)}))
+    sha256, state = hashlib.sha256(body).hexdigest(), vault.state()
+    entry = state.entry(BIG)
+    assert entry is not None
+    other = Vault.create(tmp_path / "other", AGENT_ID)
+    put = EntryPut(LARGE, None, entry.leaf, entry.size, sha256)
+    other.accept(state.sequence, Draft({BIG: put}), kind="push", writer="w", raw_time=START)
+    assert other.artifacts.missing([sha256]) == [sha256]
+    redaction = purge_of(vault, CANARY)
+    assert other.redact(redaction).objects == 1 and other.remaining(redaction) == 0
+    assert other.artifacts.missing([sha256]) == [] and not other.artifacts.fill(sha256, body)
+    assert other.verify(trusted=TRUSTED).findings == []
+
+
 def test_the_same_bytes_captured_again_are_new_ones(vault: Vault) -> None:
     live(vault)
     vault.redact(purge_of(vault, CANARY))

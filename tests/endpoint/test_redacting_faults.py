@@ -164,6 +164,20 @@ def test_a_full_disk_under_the_database_leaves_everything_as_it_was(folder: Path
     assert leaks(folder) == []
 
 
+def test_what_rests_on_a_damaged_body_does_not_keep_it_from_going(tmp_path: Path) -> None:
+    """The note of the second day is a patch on that of the first, which cannot be read any more."""
+    note = os.urandom(5_000)
+    with Vault.create(tmp_path / "vault", AGENT_ID) as vault:
+        for day, body in enumerate((note + CANARY, note + b"more")):
+            commit(vault, Draft({NOTE: EntryPut({}, body)}), START + timedelta(days=day))
+        redaction = purge_of(vault, CANARY)
+        (file,) = (tmp_path / "vault" / "objects").iterdir()
+        file.write_bytes(b"damaged" + CANARY)
+        assert vault.redact(redaction).swept and vault.remaining(redaction) == 0
+        assert "body" in {finding.kind for finding in vault.verify(trusted=TRUSTED).findings}
+    assert leaks(tmp_path) == []
+
+
 def test_a_damaged_body_goes_all_the_same(folder: Path) -> None:
     redaction = planned(folder)
     (file,) = (folder / "objects").iterdir()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lifeboat_alf import codec, times
@@ -48,7 +48,8 @@ class VaultPurging(VaultWriting):
     ) -> RedactReport:
         """Apply a redaction: what it names loses body, salt and content hash, and what it puts in their place stands
         there; every sequence keeps number, digest and signature. All of it and `decisions` (by key, None forgets) is
-        one transaction with one audit row; then the files are rid of what went.
+        one transaction with one audit row; then the files are rid of what went, or of what an earlier call left in
+        them.
 
         With `waits_until` it is only known from now on, and vouches for states of those who have applied it; one that
         waits, or was refused, is applied by a call without. Who signed it is the caller's business. Raises
@@ -59,22 +60,25 @@ class VaultPurging(VaultWriting):
             raise RedactionInvalid("the purge is of another agent")
         until = None if waits_until is None else text_of(waits_until)
         with self._transaction():
-            held = self._metadata.row(sql.REDACTION, (redaction.id,))
-            if held is not None and (held[2] is None or until is not None):
-                return RedactReport(False, waits_until=held[2], swept=self.is_swept())
-            if held is None:
-                self._add(redaction, until)
-            else:
-                redaction = redacted.opened(self._columns, held[0])
-            if until is not None:
-                self._audit("purge waits", redaction.id, {"until": until})
-                return RedactReport(True, waits_until=until, swept=self.is_swept())
-            done = self._apply(redaction, decisions or {})
-            self._renew_seeds()
-            reached(Step.PURGE_REDACTED)
+            report = self._redact(redaction, until, decisions or {})
         self._read_seed()
-        reached(Step.PURGE_SWEPT)
-        return RedactReport(True, done.objects, done.bytes, swept=self.settle())
+        return replace(report, swept=self.settle())
+
+    def _redact(self, redaction: Redaction, until: str | None, decisions: Mapping[str, Any]) -> RedactReport:
+        held = self._metadata.row(sql.REDACTION, (redaction.id,))
+        if held is not None and (held[2] is None or until is not None):
+            return RedactReport(False, waits_until=held[2])
+        if held is None:
+            self._add(redaction, until)
+        else:
+            redaction = redacted.opened(self._columns, held[0])
+        if until is not None:
+            self._audit("purge waits", redaction.id, {"until": until})
+            return RedactReport(True, waits_until=until)
+        done = self._apply(redaction, decisions)
+        self._renew_seeds()
+        reached(Step.PURGE_REDACTED)
+        return RedactReport(True, done.objects, done.bytes)
 
     def _add(self, redaction: Redaction, until: str | None) -> None:
         document = self._columns.text(REDACTION, codec.encode(redaction.to_json()).decode())
@@ -134,6 +138,7 @@ class VaultPurging(VaultWriting):
             applied = list(self._metadata.rows(sql.UNSWEPT_REDACTIONS))
             if not applied:
                 return True
+            reached(Step.PURGE_SWEPT)
             objects.sweep(self._metadata, self._blobs, wait=wait)
             if not self._metadata.scrub(wait=wait):
                 return False

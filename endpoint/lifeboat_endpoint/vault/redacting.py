@@ -49,7 +49,7 @@ def destroy(
     destroyed, and nothing takes their place.
     """
     named = _named(metadata, objects.columns, applied, objects, leaves)
-    reencoded = reencode_resting(metadata, writer, set(named))
+    reencoded = reencode_resting(metadata, writer, set(named), despite_damage=True)
     bodies = _Bodies(objects)
     destroyed = 0
     for number in sorted(named, reverse=True):

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_alf.state import BodyAbsent
+from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.store.protocols import MetadataStore
 from lifeboat_endpoint.vault import audit
 from lifeboat_endpoint.vault import statements as sql
@@ -66,14 +68,21 @@ def _drop_rows(metadata: MetadataStore) -> set[int]:
     return {number for number in candidates if metadata.row(sql.OBJECT_USED, (number,) * 2) is None}
 
 
-def reencode_resting(metadata: MetadataStore, writer: ObjectWriter, unneeded: set[int]) -> int:
-    """Let whatever stays but rests on something unneeded rest on the nearest of its bases that stays; how many."""
+def reencode_resting(
+    metadata: MetadataStore, writer: ObjectWriter, unneeded: set[int], *, despite_damage: bool = False
+) -> int:
+    """Let whatever stays but rests on something unneeded rest on the nearest of its bases that stays; how many. With
+    `despite_damage` what cannot be read stays as it is: it is lost already, and must not keep the rest from going."""
     reached(Step.THIN_REENCODED)
     resting = {
         number for base in unneeded for (number,) in metadata.rows(sql.OBJECTS_ON, (base,)) if number not in unneeded
     }
     for number in sorted(resting):
-        writer.reencode(number, _staying_base(metadata, number, unneeded))
+        try:
+            writer.reencode(number, _staying_base(metadata, number, unneeded))
+        except (VaultDamaged, BodyAbsent):
+            if not despite_damage:
+                raise
     writer.flush()
     return len(resting)
 
