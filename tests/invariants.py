@@ -161,7 +161,7 @@ def what_a_remote_lists_restores(
         assert all(one.digest != other.digest for one, other in pairwise(rows))
         assert {row.number for row in rows} <= {row.number for row in vault.sequences()}
         for row in rows if newest is None else rows[-newest:]:
-            with pulling.state(remote, agent.id, row.number) as state:
+            with pulling.state(remote, agent.id, row.number, vault.redactions) as state:
                 assert _contents(state) == _contents(vault.state(row.number))
                 assert merkle.state_digest(state) == row.digest == vault.sequence(row.number).digest
 

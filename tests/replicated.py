@@ -16,7 +16,10 @@ from faulty_transport import MADE_UP, Fault, Faulty, Plan, no_fault, proxy
 from invariants import an_endpoint_is_whole, an_outcome_is_honest, what_a_remote_lists_restores
 from machines import Machine
 
+from lifeboat_alf.purging import Wanted
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.purge import doing, receipts
+from lifeboat_daemon.purge.request import Request
 from lifeboat_daemon.remotes import acknowledged, opening, replicating
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.endpoint_remote import EndpointRemote
@@ -57,6 +60,22 @@ class Replicated:
         self.machine.write(f"memory/note-{number % 7}.md", text)
         self.machine.write("film.bin", number.to_bytes(4) + random.Random(number).randbytes(40_000))
         self.machine.capture()
+
+    def purge(self, number: int) -> str:
+        """What a capture learned is to be gone; the id of the purge. The second copies are not told yet."""
+        wanted = Request(wanted=Wanted(texts=(f"Here {PHRASE} {number} times.",)), workspace=True)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(doing, "_told", lambda *_: [])
+            found, _ = doing.look(self.machine.context, self.machine.known_agent, wanted)
+            return doing.purge(self.machine.context, self.machine.known_agent, wanted, found, {}).receipt
+
+    def is_told(self, redaction: str, name: str = "home") -> bool:
+        """Whether a second copy holds a purge, and what it signed of it is here, or when it is done."""
+        context, config = self.machine.context, self.straight[name]
+        with contextlib.closing(open_remote(context, config)) as remote:
+            listed = {each["id"] for each in remote.redactions(self.machine.agent.id)}
+        note = receipts.find(context, redaction).vault(config.id)
+        return redaction in listed and note is not None and note.state in (receipts.DONE, receipts.WAITING)
 
     def expect_all(self, name: str = "home") -> None:
         """The next replication makes every call that there is: keys, signatures and the reading back, too."""

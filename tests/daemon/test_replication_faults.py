@@ -96,3 +96,27 @@ def test_an_answer_of_before_the_agent_was_made_known_there_is_asked_for_again_s
     ada, fault = Replicated(machine_in(tmp_path / "laptop")), Fault(Kind.STALE)
     with in_a_folder(ada, tmp_path / "there", monkeypatch):
         ada.through(fault, from_then_on(fault, nth))
+
+
+@pytest.mark.parametrize("kind", [Kind.LOSE_ANSWER, Kind.TWICE, Kind.LATER])
+def test_a_purge_is_told_whatever_happens_to_the_call(ada: Replicated, kind: Kind) -> None:
+    """And nothing that was captured since is missing."""
+    ada.capture(1)
+    assert ada.push().state == "ok"
+    redaction = ada.purge(1)
+    ada.capture(2)
+    fault = Fault(kind)
+    ada.through(fault, lambda number, method, path: fault if method in ("redact", "set_head") else None)
+    assert ada.is_told(redaction)
+    ada.holds()
+
+
+def test_a_list_of_purges_that_does_not_come_keeps_everything_waiting(ada: Replicated) -> None:
+    """What was purged elsewhere would be sent otherwise."""
+    ada.push()
+    ada.capture(1)
+    outcome = ada.push(
+        lambda number, method, path: Fault(Kind.LOSE_REQUEST) if method in ("redactions", "head") else None
+    )
+    assert (outcome.state, outcome.code) == ("waiting", "remote_unreachable")
+    assert ada.push().state == "ok"

@@ -81,6 +81,20 @@ def test_a_fault_at_any_call_is_mended_by_the_next_replication(ada: Replicated, 
         assert set(ends) == {"ok "}
 
 
+@pytest.mark.parametrize(("ada", "fault"), CASES, indirect=["ada"], ids=str)
+def test_a_fault_at_any_call_of_a_purge_is_mended_by_the_next_replication(ada: Replicated, fault: Fault) -> None:
+    """Told, destroyed and signed for, with everything that was captured meanwhile."""
+    ada.capture(0)
+    assert ada.push().state == "ok"
+    for number in range(14):
+        for step, plan in enumerate((once(fault, number), from_then_on(fault, number))):
+            redaction = ada.purge(2 * number + step)
+            ada.capture(2 * number + step + 1)
+            ada.through(fault, plan)
+            assert ada.is_told(redaction)
+    ada.holds()
+
+
 # Whatever comes ---------------------------------------------------------------------------------------------------
 
 STEPS = st.one_of(
