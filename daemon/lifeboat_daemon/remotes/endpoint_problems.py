@@ -119,8 +119,9 @@ def _details(kind: type[RemoteError], document: Mapping[str, Any], reply: Reply)
     """What the error is made with, where the answer says it in the shape that it must have."""
     wanted = {name for name in inspect.signature(kind.__init__).parameters if name not in ("self", "message", "fix")}
     found = {name: document[name] for name in wanted & set(document) if _is_plain(document[name])}
-    if "redaction" in wanted and isinstance(document.get("redaction"), dict):
-        found["redaction"] = document["redaction"]
+    if "redaction" in wanted:
+        redaction = document.get("redaction")
+        found["redaction"] = redaction if isinstance(redaction, dict) else None
     latest = reply.headers.get(LATEST, "")
     if "sequence" in wanted and "sequence" not in found and latest.isdecimal():
         found["sequence"] = int(latest[:20])
