@@ -120,3 +120,49 @@ def test_secrets_come_back_into_what_is_left_of_a_file(tmp_path: Path) -> None:
     chosen = RestoreOptions(at=0, to=restored, yes=True, reindex=False, with_credentials=True)
     restore(ada.context, ada.agent, chosen)
     assert found_in(tmp_path / "aside") == []
+
+
+# Chains -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def chained(tmp_path: Path) -> Protected:
+    """A memory with three versions in periods that have ended: the middle one holds the text."""
+    made = Protected(tmp_path)
+    made.write(FILE, "# Day\n\n## Papers\n\nThe passport lies in the drawer by the window.\n")
+    made.add()
+    for text in (f"{LINE} It lies in the drawer by the window.", "The passport lies in the safe by the window."):
+        made.clock.advance(days=100)
+        made.write(FILE, f"# Day\n\n## Papers\n\n{text}\n")
+        made.capture()
+    return made
+
+
+def chain(ada: Protected) -> list[str]:
+    """Ids of the versions, the oldest first."""
+    return [record["id"] for record in ada.records() if "passport" in record["content"]]
+
+
+def test_the_memory_is_a_chain(chained: Protected) -> None:
+    assert len(chain(chained)) == 3
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("only", [False, True])
+def test_of_a_chain_nothing_that_was_purged_comes_back(
+    chained: Protected, tmp_path: Path, place: int, only: bool
+) -> None:
+    ids = chain(chained)
+    purge(chained, ids[place], only=only)
+    chained.capture()
+    for number in (0, 1, 2):
+        restore(chained.context, chained.agent, options(number, tmp_path / f"aside-{number}"))
+    assert found_in(tmp_path / "aside-1") == [] if place == 1 or not only else True
+    assert verification.drill(chained.context, chained.agent, whole=True).mismatches == []
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("only", [False, True])
+def test_a_capture_after_the_purge_of_a_chain_makes_no_sequence(chained: Protected, place: int, only: bool) -> None:
+    purge(chained, chain(chained)[place], only=only)
+    assert chained.capture().outcome == "unchanged"

@@ -14,6 +14,9 @@ from lifeboat_daemon.purge import lines
 from lifeboat_daemon.purge.filters import LEAST_ANYWHERE, Filter, Marks, scope_of
 from lifeboat_daemon.purge.lines import EDGE, Touched
 
+Text = tuple[str, list[bytes]]
+"""The lines of a text, in a file as the runtime knows it."""
+
 
 class Found(NamedTuple):
     """A line that goes, in a file as the runtime knows it."""
@@ -61,8 +64,7 @@ class Derived:
         content = record.get("content")
         if not isinstance(content, str):
             return
-        source = record.get("source")
-        scope = str(source.get("origin_file") or "") if isinstance(source, dict) else ""
+        scope = _origin(record)
         if edits is None or _decoded(edited(line, edits)).get("content") == records.TOMBSTONE:
             text = content.encode("utf-8", "surrogatepass")
             self._text(scope, text, (Edit(0, len(text)),))
@@ -71,37 +73,53 @@ class Derived:
 
     # The end ----------------------------------------------------------------------------------------------------
 
-    def finish(self, remaining: Iterable[Iterable[bytes]]) -> Filter:
-        """The filter. `remaining` are the texts that stay, line by line: a line that stands in one of them is kept out
-        only between the neighbours it had."""
+    def finish(self, remaining: Iterable[Text]) -> Filter:
+        """The filter. `remaining` are the texts that stay: a line that stands in one of them is kept out only between
+        the neighbours it had, and not at all where it stays between just those."""
         wanted = {found.line.text for found in self.found}
-        common: set[bytes] = set()
-        for text in remaining if wanted else ():
-            common.update(wanted.intersection(map(lines.normalised, text)))
+        common, staying = {b""}, set[tuple[str, bytes, bytes, bytes]]()
+        for scope, text in remaining if wanted else ():
+            normal = list(map(lines.normalised, text))
+            if here := wanted.intersection(normal):
+                common |= here
+                beside = lines.neighbours(normal)
+                staying.update(
+                    (scope, *each) for each in zip(beside[0], normal, beside[1], strict=True) if each[1] in here
+                )
         for scope, line in self.found:
-            self.filter.add_line(self.marks, scope, line, common=line.text in common)
+            is_common = line.text in common
+            if not (is_common and (scope, line.before, line.text, line.after) in staying):
+                self.filter.add_line(self.marks, scope, line, common=is_common)
         return self.filter
 
 
-def lines_of_entry(path: str, body: bytes) -> Iterator[bytes]:
+def texts_of_entry(path: str, body: bytes) -> Iterator[Text]:
     """The lines of a file, and those of the strings in it."""
+    scope = scope_of(path)
     if not lines.is_binary(body):
-        yield from body.split(b"\n")
+        yield scope, body.split(b"\n")
         if lines.is_json(path):
             for token in lines.strings(body):
-                yield from _lines_of_text(token.text)
+                yield from _texts(scope, token.text)
 
 
-def lines_of_record(line: bytes) -> Iterator[bytes]:
-    content = _decoded(line).get("content")
+def texts_of_record(line: bytes) -> Iterator[Text]:
+    record = _decoded(line)
+    content = record.get("content")
     if isinstance(content, str):
-        yield from _lines_of_text(content.encode("utf-8", "surrogatepass"))
+        yield from _texts(_origin(record), content.encode("utf-8", "surrogatepass"))
 
 
-def _lines_of_text(text: bytes) -> Iterator[bytes]:
-    yield from text.split(b"\n")
+def _texts(scope: str, text: bytes) -> Iterator[Text]:
+    yield scope, text.split(b"\n")
     if b"\n" in text:
-        yield text
+        yield scope, [text]
+
+
+def _origin(record: dict[str, object]) -> str:
+    """The file that a memory came from, as the runtime knows it."""
+    source = record.get("source")
+    return str(source.get("origin_file") or "") if isinstance(source, dict) else ""
 
 
 def _takes_all(text: bytes, edits: tuple[Edit, ...]) -> bool:

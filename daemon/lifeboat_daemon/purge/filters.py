@@ -17,7 +17,7 @@ from typing import Any
 from lifeboat_alf import redactions
 from lifeboat_alf.redactions import Edit, edited
 from lifeboat_daemon.purge import lines
-from lifeboat_daemon.purge.lines import EDGE, Rule, Token, Touched
+from lifeboat_daemon.purge.lines import Rule, Token, Touched
 
 JsonObject = dict[str, Any]
 
@@ -141,31 +141,33 @@ class Sieve:
 
     def text(self, scope: str, text: bytes) -> tuple[Edit, ...]:
         """What goes of a text: lines, or parts of them."""
-        if b"\n" in text.strip() and self._rule_of(scope, [lines.normalised(text)], 0) is None:
+        if b"\n" in text.strip() and self._rule_of(scope, lines.normalised(text)) is None:
             return (Edit(0, len(text)),)
         pieces = text.split(b"\n")
         normal = [lines.normalised(piece) for piece in pieces]
+        beside = lines.neighbours(normal) if self.filter.around else None
         edits, start = list[Edit](), 0
         for place, piece in enumerate(pieces):
             line = piece if place + 1 == len(pieces) else piece + b"\n"
-            rule = self._rule_of(scope, normal, place)
+            rule = self._rule_of(scope, normal[place], beside and (beside[0][place], beside[1][place]))
             if rule != () and line:
                 edits.extend(_at(start, lines.cuts(line, normal[place], rule if isinstance(rule, Rule) else None)))
             start += len(line)
         return tuple(edits)
 
-    def _rule_of(self, scope: str, normal: list[bytes], place: int) -> Rule | tuple[()] | None:
-        """The rule of a line; () when there is none."""
-        text, kept, marks = normal[place], self.filter, self.marks
+    def _rule_of(self, scope: str, text: bytes, beside: tuple[bytes, bytes] | None = None) -> Rule | tuple[()] | None:
+        """The rule of a line, between its neighbours where those may tell; () when there is none."""
+        kept, marks = self.filter, self.marks
         if len(text) in kept.anywhere and (mark := marks.anywhere(text)) in kept.lines:
             return kept.lines[mark]
         if len(text) in kept.placed and (mark := marks.placed(scope, text)) in kept.lines:
             return kept.lines[mark]
-        if len(text) in kept.around:
-            before = normal[place - 1] if place else EDGE
-            after = normal[place + 1] if place + 1 < len(normal) else EDGE
-            if (mark := marks.around(scope, before, text, after)) in kept.lines:
-                return kept.lines[mark]
+        if (
+            beside
+            and len(text) in kept.around
+            and (mark := marks.around(scope, beside[0], text, beside[1])) in kept.lines
+        ):
+            return kept.lines[mark]
         return ()
 
     def _strings(self, scope: str, body: bytes) -> tuple[Edit, ...]:

@@ -17,7 +17,7 @@ from lifeboat_alf import layout, times
 from lifeboat_alf.redactions import WHOLE_AGENT, Edit, Redaction, Redactions, Replacement, edited, moved
 from lifeboat_alf.state import BodyAbsent, Leaf
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge.deriving import Derived, lines_of_entry, lines_of_record
+from lifeboat_daemon.purge.deriving import Derived, Text, texts_of_entry, texts_of_record
 from lifeboat_daemon.purge.filters import Filter, Marks, Sieve, scope_of
 from lifeboat_endpoint.vault import Vault
 
@@ -186,7 +186,7 @@ def _edits_of(body: bytes, done: tuple[Edit, ...], replacement: Replacement | No
     return tuple(Edit(start, end - start, insert) for start, end, insert in ends if body[start:end] != insert)
 
 
-def _remaining(vault: Vault, after: Redactions) -> Iterator[Iterator[bytes]]:
+def _remaining(vault: Vault, after: Redactions) -> Iterator[Text]:
     """What the newest state still says afterwards, line by line."""
     if vault.head() is None:
         return
@@ -196,11 +196,11 @@ def _remaining(vault: Vault, after: Redactions) -> Iterator[Iterator[bytes]]:
             with contextlib.suppress(BodyAbsent):
                 body = _left_of(after, entry.leaf, state.body(entry.path))
                 if body:
-                    yield lines_of_entry(entry.path, body)
+                    yield from texts_of_entry(entry.path, body)
     for record in state.records():
         line = _left_of(after, record.leaf, record.line)
         if line:
-            yield lines_of_record(line)
+            yield from texts_of_record(line)
 
 
 def _left_of(after: Redactions, leaf: Leaf, body: bytes) -> bytes | None:

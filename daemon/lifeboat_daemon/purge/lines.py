@@ -33,7 +33,8 @@ class Rule(NamedTuple):
 
 
 class Touched(NamedTuple):
-    """A line that an edit touched, with its neighbours, all normalised. `rule` None: all of it goes."""
+    """A line that an edit touched, with its nearest neighbours that are not blank, all normalised. `rule` None: all of
+    it goes."""
 
     before: bytes
     text: bytes
@@ -73,6 +74,15 @@ def is_json(path: str) -> bool:
     return path.endswith((".json", ".jsonl", ".json5", ".ndjson"))
 
 
+def neighbours(normal: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """The nearest line before each line, and after it, that is not blank."""
+    before, after = [EDGE] * len(normal), [EDGE] * len(normal)
+    for place in range(1, len(normal)):
+        before[place] = normal[place - 1] or before[place - 1]
+        after[-place - 1] = normal[-place] or after[-place]
+    return before, after
+
+
 # Taking apart -------------------------------------------------------------------------------------------------------
 
 
@@ -87,16 +97,11 @@ def touched(body: bytes, edits: Sequence[Edit]) -> Iterator[Touched]:
         last = edit.offset + max(edit.length, 1) - 1
         for place in range(bisect_right(starts, edit.offset) - 1, min(bisect_right(starts, last), len(lines))):
             cuts.setdefault(place, []).append(edit)
+    normal = list(map(normalised, lines))
+    before, after = neighbours(normal)
     for place, found in cuts.items():
-        yield _touched(lines, place, starts[place], found)
-
-
-def _touched(lines: list[bytes], place: int, start: int, edits: list[Edit]) -> Touched:
-    is_last = place + 1 == len(lines)
-    rule = _rule(lines[place], start, edits, is_last=is_last)
-    before = normalised(lines[place - 1]) if place else EDGE
-    after = EDGE if is_last else normalised(lines[place + 1])
-    return Touched(before, normalised(lines[place]), after, rule)
+        rule = _rule(lines[place], starts[place], found, is_last=place + 1 == len(lines))
+        yield Touched(before[place], normal[place], after[place], rule)
 
 
 def _rule(line: bytes, start: int, edits: list[Edit], *, is_last: bool) -> Rule | None:

@@ -19,7 +19,7 @@ def sieve(path: str = PATH, body: bytes = BODY, *cuts: bytes, stays: bytes = b""
     """That of a file from which parts were cut."""
     derived = Derived(MARKS)
     derived.entry(path, body, tuple(Edit(body.index(cut), len(cut)) for cut in cuts))
-    made = derived.finish([stays.split(b"\n")])
+    made = derived.finish([("other.md", stays.split(b"\n"))])
     return Sieve(Filter.of_json(codec.decode(codec.encode(made.to_json()))), MARKS)
 
 
