@@ -120,7 +120,8 @@ class Notebook:
 class Remote:
     """A second copy. `has` is what it has of each agent; `answers` are what the next pushes come to (`ok` after them,
     HANG for one that never answers), else the fields of the outcome; `takes` is how long each takes; `pushes` are all
-    that came, as (seconds, agent, asked). `known` is what agents know of the last try."""
+    that came, as (seconds, agent, asked). `known` is what agents know of the last try. `purges`: agents of which
+    something was purged that it has not applied; it is told at the next push (None), and then waits for a day."""
 
     name: str
     optional: bool = False
@@ -131,6 +132,14 @@ class Remote:
     pushes: list[tuple[float, str, bool]] = field(default_factory=list)
     reads: list[tuple[float, str]] = field(default_factory=list)
     known: dict[str, Json] = field(default_factory=dict)
+    purges: dict[str, datetime | None] = field(default_factory=dict)
+
+    def hears_of_purges(self, agent: str, now: datetime) -> None:
+        asked_at = self.purges.get(agent, now)
+        if asked_at is None:
+            self.purges[agent] = now + timedelta(days=1)
+        elif asked_at <= now:
+            self.purges.pop(agent, None)
 
 
 @dataclass
@@ -242,6 +251,8 @@ class World:
         if answer["state"] == HANG:
             await asyncio.get_running_loop().create_future()
         await asyncio.sleep(remote.takes)
+        if answer["state"] in (OK, "fenced"):
+            remote.hears_of_purges(job.agent, self.clock.now())
         if answer["state"] == OK and seen is not None:
             remote.has[job.agent] = seen
             remote.verified.setdefault(job.agent, self.now())
@@ -259,16 +270,20 @@ class World:
         state = known.get("state", OK)
         if state not in ("fenced", "error"):
             state = "waiting" if pending > 0 else "held" if place.held is not None else state
+        purges, ask_at = int(agent in remote.purges), remote.purges.get(agent)
+        is_purge = purges and state == OK
         return {
             "name": remote.name,
             "id": remote.name,
             "optional": remote.optional,
-            "state": state,
+            "state": "waiting" if is_purge else state,
+            "purges": purges,
+            "purges_ask_at": None if ask_at is None else times.to_text(ask_at),
             "sequence": has,
             "pending": max(0, pending),
             "verified_at": remote.verified.get(agent),
             "message": known.get("message", ""),
-            "code": known.get("code", ""),
+            "code": "purge" if is_purge else known.get("code", ""),
             "tries": known.get("tries", 0),
         }
 

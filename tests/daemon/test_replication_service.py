@@ -391,3 +391,41 @@ def test_what_runs_for_a_remote_is_ended_with_the_service(inside: Inside) -> Non
     assert inside.world.doing
     assert inside.stop() == "stopped"
     assert inside.world.doing == []
+
+
+# Purges -----------------------------------------------------------------------------------------------------------
+
+
+def purged(inside: Inside, agent: Agent, remote: Remote) -> None:
+    """Something was purged here, and whoever did it told the daemon to look."""
+    remote.purges[agent.id] = None
+    inside.answer("reload", agent=agent.id)
+
+
+def test_a_purge_is_told_though_nothing_else_is_to_be_sent_and_asked_about_when_its_wait_is_over(
+    inside: Inside,
+) -> None:
+    ada, (server,) = protected(inside, "server")
+    began = inside.clock.since_boot()
+    purged(inside, ada, server)
+    inside.passes(2 * DAY)
+    assert [round((moment - began) / DAY, 1) for moment in moments(server)] == [0.0, 1.0]
+    assert server.purges == {}
+
+
+def test_a_machine_that_may_not_write_tells_of_purges_all_the_same(inside: Inside) -> None:
+    ada, (server,) = protected(inside, "server")
+    server.answers = [FENCED] * 5
+    captured(inside, ada)
+    inside.passes(MINUTE)
+    purged(inside, ada, server)
+    inside.passes(10 * MINUTE)
+    assert server.purges[ada.id] is not None
+
+
+def test_a_remote_that_is_away_is_not_asked_about_purges_all_the_time(inside: Inside) -> None:
+    ada, (server,) = protected(inside, "server")
+    server.answers = [UNREACHABLE] * 100
+    purged(inside, ada, server)
+    inside.passes(HOUR)
+    assert 1 <= len(server.pushes) < 40
