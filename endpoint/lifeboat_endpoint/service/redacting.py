@@ -68,11 +68,11 @@ class Redacting:
 
     def take(self, agent_id: str, document: object, *, confirmed: bool) -> RedactionState:
         """As `Remote.redact`. Raises UnknownThere, RemoteDenied, RemoteRefused, AgentErased."""
-        redaction = holding.redaction_of(document, agent_id)
         erased = self._roster.erased.find(agent_id)
         if erased is not None:
-            return self._erased_again(erased, redaction)
+            return self._erased_again(erased, holding.redaction_of(document, agent_id))
         row = self._roster.get(agent_id)
+        redaction = holding.redaction_of(document, agent_id)
         if row.vault is None:
             return self._take_sealed(row, redaction, confirmed=confirmed)
         return self._take(row, self._vault(row), redaction, confirmed=confirmed)

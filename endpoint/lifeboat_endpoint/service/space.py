@@ -142,6 +142,12 @@ class TenantSpace:
         with as_remote():
             self.roster.get(agent_id)
 
+    def check_known(self, agent_id: str) -> None:
+        """Whether it is there, or was purged whole. Raises UnknownThere."""
+        with as_remote():
+            if self.roster.erased.find(agent_id) is None:
+                self.roster.get(agent_id)
+
     def is_trial(self, agent_id: str) -> bool:
         """Whether it was made up to try the endpoint out, also when it was purged whole then."""
         with as_remote():

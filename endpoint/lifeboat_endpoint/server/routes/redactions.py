@@ -24,6 +24,7 @@ def redact(call: Call) -> Answer:
     asked: RedactionQuery = call.query
     if asked.confirm:
         call.caller.need(PURGE)
+    call.space.check_known(call.agent_id)  # of what is another's nobody learns whether it is there
     document = codec.decode_object(call.body, entry="the body")
     state = call.space.redact(call.agent_id, document, confirmed=PURGE in call.caller.scopes)
     call.note(redaction=state.id, applies_at=state.applies_at)
