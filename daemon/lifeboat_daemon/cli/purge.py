@@ -48,6 +48,7 @@ _LARGEST = 1 << 20
 @click.option("--only", is_flag=True, help="Not what a memory was before, nor what it became.")
 @click.option("--derived", is_flag=True, help="Also what was derived from nothing else.")
 @click.option("--workspace", is_flag=True, help="Cut the live files too; else they are kept out of captures.")
+@click.option("--kept-out", is_flag=True, help="Nothing new: cut from the live files what was purged before.")
 @click.option("--reason", type=click.Choice(REASONS), default="user_request", show_default=True, help="For the record.")
 @click.option("--dry-run", is_flag=True, help="Show what would go, and what cannot be reached; destroy nothing.")
 @click.option("--yes", is_flag=True, help="Without asking.")
@@ -63,6 +64,8 @@ def purge(session: Session, /, agent: str, **flags: Any) -> int:
     found = agents.find(session.context, agent)
     if flags["everything"]:
         return _erase(session, found, flags)
+    if flags["kept_out"]:
+        return _cut_kept_out(session, found, flags)
     return _purge(session, found, _request(session, flags), flags)
 
 
@@ -75,6 +78,8 @@ def _check(flags: dict[str, Any]) -> None:
     narrowed = [name for name in ("passage", "only", "derived", "workspace") if flags[name]]
     if flags["everything"] and (wanted or narrowed):
         raise click.UsageError("--all is the whole agent: it goes with --reason, --dry-run and --yes alone")
+    if flags["kept_out"] and (wanted or narrowed or flags["everything"]):
+        raise click.UsageError("--kept-out purges nothing new: it goes with --dry-run and --yes alone")
     if flags["passage"] and flags["records"]:
         raise click.UsageError("--passage cuts a text: it goes with --text-stdin, --text or --pattern-stdin")
     if flags["text"]:
@@ -175,6 +180,30 @@ def _owners(session: Session, found: Found | None, *, ask: bool) -> Owners:
             token = click.prompt(question, default="", show_default=False, hide_input=True, err=True).strip()
             owners |= {config.name: token} if token else {}
     return owners
+
+
+# What was purged before ----------------------------------------------------------------------------------------------
+
+
+def _cut_kept_out(session: Session, agent: Agent, flags: dict[str, Any]) -> int:
+    from lifeboat_daemon.locks import agent_lock
+    from lifeboat_daemon.purge import outcome, workspace
+
+    context = session.context
+    with agent_lock(context, agent.id, "purge"), context.vault(agent.id) as vault:
+        cuts = workspace.plan(context, agent, vault)
+        document = outcome.kept_out(agent, cuts)
+        if flags["dry_run"] or not cuts:
+            session.output.document(document, lambda: purge_text.show_kept_out(session.output, agent, cuts))
+            return 0
+        if not session.output.as_json:
+            purge_text.show_kept_out(session.output, agent, cuts)
+        if not flags["yes"]:
+            _confirm(session, "cut", "lines of live files would be cut")
+        document["workspace"] = workspace.cut(context, agent, vault, cuts)
+    poke(context, agent)
+    session.output.document(document, lambda: purge_text.say_cut(session.output, document))
+    return 0
 
 
 # A whole agent ------------------------------------------------------------------------------------------------------

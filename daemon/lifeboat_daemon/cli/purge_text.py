@@ -11,6 +11,7 @@ from lifeboat_daemon.words import argument, count_text, listed, path_text, time_
 
 if TYPE_CHECKING:
     from lifeboat_daemon.purge.finding import Found
+    from lifeboat_daemon.purge.workspace import WorkspaceCut
 
 JsonObject = dict[str, Any]
 
@@ -57,17 +58,19 @@ def show_plan(output: Output, agent: Agent, found: Found, document: JsonObject, 
 def _say_live(output: Output, found: Found, *, workspace: bool) -> None:
     """What lies in the live workspace: with its text where it is to be cut, on this terminal and nowhere else."""
     files = [cut for cut in found.live if cut.command is None]
-    rows = [cut for cut in found.live if cut.command is not None]
     if files and not workspace:
         named = listed([path_text(cut.path) for cut in files[:3]]) + (" and others" if len(files) > 3 else "")
-        output.note(
-            f"The live workspace says it ({named}): --workspace cuts it there, else captures leave it out."
-        )
-    for cut in files if workspace else ():
-        output.line(f"In the live workspace, {path_text(cut.path)}:")
-        output.verbatim(cut.diff or f"  {count_text(cut.spans, 'place')} of a binary file")
-    for cut in rows:
-        output.warn(f"the running {cut.path} holds it; what removes it there: {cut.command}")
+        output.note(f"The live workspace says it ({named}): --workspace cuts it there, else captures leave it out.")
+    _say_cuts(output, [cut for cut in found.live if workspace or cut.command is not None])
+
+
+def _say_cuts(output: Output, cuts: list[WorkspaceCut]) -> None:
+    for cut in cuts:
+        if cut.command is not None:
+            output.warn(f"the running {cut.path} holds it; what removes it there: {cut.command}")
+        else:
+            output.line(f"In the live workspace, {path_text(cut.path)}:")
+            output.verbatim(cut.diff or f"  {count_text(cut.spans, 'place')} of a binary file")
 
 
 def _hit(hit: JsonObject) -> str:
@@ -103,6 +106,19 @@ def _planned_at(remote: JsonObject) -> str:
     return f"{remote['name']}: {when}{more}"
 
 
+def show_kept_out(output: Output, agent: Agent, cuts: list[WorkspaceCut]) -> None:
+    """What was purged and lies in live files."""
+    if not cuts:
+        output.line(f"Nothing that was purged lies in the workspace of {agent.name}.")
+    _say_cuts(output, cuts)
+
+
+def say_cut(output: Output, document: JsonObject) -> None:
+    """Which live files were cut."""
+    if document["workspace"]:
+        output.line(f"Cut in the workspace: {listed([path_text(path) for path in document['workspace']])}.")
+
+
 def show_whole(output: Output, agent: Agent, document: JsonObject) -> None:
     """A whole agent that would go."""
     states = count_text(document["sequences_rewritten"], "state")
@@ -121,14 +137,13 @@ def show_done(output: Output, agent: Agent, document: JsonObject) -> None:
         output.line(f"{agent.name} is gone from this machine.", style="bold")
     else:
         output.line(f"Destroyed: {what(document)}.", style="bold")
-    if document["workspace"]:
-        output.line(f"Cut in the workspace: {listed([path_text(path) for path in document['workspace']])}.")
+    say_cut(output, document)
     if document["undo_folders"]:
         folders = count_text(document["undo_folders"], "undo folder")
         output.line(f"Emptied: {folders}; `lifeboat undo` has nothing to take back.")
     _say_search(output, document)
     for remote in document["remotes"]:
-        _say_remote(output, remote)
+        _say_remote(output, remote, document["receipt"])
     for each in document["unreachable"]:
         output.warn(f"not reached: {path_text(each['name'])}: {each['why']} ({each['what']})")
     output.line("The proof, signed:")
@@ -148,12 +163,12 @@ def _say_search(output: Output, document: JsonObject) -> None:
         output.note(f"The live workspace still holds it in {live}; captures leave it out.")
 
 
-def _say_remote(output: Output, remote: JsonObject) -> None:
+def _say_remote(output: Output, remote: JsonObject, receipt: str) -> None:
     if remote["state"] == "done":
         output.line(f"  {remote['name']}: done")
     elif remote["state"] == "waiting":
         output.line(f"  {remote['name']}: waits until {time_text(remote['applies_at'])}, unless its owner confirms:")
-        output.verbatim(f"    lifeboat receipts confirm ID --remote {argument(remote['name'])}")
+        output.verbatim(f"    lifeboat receipts confirm {receipt} --remote {argument(remote['name'])}")
     else:
         output.warn(f"{remote['name']}: not yet ({remote['message']}); it is told at the next contact")
 

@@ -12,7 +12,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.purge import histories, keep_out, orders, receipts, undo_folders, workspace
+from lifeboat_daemon.purge import histories, keep_out, orders, receipts, restore_receipts, undo_folders, workspace
 from lifeboat_daemon.purge.histories import Histories, History
 from lifeboat_daemon.purge.orders import Order
 from lifeboat_daemon.purge.receipts import Here, Unreachable
@@ -72,6 +72,7 @@ def carry_out(
         done.workspace = _cut_workspace(context, agent, opened) if order.workspace else None
         reached(Step.PURGE_UNDO_EMPTIED)
         done.undo_folders = undo_folders.empty(context, agent)
+        restore_receipts.empty(context, agent.id)
         reached(Step.PURGE_STATE_DELETED)
         throw_away(context.home.state_file(agent.id))
         done.searched = dict(search(opened)) if search is not None else {}

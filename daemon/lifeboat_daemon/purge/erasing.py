@@ -20,7 +20,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock, home_lock
-from lifeboat_daemon.purge import erased, histories, orders, receipts, undo_folders
+from lifeboat_daemon.purge import erased, histories, orders, receipts, restore_receipts, undo_folders
 from lifeboat_daemon.purge.erased import Erased
 from lifeboat_daemon.purge.orders import Order
 from lifeboat_daemon.purge.receipts import Here
@@ -42,6 +42,7 @@ def erase(context: Context, agent: Agent, redaction: Redaction) -> None:
         erased.write(context, Erased(redaction, agent.name, agent.runtime, agent.workspace, vaults))
         orders.write(context, order)
         undo_folders.empty(context, agent)
+        restore_receipts.empty(context, agent.id)
         finish(context, order)
 
 

@@ -135,7 +135,7 @@ def count_in(opened: Histories, wanted: Wanted) -> int:
 
 def _holds(item: Item, wanted: Wanted) -> bool:
     try:
-        return bool(wanted.spans(item.path or "record.json", item.body()))
+        return bool(wanted.spans(item.path or item.partition or "", item.body()))
     except KeyError:  # not held
         return False
 

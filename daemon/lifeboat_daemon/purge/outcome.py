@@ -9,6 +9,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import erasing, histories, receipts
 from lifeboat_daemon.purge.doing import Done
 from lifeboat_daemon.purge.finding import Asked, Found
+from lifeboat_daemon.purge.workspace import WorkspaceCut
 from lifeboat_daemon.remotes import registry
 
 JsonObject = dict[str, Any]
@@ -36,6 +37,15 @@ def done(agent: Agent, result: Done) -> JsonObject:
         "searched": result.applied.searched,
     }
     return made
+
+
+def kept_out(agent: Agent, cuts: list[WorkspaceCut]) -> JsonObject:
+    """What was purged before and lies in live files; `workspace` is null until it was cut."""
+    return {**_common(agent, None, True), "live": _live(cuts), "workspace": None}
+
+
+def _live(cuts: list[WorkspaceCut]) -> list[JsonObject]:
+    return [{"path": cut.path, "places": cut.spans, "command": cut.command} for cut in cuts]
 
 
 def whole(context: Context, agent: Agent) -> JsonObject:
@@ -82,7 +92,7 @@ def _found(found: Found) -> JsonObject:
         "files": dict(plan.files),
         "hits": [hit._asdict() for hit in plan.hits],
         "beside": [sight.to_json() for sight in found.sights],
-        "live": [{"path": cut.path, "places": cut.spans, "command": cut.command} for cut in found.live],
+        "live": _live(found.live),
         "names": list(plan.names),
         "dropped": list(plan.dropped),
         "spared": list(plan.spared),

@@ -1,5 +1,5 @@
-"""What lies beside the histories of an agent: the live workspace, undo folders, the program's logs. Looked through for
-a text, file by file; nothing of it is changed here."""
+"""What lies beside the histories of an agent: the live workspace, undo folders, the program's logs and what restores
+wrote down. Looked through for a text, file by file; nothing of it is changed here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import undo_folders
 from lifeboat_daemon.words import path_text
 
-WORKSPACE, UNDO, LOG = "workspace", "undo", "log"
+WORKSPACE, UNDO, HOME = "workspace", "undo", "home"
 LARGEST = 256 << 20
 """Bytes. What is larger is named, and not looked through."""
 _CHUNK, _OVERLAP = 16 << 20, 64 << 10
@@ -46,7 +46,7 @@ class Looked:
 
 
 def look(context: Context, agent: Agent, wanted: Wanted) -> Looked:
-    """Every file of the workspace (also those that are not captured), of undo folders and of the logs."""
+    """Every file of the workspace (also those that are not captured), of undo folders and of the home."""
     looked = Looked([], 0, {})
     for place, name, path in _files(context, agent):
         try:
@@ -68,8 +68,9 @@ def _files(context: Context, agent: Agent) -> Iterator[tuple[str, str, Path]]:
     for folder in undo_folders.of(context, agent):
         for path in _tree(folder):
             yield UNDO, str(path), path
-    for path in _tree(context.home.logs_folder):
-        yield LOG, str(path.relative_to(context.home.folder)), path
+    for folder in (context.home.logs_folder, context.home.restore_folder):
+        for path in _tree(folder):
+            yield HOME, str(path.relative_to(context.home.folder)), path
 
 
 def _live(context: Context, agent: Agent) -> Iterator[tuple[str, Path]]:

@@ -1,0 +1,70 @@
+"""Receipts of restores say what was written, and some of it in words: names, warnings, steps that are left to the user.
+A purge leaves their counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from lifeboat_alf import codec
+from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_daemon.context import Context
+
+FOLDER = "receipts"
+KEPT = frozenset(
+    {
+        "adopted",
+        "agent",
+        "captured",
+        "credentials",
+        "files",
+        "in_place",
+        "kind",
+        "name",
+        "objects",
+        "outcomes",
+        "receipt",
+        "records",
+        "recovered",
+        "runtime",
+        "safety",
+        "sequence",
+        "signature",
+        "time",
+        "to",
+        "undo",
+    }
+)
+"""Ids, counts, numbers, times and folders. All other fields may hold words of the agent."""
+
+
+def empty(context: Context, agent_id: str) -> int:
+    """Take the words out of an agent's receipts; of how many. Raises OSError."""
+    return sum(_emptied(context, path, agent_id) for path in files(context))
+
+
+def files(context: Context) -> list[Path]:
+    """All receipts of restores in this home."""
+    return sorted((context.home.restore_folder / FOLDER).glob("*.json"))
+
+
+def _emptied(context: Context, path: Path, agent_id: str) -> bool:
+    try:
+        document = codec.decode(read_all(context.files, path))
+    except (FileNotFoundError, msgspec.DecodeError):
+        return False
+    if not isinstance(document, dict) or document.get("agent") != agent_id:
+        return False
+    made = {name: value if name in KEPT else _nothing(value) for name, value in document.items()}
+    if made == document:
+        return False
+    write_atomic(context.files, path, codec.encode_pretty(made))
+    return True
+
+
+def _nothing(value: object) -> object:
+    """As much of a value as says nothing: the same kind, empty."""
+    if isinstance(value, list | dict | str):
+        return type(value)()
+    return value
