@@ -10,7 +10,7 @@ from protected import Protected
 from purged_here import purge
 
 from lifeboat_alf.errors import SignatureError
-from lifeboat_daemon import verification
+from lifeboat_daemon import agents, verification
 from lifeboat_daemon.errors import NothingToUndo
 from lifeboat_daemon.exchange import export, import_
 from lifeboat_daemon.purge import undo_folders
@@ -166,3 +166,15 @@ def test_of_a_chain_nothing_that_was_purged_comes_back(
 def test_a_capture_after_the_purge_of_a_chain_makes_no_sequence(chained: Protected, place: int, only: bool) -> None:
     purge(chained, chain(chained)[place], only=only)
     assert chained.capture().outcome == "unchanged"
+
+
+def test_a_purged_archive_of_this_user_comes_in_leaf_by_leaf_with_its_purges(ada: Protected, tmp_path: Path) -> None:
+    redaction = purge(ada, texts=["C01X00T47"])
+    export(ada.context, "openclaw", ada.workspace, tmp_path / "new.alf")
+    with ada.context.vault(ada.agent.id) as vault:
+        digest = vault.state().sequence.digest
+    agents.remove(ada.context, ada.agent)
+    import_(ada.context, tmp_path / "new.alf", tmp_path / "copy", yes=True)
+    with ada.context.vault(ada.agent.id) as vault:
+        assert (vault.state().sequence.digest, redaction.id in vault.redactions) == (digest, True)
+        assert vault.verify(trusted=ada.context.keys().trusted).findings == []

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lifeboat_alf import layout, lifecycle
+from lifeboat_alf import lifecycle
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
@@ -169,7 +169,7 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
     if work.links is not None:
         session.vault.set(linkage.DECISION, work.links, kind="links")
     remember(session.vault, seen.installed)
-    _note_kept_out(session, seen, work)
+    _note_kept_out(session, work)
     work.rows.decide()
     if work.tree.withheld or work.rows.arrived:
         tables = work.stored.tables if work.stored is not None else {}
@@ -195,14 +195,16 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
     _note(session, row)
 
 
-def _note_kept_out(session: Session, seen: Look, work: Work) -> None:
+def _note_kept_out(session: Session, work: Work) -> None:
     """Where lies what was purged, for `status`; and the end of the filter once there is none any more."""
     if not session.keep_out:
         return
-    there = {one.path for one in seen.scan.found.values()} | {work.rows.name}
-    there |= {entry.path for entry in session.state.entries(layout.RAW)} if session.state else set()
+
+    def present(path: str) -> bool:
+        return path == work.rows.name or session.overlay.meta(path) is not None
+
     session.report.kept_out = session.keep_out.remember(
-        session.vault, session.now, everything=work.tree.reads_everything and session.report.complete, present=there
+        session.vault, session.now, everything=work.tree.reads_everything and session.report.complete, present=present
     )
 
 

@@ -8,7 +8,7 @@ last look, and since when a look at everything has found none.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -105,11 +105,11 @@ class KeepOut:
 
     # What a capture found ---------------------------------------------------------------------------------------
 
-    def remember(self, vault: Vault, now: str, *, everything: bool, present: Collection[str]) -> JsonObject:
+    def remember(self, vault: Vault, now: str, *, everything: bool, present: Callable[[str], bool]) -> JsonObject:
         """Keep where lines were cut, and since when there are none; where they are cut now, by path. `everything` says
-        that all there is was looked through, `present` are the paths there are."""
+        that all there is was looked through, `present` whether a path is still there."""
         before = vault.get(FOUND) or {}
-        where = {} if everything else {path: count for path, count in found_in(before).items() if path in present}
+        where = {} if everything else {path: count for path, count in found_in(before).items() if present(path)}
         where = {path: count for path, count in {**where, **self.cuts}.items() if count}
         looked = everything or bool(before.get("looked"))
         since = (before.get("clean_since") or now) if looked and not where else None
