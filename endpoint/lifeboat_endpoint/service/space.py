@@ -4,56 +4,47 @@ servers need. One thread uses one space; several spaces, in threads and processe
 from __future__ import annotations
 
 import contextlib
-import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
 
 from lifeboat_alf import codec, times
-from lifeboat_alf.errors import LifeboatError, SignatureError
-from lifeboat_alf.redactions import Redactions
+from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_alf.state import JsonObject, State
-from lifeboat_endpoint.errors import EpochMoved, RemoteBusy, RemoteFull, RemoteRefused, RemoteTooLarge, UnknownThere
-from lifeboat_endpoint.legacy.view import legacy_view
-from lifeboat_endpoint.remote import sampling
+from lifeboat_alf.state import JsonObject
+from lifeboat_endpoint.errors import EpochMoved, RemoteFull, RemoteRefused, RemoteTooLarge, UnknownThere
 from lifeboat_endpoint.remote.contract import (
     TRIAL,
     Bundle,
     BundleKind,
-    RedactionState,
     RemoteAgent,
     RemoteHead,
-    RemoteSequence,
-    RemoteVerification,
 )
 from lifeboat_endpoint.service import bodies as stored
-from lifeboat_endpoint.service import bundles, guard
+from lifeboat_endpoint.service import guard
 from lifeboat_endpoint.service import statements as sql
 from lifeboat_endpoint.service.bodies import Bodies
 from lifeboat_endpoint.service.erasing import Erasing
 from lifeboat_endpoint.service.holding import Holding
 from lifeboat_endpoint.service.limits import Limits
-from lifeboat_endpoint.service.purging import PendingRedaction, Purging
+from lifeboat_endpoint.service.purging import Purging
 from lifeboat_endpoint.service.receipting import Receipts
 from lifeboat_endpoint.service.receiving import FULL_FOR, Received, Receiving, Sent, remote_head
 from lifeboat_endpoint.service.redacting import Redacting
 from lifeboat_endpoint.service.refusing import as_remote
 from lifeboat_endpoint.service.roster import AgentRow, Facts, Roster, check_id
 from lifeboat_endpoint.service.sealed_files import SealedFiles
+from lifeboat_endpoint.service.space_fetching import SpaceFetching, checked_sha256, is_sha256
+from lifeboat_endpoint.service.space_purging import SpacePurging
 from lifeboat_endpoint.service.tables import Keys, open_tables
 from lifeboat_endpoint.service.uploads import Part, Upload, Uploads
 from lifeboat_endpoint.service.vaults import Vaults
 from lifeboat_endpoint.store.disk import DiskBlobs
 from lifeboat_endpoint.vault import FIRST_EPOCH, Vault
 
-Made = TypeVar("Made")
-_TRIES = 3
 
-
-class TenantSpace:
+class TenantSpace(SpaceFetching, SpacePurging):
     """Everything that is kept for one tenant, in its folder. Every method that names an agent raises UnknownThere for
     one that is not there, AgentErased for one that was purged whole, RemoteRefused for a sealed one where it would have
     to be read, and KeyRevoked when the key of the data was taken away. Close it."""
@@ -257,7 +248,7 @@ class TenantSpace:
 
     def missing(self, agent_id: str, digests: Sequence[str]) -> list[str]:
         with self._open(agent_id) as vault:
-            return vault.artifacts.missing([digest for digest in digests if _is_sha256(digest)])
+            return vault.artifacts.missing([digest for digest in digests if is_sha256(digest)])
 
     def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
         """As `Remote.put_object`. Raises RemoteTooLarge, RemoteFull too."""
@@ -265,7 +256,7 @@ class TenantSpace:
             raise RemoteTooLarge(f"{len(data)} bytes, at most {self.limits.object_bytes} are taken")
         with self._open(agent_id) as vault:
             self._receiving.check_room(len(data))
-            if not vault.artifacts.fill(_sha256(sha256), data):
+            if not vault.artifacts.fill(checked_sha256(sha256), data):
                 raise UnknownThere("no state there names this artifact")
             with self._metadata.transaction():
                 self.roster.count(self.roster.get(agent_id), vault.size())
@@ -295,112 +286,6 @@ class TenantSpace:
             if made is None:
                 raise EpochMoved(f"the epoch in force is {vault.epoch}, not {expected}", epoch=vault.epoch)
             return made
-
-    # Purging ----------------------------------------------------------------------------------------------------
-
-    def redactions(self, agent_id: str) -> list[JsonObject]:
-        """As `Remote.redactions`. What has waited long enough is applied first."""
-        with as_remote():
-            return self._redacting.held(agent_id)
-
-    def redact(self, agent_id: str, document: JsonObject, *, confirmed: bool = False) -> RedactionState:
-        """As `Remote.redact`; `confirmed`: whoever owns the endpoint said so, so it does not wait."""
-        with as_remote():
-            return self._redacting.take(agent_id, document, confirmed=confirmed)
-
-    def purges(self, agent_id: str) -> int:
-        """How many were applied."""
-        with self._open(agent_id) as vault:
-            known = vault.redactions
-            return sum(row.applied for row in vault.redaction_rows()) if len(known) else 0
-
-    def pending_redactions(self) -> list[PendingRedaction]:
-        """Purges of all agents that wait, those first that are applied first."""
-        with as_remote():
-            return self._redacting.pending()
-
-    def confirm_redaction(self, agent_id: str, redaction_id: str) -> RedactionState:
-        """Apply a purge that waits, now. One that was applied is no error. Raises UnknownThere."""
-        with as_remote():
-            return self._redacting.confirm(agent_id, redaction_id)
-
-    def refuse_redaction(self, agent_id: str, redaction_id: str) -> bool:
-        """A purge that waits is never applied, unless its owner confirms it when it is sent again; False when none
-        waits there."""
-        with as_remote():
-            return self._redacting.refuse(agent_id, redaction_id)
-
-    def due_redactions(self) -> list[tuple[str, str]]:
-        """Agents and the ids of purges of theirs that have waited long enough, or were begun and not finished."""
-        with as_remote():
-            return self._redacting.due()
-
-    def apply_redaction(self, agent_id: str, redaction_id: str) -> None:
-        """Apply one of those."""
-        with as_remote():
-            self._redacting.apply(agent_id, redaction_id)
-
-    def unfinished_erasures(self) -> list[str]:
-        """Ids of agents that were purged whole and of which something may be left."""
-        with as_remote():
-            return self.roster.erased.unfinished()
-
-    def finish_erasure(self, agent_id: str) -> None:
-        """Destroy what is left of one of those."""
-        with as_remote():
-            self._erasing.finish(agent_id)
-
-    # Fetching ---------------------------------------------------------------------------------------------------
-
-    def head(self, agent_id: str) -> RemoteHead | None:
-        row = self._receiving.open_row(agent_id)
-        with as_remote():
-            head = self._vault(row).head()
-        return None if head is None else remote_head(head, row)
-
-    def keys(self, agent_id: str) -> JsonObject | None:
-        with as_remote():
-            return self.roster.keys_of(agent_id)
-
-    def sequences(self, agent_id: str) -> Iterator[RemoteSequence]:
-        with self._open(agent_id) as vault:
-            return iter([bundles.listed(row) for row in vault.sequences()])
-
-    def snapshot(self, agent_id: str, number: int | None = None) -> Bundle:
-        keys = self.keys(agent_id)
-        return self._steadily(agent_id, lambda vault: bundles.snapshot(vault.state(number), keys))
-
-    def delta(self, agent_id: str, base: int, number: int) -> Bundle:
-        """From one kept state to a later one."""
-        return self._steadily(agent_id, lambda vault: bundles.delta(vault, base, number))
-
-    def deltas(self, agent_id: str, since: int) -> Iterator[Bundle]:
-        with self._open(agent_id) as vault:
-            steps = bundles.steps(vault, since)
-        for base, number in steps:
-            yield self.delta(agent_id, base, number)
-
-    def object(self, agent_id: str, sha256: str) -> bytes:
-        found = self._steadily(agent_id, lambda vault: vault.artifacts.read(_sha256(sha256)))
-        if found is None:
-            raise UnknownThere("the endpoint has no such artifact")
-        return found
-
-    def read(self, agent_id: str, number: int, entries: Sequence[str], records: Sequence[str]) -> list[bytes | None]:
-        """The bytes of entries (by path), then the lines of records (by id) of one state; None for what is not there
-        or is not held."""
-        return self._steadily(agent_id, lambda vault: bundles.read(vault.state(number), entries, records))
-
-    def verify(self, agent_id: str, state: State, *, bodies: int, chance: random.Random) -> RemoteVerification:
-        """As `Remote.verify`, read back from the files here."""
-        sample = sampling.choose(state, bodies, chance)
-        with self._open(agent_id) as vault:
-            head = vault.head()
-            result = sampling.compare_head(state.sequence, None if head is None else bundles.listed(head))
-            if head is not None and head.number == state.sequence.number:
-                found = bundles.read_back(vault.state(head.number), *sample.names())
-                sampling.compare_bodies(sample, found, result)
-        return result
 
     # Uploads ----------------------------------------------------------------------------------------------------
 
@@ -506,58 +391,11 @@ class TenantSpace:
                 if vault.key_id != sealer.key_id:
                     vault.reseal(sealer)
 
-    def _steadily(self, agent_id: str, make: Callable[[Vault], Made]) -> Made:
-        """What `make` makes of a vault in which no purge was applied meanwhile: of what a purge overtook nothing is
-        given out. Raises AgentErased for an agent that was purged whole meanwhile, RemoteBusy."""
-        for _ in range(_TRIES):
-            with self._open(agent_id) as vault:
-                before = vault.redactions
-            try:
-                with self._open(agent_id) as vault:
-                    made = make(vault)
-            except LifeboatError:
-                if self._is_as_before(agent_id, before):
-                    raise
-                continue
-            if self._is_as_before(agent_id, before):
-                return made
-        raise RemoteBusy("the agent is being purged right now", retry_after=1.0)
-
-    def _is_as_before(self, agent_id: str, before: Redactions) -> bool:
-        with self._open(agent_id) as vault:
-            return vault.redactions is before
-
-    def older_view(self, agent_id: str, number: int) -> Bundle:
-        """What the agent is at a state, for clients that know neither successors nor cuts (see `legacy.view`)."""
-        return self._steadily(agent_id, lambda vault: bundles.snapshot(legacy_view(vault.state(number)), None))
-
-    @contextlib.contextmanager
-    def _open(self, agent_id: str) -> Iterator[Vault]:
-        row = self._receiving.open_row(agent_id)
-        with as_remote():
-            yield self._vault(row)
-
-    def _vault(self, row: AgentRow) -> Vault:
-        if row.vault is None:
-            raise RemoteRefused(f"the agent {row.id} is sealed there: only its own machines can read it")
-        return self._vaults.get(row.id, row.vault)
-
 
 def _new(row: AgentRow) -> RemoteAgent:
     """An agent that was made a moment ago."""
     epoch = 0 if row.sealed else FIRST_EPOCH
     return RemoteAgent(row.id, row.facts.name, row.facts.runtime, epoch, created_at=row.created_at)
-
-
-def _is_sha256(text: str) -> bool:
-    return len(text) == 64 and not text.strip("0123456789abcdef")
-
-
-def _sha256(text: str) -> str:
-    """Raises RemoteRefused."""
-    if not _is_sha256(text):
-        raise RemoteRefused("a large artifact is known by its SHA-256 in hexadecimal letters")
-    return text
 
 
 __all__ = ["Part", "Received", "Sent", "TenantSpace", "Upload"]

@@ -1,0 +1,113 @@
+"""What is given of a tenant's agents: states, what leads from one to another, artifacts, single items."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.redactions import Redactions
+from lifeboat_alf.state import JsonObject, State
+from lifeboat_endpoint.errors import RemoteBusy, RemoteRefused, UnknownThere
+from lifeboat_endpoint.legacy.view import legacy_view
+from lifeboat_endpoint.remote import sampling
+from lifeboat_endpoint.remote.contract import Bundle, RemoteHead, RemoteSequence, RemoteVerification
+from lifeboat_endpoint.service import bundles
+from lifeboat_endpoint.service.receiving import remote_head
+from lifeboat_endpoint.service.refusing import as_remote
+from lifeboat_endpoint.service.space_parts import SpaceParts
+from lifeboat_endpoint.vault import Vault
+
+Made = TypeVar("Made")
+_TRIES = 3
+
+
+class SpaceFetching(SpaceParts):
+    """The fetching from a `TenantSpace`."""
+
+    def head(self, agent_id: str) -> RemoteHead | None:
+        row = self._receiving.open_row(agent_id)
+        with as_remote():
+            head = self._vault(row).head()
+        return None if head is None else remote_head(head, row)
+
+    def keys(self, agent_id: str) -> JsonObject | None:
+        with as_remote():
+            return self.roster.keys_of(agent_id)
+
+    def sequences(self, agent_id: str) -> Iterator[RemoteSequence]:
+        with self._open(agent_id) as vault:
+            return iter([bundles.listed(row) for row in vault.sequences()])
+
+    def snapshot(self, agent_id: str, number: int | None = None) -> Bundle:
+        keys = self.keys(agent_id)
+        return self._steadily(agent_id, lambda vault: bundles.snapshot(vault.state(number), keys))
+
+    def delta(self, agent_id: str, base: int, number: int) -> Bundle:
+        """From one kept state to a later one."""
+        return self._steadily(agent_id, lambda vault: bundles.delta(vault, base, number))
+
+    def deltas(self, agent_id: str, since: int) -> Iterator[Bundle]:
+        with self._open(agent_id) as vault:
+            steps = bundles.steps(vault, since)
+        for base, number in steps:
+            yield self.delta(agent_id, base, number)
+
+    def object(self, agent_id: str, sha256: str) -> bytes:
+        found = self._steadily(agent_id, lambda vault: vault.artifacts.read(checked_sha256(sha256)))
+        if found is None:
+            raise UnknownThere("the endpoint has no such artifact")
+        return found
+
+    def read(self, agent_id: str, number: int, entries: Sequence[str], records: Sequence[str]) -> list[bytes | None]:
+        """The bytes of entries (by path), then the lines of records (by id) of one state; None for what is not there
+        or is not held."""
+        return self._steadily(agent_id, lambda vault: bundles.read(vault.state(number), entries, records))
+
+    def verify(self, agent_id: str, state: State, *, bodies: int, chance: random.Random) -> RemoteVerification:
+        """As `Remote.verify`, read back from the files here."""
+        sample = sampling.choose(state, bodies, chance)
+        with self._open(agent_id) as vault:
+            head = vault.head()
+            result = sampling.compare_head(state.sequence, None if head is None else bundles.listed(head))
+            if head is not None and head.number == state.sequence.number:
+                found = bundles.read_back(vault.state(head.number), *sample.names())
+                sampling.compare_bodies(sample, found, result)
+        return result
+
+    def _steadily(self, agent_id: str, make: Callable[[Vault], Made]) -> Made:
+        """What `make` makes of a vault in which no purge was applied meanwhile: of what a purge overtook nothing is
+        given out. Raises AgentErased for an agent that was purged whole meanwhile, RemoteBusy."""
+        for _ in range(_TRIES):
+            with self._open(agent_id) as vault:
+                before = vault.redactions
+            try:
+                with self._open(agent_id) as vault:
+                    made = make(vault)
+            except LifeboatError:
+                if self._is_as_before(agent_id, before):
+                    raise
+                continue
+            if self._is_as_before(agent_id, before):
+                return made
+        raise RemoteBusy("the agent is being purged right now", retry_after=1.0)
+
+    def _is_as_before(self, agent_id: str, before: Redactions) -> bool:
+        with self._open(agent_id) as vault:
+            return vault.redactions is before
+
+    def older_view(self, agent_id: str, number: int) -> Bundle:
+        """What the agent is at a state, for clients that know neither successors nor cuts (see `legacy.view`)."""
+        return self._steadily(agent_id, lambda vault: bundles.snapshot(legacy_view(vault.state(number)), None))
+
+
+def is_sha256(text: str) -> bool:
+    return len(text) == 64 and not text.strip("0123456789abcdef")
+
+
+def checked_sha256(text: str) -> str:
+    """Raises RemoteRefused."""
+    if not is_sha256(text):
+        raise RemoteRefused("a large artifact is known by its SHA-256 in hexadecimal letters")
+    return text
