@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lifeboat_alf import codec
 from lifeboat_alf.redactions import Edit, edited
@@ -114,3 +118,18 @@ def test_another_key_knows_nothing() -> None:
 @pytest.mark.parametrize("text", [b"C01X00T47", b"passport", b"Travel"])
 def test_a_filter_says_nothing_of_the_text(text: bytes) -> None:
     assert text not in codec.encode(WHOLE.filter.to_json())
+
+
+PIECES = st.lists(st.sampled_from(["a", "é", "", "\t", "- milk", "## Head", "some longer line of words"]), max_size=12)
+
+
+@given(pieces=PIECES, places=st.lists(st.integers(0, 200), min_size=2, max_size=6))
+def test_any_body_becomes_what_stands_in_its_place_which_is_left_alone(pieces: list[str], places: list[int]) -> None:
+    body = "\n".join(pieces).encode()
+    ends = sorted({min(place, len(body)) for place in places})
+    edits = tuple(Edit(start, end - start) for start, end in pairwise(ends))[::2]
+    derived = Derived(MARKS)
+    derived.entry(PATH, body, edits)
+    left = edited(body, edits)
+    found = Sieve(derived.finish([("MEMORY.md", left.split(b"\n"))]), MARKS)
+    assert (cut(found, PATH, body), cut(found, PATH, left)) == (left, left)
