@@ -19,6 +19,7 @@ from lifeboat_daemon.service import returning
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 UNREACHABLE = {"state": "waiting", "message": "nobody answers", "code": "remote_unreachable"}
 DENIED = {"state": "error", "message": "the token does not count", "code": "remote_denied"}
+ERASED = {"state": "error", "message": "the whole agent was purged", "code": "agent_erased"}
 FENCED = {"state": "fenced", "message": "the agent moved to laptop-2", "code": "moved"}
 
 
@@ -429,3 +430,11 @@ def test_a_remote_that_is_away_is_not_asked_about_purges_all_the_time(inside: In
     purged(inside, ada, server)
     inside.passes(HOUR)
     assert 1 <= len(server.pushes) < 40
+
+
+def test_people_are_told_of_an_agent_that_was_purged_on_another_machine(inside: Inside) -> None:
+    ada, (server,) = protected(inside, "server")
+    server.answers = [ERASED]
+    captured(inside, ada)
+    inside.passes(MINUTE)
+    assert "Lifeboat: Ada was purged" in [notice["title"] for notice in inside.world.notices]

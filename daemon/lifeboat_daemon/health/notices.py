@@ -282,6 +282,14 @@ def _as_one(group: list[Notice]) -> Notice:
 # Agents that nobody protects ------------------------------------------------------------------------------------
 
 
+def of_erased(agent_id: str, name: str) -> Notice:
+    """An agent was purged whole on another machine, so this one erased it as well."""
+    text = (
+        "it was purged whole on another machine of yours: nothing of it is kept here, and its folder is as it was"
+    )
+    return Notice(ERROR, f"Lifeboat: {name} was purged", text, "lifeboat receipts list", (agent_id,), (name,))
+
+
 def of_offers(new: Collection[JsonObject]) -> Notice | None:
     """One notice for all agents that were found now and are not protected; None for none. `new` is what discovery says
     no earlier one had found; of each the `runtime` counts."""

@@ -21,6 +21,8 @@ FAILED_AGAIN = 2
 DEFERRED, NO_NETWORK, UNREACHABLE, UNUSABLE = "deferred", "no_network", "remote_unreachable", "config"
 """Codes: it waits for a network that does not cost, or for the mains; for any network; nobody is there; its file cannot
 be used."""
+ERASED = "agent_erased"
+"""The code of an agent that was purged whole."""
 PURGE = "purge"
 """The code of what has every state, and not every purge."""
 

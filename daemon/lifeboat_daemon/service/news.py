@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.health import due, notices
 from lifeboat_daemon.health.metrics import Figures, write
 from lifeboat_daemon.health.notices import HOME, Notice, Told
@@ -76,6 +77,10 @@ class News:
         """Agents were found that nobody protects."""
         notice = notices.of_offers(new)
         self._notify([] if notice is None else [notice])
+
+    def erased(self, agent: Agent) -> None:
+        """An agent was purged whole elsewhere, and is gone here."""
+        self._notify([notices.of_erased(agent.id, agent.name)])
 
     def _notify(self, found: list[Notice]) -> None:
         for notice in found:

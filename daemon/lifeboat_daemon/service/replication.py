@@ -18,9 +18,10 @@ from typing import Any
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.errors import Cancelled
 from lifeboat_daemon.health import due
-from lifeboat_daemon.health.second_copies import DEFERRED, NO_NETWORK, UNREACHABLE, UNUSABLE, RemoteFacts, told
+from lifeboat_daemon.health.second_copies import DEFERRED, ERASED, NO_NETWORK, UNREACHABLE, UNUSABLE, RemoteFacts, told
 from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING
 from lifeboat_daemon.logs import Word
 from lifeboat_daemon.schedule import backoff, conditions
@@ -67,7 +68,8 @@ class _Way:
 
 
 class Replication:
-    """When what was captured is sent where, and what comes of it. `look_up` finds out how an agent stands."""
+    """When what was captured is sent where, and what comes of it. `look_up` finds out how an agent stands;
+    `erased` is told of one that was purged whole elsewhere."""
 
     def __init__(
         self,
@@ -76,12 +78,14 @@ class Replication:
         standings: Standings,
         look_up: Callable[[Charge], Coroutine[Any, Any, None]],
         *,
+        erased: Callable[[Agent], None] = lambda _: None,
         chance: random.Random | None = None,
     ) -> None:
         self._parts = parts
         self._fleet = fleet
         self._standings = standings
         self._look_up = look_up
+        self._erased = erased
         self._chance = chance or random.Random()
         self._ways: dict[tuple[str, str], _Way] = {}
         self._files: list[tuple[str, int, int]] | None = None
@@ -256,6 +260,9 @@ class Replication:
             said = {"state": Word(state), "code": Word(code) if code else None, "sequence": document["sequence"]}
             self._parts.log.event("pushed", level=level, agent=charge.id, **said, bytes=document.get("bytes", 0))
             self._publish(charge, document)
+        if code == ERASED:  # its file is gone too: nobody else would say it
+            self._parts.log.event("agent_erased", level="error", agent=charge.id)
+            self._erased(charge.agent)
         return document
 
     def _failed(self, charge: Charge, way: _Way, error: LifeboatError) -> JsonObject:

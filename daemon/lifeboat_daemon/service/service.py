@@ -125,7 +125,9 @@ class Service:
         self.news = News(self.parts, self.fleet, self.standings, self.about)
         self.upkeep = Upkeep(self.parts, self.fleet, self.standings, self.news)
         self.upkeep.on_names = self._watch_for_runtimes
-        self.replication = Replication(self.parts, self.fleet, self.standings, self.upkeep.look_up)
+        self.replication = Replication(
+            self.parts, self.fleet, self.standings, self.upkeep.look_up, erased=self.news.erased
+        )
         self.standings.on_facts = self.replication.seen
         self.key_looks = KeyLooks(self.parts, self.standings)
         self.answers = Answers(
