@@ -62,6 +62,7 @@ class Metrics:
         )
         self._received = Counter("lifeboat_received_bytes", "Bytes of bodies received.", registry=self._registry)
         self._sent = Counter("lifeboat_sent_bytes", "Bytes of bodies sent.", registry=self._registry)
+        self._purges = Counter("lifeboat_purges", "Purges that were sent.", ("state",), registry=self._registry)
 
     def request(self, method: str, route: str, status: int, seconds: float, received: int, sent: int) -> None:
         """Count an answer. `route` is the route's path with its parameters' names, never their values."""
@@ -69,6 +70,10 @@ class Metrics:
         self._seconds.labels(method, route).observe(seconds)
         self._received.inc(received)
         self._sent.inc(sent)
+
+    def purge(self, *, applied: bool) -> None:
+        """Count a purge that was sent: it was applied, or waits."""
+        self._purges.labels("applied" if applied else "waits").inc()
 
     def text(self) -> tuple[bytes, str]:
         """All figures, of all processes, and their media type."""

@@ -73,6 +73,15 @@ def test_to_demand_that_it_does_not_wait_takes_the_scope(client: httpx.Client, m
     assert client.get(_path(machine)).json() == {"redactions": []}
 
 
+def test_purges_are_counted_by_what_became_of_them(served: ServedApp, client: httpx.Client, machine: Machine) -> None:
+    redaction = redaction_of(machine, record_of(machine, 1))
+    send(client, machine, redaction)
+    send(client, machine, redaction, served.new_token("purge"))
+    figures = client.get("/metrics", headers=bearer(served.new_token("admin"))).text
+    assert 'lifeboat_purges_total{state="waits"} 1.0' in figures
+    assert 'lifeboat_purges_total{state="applied"} 1.0' in figures
+
+
 def test_who_may_only_read_purges_nothing(served: ServedApp, client: httpx.Client, machine: Machine) -> None:
     redaction = redaction_of(machine, record_of(machine, 1))
     assert send(client, machine, redaction, served.new_token("pull")).status_code == 403

@@ -27,6 +27,7 @@ def redact(call: Call) -> Answer:
     call.space.check_known(call.agent_id)  # of what is another's nobody learns whether it is there
     document = codec.decode_object(call.body, entry="the body")
     state = call.space.redact(call.agent_id, document, confirmed=PURGE in call.caller.scopes)
+    call.server.metrics.purge(applied=state.receipt is not None)
     call.note(redaction=state.id, applies_at=state.applies_at)
     return Answer(_shape(state))
 
