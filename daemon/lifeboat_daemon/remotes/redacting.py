@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.agent import Agent
@@ -239,8 +238,3 @@ class _Telling:
     def _known(self) -> Acknowledged:
         assert self._vault is not None
         return acknowledged.read(self._vault).get(self._config.id, Acknowledged())
-
-
-def told_of(states: tuple[RedactionState, ...]) -> list[JsonObject]:
-    """How purges stand at a remote, for a log and for programs."""
-    return [{"id": state.id, "applies_at": state.applies_at, "done": state.receipt is not None} for state in states]
