@@ -213,12 +213,17 @@ class Cutter:
     def holds_what_matters(self, path: str, matters: bytes) -> bool:
         """Whether the head has a version of a file in which everything that matters is the same."""
         old = self._overlay.old(path)
-        same = old is not None and self._matters.get(path) == [self._print.of(matters), old.sha256]
-        return same and not self._stood_in_clear(path)
+        if old is None or old.sha256 is None or self._matters.get(path) != self._version(matters, old.sha256):
+            return False
+        return not self._stood_in_clear(path)
 
     def note_what_matters(self, path: str, matters: bytes, cut: bytes) -> None:
         """Remember a version that is captured now, by its bytes after they were cut."""
-        self._matters[path] = [self._print.of(matters), hashlib.sha256(cut).hexdigest()]
+        self._matters[path] = self._version(matters, hashlib.sha256(cut).hexdigest())
+
+    def _version(self, matters: bytes, sha256: str) -> list[str]:
+        """Prints alone: a plain digest of a file would outlive a purge of what stood in it."""
+        return [self._print.of(matters), self._print.of(sha256.encode())]
 
     def holds_locked(self) -> bool:
         """Whether a credential is sealed as the runtime encrypted it, because the runtime's key was not there."""

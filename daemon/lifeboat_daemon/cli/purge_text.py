@@ -141,6 +141,8 @@ def show_done(output: Output, agent: Agent, document: JsonObject) -> None:
     if document["undo_folders"]:
         folders = count_text(document["undo_folders"], "undo folder")
         output.line(f"Emptied: {folders}; `lifeboat undo` has nothing to take back.")
+    if document["remains"]:
+        output.warn("the files of the vault still hold what is left of it, while others read them: it is tried again")
     _say_search(output, document)
     for remote in document["remotes"]:
         _say_remote(output, remote, document["receipt"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.steps import Step, reached
@@ -23,14 +24,17 @@ Search = Callable[[Histories], Mapping[str, int]]
 
 @dataclass(slots=True)
 class Applied:
-    """What was done here. `objects` lost their bytes, in all histories together; `workspace` are the live files that
-    were cut, None where they were left alone; `searched` is what was looked through afterwards and `hits` in it."""
+    """What was done here. `objects` lost their bytes in all histories; `remains` names the histories in whose
+    files something may still be left, because others read them or there is no room: it is tried again; `workspace` are
+    the live files that were cut, None where they were left alone; `searched` is what was looked through afterwards, and
+    `hits` in it."""
 
     objects: int = 0
     undo_folders: int = 0
     copies: int = 0
     workspace: list[str] | None = None
     searched: dict[str, int] = field(default_factory=dict)
+    remains: list[str] = field(default_factory=list)
 
 
 def apply(
@@ -67,6 +71,8 @@ def carry_out(
     with histories.opened(context, agent.id) as opened:
         objects = {each.name: _redacted(context, each, order.redaction) for each in opened.open}
         done.objects = sum(objects.values())
+        reached(Step.PURGE_SWEPT)
+        done.remains = [each.name for each in opened.open if not each.vault.settle()]
         done.copies = histories.remove_copies(context, agent.id)
         reached(Step.PURGE_WORKSPACE_CUT)
         done.workspace = _cut_workspace(context, agent, opened) if order.workspace else None
@@ -80,7 +86,8 @@ def carry_out(
         closed = (Unreachable(name, why, "a history on this disk") for name, why in opened.closed.items())
         _write_receipt(context, order.redaction, opened, objects, done, (*unreachable, *closed))
     reached(Step.PURGE_NOTED)
-    orders.remove(context, order)
+    if not done.remains:
+        orders.remove(context, order)
     return done
 
 
@@ -91,10 +98,7 @@ def _redacted(context: Context, history: History, redaction: Redaction) -> int:
     is_fresh = redaction.id not in vault.redactions
     decisions = keep_out.derive(context, vault, redaction) if is_own and is_fresh else {}
     reached(Step.PURGE_REDACTED)
-    report = vault.redact(redaction, decisions=decisions)
-    reached(Step.PURGE_SWEPT)
-    vault.compact()
-    return report.objects
+    return vault.redact(redaction, decisions=decisions).objects
 
 
 def _cut_workspace(context: Context, agent: Agent, opened: Histories) -> list[str]:
@@ -117,20 +121,19 @@ def _write_receipt(
     here = Here(done.undo_folders, 0, True, cut, until, done.searched)
     receipts.begin(context, redaction, context.now(), here=here, unreachable=unreachable)
     for each in opened.open:
-        signed = receipts.home_receipt(
-            context,
-            each.vault,
-            redaction,
-            applied=len(each.vault.redactions),
-            objects=objects[each.name],
-            found=done.searched,
+        _note(context, redaction, each, objects[each.name], done)
+
+
+def _note(context: Context, redaction: Redaction, history: History, objects: int, done: Applied) -> None:
+    """A vault signs when nothing is left to do in it."""
+    vault, note = history.vault, partial(receipts.note_vault, context, redaction.id, history.vault.id)
+    if history.name in done.remains:
+        name, message = (
+            context.keys().own_name,
+            "another program reads the vault, or there is no room: it is tried again",
         )
-        receipts.note_vault(
-            context,
-            redaction.id,
-            each.vault.id,
-            name=signed.name,
-            kind=receipts.HOME,
-            state=receipts.DONE,
-            receipt=signed.to_json(),
-        )
+        note(name=name, kind=receipts.HOME, state=receipts.PENDING, message=message)
+        return
+    applied = len(vault.redactions)
+    signed = receipts.home_receipt(context, vault, redaction, applied=applied, objects=objects, found=done.searched)
+    note(name=signed.name, kind=receipts.HOME, state=receipts.DONE, receipt=signed.to_json())

@@ -32,6 +32,7 @@ def done(agent: Agent, result: Done) -> JsonObject:
         "remotes": [each.to_json() for each in result.remotes],
         "unreachable": [*made["unreachable"], *_pending(result)],
         "objects": result.applied.objects,
+        "remains": result.applied.remains,
         "workspace": result.applied.workspace,
         "undo_folders": result.applied.undo_folders,
         "searched": result.applied.searched,

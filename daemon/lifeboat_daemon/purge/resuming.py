@@ -28,7 +28,8 @@ def _finished(context: Context, order: Order) -> str | None:
                 erasing.finish(context, order)
                 return f"The purge of the agent {agent_id} was interrupted; it is finished now."
             agent = agents.read(context, agent_id)
-            applying.carry_out(context, agent, order)
+            if applying.carry_out(context, agent, order).remains:
+                return f"A purge of {agent.name} is not finished: another program reads its history."
             return f"A purge of {agent.name} was interrupted; it is finished now. Look for the text once more."
     except Busy:
         return None
