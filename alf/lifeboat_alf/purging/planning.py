@@ -8,7 +8,7 @@ from typing import Any
 
 from lifeboat_alf import codec, layout, merkle, metas
 from lifeboat_alf.errors import PurgeError
-from lifeboat_alf.purging import lines
+from lifeboat_alf.purging import lines, marks
 from lifeboat_alf.purging.cuts import Cut, cut
 from lifeboat_alf.purging.hits import Hits
 from lifeboat_alf.purging.items import CutPlan, Item, Options
@@ -160,7 +160,7 @@ class _Planner:
         self._take(item, path, body, made)
 
     def _take(self, item: Item, path: str, body: bytes, made: Cut) -> None:
-        self._leaves[item.leaf.digest] = replacement_of(body, made.edits)
+        self._leaves[item.leaf.digest] = replacement_of(body, _with_mark(body, made))
         self._files[path] = self._files.get(path, 0) + len(made.spans)
         self._hits.of_file(path, body, made.spans, self._wanted.spans(path, body))
         if made.is_dropped:
@@ -235,3 +235,14 @@ def _same_head(before: bytes, after: bytes) -> bool:
     old, new = codec.decode(before), codec.decode(after)
     ids = [each.get("agent", {}).get("id") for each in (old, new)]
     return bool(ids[0] == ids[1] and old.get("partitions") == new.get("partitions"))
+
+
+def _with_mark(body: bytes, made: Cut) -> list[Edit]:
+    """The edits of a file, with the one of the digest that it carries of itself."""
+    mark = marks.fresh(body, made.body)
+    if mark is None or made.is_dropped:
+        return list(made.edits)
+    end = mark.offset + mark.length
+    others = [each for each in made.edits if each.offset + each.length <= mark.offset or each.offset >= end]
+    gone = [each for each in made.edits if each not in others and (each.offset, each.length) != mark[:2]]
+    return list(made.edits) if gone else sorted([*others, mark])
