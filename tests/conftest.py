@@ -19,8 +19,14 @@ settings.register_profile(
 )
 settings.load_profile("lifeboat")
 
-TOGETHER = frozenset({"tests/spec/test_section_10_10.py", "tests/scenarios/test_canaries.py"})
-"""Modules with a fixture of half a minute, which several processes would each make for themselves."""
+TOGETHER = frozenset(
+    {
+        "tests/spec/test_section_10_10.py",
+        "tests/spec/test_section_10_14_vaults.py",
+        "tests/scenarios/test_canaries.py",
+    }
+)
+"""Modules with a fixture of many seconds, which several processes would each make for themselves."""
 
 _PREFIXES = ("LIFEBOAT_", "OPENCLAW_", "ZEROCLAW_", "XDG_")
 _KEPT = frozenset({"LIFEBOAT_REFERENCE", "LIFEBOAT_REAL_CACHE"})
