@@ -26,6 +26,7 @@ from benchmarks import (
     installs,
     measure,
     prose,
+    purge_rows,
     rivals,
     service_rows,
     subject,
@@ -232,6 +233,7 @@ ROWS: dict[str, Callable[[Path, Scale], Iterator[Row]]] = {
     "pushes": endpoint_rows.pushes,
     "history": history_rows.history,
     "replicate": endpoint_rows.replicate_one_change,
+    "purge": purge_rows.purge,
 }
 
 

@@ -10,7 +10,7 @@ class Scale:
     """Files and records made; runs of what is quick, of what is slow, and of what waits until a service begins;
     seconds until a service that did nothing counts as settled, those of rest, and those for which something idle is
     watched after them; captures one after the other; agents that push to an endpoint, deltas of each, and the
-    sequences of one with a long history."""
+    sequences of those with long histories; sequences of one of which something is purged."""
 
     files: int
     size: int
@@ -25,6 +25,7 @@ class Scale:
     agents: int
     deltas: int
     histories: tuple[int, ...]
+    sequences: int
 
 
 FULL = Scale(
@@ -41,6 +42,7 @@ FULL = Scale(
     agents=50,
     deltas=200,
     histories=(10, 1_000, 100_000),
+    sequences=1_000,
 )
 QUICK = Scale(
     files=400,
@@ -56,4 +58,5 @@ QUICK = Scale(
     agents=16,
     deltas=40,
     histories=(10, 1_000, 10_000),
+    sequences=100,
 )

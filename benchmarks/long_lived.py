@@ -1,0 +1,96 @@
+"""An agent with many memories and a long history here, at an endpoint and in a sealed folder, and git with the same
+history beside it. Two of its memories are to go: their files have changed often since they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from benchmarks import endpoints, measure, prose, rivals, subject, workspaces
+from benchmarks.endpoints import Endpoint
+from benchmarks.scale import Scale
+
+from lifeboat_daemon.health.standing import OK
+from lifeboat_daemon.remotes import adding
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.join import Given
+from lifeboat_daemon.remotes.replicating import replicate
+from lifeboat_endpoint.endpoint import Endpoint as Opened
+from lifeboat_endpoint.tenancy.callers import PURGE
+
+ENDPOINT, FOLDER = "bench", "stick"
+SECRETS = ("ZX-4471-9930-A", "QK-2210-7185-B")
+"""Each stands in one memory: the first is purged by its id, the second by its text."""
+_OFTEN = 10
+"""Every so many sequences one of the files with a secret changes."""
+
+
+@dataclass
+class LongLived:
+    """The agent, what it is replicated to, and how long its last captures and replications took."""
+
+    subject: subject.Subject
+    made: workspaces.Made
+    remotes: list[RemoteConfig]
+    endpoint: Endpoint
+    commit: rivals.Change | None
+    random: Random = field(default_factory=lambda: Random(8))
+    captures: list[float] = field(default_factory=list)
+
+    def change(self, number: int) -> Path:
+        """A line more in one of the notes."""
+        often = self.made.notes[number // _OFTEN % len(SECRETS)]
+        note = often if number % _OFTEN == 0 else self.random.choice(self.made.notes)
+        with note.open("a") as stream:
+            stream.write(f"\n- {prose.sentence(self.random)}\n")
+        return note
+
+    def capture(self, number: int) -> None:
+        """One more sequence, at every second copy and in git too."""
+        self.change(number)
+        self.captures.append(measure.seconds(self.subject.capture))
+        for config in self.remotes:
+            self.replicate(config)
+        if self.commit is not None:
+            self.commit(number)
+
+    def replicate(self, config: RemoteConfig) -> None:
+        outcome = replicate(self.subject.context, self.subject.agent, config)
+        if outcome.state != OK:
+            raise SystemExit(f"not replicated: {outcome}")
+
+    def record_of(self, secret: str) -> str:
+        """The id of the memory that holds a text."""
+        with self.subject.context.vault(self.subject.agent.id) as vault:
+            return next(one.id for one in vault.state().records() if secret.encode() in one.line)
+
+    def owner_token(self) -> str:
+        """The second token of the endpoint: with it a purge does not wait."""
+        with Opened.open(self.endpoint.data) as opened:
+            tenant = opened.control.tenants()[0]
+            return opened.control.add_token(tenant.id, "owner", [PURGE])[1]
+
+
+@contextmanager
+def long_lived(folder: Path, scale: Scale) -> Iterator[LongLived]:
+    """Made with all its sequences; its endpoint answers until the end of the block."""
+    made = workspaces.many_records(folder / "workspace", records=scale.records - 2, files=scale.records // 25)
+    for note, secret in zip(made.notes, SECRETS, strict=False):
+        note.write_text(note.read_text() + f"\n## Documents\n\nThe number of the passport is {secret}.\n")
+    with endpoints.endpoint(folder, 1) as there:
+        protected = subject.protect(made.folder, folder / "home")
+        commit = rivals.git_committer(made.folder, folder / "git", synced=False)
+        agent = LongLived(protected, made, _remotes(protected, there, folder / "stick"), there, commit)
+        for number in range(scale.sequences - 1):
+            agent.capture(number)
+        yield agent
+
+
+def _remotes(ours: subject.Subject, there: Endpoint, folder: Path) -> list[RemoteConfig]:
+    folder.mkdir()
+    endpoint, _ = adding.add(ours.context, ENDPOINT, Given(there.url, pin=there.pin, token=there.token))
+    stick, _ = adding.add(ours.context, FOLDER, Given(folder.as_uri()), sealed=True)
+    return [endpoint, stick]

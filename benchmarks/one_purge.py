@@ -1,0 +1,65 @@
+"""One purge in a process of its own, as a command does it.
+
+    python -m benchmarks.one_purge WORKSPACE HOME record|text TOKENS < what is purged
+
+TOKENS is a JSON document, the second token of each endpoint by its name. Prints one JSON document: seconds of the dry
+run, of looking again and destroying on this machine (`here`), and of telling each second copy, by name; bytes of the
+signed redaction; peak memory in bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from lifeboat_alf import codec
+from lifeboat_alf.purging import Wanted
+from lifeboat_daemon.purge import doing
+from lifeboat_daemon.purge.request import Request
+
+HERE = "here"
+
+
+class _Laps:
+    """Seconds between the moments at which a purge tells what it does next."""
+
+    def __init__(self, first: str) -> None:
+        self._told = [(first, time.perf_counter())]
+
+    def tell(self, name: str) -> None:
+        self._told.append((name, time.perf_counter()))
+
+    def seconds(self) -> dict[str, float]:
+        ends = [moment for _, moment in self._told[1:]] + [time.perf_counter()]
+        return {name: end - start for (name, start), end in zip(self._told, ends, strict=True)}
+
+
+def main() -> None:
+    workspace, home, kind, tokens = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], json.loads(sys.argv[4])
+    wanted = sys.stdin.read()
+    from benchmarks.processes import peak
+    from benchmarks.subject import reopen
+
+    request = Request(record_ids=(wanted,)) if kind == "record" else Request(wanted=Wanted((wanted,)))
+    subject = reopen(workspace, home)
+    start = time.perf_counter()
+    found, _ = doing.look(subject.context, subject.agent, request)
+    looked = time.perf_counter() - start
+    laps = _Laps(HERE)
+    done = doing.purge(subject.context, subject.agent, request, found, tokens, laps.tell)
+    seconds = laps.seconds()
+    seconds[HERE] += seconds.pop("this machine")
+    with subject.context.vault(subject.agent.id) as vault:
+        redaction = next(one for one in vault.redactions if one.id == done.receipt)
+        document = len(codec.encode(redaction.to_json()))
+    remotes = {each.name: each.state for each in done.remotes}
+    told = {"look": looked, "purge": seconds, "document": document, "leaves": len(redaction.leaves)}
+    searched = done.applied.searched
+    print(json.dumps({**told, "remotes": remotes, "searched": searched, "peak": peak(os.getpid())}))
+
+
+if __name__ == "__main__":
+    main()
