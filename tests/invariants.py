@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
+from canary_scan import Leak, Scanner
+
 from lifeboat_alf import merkle
 from lifeboat_alf.seams.clock import SystemClock
-from lifeboat_alf.state import State
+from lifeboat_alf.state import BodyAbsent, State
 from lifeboat_daemon import verification
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.run import capture, capture_into
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo.tree import Tree, differences, read_tree
-from lifeboat_daemon.remotes import acknowledged, pulling
+from lifeboat_daemon.purge import receipts
+from lifeboat_daemon.remotes import acknowledged, pulling, registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.remotes.outcome import Outcome
 from lifeboat_daemon.restore import RestoreOptions, recover, restore
 from lifeboat_daemon.state_db import StateDb, throw_away
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import UnknownThere
+from lifeboat_endpoint.errors import AgentErased, UnknownThere
 from lifeboat_endpoint.remote.contract import Remote, RemoteSequence
 from lifeboat_endpoint.vault import Vault
 
@@ -116,6 +119,37 @@ def _ids_of_capture(context: Context, agent: Agent, folder: Path) -> list[str]:
         capture_into(context, agent, vault, db)
         head = vault.head()
         return [] if head is None else [record.id for record in vault.state().records()]
+
+
+def what_was_purged_is_gone(context: Context, agent: Agent, scanner: Scanner, *elsewhere: Path) -> None:
+    """I7: after a purge no reachable object yields the content, here, `elsewhere` and in what second copies give, and
+    every receipt verifies offline, with the keys of its home and without."""
+    assert scanner.folders(context.home.folder, *elsewhere) == []
+    if context.home.vault_folder(agent.id).exists():
+        with context.vault(agent.id) as vault:
+            assert list(_told_by(vault, scanner)) == []
+            assert [each.id for each in vault.redactions if vault.remaining(each)] == []
+    for config in registry.usable(context):
+        with closing(open_remote(context, config)) as remote:
+            assert list(_given_by(remote, agent, scanner)) == []
+    for receipt in receipts.everyone(context):
+        for keys in (context, None):
+            found = receipts.verify(keys, receipt.to_json())
+            assert [each for each in found if each.level == receipts.Level.WRONG] == []
+
+
+def _told_by(vault: Vault, scanner: Scanner) -> Iterator[Leak]:
+    for item in vault.history():
+        with suppress(BodyAbsent):
+            yield from scanner.data(vault.read_object(item.object), item.path or f"record {item.record_id}")
+
+
+def _given_by(remote: Remote, agent: Agent, scanner: Scanner) -> Iterator[Leak]:
+    with suppress(AgentErased):
+        for row in _listed(remote, agent):
+            with pulling.state(remote, agent.id, row.number) as state:
+                for name, body in _contents(state).items():
+                    yield from scanner.data(body, f"{name} of {row.number}")
 
 
 def the_audit_chain_is_whole(context: Context, agent: Agent) -> None:

@@ -188,6 +188,7 @@ def test_a_purge_that_was_ended_anywhere_is_finished_by_whoever_starts_next(mach
     assert leaks_below(machine.folder) == []
     (receipt,) = receipts.everyone(machine.context)
     assert receipt.is_done
+    invariants.what_was_purged_is_gone(machine.context, machine.known_agent, SCANNER, machine.workspace)
     invariants.always(machine.context, machine.known_agent)
 
 
@@ -223,7 +224,7 @@ def test_the_end_of_an_agent_that_was_cut_off_is_finished(machine: Machine, step
     assert recovery.finish_purges(machine.context)
     assert agents.everyone(machine.context) == []
     assert not machine.context.home.vault_folder(agent.id).exists()
-    assert leaks_below(machine.folder / "home") == []
+    invariants.what_was_purged_is_gone(machine.context, agent, SCANNER)
     (receipt,) = receipts.everyone(machine.context)
     assert receipt.is_done
 
