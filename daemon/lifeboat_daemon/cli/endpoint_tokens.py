@@ -50,13 +50,16 @@ def add(session: EndpointSession, tenant: str, name: str, scopes: tuple[str, ...
         found = endpoint.control.tenant(tenant)
         ends = None if seconds is None else endpoint.clock.now() + timedelta(seconds=seconds)
         made, secret = endpoint.control.add_token(found.id, name, scopes or DEVICE_SCOPES, ends)
-        joined = join_line(endpoint, secret)
+        joined = join_line(endpoint, secret) if made.scopes & {"push", "pull"} else None
     document = {**_document(made, found.name, "active"), "token": secret, "join": joined}
 
     def text() -> None:
         session.output.line(f"The token {made.name} of {found.name}, which is not shown again:")
         session.output.verbatim(f"  {secret}")
         say_join_line(session, joined)
+        if joined is None and "purge" in made.scopes:
+            session.output.line("It belongs on no machine of an agent. What it is typed for, there:")
+            session.output.verbatim("  lifeboat receipts confirm ID --remote NAME")
 
     session.output.document(document, text)
 

@@ -38,6 +38,11 @@ class Output:
         self.console = _Console(file=sys.stdout, highlight=False, markup=False, soft_wrap=True, emoji=False)
         self.notes = _Console(file=sys.stderr, highlight=False, markup=False, soft_wrap=True, emoji=False)
 
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the result is read by a person: no file and no log keeps it."""
+        return self.console.is_terminal
+
     def document(self, value: JsonObject, text: Callable[[], None]) -> None:
         """The result: `value` as JSON, or whatever `text` prints."""
         if self.as_json:

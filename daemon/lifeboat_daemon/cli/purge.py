@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from lifeboat_daemon.purge.finding import Found
     from lifeboat_daemon.purge.request import Request
 
+INTERRUPTED = 130
+"""The exit status after Ctrl-C."""
 _LARGEST = 1 << 20
 """Bytes of a text that is looked for."""
 
@@ -148,7 +152,7 @@ def _purge(session: Session, agent: Agent, request: Request, flags: dict[str, An
     if not flags["yes"]:
         _confirm(session, f"purge {len(found.plan.leaves)}", f"{purge_text.what(document)} would be destroyed")
     owners = _owners(session, found, ask=not flags["yes"])
-    with session.output.progress(f"Purging {agent.name}"):
+    with _said_when_cut_off(session), session.output.progress(f"Purging {agent.name}"):
         done = doing.purge(session.context, agent, request, found, owners)
     poke(session.context, agent)
     result = outcome.done(agent, done)
@@ -164,6 +168,23 @@ def _confirm(session: Session, phrase: str, otherwise: str) -> None:
         raise click.Abort
 
 
+@contextmanager
+def _said_when_cut_off(session: Session) -> Iterator[None]:
+    """Ctrl-C while it is under way takes nothing back: what was begun is finished by whoever starts next."""
+    from lifeboat_daemon.purge import orders, receipts
+
+    before = {each.id for each in receipts.everyone(session.context)}
+    try:
+        yield
+    except KeyboardInterrupt:
+        begun = any(orders.pending(session.context))
+        if not begun and {each.id for each in receipts.everyone(session.context)} == before:
+            raise
+        session.output.warn("stopped in the middle of the purge; the next command, or the service, finishes it")
+        session.output.note("What became of it: lifeboat receipts list")
+        raise click.exceptions.Exit(INTERRUPTED) from None
+
+
 def _owners(session: Session, found: Found | None, *, ask: bool) -> Owners:
     """Second tokens, typed now and never kept, of second copies where a purge would wait."""
     if not ask or not may_ask(session):
@@ -176,7 +197,7 @@ def _owners(session: Session, found: Found | None, *, ask: bool) -> Owners:
     owners: dict[str, str] = {}
     for config in asked:
         if config.url.startswith("http") and not config.sealed:
-            question = f"Second token of {config.name}, so that it does not wait 24 hours (Enter: it waits)"
+            question = f"Second token of {config.name} (Enter: it waits there)"
             token = click.prompt(question, default="", show_default=False, hide_input=True, err=True).strip()
             owners |= {config.name: token} if token else {}
     return owners
@@ -221,7 +242,7 @@ def _erase(session: Session, agent: Agent, flags: dict[str, Any]) -> int:
     if not flags["yes"]:
         _confirm(session, f"purge {agent.name}", f"all of {agent.name} would be destroyed")
     owners = _owners(session, None, ask=not flags["yes"])
-    with session.output.progress(f"Purging {agent.name}"):
+    with _said_when_cut_off(session), session.output.progress(f"Purging {agent.name}"):
         done = doing.erase(session.context, agent, flags["reason"], owners)
     poke(session.context)
     result = outcome.done(agent, done)

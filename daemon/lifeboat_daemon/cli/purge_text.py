@@ -23,16 +23,17 @@ _NEVER = (
 
 
 def what(document: JsonObject) -> str:
-    """`3 memories, 2 files, in 41 versions of 38 states`."""
+    """`3 memories and places in 2 files (41 versions in 38 states)`: memories go whole, elsewhere the places alone."""
+    whole = count_text(document["records"], "memory", "memories") if document["records"] else ""
+    cut = len({hit["where"] for hit in document["hits"] if hit["kind"] == "record"} - set(document["record_ids"]))
     parts = [
-        count_text(document["records"], "memory", "memories") if document["records"] else "",
+        count_text(cut, "memory", "memories") if cut else "",
         count_text(len(document["files"]), "file") if document["files"] else "",
     ]
-    named = listed([part for part in parts if part]) or "nothing"
+    places = listed([part for part in parts if part])
+    named = listed([part for part in (whole, f"places in {places}" if places else "") if part]) or "nothing"
     versions, states = document["versions"], document["sequences_rewritten"]
-    if not versions:
-        return named
-    return f"{named}, in {count_text(versions, 'version')} and {count_text(states, 'state')}"
+    return f"{named} ({count_text(versions, 'version')} in {count_text(states, 'state')})" if versions else named
 
 
 def show_plan(output: Output, agent: Agent, found: Found, document: JsonObject, *, workspace: bool) -> None:
@@ -59,8 +60,8 @@ def _say_live(output: Output, found: Found, *, workspace: bool) -> None:
     """What lies in the live workspace: with its text where it is to be cut, on this terminal and nowhere else."""
     files = [cut for cut in found.live if cut.command is None]
     if files and not workspace:
-        named = listed([path_text(cut.path) for cut in files[:3]]) + (" and others" if len(files) > 3 else "")
-        output.note(f"The live workspace says it ({named}): --workspace cuts it there, else captures leave it out.")
+        count = count_text(len(files), "file")
+        output.note(f"The live workspace has it in {count}: --workspace cuts it there, else captures leave it out.")
     _say_cuts(output, [cut for cut in found.live if workspace or cut.command is not None])
 
 
@@ -68,9 +69,11 @@ def _say_cuts(output: Output, cuts: list[WorkspaceCut]) -> None:
     for cut in cuts:
         if cut.command is not None:
             output.warn(f"the running {cut.path} holds it; what removes it there: {cut.command}")
-        else:
+        elif cut.diff and output.is_terminal:
             output.line(f"In the live workspace, {path_text(cut.path)}:")
-            output.verbatim(cut.diff or f"  {count_text(cut.spans, 'place')} of a binary file")
+            output.verbatim(cut.diff)
+        else:
+            output.line(f"In the live workspace, {path_text(cut.path)}: {count_text(cut.spans, 'place')}")
 
 
 def _hit(hit: JsonObject) -> str:
