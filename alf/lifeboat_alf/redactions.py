@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from lifeboat_alf import codec, merkle, metas
+from lifeboat_alf import codec, ids, merkle, metas
 from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.state import LEAF_BYTES, SALT_BYTES, Leaf
 
@@ -128,8 +128,8 @@ def _widest(leaf: bytes, naming: Iterable[Redaction]) -> list[Replacement]:
         return []
     if len(made) < 2:
         return made
-    spans = [_spans(each.edits) for each in made]
-    whole = [each for each, own in zip(made, spans, strict=True) if all(_covers(own, other) for other in spans)]
+    spans = [spans_of(each.edits) for each in made]
+    whole = [each for each, own in zip(made, spans, strict=True) if all(covers(own, other) for other in spans)]
     return sorted(whole, key=lambda each: each.leaf.digest)
 
 
@@ -139,7 +139,8 @@ class Redactions:
     Edits count in the bytes that a leaf commits to, also where an earlier redaction has cut those (see `on_top`). So of
     several that name a leaf the one that cuts all that the others cut says what stands there, in whatever order they
     came. Where none does (two machines purged, and did not know of each other) nothing stands there: a record is gone,
-    an entry has no bytes. Those that wait may still be refused, and speak only where no other one does.
+    an entry has no bytes, until somebody who has bytes says what both leave (see `joining`). Those that wait may still
+    be refused, and speak only where no other one does.
     """
 
     def __init__(self, known: Iterable[Redaction] = (), *, waiting: Iterable[Redaction] = ()) -> None:
@@ -182,6 +183,11 @@ class Redactions:
         """Every redaction that names a leaf: where they contradict each other, it takes all to see that."""
         return (*self._by_leaf.get(leaf, ()), *self._waiting.get(leaf, ()))
 
+    def is_contested(self, leaf: bytes) -> bool:
+        """Whether those that name a leaf contradict each other: each leaves something, none cuts what all cut."""
+        named = self.all_naming(leaf)
+        return len(named) > 1 and all(each.leaves[leaf] is not None for each in named) and not _widest(leaf, named)
+
     def replacement(self, leaf: bytes) -> Replacement | None:
         """What stands in a leaf's place; None when the leaf is not named, or nothing does."""
         return next(iter(self._standing(leaf)), None)
@@ -215,7 +221,7 @@ class Redactions:
         for redaction in self.all_naming(leaf.digest):
             done = redaction.leaves[leaf.digest]
             if done is not None and merkle.leaf_holds(done.leaf, body):
-                return replaced(_carried(body, done.edits, standing[0].edits), standing[0]._replace(edits=()))
+                return replaced(carried(body, done.edits, standing[0].edits), standing[0]._replace(edits=()))
         return replaced(body, standing[0])
 
     def arrived(self, leaf: Leaf, body: bytes) -> tuple[Leaf, bytes | None]:
@@ -370,7 +376,7 @@ def _split(pieces: list[_Piece], offset: int) -> tuple[list[_Piece], list[_Piece
     return before, []
 
 
-def _carried(body: bytes, done: Iterable[Edit], wanted: Iterable[Edit]) -> bytes:
+def carried(body: bytes, done: Iterable[Edit], wanted: Iterable[Edit]) -> bytes:
     """What `wanted` makes of the old bytes, of which `done` left these; it cuts all that `done` has cut."""
     kept, position = list[tuple[range, int]](), 0
     for piece in _pieces(done):
@@ -389,7 +395,7 @@ def _carried(body: bytes, done: Iterable[Edit], wanted: Iterable[Edit]) -> bytes
     return b"".join(made)
 
 
-def _spans(edits: Iterable[Edit]) -> list[tuple[int, int]]:
+def spans_of(edits: Iterable[Edit]) -> list[tuple[int, int]]:
     """What is removed, from where to where; spans that touch as one."""
     spans: list[tuple[int, int]] = []
     for edit in edits:
@@ -401,7 +407,7 @@ def _spans(edits: Iterable[Edit]) -> list[tuple[int, int]]:
     return spans
 
 
-def _covers(spans: list[tuple[int, int]], others: list[tuple[int, int]]) -> bool:
+def covers(spans: list[tuple[int, int]], others: list[tuple[int, int]]) -> bool:
     return all(any(start <= first and last <= end for start, end in spans) for first, last in others)
 
 
@@ -426,7 +432,7 @@ def _from_json(document: JsonObject) -> Redaction:
     if not isinstance(leaves, dict):
         raise TypeError("the leaves are no object")
     return Redaction(
-        id=_text(document["id"]),
+        id=_id(document["id"]),
         agent_id=_text(document["agent_id"]),
         scope=document["scope"],
         reason=_text(document["reason"]),
@@ -470,6 +476,13 @@ def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise TypeError("not a list")
     return value
+
+
+def _id(value: Any) -> str:
+    """One spelling of it: files are called by it."""
+    if not (ids.is_uuid(_text(value)) and value == value.lower()):
+        raise ValueError("not an id")
+    return str(value)
 
 
 def _text(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ JsonObject = dict[str, Any]
 
 _SHORTEST_MARK = 16
 """Hexadecimal digits."""
+_MARK = re.compile(rb"[0-9a-f]{16,64}")
 
 
 def content_of(line: bytes) -> str:
@@ -41,6 +43,16 @@ def marks(line: bytes, after: bytes) -> tuple[Edit, ...]:
         edits.append(Edit(found, length, fresh[:length]))
         found = line.find(known[:_SHORTEST_MARK], found + length)
     return tuple(edits)
+
+
+def is_mark(insert: bytes) -> bool:
+    """Whether this is what `marks` puts in: a digest, or its beginning."""
+    return _MARK.fullmatch(insert) is not None
+
+
+def mark_of(line: bytes, length: int) -> bytes:
+    """So many digits of the digest of what a record says."""
+    return _digest(content_of(line))[:length]
 
 
 def _digest(text: str) -> bytes:
