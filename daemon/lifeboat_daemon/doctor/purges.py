@@ -10,7 +10,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
-from lifeboat_daemon.purge import keep_out, receipts, standing
+from lifeboat_daemon.purge import erased, keep_out, orders, receipts, standing
 from lifeboat_daemon.purge.keep_out import KeepOut
 from lifeboat_daemon.purge.standing import Outstanding
 from lifeboat_daemon.words import argument, count_text, listed, path_text, time_text
@@ -29,6 +29,8 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _receipts(context: Context) -> Iterator[Finding]:
+    for error in (*orders.damaged(context), *erased.damaged(context)):
+        yield Finding(Level.ERROR, "an order", error.message, error.fix)
     for receipt_id, why in receipts.damaged(context):
         yield Finding(Level.ERROR, f"receipt {receipt_id}", why, "lifeboat receipts list")
     found = receipts.everyone(context)

@@ -17,6 +17,7 @@ from lifeboat_daemon.purge import histories, keep_out, orders, receipts, restore
 from lifeboat_daemon.purge.histories import Histories, History
 from lifeboat_daemon.purge.orders import Order
 from lifeboat_daemon.purge.receipts import Here, Unreachable
+from lifeboat_daemon.restore import scratch
 from lifeboat_daemon.state_db import throw_away
 
 Search = Callable[[Histories], Mapping[str, int]]
@@ -74,6 +75,7 @@ def carry_out(
         reached(Step.PURGE_SWEPT)
         done.remains = [each.name for each in opened.open if not each.vault.settle()]
         done.copies = histories.remove_copies(context, agent.id)
+        scratch.remove_left(context)
         reached(Step.PURGE_WORKSPACE_CUT)
         done.workspace = _cut_workspace(context, agent, opened) if order.workspace else None
         reached(Step.PURGE_UNDO_EMPTIED)

@@ -6,6 +6,7 @@ the agent is recognised when it comes back.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +15,13 @@ import msgspec
 
 from lifeboat_alf import codec
 from lifeboat_alf.codec import JsonObject
-from lifeboat_alf.errors import PurgeError
+from lifeboat_alf.errors import PurgeError, RedactionInvalid
 from lifeboat_alf.redactions import Redaction, from_json
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import folders
+from lifeboat_keys.errors import ReceiptInvalid
 from lifeboat_keys.receipts import VaultReceipt
 from lifeboat_keys.receipts import from_json as receipt_from_json
 
@@ -61,11 +63,21 @@ def find(context: Context, agent_id: str) -> Erased | None:
 
 
 def everyone(context: Context) -> Iterator[Erased]:
-    """All of them. Costs one look at a folder when there are none."""
+    """All of them that can be read. Costs one look at a folder when there are none."""
     for agent_id in folders.erased_ids(context):
-        found = find(context, agent_id)
-        if found is not None:
-            yield found
+        with contextlib.suppress(PurgeError):
+            found = find(context, agent_id)
+            if found is not None:
+                yield found
+
+
+def damaged(context: Context) -> Iterator[PurgeError]:
+    """What is wrong with those that cannot be read."""
+    for agent_id in folders.erased_ids(context):
+        try:
+            find(context, agent_id)
+        except PurgeError as error:
+            yield error
 
 
 def _read(context: Context, path: Path) -> Erased | None:
@@ -76,5 +88,5 @@ def _read(context: Context, path: Path) -> Erased | None:
         return Erased(redaction, str(document["name"]), str(document["runtime"]), workspace, vaults)
     except FileNotFoundError:
         return None
-    except (msgspec.DecodeError, KeyError, TypeError) as error:
+    except (msgspec.DecodeError, RedactionInvalid, ReceiptInvalid, KeyError, TypeError) as error:
         raise PurgeError(f"{path} is damaged: {error}", fix=f"rm {path}") from None

@@ -26,6 +26,7 @@ from lifeboat_daemon.purge.orders import Order
 from lifeboat_daemon.purge.receipts import Here
 from lifeboat_daemon.remotes import registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.restore import scratch
 from lifeboat_daemon.state_db import throw_away
 from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.receipts import Head, VaultReceipt, sign_with_device
@@ -41,17 +42,20 @@ def erase(context: Context, agent: Agent, redaction: Redaction) -> None:
         reached(Step.ERASE_MARKED)
         erased.write(context, Erased(redaction, agent.name, agent.runtime, agent.workspace, vaults))
         orders.write(context, order)
-        undo_folders.empty(context, agent)
-        restore_receipts.empty(context, agent.id)
         finish(context, order)
 
 
 def finish(context: Context, order: Order) -> None:
-    """Everything but what needs the agent's own description, which is gone by then. The caller holds the lock."""
+    """All of it, or the rest of it: the agent's own description may be gone by then. The caller holds the lock."""
     agent_id = order.redaction.agent_id
+    undo_folders.empty(context, _as_it_was(context, order.redaction).agent)
+    restore_receipts.empty(context, agent_id)
     reached(Step.ERASE_VAULT_REMOVED)
     for folder in _folders(context, agent_id):
         shutil.rmtree(folder, ignore_errors=False)
+    scratch.remove_left(context)
+    for file in histories.copied_documents(context, agent_id):
+        context.files.remove(file)
     context.files.sync_folder(context.home.vaults_folder)
     reached(Step.ERASE_KEYS_DESTROYED)
     context.keys().destroy_agent(agent_id)
@@ -81,10 +85,18 @@ def _receipt(context: Context, vault: Vault, redaction: Redaction) -> VaultRecei
     )
 
 
+def _as_it_was(context: Context, redaction: Redaction) -> Erased:
+    """What is known of the agent; its id alone where that is damaged, which keeps nothing from being destroyed."""
+    nothing = Erased(redaction, redaction.agent_id, "", Path())
+    try:
+        return erased.find(context, redaction.agent_id) or nothing
+    except LifeboatError:
+        return nothing
+
+
 def _write_receipt(context: Context, redaction: Redaction) -> None:
     receipts.begin(context, redaction, context.now(), here=Here(state_db=True))
-    known = erased.find(context, redaction.agent_id)
-    for each in () if known is None else known.vaults:
+    for each in _as_it_was(context, redaction).vaults:
         signed = sign_with_device(replace(each, completed_at=context.now()), context.keys().device)
         receipts.note_vault(
             context,

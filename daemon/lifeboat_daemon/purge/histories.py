@@ -3,7 +3,9 @@ that are kept of an agent which was removed."""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -19,8 +21,8 @@ from lifeboat_endpoint.vault import Vault
 from lifeboat_endpoint.vault.vault import FILE
 
 OWN = "vault"
-_COPIES = "*/vault"
-"""Below `backups/`: copies that a new layout of the home left."""
+_COPIES = f"*/vault/*/{FILE}"
+"""Below `backups/`: copies that a new layout of the home left, of histories of every kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,25 @@ def others(context: Context, agent_id: str) -> list[Path]:
 
 
 def copies(context: Context, agent_id: str) -> list[Path]:
-    """Copies of the agent's vault from before a new layout, which nobody reads but by hand."""
-    return sorted(context.home.backups_folder.glob(f"{_COPIES}/{agent_id}"))
+    """Copies of the agent's histories from before a new layout, which nobody reads but by hand."""
+    found = (file.parent for file in context.home.backups_folder.glob(_COPIES))
+    return sorted(folder for folder in found if agent_id in folder.name or _owner_of(folder) == agent_id)
+
+
+def _owner_of(folder: Path) -> str | None:
+    """Whose copy it is, as the database says: the folder of a removed agent may be called anything."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"{(folder / FILE).as_uri()}?immutable=1", uri=True)) as opened:
+            row = opened.execute("select agent_id from vault").fetchone()
+    except sqlite3.Error:
+        return None
+    return None if row is None else str(row[0])
+
+
+def copied_documents(context: Context, agent_id: str) -> list[Path]:
+    """What else such a copy has of the agent: its keys and its description."""
+    named = (f"*/keys/agents/{agent_id}.json", f"*/agents/{agent_id}.toml")
+    return sorted(file for pattern in named for file in context.home.backups_folder.glob(pattern))
 
 
 def remove_copies(context: Context, agent_id: str) -> int:

@@ -12,7 +12,7 @@ import msgspec
 
 from lifeboat_alf import codec
 from lifeboat_alf.codec import JsonObject
-from lifeboat_alf.errors import PurgeError
+from lifeboat_alf.errors import PurgeError, RedactionInvalid
 from lifeboat_alf.redactions import Redaction, from_json
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon.context import Context
@@ -51,16 +51,28 @@ def is_pending(context: Context, order: Order) -> bool:
 
 
 def pending(context: Context) -> Iterator[Order]:
-    """Orders that were not carried out to their end. Costs one look at a folder when there are none."""
-    folder = folders.purges(context)
-    if not folder.is_dir():
-        return
-    for found in sorted(entry.path for entry in context.files.scan(folder)):
-        path = Path(found)
-        if path.suffix == ".json" and not path.name.startswith("."):
+    """Orders that were not carried out to their end, and can be read. Costs one look at a folder when there are
+    none."""
+    for path in _paths(context):
+        with contextlib.suppress(PurgeError):
             order = _read(context, path)
             if order is not None:
                 yield order
+
+
+def damaged(context: Context) -> Iterator[PurgeError]:
+    """What is wrong with those that cannot be read."""
+    for path in _paths(context):
+        try:
+            _read(context, path)
+        except PurgeError as error:
+            yield error
+
+
+def _paths(context: Context) -> list[Path]:
+    folder = folders.purges(context)
+    found = [Path(entry.path) for entry in context.files.scan(folder)] if folder.is_dir() else []
+    return sorted(path for path in found if path.suffix == ".json" and not path.name.startswith("."))
 
 
 def _read(context: Context, path: Path) -> Order | None:
@@ -70,7 +82,7 @@ def _read(context: Context, path: Path) -> Order | None:
         return Order(from_json(document["redaction"]), bool(document["workspace"]))
     except FileNotFoundError:
         return None
-    except (msgspec.DecodeError, KeyError, TypeError) as error:
+    except (msgspec.DecodeError, RedactionInvalid, KeyError, TypeError) as error:
         raise PurgeError(f"{path} is damaged: {error}", fix=f"rm {path}") from None
 
 

@@ -14,8 +14,13 @@ from lifeboat_daemon.purge.orders import Order
 
 def finish(context: Context) -> list[str]:
     """Complete every purge that was begun here; a sentence for each. One that another process is at is left alone, and
-    one that cannot be completed now is said, and tried again."""
-    return [sentence for order in orders.pending(context) if (sentence := _finished(context, order)) is not None]
+    one that cannot be completed now is said, and tried again. A damaged order keeps nobody from anything else."""
+    damaged = [
+        f"A purge cannot be finished: {each.message}; ask for it again, then {each.fix}"
+        for each in orders.damaged(context)
+    ]
+    finished = (_finished(context, order) for order in orders.pending(context))
+    return [*damaged, *(sentence for sentence in finished if sentence is not None)]
 
 
 def _finished(context: Context, order: Order) -> str | None:

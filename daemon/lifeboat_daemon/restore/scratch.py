@@ -23,9 +23,9 @@ _STAMP = "%Y%m%dT%H%M%S"
 @contextmanager
 def scratch_folder(context: Context, purpose: str) -> Iterator[Path]:
     """An empty 0700 folder that is removed afterwards. Those that processes which ended left behind go too."""
-    parent = context.home.restore_folder / "tmp"
+    parent = _parent(context)
     context.files.make_folders(parent, 0o700)
-    _remove_old(context, parent)
+    remove_left(context)
     folder = parent / f"{context.clock.now():{_STAMP}}-{purpose}-{secrets.token_hex(4)}-{os.getpid()}"
     context.files.make_folders(folder, 0o700)
     try:
@@ -34,13 +34,18 @@ def scratch_folder(context: Context, purpose: str) -> Iterator[Path]:
         moves.remove_tree(context.files, folder)
 
 
-def _remove_old(context: Context, parent: Path) -> None:
-    """Of two processes that find the same folder, one may find it gone half-way: then the other is at it."""
-    limit = f"{context.clock.now() - _LEFT_BEHIND_AFTER:{_STAMP}}"
-    for entry in context.files.scan(parent):
+def remove_left(context: Context) -> None:
+    """Remove what processes that ended half-way left behind: whole histories, mostly. Raises OSError."""
+    parent, limit = _parent(context), f"{context.clock.now() - _LEFT_BEHIND_AFTER:{_STAMP}}"
+    # Of two processes that find the same folder, one may find it gone half-way: then the other is at it.
+    for entry in context.files.scan(parent) if parent.is_dir() else ():
         if entry.name < limit or not _is_used(entry.name):
             with contextlib.suppress(FileNotFoundError):
                 moves.remove_tree(context.files, Path(entry.path))
+
+
+def _parent(context: Context) -> Path:
+    return context.home.restore_folder / "tmp"
 
 
 def _is_used(name: str) -> bool:

@@ -1,0 +1,162 @@
+"""What lies in a home beside the histories and is no cache: copies, scratch folders, orders and notes that broke."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from machines import Machine
+from purged import TEXT, leaks_below, purge, request
+
+from lifeboat_alf import ids
+from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.redactions import WHOLE_AGENT, Redaction, from_json
+from lifeboat_daemon import doctor, recovery
+from lifeboat_daemon.doctor import purges as doctor_of_purges
+from lifeboat_daemon.purge import doing, erased, erasing, folders, orders
+from lifeboat_daemon.purge.erased import Erased
+from lifeboat_daemon.purge.orders import Order
+from lifeboat_daemon.restore import RestoreOptions, restore
+from lifeboat_keys import redacting
+
+NOBODY = 4_194_304
+"""No process has this number."""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    made = Machine(tmp_path / "laptop")
+    made.write("notes/trip.txt", f"before\n{TEXT}\nafter\n")
+    made.add()
+    return made
+
+
+def vault_of(machine: Machine) -> Path:
+    return machine.context.home.vault_folder(machine.agent.id)
+
+
+def copied_by_a_new_layout(machine: Machine) -> None:
+    """Of the vault, of one that gave way, and of one that was removed under another name."""
+    kept = machine.context.home.backups_folder / "1-20261101T000000Z" / "vault"
+    for name in (machine.agent.id, f".aside-{machine.agent.id}-1", f".removed-{ids.new(machine.context.now())}"):
+        (kept / name).mkdir(parents=True)
+        shutil.copy(vault_of(machine) / "vault.db", kept / name / "vault.db")
+
+
+def left_by_a_drill(machine: Machine) -> None:
+    """A process that ended half-way had a copy of everything."""
+    folder = machine.context.home.restore_folder / "tmp" / f"20261112T120000-verify-0a0a0a0a-{NOBODY}"
+    shutil.copytree(vault_of(machine), folder / "vault")
+
+
+@pytest.mark.parametrize("leave", [copied_by_a_new_layout, left_by_a_drill])
+def test_nothing_is_left_in_what_lay_beside_the_vault(machine: Machine, leave) -> None:  # type: ignore[no-untyped-def]
+    leave(machine)
+    assert purge(machine, request(workspace=True)).applied.searched["hits"] == 0
+    assert leaks_below(machine.folder) == []
+
+
+@pytest.mark.parametrize("leave", [copied_by_a_new_layout, left_by_a_drill])
+def test_nothing_of_a_whole_agent_is_left_beside_its_vault(machine: Machine, leave) -> None:  # type: ignore[no-untyped-def]
+    leave(machine)
+    doing.erase(machine.context, machine.known_agent, "user_request", {})
+    assert leaks_below(machine.folder / "home") == []
+
+
+def test_copies_of_other_agents_stay(machine: Machine, tmp_path: Path) -> None:
+    other = Machine(tmp_path / "other")
+    other.add()
+    kept = (
+        machine.context.home.backups_folder
+        / "1-20261101T000000Z"
+        / "vault"
+        / f".removed-{ids.new(other.context.now())}"
+    )
+    shutil.copytree(vault_of(other), kept)
+    purge(machine, request(workspace=True))
+    assert (kept / "vault.db").exists()
+
+
+def test_copied_keys_and_descriptions_of_a_whole_agent_go(machine: Machine) -> None:
+    home, agent_id = machine.context.home, machine.agent.id
+    machine.context.keys().agent_public(agent_id)
+    kept = home.backups_folder / "1-20261101T000000Z"
+    for name in (f"keys/agents/{agent_id}.json", f"agents/{agent_id}.toml"):
+        (kept / name).parent.mkdir(parents=True)
+        shutil.copy(home.folder / name, kept / name)
+    doing.erase(machine.context, machine.known_agent, "user_request", {})
+    assert [path for path in home.folder.rglob(f"*{agent_id}*") if path.parent.name in ("agents", "keys")] == []
+
+
+# Ended half-way ---------------------------------------------------------------------------------------------------
+
+
+def whole(machine: Machine) -> Redaction:
+    now = machine.context.now()
+    made = Redaction(ids.new(now), machine.agent.id, WHOLE_AGENT, "user_request", now, "ada")
+    return redacting.sign(made, machine.context.keys().device)
+
+
+def begun(machine: Machine) -> Erased:
+    """The end of an agent that was ended right after its order was written; there was a restore before."""
+    restore(machine.context, machine.known_agent, RestoreOptions(at=0, yes=True, reindex=False))
+    agent = machine.known_agent
+    made = Erased(whole(machine), agent.name, agent.runtime, agent.workspace)
+    erased.write(machine.context, made)
+    orders.write(machine.context, Order(made.redaction))
+    return made
+
+
+def test_undo_folders_of_a_whole_agent_go_whenever_it_was_cut_off(machine: Machine) -> None:
+    machine.write("notes/trip.txt", f"another\n{TEXT}\n")
+    machine.capture()
+    begun(machine)
+    machine.write("notes/trip.txt", "clean\n")
+    assert leaks_below(machine.folder / "openclaw")  # the undo folder, beside the workspace
+    assert recovery.finish_purges(machine.context)
+    assert leaks_below(machine.folder) == []
+
+
+def test_a_damaged_note_of_an_erased_agent_keeps_nothing_from_being_destroyed(machine: Machine) -> None:
+    made = begun(machine)
+    (folders.erased(machine.context) / f"{made.redaction.agent_id}.json").write_bytes(b"{")
+    (said,) = recovery.finish_purges(machine.context)
+    assert "finished now" in said
+    assert leaks_below(machine.folder / "home") == []
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"\xff\0", b'{"redaction": {}, "workspace": false}'])
+def test_a_damaged_order_is_named_and_in_nobodys_way(machine: Machine, data: bytes) -> None:
+    folders.purges(machine.context).mkdir()
+    order = folders.purges(machine.context) / f"{ids.new(machine.context.now())}.json"
+    order.write_bytes(data)
+    (said,) = recovery.finish_purges(machine.context)
+    assert str(order) in said
+    assert [one.fix for one in doctor_of_purges.check(machine.context) if one.level is doctor.Level.ERROR] == [
+        f"rm {order}"
+    ]
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b'{"redaction": {}, "workspace": "", "vaults": []}'])
+def test_a_damaged_note_of_an_erased_agent_is_named_and_in_nobodys_way(machine: Machine, data: bytes) -> None:
+    folders.erased(machine.context).mkdir()
+    (folders.erased(machine.context) / f"{ids.new(machine.context.now())}.json").write_bytes(data)
+    erasing.tell_everywhere(machine.context)
+    assert list(erased.everyone(machine.context)) == []
+    assert any(one.level is doctor.Level.ERROR for one in doctor_of_purges.check(machine.context))
+
+
+# Ids that are paths -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["../../../openclaw/openclaw", "/tmp/x", "", "x", "01A1CD0D-DC00-7C35-BDCA-66B17388B481"]
+)
+def test_an_order_whose_id_is_a_path_is_refused_whoever_signed_it(machine: Machine, name: str) -> None:
+    """Files are called by it: one machine of a user could overwrite files of another."""
+    made = replace(whole(machine), id=name)
+    signed = redacting.sign(made, machine.context.keys().device)
+    with pytest.raises(RedactionInvalid):
+        from_json(signed.to_json())
