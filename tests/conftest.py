@@ -21,6 +21,7 @@ settings.load_profile("lifeboat")
 
 TOGETHER = frozenset(
     {
+        "tests/daemon/purge/test_purging_chains.py",
         "tests/spec/test_section_10_10.py",
         "tests/spec/test_section_10_14_vaults.py",
         "tests/scenarios/test_canaries.py",

@@ -69,6 +69,8 @@ def _resolve(vault: Vault, db: StateDb, record_id: str) -> Record:
     if found is None or found.id in purged:
         if record_id in purged:
             raise RecordPurged(f"the record {record_id} was purged")
+        if found is not None:
+            raise RecordPurged(f"what the record {record_id} became was purged: {found.id}")
         raise UnknownRecord(f"no record has the id {record_id}")
     return found
 
