@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from lifeboat_alf.errors import SignatureError
-from lifeboat_alf.redactions import Redaction
+from lifeboat_alf.redactions import Redaction, Redactions
 from lifeboat_keys import device_key
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.trusted import Trusted
@@ -31,6 +32,28 @@ def verify(redaction: Redaction, trusted: Trusted | None) -> UserPublic:
     if redaction.signature is None:
         raise SignatureError(f"the purge {redaction.id} is not signed")
     return device_key.check(redaction.signature, _CONTEXT, _statement(redaction), trusted)
+
+
+def signed_as(known: Redactions, others: Iterable[Redaction]) -> Redactions:
+    """The known ones, each under the signature that the first of the same id and digest among others has: a list may
+    have been signed anew since a bundle was written. `known` itself where that changes nothing."""
+    if not len(known):
+        return known
+    by_id: dict[str, Redaction] = {}
+    for each in others:
+        by_id.setdefault(each.id, each)
+    if all(_newer(each, by_id) is each for each in known):
+        return known
+    certain = known.without_waiting()
+    waiting = (_newer(each, by_id) for each in known if each.id not in certain)
+    return Redactions((_newer(each, by_id) for each in certain), waiting=waiting)
+
+
+def _newer(redaction: Redaction, by_id: Mapping[str, Redaction]) -> Redaction:
+    found = by_id.get(redaction.id)
+    if found is None or found.digest != redaction.digest or found.signature == redaction.signature:
+        return redaction
+    return found
 
 
 def _statement(redaction: Redaction) -> JsonObject:

@@ -56,6 +56,10 @@ class ErasedAgents:
     def finish(self, agent_id: str, receipt: JsonObject) -> None:
         self._metadata.execute(sql.SET_ERASED_RECEIPT, (self._sealed(_RECEIPT, receipt), agent_id))
 
+    def sign_again(self, agent_id: str, redaction: Redaction) -> None:
+        """The same redaction under another signature."""
+        self._metadata.execute(sql.SET_ERASED_DOCUMENT, (self._sealed(_DOCUMENT, redaction.to_json()), agent_id))
+
     def drop(self, agent_id: str) -> None:
         self._metadata.execute(sql.DROP_ERASED, (agent_id,))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lifeboat_alf import redactions, times
 from lifeboat_alf.errors import RedactionInvalid, SignatureError
+from lifeboat_alf.joining import contested
 from lifeboat_alf.redactions import WHOLE_AGENT, Redaction, Redactions
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.state import JsonObject
@@ -50,6 +51,24 @@ def check_signer(vault: Vault, redaction: Redaction, *, confirmed: bool) -> None
         raise RemoteRefused("the purge is not signed by the user who writes this agent")
 
 
+def sign_again(vault: Vault, held: Redaction, redaction: Redaction, *, confirmed: bool) -> None:
+    """A redaction that is held, under another signature: taken when it is of the user who signed the newest state there
+    is now, or whoever owns the endpoint says so; else the one that is there stays. Raises RemoteRefused for one that
+    does not hold."""
+    if redaction.signature == held.signature:
+        return
+    signer, head = signer_of(redaction), vault.head()
+    if confirmed or head is None or (head.signature is not None and _writer(head.signature) == signer):
+        vault.resign_redaction(redaction)
+
+
+def may_sign_erased(held: Redaction, redaction: Redaction) -> bool:
+    """Whether the redaction of an agent of which nothing is there may get another signature from whoever pushes: of the
+    user or the device that signed it first. Raises RemoteRefused for one that does not hold."""
+    signer, signed = signer_of(redaction), [each.signature or {} for each in (held, redaction)]
+    return signer == signer_of(held) or signed[0].get("device") == signed[1].get("device")
+
+
 def _writers(vault: Vault) -> set[UserPublic]:
     return {_writer(row.signature) for row in vault.sequences() if row.signature is not None}
 
@@ -60,6 +79,14 @@ def _writer(signature: JsonObject) -> UserPublic:
 
 def known(vault: Vault, redaction_id: str) -> RedactionRow | None:
     return next((row for row in vault.redaction_rows() if row.redaction.id == redaction_id), None)
+
+
+def contradicts(vault: Vault, redaction: Redaction) -> bool:
+    """Whether nothing would stand where it and another one cut the same bytes. Its machine did not know of the other
+    one; it waits until a machine that has the bytes says what both leave (see `lifeboat_alf.joining`), or its time has
+    come."""
+    rows = [row for row in vault.redaction_rows() if not row.refused] if len(vault.redactions) else []
+    return bool(contested(Redactions(row.redaction for row in rows), redaction))
 
 
 def is_nothing_there(vault: Vault, redaction: Redaction) -> bool:

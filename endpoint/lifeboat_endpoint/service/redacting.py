@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lifeboat_alf import times
+from lifeboat_alf import redactions, times
 from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.clock import Clock
@@ -70,7 +70,7 @@ class Redacting:
         """As `Remote.redact`. Raises UnknownThere, RemoteDenied, RemoteRefused, AgentErased."""
         erased = self._roster.erased.find(agent_id)
         if erased is not None:
-            return self._erased_again(erased, holding.redaction_of(document, agent_id))
+            return self._erased_again(erased, holding.redaction_of(document, agent_id), confirmed=confirmed)
         row = self._roster.get(agent_id)
         redaction = holding.redaction_of(document, agent_id)
         if row.vault is None:
@@ -83,10 +83,14 @@ class Redacting:
             holding.check_signer(vault, redaction, confirmed=confirmed)
         elif known.redaction.digest != redaction.digest:
             raise RemoteRefused("there is another purge of this id")
-        elif known.applied:
+        else:
+            holding.sign_again(vault, known.redaction, redaction, confirmed=confirmed)
+        if known is not None and known.applied:
             return self._applied_before(row, vault, redaction)
-        elif known.refused and not confirmed:
+        if known is not None and known.refused and not confirmed:
             raise RemoteRefused("whoever owns the endpoint refused this purge")
+        if known is None and holding.contradicts(vault, redaction):
+            confirmed = False
         if confirmed or row.facts.runtime == TRIAL or holding.is_nothing_there(vault, redaction):
             return self._apply(row, vault, redaction)
         if known is None:
@@ -102,9 +106,14 @@ class Redacting:
             raise RemoteDenied("a sealed agent is purged whole with the token of its owner", scope=PURGE)
         return RedactionState(redaction.id, None, self._erasing.erase(row, redaction))
 
-    def _erased_again(self, erased: Erased, redaction: Redaction) -> RedactionState:
+    def _erased_again(self, erased: Erased, redaction: Redaction, *, confirmed: bool) -> RedactionState:
         if erased.redaction_id != redaction.id:
             raise AgentErased("the whole agent was purged", redaction=erased.document)
+        held = redactions.from_json(erased.document)
+        is_same = held.digest == redaction.digest and held.signature != redaction.signature
+        if is_same and (holding.may_sign_erased(held, redaction) or confirmed):
+            with self._metadata.transaction():
+                self._roster.erased.sign_again(erased.agent_id, redaction)
         return RedactionState(redaction.id, None, self._erasing.finish(erased.agent_id))
 
     def _applied_before(self, row: AgentRow, vault: Vault, redaction: Redaction) -> RedactionState:

@@ -17,7 +17,7 @@ from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.beginning import RECORD_SEED, new_seed
 from lifeboat_endpoint.vault.columns import REDACTION, SEED
 from lifeboat_endpoint.vault.reading import Moment, text_of
-from lifeboat_endpoint.vault.redacted import REFUSED
+from lifeboat_endpoint.vault.redacted import REFUSED, SIGNED
 from lifeboat_endpoint.vault.redacting import Destroyed
 from lifeboat_endpoint.vault.writing import VaultWriting
 from lifeboat_keys.redacting import verify
@@ -121,13 +121,28 @@ class VaultPurging(VaultWriting):
         with self._transaction():
             every = [row.redaction for row in self.redaction_rows()]
             news = [sign(one) for one in every if _counts(one, before) and not _counts(one, after)]
-            for one in news:
-                document = self._columns.text(REDACTION, codec.encode(one.to_json()).decode())
-                self._metadata.execute(sql.SET_REDACTION, (document, one.id))
-            if news:
-                self._audit("countersign", after.current.key_id, {"redactions": [one.id for one in news]})
-        self._known_counts = (0, 0)
+            self._put_signed("countersign", after.current.key_id, news)
         return len(news)
+
+    def resign_redaction(self, redaction: Redaction) -> bool:
+        """Put its signature in the place of the one that the same redaction has here; False when there is none of its
+        id and digest, or it has that signature. Whose it is, is the caller's business."""
+        with self._transaction():
+            held = self._metadata.row(sql.REDACTION, (redaction.id,))
+            known = None if held is None else redacted.opened(self._columns, held[0])
+            if known is None or known.digest != redaction.digest or known.signature == redaction.signature:
+                return False
+            self._put_signed("resign", redaction.id, [redaction])
+        return True
+
+    def _put_signed(self, kind: str, subject: str, news: list[Redaction]) -> None:
+        """Known redactions under new signatures, and one audit row for all."""
+        for one in news:
+            document = self._columns.text(REDACTION, codec.encode(one.to_json()).decode())
+            self._metadata.execute(sql.SET_REDACTION, (document, one.id))
+        if news:
+            self._decide(SIGNED, int(self.get(SIGNED) or 0) + 1)
+            self._audit(kind, subject, {"redactions": [one.id for one in news]})
 
     def settle(self, *, wait: bool = True) -> bool:
         """Rid the files of what applied redactions destroyed: body files, copies that a migration kept, free pages,

@@ -24,7 +24,7 @@ from lifeboat_endpoint.vault.columns import DECISION, LABEL, Columns
 from lifeboat_endpoint.vault.commit import content_of, text_key
 from lifeboat_endpoint.vault.filling import Artifacts
 from lifeboat_endpoint.vault.history import HistoryItem
-from lifeboat_endpoint.vault.redacted import NOTHING_KNOWN, Known, RedactionRow
+from lifeboat_endpoint.vault.redacted import NOTHING_KNOWN, Counts, Known, RedactionRow
 from lifeboat_endpoint.vault.rows import AuditRow, Pin, SequenceRow, json_of, sequence_row
 from lifeboat_endpoint.vault.state import VaultState
 from lifeboat_endpoint.vault.verification import Verification, Verifier
@@ -44,7 +44,7 @@ class VaultReading:
     """What an open vault tells; `Vault` opens one and changes it."""
 
     _known: Known = NOTHING_KNOWN
-    _known_counts = (0, 0)
+    _known_counts = Counts()
     """What was counted when `_known` was read."""
 
     def __init__(

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from lifeboat_alf import redactions
 from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.joining import confirmed
 from lifeboat_alf.redactions import NONE, Redaction, Redactions
 from lifeboat_alf.state import Leaf
 from lifeboat_endpoint.errors import VaultDamaged
@@ -34,8 +35,8 @@ class RedactionRow(NamedTuple):
 
 
 class Known(NamedTuple):
-    """`applied` say what stands here instead of what arrives; `every` one, those that wait too, says what may stand in
-    a state."""
+    """`applied` say what stands here instead of what arrives, those that join applied ones with them; `every` one,
+    those that wait too, says what may stand in a state."""
 
     applied: Redactions = NONE
     every: Redactions = NONE
@@ -44,10 +45,22 @@ class Known(NamedTuple):
 NOTHING_KNOWN = Known()
 
 
-def counted(metadata: MetadataStore) -> tuple[int, int]:
-    """How many there are, and how many of them are not applied: redactions never change otherwise."""
+SIGNED = "redactions_signed"
+"""The decision that is another one whenever a redaction gets a new signature."""
+
+
+class Counts(NamedTuple):
+    """How many redactions there are, how many of them are not applied, and what stands for their signatures: they never
+    change otherwise."""
+
+    every: int = 0
+    waiting: int = 0
+    signed: str | None = None
+
+
+def counted(metadata: MetadataStore) -> Counts:
     row = metadata.row(sql.REDACTION_COUNTS)
-    return (0, 0) if row is None else (int(row[0]), int(row[1]))
+    return Counts() if row is None else Counts(int(row[0]), int(row[1]), row[2])
 
 
 def rows(metadata: MetadataStore, columns: Columns) -> list[RedactionRow]:
@@ -70,14 +83,16 @@ def opened(columns: Columns, document: str) -> Redaction:
 
 def known(metadata: MetadataStore, columns: Columns) -> Known:
     """One cheap query in a vault of which nothing was purged."""
-    count, waiting = counted(metadata)
-    if not count:
+    counts = counted(metadata)
+    if not counts.every:
         return NOTHING_KNOWN
     found = rows(metadata, columns)
     applied = Redactions(row.redaction for row in found if row.applied)
-    if not waiting:
+    if not counts.waiting:
         return Known(applied, applied)
-    return Known(applied, Redactions(applied, waiting=(row.redaction for row in found if not row.applied)))
+    applied = applied.joined(confirmed(applied, (row.redaction for row in found if not row.applied)))
+    others = (row.redaction for row in found if row.redaction.id not in applied)
+    return Known(applied, Redactions(applied, waiting=others))
 
 
 def remaining(metadata: MetadataStore, objects: Objects, every: Redactions, redaction: Redaction) -> int:

@@ -196,7 +196,8 @@ DROP_DECISION = "delete from decision where key = ?"
 ADD_DECISION = "insert into decision(key, value) values (?, ?)"
 
 # Redactions
-REDACTION_COUNTS = "select count(*), count(waits_until) from redaction"
+REDACTION_COUNTS = """select count(*), count(waits_until),
+    (select value from decision where key = 'redactions_signed') from redaction"""
 REDACTION_ROWS = "select document, time, waits_until from redaction order by time, id"
 REDACTION = "select document, time, waits_until from redaction where id = ?"
 ADD_REDACTION = "insert into redaction(id, time, document, waits_until) values (?, ?, ?, ?)"

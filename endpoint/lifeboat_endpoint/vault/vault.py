@@ -127,7 +127,7 @@ class Vault(VaultPurging):
         return self.sequence(origin.number) if changed else None
 
     def _refuse_older_than(self, purges: int | None) -> None:
-        count, _ = redacted.counted(self._metadata)
+        count = redacted.counted(self._metadata).every
         if purges is not None and count > purges:
             raise errors.RedactedMeanwhile(f"{count - purges} purges happened since the change was read")
 

@@ -1,21 +1,29 @@
-"""The end of an agent at a log: everything of it goes, and a signed head says so, which nobody replaces any more."""
+"""The end of an agent at a log: everything of it goes, and a signed head says so, which nobody replaces any more but by
+the same under a newer key of the user."""
 
 from __future__ import annotations
 
+import contextlib
+
+import msgspec
+
+from lifeboat_alf import redactions
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.remotes.sealed.files import Files, HeadMoved
 from lifeboat_daemon.remotes.sealed.head import Head
 from lifeboat_daemon.remotes.sealed.heads import TRIES, Heads
 from lifeboat_daemon.remotes.sealed.log_key import LogKeys
+from lifeboat_daemon.remotes.sealed.owner import Owner
 from lifeboat_endpoint.errors import AgentErased, RemoteBusy
 
 
 class Erasing:
     """Of the agents at one remote."""
 
-    def __init__(self, files: Files, heads: Heads, log_keys: LogKeys, *, sealed: bool) -> None:
+    def __init__(self, files: Files, heads: Heads, log_keys: LogKeys, owner: Owner, *, sealed: bool) -> None:
         self._files = files
+        self._owner = owner
         self._heads = heads
         self._log_keys = log_keys
         self._sealed = sealed
@@ -37,6 +45,17 @@ class Erasing:
         self._log_keys.forget(self._files.identity(), agent_id.lower())
         return len(found)
 
+    def _sign_again(self, agent_id: str, redaction: Redaction) -> None:
+        """The head that stays, under the user's key of now, where the one it is signed under counts no more."""
+        found = self._heads.of_erased(agent_id)
+        if found is None or found.head.erased is None:
+            return
+        held = redactions.from_json(found.head.erased)
+        if held.digest != redaction.digest or self._owner.counts(held):
+            return
+        with contextlib.suppress(HeadMoved):  # by another machine that does the same
+            self._heads.replace(found, msgspec.structs.replace(found.head, erased=redaction.to_json()))
+
     def _mark(self, agent_id: str, redaction: Redaction) -> None:
         for _ in range(TRIES):
             try:
@@ -44,6 +63,7 @@ class Erasing:
             except AgentErased as error:
                 if error.redaction is None or error.redaction.get("id") != redaction.id:
                     raise
+                self._sign_again(agent_id, redaction)
                 return
             before = loaded.head
             place = (before.remote, before.agent, before.number, before.epoch, before.created_at, "", "")

@@ -41,6 +41,22 @@ class Heads:
 
     def find(self, agent_id: str) -> Loaded | None:
         """Raises RemoteDamaged, RemoteRefused, AgentErased, and NoKey."""
+        found = self._read(agent_id)
+        if found is None:
+            return None
+        head = found.head
+        if head.erased is not None:
+            raise AgentErased(f"the agent {head.agent} was purged", redaction=head.erased)
+        if head.sealed != self._sealed:
+            raise RemoteRefused("the log is sealed" if head.sealed else "the log is kept in clear, not sealed")
+        return found
+
+    def of_erased(self, agent_id: str) -> Loaded | None:
+        """The head of an agent that was purged whole; None where it was not. Raises RemoteDamaged, RemoteRefused."""
+        found = self._read(agent_id)
+        return None if found is None or found.head.erased is None else found
+
+    def _read(self, agent_id: str) -> Loaded | None:
         trusted = self._owner.trusted
         if not ids.is_uuid(agent_id):
             return None
@@ -48,10 +64,6 @@ class Heads:
         if found is None:
             return None
         head, doubt = document.decode(found[0], self._files.identity(), agent_id, trusted)
-        if head.erased is not None:
-            raise AgentErased(f"the agent {head.agent} was purged", redaction=head.erased)
-        if head.sealed != self._sealed:
-            raise RemoteRefused("the log is sealed" if head.sealed else "the log is kept in clear, not sealed")
         return Loaded(head, found[1], doubt)
 
     def load(self, agent_id: str) -> Loaded:

@@ -15,12 +15,13 @@ from lifeboat_alf.redactions import NONE, Redaction, Redactions
 from lifeboat_daemon.remotes.sealed import file_names, index
 from lifeboat_daemon.remotes.sealed.bundles import Shelf
 from lifeboat_daemon.remotes.sealed.files import Files
-from lifeboat_daemon.remotes.sealed.head import FileReference, Head, JsonObject, Purges, Row
+from lifeboat_daemon.remotes.sealed.head import FileReference, Head, JsonObject, Purges, Row, signature_of
 from lifeboat_daemon.remotes.sealed.heads import Heads, Loaded
 from lifeboat_daemon.remotes.sealed.log_key import LogKeys, PlainLogKey, Sealing, quietly
 from lifeboat_daemon.remotes.sealed.owner import Owner
 from lifeboat_endpoint.errors import RemoteBusy, RemoteDamaged, UnknownThere
 from lifeboat_keys.errors import NotForYourKey
+from lifeboat_keys.redacting import signed_as
 
 _PURGES = "purges"
 
@@ -143,10 +144,21 @@ class Inside:
 
     def with_redaction(self, head: Head, redaction: Redaction) -> Head:
         """The head with one more, which is pending."""
-        known = [*self.redactions(head), redaction]
+        pending = (*head.purges.pending, redaction.id) if head.purges else (redaction.id,)
+        return self._with_purges(head, [*self.redactions(head), redaction], pending)
+
+    def signed_again(self, head: Head, redaction: Redaction) -> Head | None:
+        """The head with another signature of one that it holds, if that is of the user who signed the newest state
+        there is now; None where nothing changes."""
+        known = self.redactions(head)
+        made = signed_as(known, [redaction])
+        if head.purges is None or made is known or not _is_of_writer(head, redaction):
+            return None
+        return self._with_purges(head, list(made), head.purges.pending)
+
+    def _with_purges(self, head: Head, known: list[Redaction], pending: tuple[str, ...]) -> Head:
         data = self.key(head).seal(_PURGES, codec.encode([each.to_json() for each in known]))
         stored = self._keep(head, file_names.new(_PURGES, len(known), self._suffix), data)
-        pending = (*head.purges.pending, redaction.id) if head.purges else (redaction.id,)
         return msgspec.structs.replace(head, purges=Purges(stored, len(known), pending))
 
     # Small files ------------------------------------------------------------------------------------------------
@@ -171,3 +183,9 @@ class Inside:
     def _keep(self, head: Head, name: str, data: bytes) -> FileReference:
         self._files.put(head.agent, name, io.BytesIO(data))
         return FileReference(name, len(data), hashlib.sha256(data).hexdigest())
+
+
+def _is_of_writer(head: Head, redaction: Redaction) -> bool:
+    """Whether it was signed under the same key of the user as the newest state there, if that was."""
+    signature = None if head.newest is None else signature_of(head.newest, head.signers)
+    return signature is None or signature.get("user") == (redaction.signature or {}).get("user")

@@ -94,7 +94,7 @@ class SealedLog:
         self._rewriting = Rewriting(files, self._heads, self._inside, shelf)
         self._arriving = Arriving(self._inside, shelf, here)
         redacting = Redacting(self._heads, self._inside, shelf, self._rewriting, here)
-        erasing = Erasing(files, self._heads, log_keys, sealed=sealed)
+        erasing = Erasing(files, self._heads, log_keys, owner, sealed=sealed)
         receipts = Receipts(files, self._inside, shelf, owner, here, clock, kind=kind, name=name)
         self._purges = Purges(self._heads, self._inside, owner, redacting, erasing, receipts)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from lifeboat_alf.codec import JsonObject
-from lifeboat_keys import age, former
+from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.redactions import Redaction
+from lifeboat_keys import age, former, redacting
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.errors import NoKey
 from lifeboat_keys.former import FormerKey
@@ -23,6 +25,14 @@ class Owner:
     def trusted(self) -> Trusted:
         self._check()
         return self._keys.trusted
+
+    def counts(self, redaction: Redaction) -> bool:
+        """Whether its signature is one that counts in this home."""
+        try:
+            redacting.verify(redaction, self.trusted)
+        except SignatureError:
+            return False
+        return True
 
     @property
     def device(self) -> DeviceKey:

@@ -58,7 +58,9 @@ class Redacting:
             known = {each.id: each.digest for each in self._inside.redactions(head)}
             if known.get(redaction.id, redaction.digest) != redaction.digest:
                 raise RemoteRefused("there is another purge of this id")
-            return None if redaction.id in known else self._inside.with_redaction(head, redaction)
+            if redaction.id in known:
+                return self._inside.signed_again(head, redaction)
+            return self._inside.with_redaction(head, redaction)
 
         self._heads.change(agent_id, edit)
 
@@ -147,7 +149,7 @@ class Redacting:
 
     def _writing(self, head: Head, read: Read, known: Redactions) -> Write:
         def write(number: int, on: int | None, out: BinaryIO) -> None:
-            state = Resigned(RedactedState(read.state, known), sequence_of(read.row, head))
+            state = Resigned(RedactedState(read.state, known), sequence_of(read.row, head), known)
             if read.below is None:
                 write_snapshot(state, out, keys=self._inside.keys(head))
             else:

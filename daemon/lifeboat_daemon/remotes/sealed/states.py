@@ -14,17 +14,20 @@ from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.state import Entry, GoneRecord, Record, Sequence, State
 from lifeboat_daemon.remotes.sealed.head import Row
 from lifeboat_endpoint.errors import RemoteDamaged
+from lifeboat_keys.redacting import signed_as
 
 DEPTH = 32
 """Deltas that are laid over each other before they are made one snapshot."""
 
 
 class Resigned:
-    """A state under the sequence that its log has for it: the signature may be newer, nothing else differs."""
+    """A state under the sequence that its log has for it, and with the redactions as it lists them: signatures may be
+    newer, nothing else differs."""
 
-    def __init__(self, state: State, sequence: Sequence) -> None:
+    def __init__(self, state: State, sequence: Sequence, listed: Redactions) -> None:
         self._state = state
         self._sequence = sequence
+        self._redactions = signed_as(state.redactions, listed)
 
     @property
     def sequence(self) -> Sequence:
@@ -50,7 +53,7 @@ class Resigned:
 
     @property
     def redactions(self) -> Redactions:
-        return self._state.redactions
+        return self._redactions
 
 
 class Layers:

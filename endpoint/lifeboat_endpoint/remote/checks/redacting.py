@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -171,6 +172,36 @@ def a_purge_is_listed_and_the_same_again_changes_nothing(trial: Trial) -> None:
     expect_equal([each.digest for each in listed], [redaction.digest], "the purges there")
 
 
+def a_purge_takes_the_signature_of_whoever_writes_now(trial: Trial) -> None:
+    """After a key was replaced its states and its purges are signed anew, or nobody could believe them any more."""
+    machine, newer = trial.machine(), DeviceKey.generate(trial.user)
+    machine.begin(trial.remote, captures=2)
+    redaction = _of_record(machine, _record(machine, 1))
+    _redact(machine, trial.remote, redaction)
+    stranger = redacting.sign(redaction, DeviceKey.generate(UserKey.generate()))
+    with contextlib.suppress(RemoteRefused):
+        trial.remote.redact(machine.agent_id, stranger.to_json())
+    _expect_signed(trial.another(), machine, redaction)
+    broken = replace(redaction, signature={**stranger.to_json()["signature"], "signature": "AA=="})
+    refused(
+        RemoteRefused, lambda: trial.remote.redact(machine.agent_id, broken.to_json()), "a signature that does not hold"
+    )
+    again = redacting.sign(redaction, newer)
+    _expect_receipt(trial.remote.redact(machine.agent_id, again.to_json()), redaction)
+    _expect_signed(trial.another(), machine, again)
+    _expect_signed(trial.remote, machine, again)
+
+
+def _expect_signed(remote: Remote, machine: Machine, redaction: Redaction) -> None:
+    """In the list, and in whatever it explains."""
+    expect_equal(remote.redactions(machine.agent_id), [redaction.to_json()], "the purges there")
+    with remote.snapshot(machine.agent_id, 1).file as file, SnapshotReader(file) as reader:
+        expect_equal([each.to_json() for each in reader.redactions], [redaction.to_json()], "those in a snapshot")
+    for each in remote.deltas(machine.agent_id, 0):
+        with each.file as file, DeltaReader(file) as delta:
+            expect_equal([one.to_json() for one in delta.redactions], [redaction.to_json()], "those in a delta")
+
+
 def states_go_on_after_a_purge(trial: Trial) -> None:
     machine = trial.machine()
     machine.begin(trial.remote, captures=2)
@@ -298,6 +329,7 @@ ALL = (
     a_purged_record_is_in_no_delta,
     a_passage_is_cut_from_every_state,
     a_purge_is_listed_and_the_same_again_changes_nothing,
+    a_purge_takes_the_signature_of_whoever_writes_now,
     states_go_on_after_a_purge,
     a_delta_from_before_a_purge_brings_nothing_back,
     a_snapshot_from_before_a_purge_brings_nothing_back,
