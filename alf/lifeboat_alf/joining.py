@@ -37,10 +37,11 @@ _NO_VECTORS = codec.encode({"vectors": []})
 
 def contested(known: Redactions, fresh: Redaction) -> list[bytes]:
     """The leaves on which a redaction contradicts those that are known."""
-    if fresh.id in known or not len(known):
+    named = [leaf for leaf in fresh.leaves if known.all_naming(leaf)]
+    if not named or fresh.id in known:
         return []
-    joined = Redactions((*known, fresh))
-    return [leaf for leaf in fresh.leaves if known.all_naming(leaf) and joined.is_contested(leaf)]
+    both = Redactions((*known, fresh))
+    return [leaf for leaf in named if both.is_contested(leaf)]
 
 
 def join(known: Redactions, fresh: Redaction, items: Callable[[], Iterable[Item]], now: str) -> Redaction | None:

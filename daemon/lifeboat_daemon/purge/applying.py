@@ -13,7 +13,16 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.purge import histories, keep_out, orders, receipts, restore_receipts, undo_folders, workspace
+from lifeboat_daemon.purge import (
+    histories,
+    joining,
+    keep_out,
+    orders,
+    receipts,
+    restore_receipts,
+    undo_folders,
+    workspace,
+)
 from lifeboat_daemon.purge.histories import Histories, History
 from lifeboat_daemon.purge.orders import Order
 from lifeboat_daemon.purge.receipts import Here, Unreachable
@@ -67,7 +76,12 @@ def carry_out(
     search: Search | None = None,
     unreachable: tuple[Unreachable, ...] = (),
 ) -> Applied:
-    """All of it, or the rest of it. The caller holds the agent's lock."""
+    """All of it, or the rest of it; before that, where it contradicts a purge that is known here, the one that joins
+    both. The caller holds the agent's lock."""
+    joint = _joint(context, agent, order.redaction)
+    if joint is not None:
+        orders.write(context, joint)
+        carry_out(context, agent, joint)
     done = Applied()
     with histories.opened(context, agent.id) as opened:
         objects = {each.name: _redacted(context, each, order.redaction) for each in opened.open}
@@ -86,11 +100,18 @@ def carry_out(
         done.searched = dict(search(opened)) if search is not None else {}
         reached(Step.PURGE_RECEIPT_WRITTEN)
         closed = (Unreachable(name, why, "a history on this disk") for name, why in opened.closed.items())
-        _write_receipt(context, order.redaction, opened, objects, done, (*unreachable, *closed))
+        _write_receipt(context, order, opened, objects, done, (*unreachable, *closed))
     reached(Step.PURGE_NOTED)
     if not done.remains:
         orders.remove(context, order)
     return done
+
+
+def _joint(context: Context, agent: Agent, redaction: Redaction) -> Order | None:
+    """The order that has to be carried out first."""
+    with histories.opened(context, agent.id) as opened:
+        made = joining.joint(context, opened, redaction)
+        return None if made is None else Order(made, note=joining.note_of(opened, redaction, made))
 
 
 def _redacted(context: Context, history: History, redaction: Redaction) -> int:
@@ -112,7 +133,7 @@ def _cut_workspace(context: Context, agent: Agent, opened: Histories) -> list[st
 
 def _write_receipt(
     context: Context,
-    redaction: Redaction,
+    order: Order,
     opened: Histories,
     objects: Mapping[str, int],
     done: Applied,
@@ -121,13 +142,14 @@ def _write_receipt(
     cut = None if done.workspace is None else len(done.workspace)
     until = None if opened.own is None else keep_out.KeepOut.of(context, opened.own).until
     here = Here(done.undo_folders, 0, True, cut, until, done.searched)
-    receipts.begin(context, redaction, context.now(), here=here, unreachable=unreachable)
+    receipts.begin(context, order.redaction, context.now(), here=here, unreachable=unreachable)
     for each in opened.open:
-        _note(context, redaction, each, objects[each.name], done)
+        _note(context, order, each, objects[each.name], done)
 
 
-def _note(context: Context, redaction: Redaction, history: History, objects: int, done: Applied) -> None:
+def _note(context: Context, order: Order, history: History, objects: int, done: Applied) -> None:
     """A vault signs when nothing is left to do in it."""
+    redaction = order.redaction
     vault, note = history.vault, partial(receipts.note_vault, context, redaction.id, history.vault.id)
     if history.name in done.remains:
         name, message = (
@@ -138,4 +160,4 @@ def _note(context: Context, redaction: Redaction, history: History, objects: int
         return
     applied = len(vault.redactions)
     signed = receipts.home_receipt(context, vault, redaction, applied=applied, objects=objects, found=done.searched)
-    note(name=signed.name, kind=receipts.HOME, state=receipts.DONE, receipt=signed.to_json())
+    note(name=signed.name, kind=receipts.HOME, state=receipts.DONE, message=order.note, receipt=signed.to_json())

@@ -21,17 +21,19 @@ from lifeboat_daemon.purge import folders
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be done here: the redaction, and whether the workspace is to be cut as well."""
+    """What is to be done here: the redaction, whether the workspace is to be cut as well, and what its receipt says
+    beside it."""
 
     redaction: Redaction
     workspace: bool = False
+    note: str = ""
 
     @property
     def id(self) -> str:
         return self.redaction.id
 
     def to_json(self) -> JsonObject:
-        return {"redaction": self.redaction.to_json(), "workspace": self.workspace}
+        return {"redaction": self.redaction.to_json(), "workspace": self.workspace, "note": self.note}
 
 
 def write(context: Context, order: Order) -> None:
@@ -79,7 +81,7 @@ def _read(context: Context, path: Path) -> Order | None:
     """None for one that another process finished meanwhile."""
     try:
         document = codec.decode(read_all(context.files, path))
-        return Order(from_json(document["redaction"]), bool(document["workspace"]))
+        return Order(from_json(document["redaction"]), bool(document["workspace"]), str(document.get("note", "")))
     except FileNotFoundError:
         return None
     except (msgspec.DecodeError, RedactionInvalid, KeyError, TypeError) as error:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
+from lifeboat_alf.joining import ordered, over
 from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.agent import Agent
@@ -96,7 +97,7 @@ def send(
                 Notes(context, config, vault).failed(redaction, error, soon=error.retryable)
             raise
         owners = {} if owner is None else {redaction.id: owner}
-        return _Telling(context, agent, config, vault, remote, found, owners).one(redaction)
+        return _Telling(context, agent, config, vault, remote, found, owners).with_joint(redaction)
 
 
 @contextmanager
@@ -129,11 +130,11 @@ def patiently(work: Callable[[], T]) -> T:
 
 
 def _learn(context: Context, agent: Agent, vault: Vault, found: Listed) -> list[str]:
-    """Apply what is new, in the order in which the remote lists it."""
+    """Apply what is new, in the order in which the remote lists it; before each one those that cut more of the same."""
     from lifeboat_daemon.purge import applying
 
     known = vault.redactions
-    fresh = [redaction for redaction in found.counting if redaction.id not in known]
+    fresh = ordered([redaction for redaction in found.counting if redaction.id not in known], known)
     for redaction in fresh:
         patiently(partial(applying.apply, context, agent, redaction))
     return [redaction.id for redaction in fresh]
@@ -173,20 +174,28 @@ class _Telling:
         """Of those of this vault the ones that the remote has to hear of now. Raises RemoteError for one that it does
         not hold yet and may take later: what this machine sends would make no sense to it."""
         assert self._vault is not None
-        rows = self._vault.redaction_rows()
+        redactions = ordered(row.redaction for row in self._vault.redaction_rows())
         if not self._has_something():
             self._notes.nothing_there()
             return
-        for row in rows:
-            if not self._is_due(row.redaction):
+        for redaction in redactions:
+            if not self._is_due(redaction):
                 continue
             try:
-                yield self.one(row.redaction)
+                yield self.one(redaction)
             except AgentErased:
                 raise
             except RemoteError as error:  # it is said, and what was captured is sent all the same
-                if error.retryable and row.redaction.id not in self._found.ids:
+                if error.retryable and redaction.id not in self._found.ids:
                     raise
+
+    def with_joint(self, redaction: Redaction) -> RedactionState:
+        """One, after those that say what it leaves of bytes that another machine purged too. Whoever confirms the one
+        confirms no other: see `joining.confirmed`. Raises RemoteError."""
+        for each in () if self._vault is None else over(self._vault.redactions, redaction):
+            if each.id not in self._found.ids:
+                self.one(each)
+        return self.one(redaction)
 
     def one(self, redaction: Redaction) -> RedactionState:
         """Raises RemoteError, after it was noted."""

@@ -31,6 +31,7 @@ class Purges:
         self._redacting = redacting
         self._erasing = erasing
         self._receipts = receipts
+        self._listed: dict[str, frozenset[str]] = {}
 
     def held(self, agent_id: str) -> list[JsonObject]:
         """What was cut off before is done now if it can be. Raises UnknownThere, and what the keys raise where this
@@ -44,7 +45,9 @@ class Purges:
         if head.purges is not None and head.purges.pending:
             with contextlib.suppress(LifeboatError):  # whoever wants a receipt is told why
                 head = self._redacting.settle(agent_id).head
-        return [each.to_json() for each in self._inside.redactions(head)]
+        every = self._inside.redactions(head)
+        self._listed[agent_id] = frozenset(each.id for each in every)
+        return [each.to_json() for each in every]
 
     def redact(self, agent_id: str, document: JsonObject) -> RedactionState:
         """Raises UnknownThere, AgentErased, RemoteRefused, RemoteBusy (it is held, and waits for the user's key)."""
@@ -52,7 +55,7 @@ class Purges:
         if redaction.scope == WHOLE_AGENT:
             removed = self._erasing.erase(agent_id, redaction)
             return RedactionState(redaction.id, None, self._receipts.of_erased(redaction, removed))
-        self._redacting.hold(agent_id, redaction)
+        self._redacting.hold(agent_id, redaction, self._listed.get(agent_id, frozenset()))
         return RedactionState(redaction.id, None, self._receipts.of(self._redacting.settle(agent_id), redaction))
 
     def _checked(self, agent_id: str, document: JsonObject) -> Redaction:

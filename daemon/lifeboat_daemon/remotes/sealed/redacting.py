@@ -8,7 +8,7 @@ states, it makes the files of them, and needs no key for it; what only the log h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import BinaryIO
 
@@ -17,6 +17,7 @@ import msgspec
 from lifeboat_alf.delta import write_delta
 from lifeboat_alf.diff import diff
 from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.joining import contested
 from lifeboat_alf.redacted_state import RedactedState
 from lifeboat_alf.redactions import Redaction, Redactions
 from lifeboat_alf.seams.steps import Step, reached
@@ -51,11 +52,18 @@ class Redacting:
         self._rewriting = rewriting
         self._here = here
 
-    def hold(self, agent_id: str, redaction: Redaction) -> None:
-        """Raises UnknownThere, AgentErased, RemoteRefused (another one has its id), RemoteBusy."""
+    def hold(self, agent_id: str, redaction: Redaction, listed: Collection[str] = ()) -> None:
+        """`listed`: ids of those that were told here. One that contradicts another that was held since is not held: its
+        machine has to hear of that first, and to say what both leave.
+
+        Raises UnknownThere, AgentErased, RemoteRefused (another one has its id), RemoteBusy."""
 
         def edit(head: Head) -> Head | None:
-            known = {each.id: each.digest for each in self._inside.redactions(head)}
+            every = self._inside.redactions(head)
+            since = Redactions(each for each in every if each.id not in listed)
+            if contested(since, redaction) and contested(every, redaction):
+                raise RemoteBusy("another machine purged some of the same bytes meanwhile", retry_after=1.0)
+            known = {each.id: each.digest for each in every}
             if known.get(redaction.id, redaction.digest) != redaction.digest:
                 raise RemoteRefused("there is another purge of this id")
             if redaction.id in known:
