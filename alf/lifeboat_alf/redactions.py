@@ -26,6 +26,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from typing import Any, NamedTuple
 
 from lifeboat_alf import codec, ids, merkle, metas
@@ -193,9 +194,17 @@ class Redactions:
         return next(iter(self._standing(leaf)), None)
 
     def is_gone(self, leaf: bytes) -> bool:
-        """Whether nothing may stand in a leaf's place: no record, or an entry without a byte."""
+        """Whether nothing may stand in a leaf's place: no record, or an entry without a byte. So it is, too, where
+        some contradicted each other until one joined them: whoever heard of that too late has lost the bytes."""
         named = bool(self.all_naming(leaf))
-        return named and not (self._standing(leaf) and self._standing_then(leaf))
+        return named and (not (self._standing(leaf) and self._standing_then(leaf)) or self._was_contested(leaf))
+
+    def _was_contested(self, leaf: bytes) -> bool:
+        made = [each.leaves[leaf] for each in self.all_naming(leaf)]
+        spans = [spans_of(each.edits) for each in made if each is not None]
+        return len(spans) > 2 and any(
+            not covers(one, other) and not covers(other, one) for one, other in combinations(spans, 2)
+        )
 
     def hold(self, leaf: Leaf, body: bytes) -> bool:
         """Whether bytes are what a leaf commits to, or what a redaction put in their place."""
@@ -218,6 +227,8 @@ class Redactions:
             return None
         if any(merkle.leaf_holds(each.leaf, body) for each in standing):
             return body
+        if not body and not leaf.salt and self._was_contested(leaf.digest):
+            return None
         for redaction in self.all_naming(leaf.digest):
             done = redaction.leaves[leaf.digest]
             if done is not None and merkle.leaf_holds(done.leaf, body):

@@ -234,6 +234,18 @@ def test_those_that_agree_are_not_joined():
     assert over(Redactions([narrow, wide]), narrow) == [wide]
 
 
+def test_what_was_lost_before_the_joint_one_came_stays_lost_and_is_no_damage():
+    leaf, bare = merkle.new_leaf(BODY), b""
+    first, second = purge(leaf, cut(BODY, 0, 4), 0), purge(leaf, cut(BODY, 8, 14), 1)
+    joint = join(Redactions([first]), second, lambda: [item(leaf, BODY)], NOW)
+    for order in itertools.permutations([first, second, joint]):
+        known = Redactions(order)
+        assert known.settled(Leaf(leaf.digest), bare) is None
+        assert known.hold(Leaf(leaf.digest), bare)
+        assert known.is_gone(leaf.digest)
+        assert known.settled(leaf, BODY) == b"two four five"
+
+
 # What waits -----------------------------------------------------------------------------------------------------
 
 
