@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.agent import Agent
@@ -60,12 +61,17 @@ def apply(
     is asked for, in the live workspace. Whoever calls this has verified the signature. `search` looks once more for
     what was wanted, which only the user who asked knows.
 
-    Raises Busy, SystemRefused, DiskFull, VaultError, KeysError. Cut off anywhere, `resuming` completes it.
+    Raises Busy, SystemRefused, DiskFull, VaultError, KeysError; RedactionInvalid for what nobody can apply, then no
+    order of it stays. Cut off anywhere, `resuming` completes it.
     """
     with system_errors(), agent_lock(context, agent.id, "purge"):
         order = Order(redaction, workspace)
         orders.write(context, order)
-        return carry_out(context, agent, order, search=search, unreachable=unreachable)
+        try:
+            return carry_out(context, agent, order, search=search, unreachable=unreachable)
+        except RedactionInvalid:
+            orders.remove(context, order)
+            raise
 
 
 def carry_out(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.errors import LifeboatError, RedactionInvalid
 from lifeboat_alf.redactions import WHOLE_AGENT
 from lifeboat_daemon import agent as agents
+from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Busy, system_errors
 from lifeboat_daemon.locks import agent_lock
@@ -33,10 +34,18 @@ def _finished(context: Context, order: Order) -> str | None:
                 erasing.finish(context, order)
                 return f"The purge of the agent {agent_id} was interrupted; it is finished now."
             agent = agents.read(context, agent_id)
-            if applying.carry_out(context, agent, order).remains:
-                return f"A purge of {agent.name} is not finished: another program reads its history."
-            return f"A purge of {agent.name} was interrupted; it is finished now. Look for the text once more."
+            return _carried_out(context, agent, order)
     except Busy:
         return None
     except LifeboatError as error:
         return f"An interrupted purge could not be finished yet: {error.message}"
+
+
+def _carried_out(context: Context, agent: Agent, order: Order) -> str:
+    try:
+        if applying.carry_out(context, agent, order).remains:
+            return f"A purge of {agent.name} is not finished: another program reads its history."
+    except RedactionInvalid as error:
+        orders.remove(context, order)
+        return f"A purge of {agent.name} can never be done, and nothing was: {error.message}"
+    return f"A purge of {agent.name} was interrupted; it is finished now. Look for the text once more."

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
+from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.joining import ordered, over
 from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.steps import Step, reached
@@ -66,10 +67,10 @@ def exchange(
     Raises NoKey, Busy (the agent's lock is held for long), AgentErased (see `heeding`), RemoteError.
     """
     found = listed(remote, agent.id, context.keys().trusted)
-    learnt = tuple(_learn(context, agent, vault, found))
+    learnt, impossible = _learn(context, agent, vault, found)
     telling = _Telling(context, agent, config, vault, remote, found, owners or {})
     told = tuple(telling.all())
-    doubts = (*found.refused, *telling.doubts)
+    doubts = (*found.refused, *impossible, *telling.doubts)
     Notes(context, config, vault).doubt(doubts)
     return Exchanged(learnt, told, doubts)
 
@@ -129,15 +130,21 @@ def patiently(work: Callable[[], T]) -> T:
             time.sleep(_LOOK_AGAIN)
 
 
-def _learn(context: Context, agent: Agent, vault: Vault, found: Listed) -> list[str]:
-    """Apply what is new, in the order in which the remote lists it; before each one those that cut more of the same."""
+def _learn(context: Context, agent: Agent, vault: Vault, found: Listed) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Apply what is new, in the order in which the remote lists it; before each one those that cut more of the same.
+    Ids of what was applied, and what is wrong with those that nobody can apply: they keep nothing else from going."""
     from lifeboat_daemon.purge import applying
 
     known = vault.redactions
     fresh = ordered([redaction for redaction in found.counting if redaction.id not in known], known)
+    learnt, doubts = list[str](), list[str]()
     for redaction in fresh:
-        patiently(partial(applying.apply, context, agent, redaction))
-    return [redaction.id for redaction in fresh]
+        try:
+            patiently(partial(applying.apply, context, agent, redaction))
+            learnt.append(redaction.id)
+        except RedactionInvalid as error:
+            doubts.append(f"it lists the purge {redaction.id}, which cannot be done: {error.message}")
+    return tuple(learnt), tuple(doubts)
 
 
 def _vault(context: Context, agent: Agent, stack: contextlib.ExitStack) -> Vault | None:

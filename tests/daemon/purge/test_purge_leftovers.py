@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import unittest.mock
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,14 +12,17 @@ import pytest
 from machines import Machine
 from purged import TEXT, leaks_below, purge, request
 
-from lifeboat_alf import ids
+from lifeboat_alf import ids, merkle
 from lifeboat_alf.errors import RedactionInvalid
-from lifeboat_alf.redactions import WHOLE_AGENT, Redaction, from_json
+from lifeboat_alf.redactions import RECORDS, WHOLE_AGENT, Edit, Redaction, Replacement, from_json
 from lifeboat_daemon import doctor, recovery
 from lifeboat_daemon.doctor import purges as doctor_of_purges
-from lifeboat_daemon.purge import doing, erased, erasing, folders, orders
+from lifeboat_daemon.purge import applying, doing, erased, erasing, folders, orders
 from lifeboat_daemon.purge.erased import Erased
 from lifeboat_daemon.purge.orders import Order
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_daemon.remotes.redacting import exchange
+from lifeboat_daemon.remotes.sealed.log import SealedLog
 from lifeboat_daemon.restore import RestoreOptions, restore
 from lifeboat_keys import redacting
 
@@ -146,6 +151,45 @@ def test_a_damaged_note_of_an_erased_agent_is_named_and_in_nobodys_way(machine: 
     erasing.tell_everywhere(machine.context)
     assert list(erased.everyone(machine.context)) == []
     assert any(one.level is doctor.Level.ERROR for one in doctor_of_purges.check(machine.context))
+
+
+# Orders that nobody can carry out -----------------------------------------------------------------------------------
+
+
+def impossible(machine: Machine) -> Redaction:
+    """Signed, with edits that are not of the bytes that they name."""
+    with machine.context.vault(machine.agent.id) as vault:
+        entry = vault.state().entry("raw/openclaw/SOUL.md")
+    assert entry is not None
+    leaves = {entry.leaf.digest: Replacement(merkle.new_leaf(b"else"), (Edit(0, 3, b"x"),))}
+    made = replace(whole(machine), scope=RECORDS, leaves=leaves, signature=None)
+    return redacting.sign(made, machine.context.keys().device)
+
+
+def test_an_order_that_nobody_can_carry_out_is_not_tried_for_ever(machine: Machine) -> None:
+    with pytest.raises(RedactionInvalid):
+        applying.apply(machine.context, machine.known_agent, impossible(machine))
+    assert recovery.finish_purges(machine.context) == []
+
+
+def test_an_order_that_nobody_can_carry_out_is_dropped_by_whoever_finds_it(machine: Machine) -> None:
+    orders.write(machine.context, Order(impossible(machine)))
+    (said,) = recovery.finish_purges(machine.context)
+    assert "never" in said
+    assert recovery.finish_purges(machine.context) == []
+
+
+def test_a_remote_that_lists_what_nobody_can_apply_gets_what_was_captured_all_the_same(machine: Machine) -> None:
+    order = impossible(machine).to_json()
+    machine.add_remote("stick", (machine.folder / "stick").as_uri())
+    machine.push("stick")
+    with (
+        machine.context.vault(machine.agent.id) as vault,
+        unittest.mock.patch.object(SealedLog, "redactions", lambda self, agent_id: [order]),
+    ):
+        with contextlib.closing(open_remote(machine.context, machine.remote("stick"))) as remote:
+            made = exchange(machine.context, machine.known_agent, machine.remote("stick"), vault, remote)
+        assert (made.learnt, len(made.doubts), len(vault.redactions)) == ((), 1, 0)
 
 
 # Ids that are paths -------------------------------------------------------------------------------------------------
