@@ -1,0 +1,139 @@
+"""What must not go is dropped by no background work, whatever its settings (AIMEM §5.1): preferences, decisions,
+identity, pitfalls, procedures, and what is pinned. What a user forgot stays forgotten, and can come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from machines import Machine, there
+from purged import TEXT, purge, request
+from replicated import Replicated, in_this_process
+
+from lifeboat_alf import records as alf_records
+from lifeboat_daemon import records
+from lifeboat_daemon.remotes.bundling import Material
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_daemon.remotes.sealed import compacting
+from lifeboat_daemon.search import search
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.maintenance import care
+from lifeboat_endpoint.vault import Retention
+
+NOTHING = Retention(0, 0, 0)
+"""As little as can be asked for is kept."""
+
+
+@pytest.fixture
+def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """A pinned memory, one that is a preference by its kind, one that was forgotten and one like any other; then the
+    files lost the first two, and many days passed."""
+    machine = Machine(tmp_path / "laptop")
+    machine.write("MEMORY.md", memory("Pinned", "Preference", "Forgotten", "Common", TEXT))
+    machine.write("USER.md", "# User\n\nPrefers short answers.\n")
+    machine.add(name="ada")
+    records.pin(machine.context, machine.known_agent, [id_of(machine, "Pinned")])
+    records.forget(machine.context, machine.known_agent, [id_of(machine, "Forgotten")])
+    for day in range(6):
+        machine.clock.advance(days=9)
+        machine.write("notes/day.txt", f"day {day}\n")
+        if day == 3:
+            machine.write("MEMORY.md", memory("Forgotten", "Common", TEXT))
+        machine.capture()
+    return machine
+
+
+def memory(*words: str) -> str:
+    return "# Memory\n" + "".join(f"\n## Of {word.split()[0]}\n\n{word} is said here.\n" for word in words)
+
+
+def id_of(ada: Machine, word: str) -> str:
+    return next(str(record["id"]) for record in ada.records() if f"{word} is said" in record["content"])
+
+
+def held(ada: Machine) -> dict[str, str]:
+    """{id: status} of what nobody but the user drops, at the head."""
+    return {one["id"]: one["status"] for one in ada.records() if alf_records.is_kept(one)}
+
+
+def thinned(ada: Machine, folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Retention here, with the smallest settings."""
+    with ada.context.vault(ada.agent.id) as vault:
+        before, later = len(vault.sequences()), ada.clock.now() + timedelta(days=400)
+        while vault.thin(NOTHING, later).dropped:
+            pass
+        assert len(vault.sequences()) < before
+        vault.compact()
+
+
+def cared_for(ada: Machine, folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """The care of an endpoint; then the agent is read back from there."""
+    agent = Replicated(ada)
+    with in_this_process(agent, folder / "endpoint", patch):
+        assert ada.push().state == "ok"
+        with Endpoint.open(folder / "endpoint") as endpoint:
+            for tenant in endpoint.control.tenants():
+                care.look_after(endpoint, tenant)
+                care.compact(endpoint, tenant)
+        back_from_there(ada)
+
+
+def kept_small(ada: Machine, folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """A sealed log is written anew so that it stays small; then the agent is read back from there."""
+    patch.setattr(compacting, "MANY", 2)
+    (folder / "stick").mkdir()
+    ada.add_remote("home", (folder / "stick").as_uri(), sealed=True)
+    assert ada.push().state == "ok"
+    ada.write("notes/day.txt", "one more\n")
+    assert ada.capture_and_push().state == "ok"
+    with ada.context.vault(ada.agent.id) as vault:
+        log = open_remote(ada.context, ada.remote())
+        log.compact(ada.agent.id, Material(vault, None))  # type: ignore[attr-defined]
+        log.close()
+    back_from_there(ada)
+
+
+def purged_of_another(ada: Machine, folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """A purge of something else."""
+    purge(ada, request())
+
+
+def back_from_there(ada: Machine) -> None:
+    assert held(ada).keys() <= there(ada.context, ada.remote(), ada.agent.id).keys()
+
+
+WORKS = [thinned, cared_for, kept_small, purged_of_another]
+
+
+@pytest.mark.parametrize("work", WORKS, ids=lambda work: work.__name__)
+def test_what_must_not_go_is_dropped_by_no_background_work(
+    ada: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: Callable[..., None]
+) -> None:
+    before = held(ada)
+    pinned = id_of(ada, "Pinned")
+    assert before[pinned] == "archived"
+    assert len(before) >= 2
+    work(ada, tmp_path, monkeypatch)
+    assert held(ada) == before
+    ada.capture()
+    assert held(ada) == before
+
+
+@pytest.mark.parametrize("work", WORKS, ids=lambda work: work.__name__)
+def test_what_was_forgotten_stays_so_and_can_come_back(
+    ada: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: Callable[..., None]
+) -> None:
+    forgotten = id_of(ada, "Forgotten")
+    work(ada, tmp_path, monkeypatch)
+    ada.capture()
+    assert search(ada.context, ada.agent, "Forgotten") == []
+    records.restore(ada.context, ada.known_agent, [forgotten])
+    assert len(search(ada.context, ada.agent, "Forgotten")) == 1
+
+
+def test_a_user_purges_what_is_pinned(ada: Machine) -> None:
+    pinned = id_of(ada, "Pinned")
+    purge(ada, request(text=None, records=[pinned]))
+    assert pinned not in held(ada)
