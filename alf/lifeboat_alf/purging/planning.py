@@ -88,7 +88,7 @@ class _Planner:
     # Records ----------------------------------------------------------------------------------------------------
 
     def _concerns_records(self, record_id: str) -> bool:
-        return record_id in self._found.all_gone or bool(self._found.texts) or self._options.passage
+        return self._options.passage or record_id in self._found.all_gone or record_id in self._found.echoes
 
     def _add_record(self, item: Item, record_id: str, partition: str) -> None:
         line = _held(item)

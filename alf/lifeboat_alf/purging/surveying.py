@@ -19,13 +19,15 @@ Items = Callable[[], Iterable[Item]]
 @dataclass(frozen=True, slots=True)
 class Survey:
     """`gone`: ids of the records that go; `alone`: of those that go as well, but not their chains, for they said the
-    same and nothing else; `spared`: of derived ones that stay; `texts`: what those said that go."""
+    same and nothing else; `spared`: of derived ones that stay; `texts`: what those said that go; `echoes`: of records
+    that hold one of these texts without being one of those."""
 
     kinship: Kinship
     gone: frozenset[str]
     alone: frozenset[str]
     spared: frozenset[str]
     texts: Texts
+    echoes: frozenset[str]
 
     @property
     def all_gone(self) -> frozenset[str]:
@@ -46,11 +48,11 @@ def survey(items: Items, record_ids: Iterable[str], wanted: Wanted, options: Opt
     gone, spared = kinship.closure(matched | set(asked), chains=not options.only, derived=options.derived)
     _check_number(len(gone), options)
     texts = _texts_of(items, gone)
-    kept, twins = _echoes(items, gone, texts)
+    kept, echoes, twins = _echoes(items, gone, texts)
     if options.only:
         texts, twins = Texts(texts.by_id, frozenset(kept)), set[str]()
     _check_number(len(gone | twins), options)
-    return Survey(kinship, frozenset(gone), frozenset(twins), frozenset(spared), texts)
+    return Survey(kinship, frozenset(gone), frozenset(twins), frozenset(spared), texts, frozenset(echoes))
 
 
 def _check_number(number: int, options: Options) -> None:
@@ -93,20 +95,25 @@ def _texts_of(items: Items, gone: set[str]) -> Texts:
     return Texts({record_id: frozenset(texts) for record_id, texts in said.items()})
 
 
-def _echoes(items: Items, gone: set[str], texts: Texts) -> tuple[set[str], set[str]]:
-    """Of the records that stay: what those say that hold a text of one that goes, and the ids of those that never say
-    anything else."""
-    kept, same, other = set[str](), set[str](), set[str]()
+def _echoes(items: Items, gone: set[str], texts: Texts) -> tuple[set[str], set[str], set[str]]:
+    """Of the records that stay: what those say that hold a text of one that goes, their ids, and the ids of those that
+    never say anything else."""
+    kept, echoing, same, other = set[str](), set[str](), set[str](), set[str]()
     if not texts.long:
-        return kept, same
+        return kept, echoing, same
     for _, record_id, partition, line in record_lines(items):
-        if record_id in gone or not (content := lines.content_of(line)).strip():
+        if record_id in gone:
             continue
-        if not texts.stand_in(partition, line):
+        is_echo = texts.stand_in(partition, line)
+        if is_echo:
+            echoing.add(record_id)
+        if not (content := lines.content_of(line)).strip():
+            continue
+        if not is_echo:
             other.add(record_id)
             continue
         kept.add(content)
         left = cuts.cut(partition, line, partial(texts.long.spans, partition))
         says_more = left is not None and lines.content_of(left.body).strip()
         (other if says_more else same).add(record_id)
-    return kept, same - other
+    return kept, echoing, same - other

@@ -54,7 +54,8 @@ class Wanted:
         they touch. Vector files hold none. Raises PurgeError for a pattern that takes too long."""
         if path.startswith(layout.EMBEDDINGS):
             return []
-        return in_memory(path, body, joined(self._found(body)))
+        found = list(self._found(body))
+        return in_memory(path, body, joined(found)) if found else found
 
     def stands_in(self, text: str) -> bool:
         """Whether a match stands in a name."""

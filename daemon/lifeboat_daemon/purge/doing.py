@@ -15,17 +15,19 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.purge import applying, erasing, finding, histories, places, receipts, workspace
+from lifeboat_daemon.purge import applying, erased, erasing, finding, histories, places, receipts, workspace
 from lifeboat_daemon.purge.applying import Applied
 from lifeboat_daemon.purge.finding import Found, Tell
 from lifeboat_daemon.purge.histories import Histories
 from lifeboat_daemon.purge.receipts import Unreachable
 from lifeboat_daemon.purge.request import Request
 from lifeboat_daemon.remotes import registry
-from lifeboat_endpoint.errors import UnknownThere
+from lifeboat_endpoint.errors import RemoteDenied, UnknownThere
 from lifeboat_keys import redacting as signatures
 
 if TYPE_CHECKING:
+    from lifeboat_daemon.remotes.contract import RemoteConfig
+    from lifeboat_endpoint.remote.contract import RedactionState
     from lifeboat_endpoint.vault import Vault
 
 Owners = Mapping[str, str]
@@ -149,14 +151,13 @@ def _unreachable(found: Found) -> list[Unreachable]:
 
 def _searched(context: Context, agent: Agent, request: Request, opened: Histories) -> dict[str, int]:
     """Once more, after everything: how many hits are left in what was purged. Live files count by themselves."""
-    bodies = sum(1 for each in opened.open for _ in each.vault.history())
     if not request.wanted:
-        return {"bodies": bodies, "hits": 0}
+        return {"bodies": sum(1 for each in opened.open for _ in each.vault.history()), "hits": 0}
     looked = places.look(context, agent, request.wanted)
     live = sum(sight.place == places.WORKSPACE for sight in looked.sights)
     beside = len(looked.sights) - live
-    hits = finding.count_in(opened, request.wanted) + beside
-    return {"bodies": bodies, "files": looked.files, "hits": hits, "live": live}
+    bodies, hits = finding.count_in(opened, request.wanted)
+    return {"bodies": bodies, "files": looked.files, "hits": hits + beside, "live": live}
 
 
 # Second copies ------------------------------------------------------------------------------------------------------
@@ -170,19 +171,33 @@ def _tell_one(
     context: Context, agent: Agent, redaction: Redaction, name: str, owners: Owners, tell: Callable[[str], None]
 ) -> Told:
     """Nothing that goes wrong there undoes what was done here: it is told again at the next contact."""
-    from lifeboat_daemon.remotes import redacting
-
     tell(name)
     try:
         config = registry.find(context, name)
-        state = redacting.send(context, agent, config, redaction, owners.get(name))
+        state, message = _sent(context, agent, config, redaction, owners.get(name))
+        if redaction.scope == WHOLE_AGENT:
+            erased.note_told(context, agent.id, config.id)
     except UnknownThere:
         return Told(name, receipts.DONE, None, "it has nothing of the agent")
     except LifeboatError as error:
         return Told(name, receipts.PENDING, None, error.message)
     if state.applies_at is not None:
-        return Told(name, receipts.WAITING, state.applies_at)
+        return Told(name, receipts.WAITING, state.applies_at, message)
     return Told(name, receipts.DONE)
+
+
+def _sent(
+    context: Context, agent: Agent, config: RemoteConfig, redaction: Redaction, owner: str | None
+) -> tuple[RedactionState, str]:
+    """With a second token that is refused it is told without one, so that it waits there; and why, else ""."""
+    from lifeboat_daemon.remotes import redacting
+
+    try:
+        return redacting.send(context, agent, config, redaction, owner), ""
+    except RemoteDenied as error:
+        if owner is None:
+            raise
+        return redacting.send(context, agent, config, redaction), f"the second token was refused: {error.message}"
 
 
 # A whole agent ------------------------------------------------------------------------------------------------------

@@ -122,15 +122,20 @@ def _elsewhere(context: Context, agent: Agent, wanted: Wanted) -> dict[str, int]
     for other in agents.everyone(context):
         if other.id != agent.id:
             with contextlib.suppress(LifeboatError), histories.opened(context, other.id) as opened:
-                count = count_in(opened, wanted)
+                _, count = count_in(opened, wanted)
                 if count:
                     found[other.name] = count
     return found
 
 
-def count_in(opened: Histories, wanted: Wanted) -> int:
-    """How many bodies of all histories hold what is wanted."""
-    return sum(_holds(item, wanted) for history in opened.open for item in histories.items(history.vault))
+def count_in(opened: Histories, wanted: Wanted) -> tuple[int, int]:
+    """How many bodies all histories have, and how many of them hold what is wanted."""
+    bodies = hits = 0
+    for history in opened.open:
+        for item in histories.items(history.vault):
+            bodies += 1
+            hits += _holds(item, wanted)
+    return bodies, hits
 
 
 def _holds(item: Item, wanted: Wanted) -> bool:

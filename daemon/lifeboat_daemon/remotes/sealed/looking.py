@@ -11,10 +11,12 @@ from typing import BinaryIO, NamedTuple
 from lifeboat_alf import layout
 from lifeboat_alf.delta_reader import DeltaReader
 from lifeboat_alf.leaves import Rows
+from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, Record, State, path_key
 from lifeboat_daemon.remotes.contract import Place
 from lifeboat_daemon.remotes.sealed.head import Row
 from lifeboat_daemon.remotes.sealed.states import Layers, check_state, damaged
+from lifeboat_endpoint.errors import RemoteDamaged
 
 
 class Read(NamedTuple):
@@ -38,6 +40,26 @@ def walk(rows: Sequence[Row], fetch: Callable[[Row], BinaryIO], unnamed: Callabl
                 read = Read(row, made, below, delta)
             check_state(read.state, row)
             yield read
+
+
+def walk_known(
+    rows: Sequence[Row], fetch: Callable[[Row], BinaryIO], state_of: Callable[[int], State]
+) -> Iterator[Read]:
+    """The same of rows whose states are here too (`state_of`, by number): each file is read, and none has to be laid on
+    another one. Raises RemoteDamaged."""
+    with damaged():
+        for row in rows:
+            with fetch(row) as file:
+                if row.on is None:
+                    with SnapshotReader(file) as snapshot:
+                        check_state(snapshot, row)
+                        yield Read(row, snapshot)
+                else:
+                    with DeltaReader(file) as delta:
+                        made, below = state_of(row.number), state_of(row.on)
+                        if (delta.sequence.number, delta.sequence.digest) != (row.number, made.sequence.digest):
+                            raise RemoteDamaged(f"the file of sequence {row.number} is of another state")
+                        yield Read(row, made, below, delta)
 
 
 class Placed:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from lifeboat_alf import times
 from lifeboat_alf.redactions import Redaction
@@ -10,9 +12,10 @@ from lifeboat_alf.seams.clock import Clock
 from lifeboat_daemon.remotes.sealed import looking
 from lifeboat_daemon.remotes.sealed.bundles import Shelf
 from lifeboat_daemon.remotes.sealed.files import Files
-from lifeboat_daemon.remotes.sealed.head import JsonObject
+from lifeboat_daemon.remotes.sealed.head import JsonObject, Row
 from lifeboat_daemon.remotes.sealed.heads import Loaded
 from lifeboat_daemon.remotes.sealed.inside import Inside
+from lifeboat_daemon.remotes.sealed.looking import Read
 from lifeboat_daemon.remotes.sealed.owner import Owner
 from lifeboat_daemon.remotes.sealed.redacting import Here
 from lifeboat_keys import receipts
@@ -79,12 +82,26 @@ class Receipts:
         if not rows:
             return
         try:
-            for read in looking.walk(rows, lambda row: self._inside.bundle(loaded, row), self._shelf.unnamed):
+            for read in self._read(loaded, rows):
                 search.read += 1
                 search.hits += looking.old_bytes(read, redaction.leaves)
                 met.update(looking.mentioned(read, redaction.leaves))
         except KeysError:  # it says how many were read
             return
+
+    def _read(self, loaded: Loaded, rows: list[Row]) -> Iterator[Read]:
+        """Every file, beside the states of this machine where it has them all: a log of a thousand deltas, laid over
+        each other, takes a minute."""
+
+        def fetch(row: Row) -> BinaryIO:
+            return self._inside.bundle(loaded, row)
+
+        with self._here(loaded.head.agent, None) as material:
+            digests = {} if material is None else material.digests()
+            if material is not None and all(digests.get(row.number) == row.digest for row in rows):
+                yield from looking.walk_known(rows, fetch, material.state)
+                return
+        yield from looking.walk(rows, fetch, self._shelf.unnamed)
 
     def _standing(self, loaded: Loaded, redaction: Redaction) -> set[bytes]:
         """The named leaves that stand in states which are there and here."""
