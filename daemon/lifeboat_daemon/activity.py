@@ -11,9 +11,11 @@ from typing import Any
 import msgspec
 
 from lifeboat_alf import codec
+from lifeboat_alf.redactions import WHOLE_AGENT
 from lifeboat_alf.seams.files import read_all
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.purge import erased
 from lifeboat_daemon.words import change_groups, count_text
 from lifeboat_endpoint.vault import AuditRow
 
@@ -60,6 +62,7 @@ def log(context: Context, found: Iterable[Agent], *, everything: bool, limit: in
     """Newest first. `everything`: also receipts of agents that this home does not know (any more)."""
     known = {agent.id: agent.name for agent in found}
     told = [*_from_receipts(context, known, everything=everything)]
+    told += _erased(context) if everything else []
     for agent in known:
         told += _from_vault(context, agent, known[agent])
     return sorted(told, key=lambda each: each.time)[::-1][:limit]
@@ -87,6 +90,8 @@ def _said(row: AuditRow, counts: Mapping[str, JsonObject]) -> tuple[str, str]:
         return row.kind, f"{count_text(_size(row.details.get('sequences')), 'sequence')} let go: {row.subject}"
     if row.kind == "drop versions":
         return row.kind, f"{count_text(_size(row.details.get('objects')), 'old version')} of large files let go"
+    if row.kind == "purge":
+        return row.kind, _purge_text(row.subject, row.details)
     if row.kind == "countersign":
         return row.kind, f"{count_text(_size(row.details.get('sequences')), 'sequence')} signed anew"
     if row.kind == _ACCEPTED and row.subject != _ACCEPTED:  # one word of the user, kept in several parts
@@ -101,6 +106,21 @@ def _commit_text(row: AuditRow, kind: str, kept: JsonObject | None) -> str:
     memories = {word: _size(counted.get(key)) for key, word in _COUNTED.items()}
     groups = [] if kind == "import" else change_groups((kept or {}).get("records") or memories, {})
     return f"sequence {row.subject}" + (f": {', '.join(groups)}" if groups else "")
+
+
+def _purge_text(redaction_id: str, audit: Mapping[str, Any]) -> str:
+    """What went, and the receipt that says more. `audit` is the record of ALF §3.1.11."""
+    memories = _size(audit.get("record_ids"))
+    what = count_text(memories, "memory", "memories") if memories else "text in files"
+    return f"{'the whole agent' if audit.get('scope') == WHOLE_AGENT else what} destroyed, receipt {redaction_id}"
+
+
+def _erased(context: Context) -> Iterator[Activity]:
+    """Agents that were purged whole: no vault tells of them any more."""
+    for gone in erased.everyone(context):
+        audit = {"scope": WHOLE_AGENT, "reason": gone.redaction.reason}
+        text = _purge_text(gone.redaction.id, audit)
+        yield Activity(gone.redaction.requested_at, gone.agent.id, gone.name, "purge", text, details=audit)
 
 
 def _size(value: object) -> int:

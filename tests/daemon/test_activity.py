@@ -9,8 +9,11 @@ import pytest
 from protected import Protected
 from zeroclaw_protected import ProtectedClaw
 
+from lifeboat_alf.purging import Options, Wanted
 from lifeboat_daemon import activity, agents, exchange
 from lifeboat_daemon.activity import Activity
+from lifeboat_daemon.purge import doing
+from lifeboat_daemon.purge.request import Request
 from lifeboat_daemon.restore import RestoreOptions, restore, undo
 
 
@@ -49,6 +52,22 @@ def test_an_edit_of_a_memory_is_told_as_one(tmp_path: Path) -> None:
     ada.capture()
     found = activity.log(ada.context, agents.everyone(ada.context), everything=True)
     assert next(each.text for each in found if each.sequence == 1) == "sequence 1: 1 memory updated"
+
+
+def test_a_purge_stands_with_its_receipt_and_none_of_its_content(ada: Protected) -> None:
+    request = Request((), Wanted(texts=("Soup.",)), Options())
+    found, _ = doing.look(ada.context, ada.agent, request)
+    done = doing.purge(ada.context, ada.agent, request, found, {})
+    assert (
+        next(each.text for each in told(ada) if each.kind == "purge") == f"1 memory destroyed, receipt {done.receipt}"
+    )
+
+
+def test_an_agent_that_was_purged_whole_stands_there_too(ada: Protected) -> None:
+    done = doing.erase(ada.context, ada.agent, "user_request", {})
+    assert [(each.kind, each.text) for each in told(ada)] == [
+        ("purge", f"the whole agent destroyed, receipt {done.receipt}")
+    ]
 
 
 def test_a_restore_stands_with_its_receipt_and_outcomes(ada: Protected) -> None:

@@ -90,4 +90,4 @@ def test_people_are_told_what_waits_and_why(data: Path, machine: Machine, capsys
     sent(data, machine, redaction_of(machine, record_of(machine, 1)))
     assert program.run(["endpoint", "purges", "list"]) == 0
     told = capsys.readouterr().out
-    assert "No purge waits here." in told and "1 record" in told and "user_request" in told
+    assert "No purge waits here." in told and "1 memory" in told and "user_request" in told

@@ -86,3 +86,5 @@ def test_a_token_that_may_not_purge_changes_nothing(
     token = second_token(endpoint, "push", "pull")
     error = confirm(ada, token, monkeypatch, expect=1)["error"]
     assert error["code"] == "remote_denied" and state(ada) == receipts.WAITING
+    assert error["fix"] == f"lifeboat receipts confirm {ada.redaction.id} --remote boat"
+    assert [each["message"] for each in run("status")["pending_purges"]] == [""]

@@ -118,7 +118,7 @@ def _document(found: Waiting) -> dict[str, Any]:
 
 
 def _row(document: dict[str, Any]) -> tuple[object, ...]:
-    whole = document["scope"] == WHOLE
-    what = "the whole agent" if whole else count_text(document["records"], "record")
+    memories = count_text(document["records"], "memory", "memories") if document["records"] else "text in files"
+    what = "the whole agent" if document["scope"] == WHOLE else memories
     when = time_text(document["applies_at"])
     return document["id"], document["tenant"], document["name"], what, document["reason"], when

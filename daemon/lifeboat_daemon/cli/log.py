@@ -20,7 +20,7 @@ from lifeboat_daemon.words import NO_BREAK, time_text
 @click.option("--follow", is_flag=True, help="What is done from now on, until Ctrl-C; with --json one document a line.")
 @session_command
 def log(session: Session, agent: str | None, limit: int, follow: bool) -> None:
-    """What was done, newest first: captures, restores, imports, undo, keys, thinning, what was held."""
+    """What was done, newest first: captures, restores, imports, undo, keys, purges, thinning, what was held."""
     from lifeboat_daemon import activity
 
     if follow:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -18,6 +18,14 @@ from lifeboat_daemon.purge.receipt_findings import Finding, Level
 from lifeboat_daemon.words import count_text, listed, time_text
 
 _MOST_PLACES = 3
+_ENOUGH = 13
+"""Characters of an id that tell receipts apart, by the millisecond: what fits a narrow terminal can be pasted."""
+_LOOKED = {
+    "bodies": "version",
+    "files": "file",
+    "live": "live place",
+    "read": "remote file",
+}
 _REASONS = {
     "gdpr_article_17": "the right to erasure (GDPR, article 17)",
     "ccpa_deletion": "a deletion under the CCPA",
@@ -54,7 +62,7 @@ def summary(receipt: PurgeReceipt, known: Mapping[str, str]) -> JsonObject:
 
 def row(receipt: PurgeReceipt, known: Mapping[str, str]) -> tuple[str, ...]:
     return (
-        receipt.id,
+        receipt.id[:_ENOUGH],
         known.get(receipt.agent_id, receipt.agent_id),
         time_text(receipt.audit["requested_at"]),
         _what(receipt.audit),
@@ -107,13 +115,13 @@ def say(output: Output, receipt: PurgeReceipt, known: Mapping[str, str], found: 
         output.table(("vault", "kind", "stands"), ((each.name, each.kind, note_words(each)) for each in receipt.vaults))
     for each in receipt.unreachable:
         output.line(f"Not reached: {each.name} ({each.what}): {each.why}")
-    _say_verdict(output, found)
+    _say_verdict(output, found, said={each.name for each in receipt.vaults if each.state != DONE})
 
 
 def say_findings(output: Output, found: Sequence[Finding]) -> None:
     """Everything that was looked at, and what that comes to."""
     output.table(("looked at", "", "found"), ((each.subject, str(each.level), each.message) for each in found))
-    _say_verdict(output, found)
+    _say_verdict(output, found, said={each.subject for each in found})
 
 
 def _here_lines(here: Here) -> Iterator[str]:
@@ -131,7 +139,11 @@ def _here_lines(here: Here) -> Iterator[str]:
         yield "The workspace was left as it is."
     if here.keep_out_until is not None:
         yield f"What still lies there is cut from captures until {_until(here.keep_out_until)}."
-    looked = [f"{count:,} {what}" for what, count in here.searched.items() if what != "hits"]
+    looked = [
+        count_text(count, _LOOKED.get(what, what.removesuffix("s")))
+        for what, count in here.searched.items()
+        if count and what != "hits"
+    ]
     if looked:
         yield f"Looked through again: {listed(looked)}; {count_text(here.searched.get('hits', 0), 'hit')}."
 
@@ -144,17 +156,15 @@ def _until(text: str) -> str:
         return text
 
 
-def _say_verdict(output: Output, found: Sequence[Finding]) -> None:
+def _say_verdict(output: Output, found: Sequence[Finding], *, said: Collection[str]) -> None:
+    """What it comes to; of what stands above, `said`, not a second time."""
     wrong = [each for each in found if each.level is Level.WRONG]
-    if wrong:
-        output.line("The receipt does not hold:", style="bold")
-        for each in wrong:
-            output.line(f"{each.subject}: {each.message}")
-        return
-    left = [each for each in found if each.level is Level.OPEN]
-    output.line("The receipt holds." if not left else "The receipt holds, as far as it goes:", style="bold")
-    for each in left:
-        output.line(f"{each.subject}: {each.message}")
+    left = wrong or [each for each in found if each.level is Level.OPEN]
+    verdict = "The receipt does not hold" if wrong else "The receipt holds, as far as it goes"
+    shown = [f"{each.subject}: {each.message}" for each in left if wrong or each.subject not in said]
+    output.line(f"{verdict if left else 'The receipt holds'}{':' if shown else '.'}", style="bold")
+    for line in shown:
+        output.line(line)
 
 
 # For auditors ---------------------------------------------------------------------------------------------------------

@@ -22,6 +22,8 @@ from lifeboat_daemon.home import Home
 from lifeboat_daemon.purge import erased, receipt_store, receipts
 from lifeboat_daemon.purge.receipt_checking import RECEIPT as RECEIPT_SUBJECT
 from lifeboat_daemon.purge.receipt_findings import Finding, wrong
+from lifeboat_daemon.words import argument
+from lifeboat_endpoint.errors import RemoteDenied
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -152,7 +154,11 @@ def confirm(session: Session, receipt_id: str, remote: str, token_stdin: bool) -
     config = registry.find(context, remote)
     token = _token(session, token_stdin)
     with session.output.progress(f"Purging at {config.name}"):
-        redacting.send(context, agent, config, redaction, owner=token)
+        try:
+            redacting.send(context, agent, config, redaction, owner=token)
+        except RemoteDenied as error:  # the token that was typed, not the one that this machine has
+            again = f"lifeboat receipts confirm {receipt.id} --remote {argument(config.name)}"
+            raise RemoteDenied(f"{error.message}; a token for purge is needed", fix=again) from None
     note = receipts.find(context, receipt.id).vault(config.id)
     state = texts.note_json(note) if note is not None else None
 

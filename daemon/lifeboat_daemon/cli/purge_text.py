@@ -172,6 +172,8 @@ def _say_remote(output: Output, remote: JsonObject, receipt: str) -> None:
     if remote["state"] == "done":
         output.line(f"  {remote['name']}: done")
     elif remote["state"] == "waiting":
+        if remote["message"]:
+            output.warn(f"{remote['name']}: {remote['message']}")
         output.line(f"  {remote['name']}: waits until {time_text(remote['applies_at'])}, unless its owner confirms:")
         output.verbatim(f"    lifeboat receipts confirm {receipt} --remote {argument(remote['name'])}")
     else:

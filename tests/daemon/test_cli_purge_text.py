@@ -1,0 +1,62 @@
+"""What `lifeboat purge` says to people: what goes, once and exactly, and no text of live files but on a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from machines import Machine
+from purged import SCANNER, TEXT
+
+from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.steps import Step
+from lifeboat_daemon.cli import program
+from lifeboat_daemon.cli.purge_text import what
+
+
+@pytest.fixture
+def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    made = Machine(tmp_path)
+    made.add(name="ada")
+    made.write("MEMORY.md", f"# Memory\n\n## Passport\n\n{TEXT}\n")
+    made.capture()
+    monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "home"))
+    return made
+
+
+def planned(**given: object) -> dict[str, object]:
+    none = {"records": 0, "record_ids": [], "files": {}, "hits": [], "versions": 3, "sequences_rewritten": 2}
+    return {**none, **given}
+
+
+def test_memories_go_whole_and_of_files_the_places() -> None:
+    document = planned(records=2, record_ids=["a", "b"], files={"notes.txt": 1})
+    assert what(document) == "2 memories and places in 1 file (3 versions in 2 states)"
+
+
+def test_a_memory_of_which_the_match_alone_goes_is_no_memory_that_goes() -> None:
+    hit = {"kind": "record", "where": "a", "line": None, "masked": "...."}
+    assert what(planned(hits=[hit, hit])) == "places in 1 memory (3 versions in 2 states)"
+
+
+def test_the_text_of_live_files_goes_into_no_pipe(ada: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.run(["purge", "ada", "--text", TEXT, "--workspace", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "In the live workspace, MEMORY.md: 1 place" in said
+    assert SCANNER.text(said, "a pipe") == []
+
+
+def test_ctrl_c_in_the_middle_of_a_purge_does_not_say_that_nothing_was_done(
+    ada: Machine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pressed(step: Step) -> None:
+        if step is Step.PURGE_SWEPT:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(steps, "hook", pressed)
+        assert program.run(["purge", "ada", "--text", TEXT, "--yes"]) == 130
+    said = capsys.readouterr().err
+    assert "stopped in the middle of the purge" in said and "half done" not in said
+    assert program.run(["receipts", "list"]) == 0
+    assert "1 memory  done" in capsys.readouterr().out
