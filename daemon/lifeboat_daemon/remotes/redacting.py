@@ -29,7 +29,7 @@ from lifeboat_daemon.remotes.opening import check_identity, open_remote
 from lifeboat_daemon.remotes.redacting_lists import Listed, checked_erasure, listed
 from lifeboat_daemon.remotes.redacting_notes import Notes
 from lifeboat_daemon.remotes.redacting_there import only_there as only_there
-from lifeboat_endpoint.errors import AgentErased, RemoteError, UnknownThere, VaultMissing
+from lifeboat_endpoint.errors import AgentErased, RemoteDenied, RemoteError, UnknownThere, VaultMissing
 from lifeboat_endpoint.remote.contract import RedactionState, Remote
 from lifeboat_endpoint.vault import Vault
 
@@ -212,6 +212,8 @@ class _Telling:
         except AgentErased:
             raise
         except RemoteError as error:
+            if owner is not None and isinstance(error, RemoteDenied):  # a mistyped token changes nothing there
+                raise
             if not isinstance(error, UnknownThere) or self._has_something():
                 is_held = redaction.id in self._found.ids
                 self._notes.failed(redaction, error, soon=error.retryable and not is_held)
