@@ -21,7 +21,7 @@ from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock, home_lock
-from lifeboat_daemon.purge import receipts
+from lifeboat_daemon.purge import receipts, resigning
 from lifeboat_daemon.state_db import StateDb
 from lifeboat_endpoint.errors import VaultDamaged, VaultError, VaultNewer
 from lifeboat_endpoint.vault import SequenceRow, Vault
@@ -226,6 +226,7 @@ def _sign_history(context: Context, keys: HomeKeys, settled: Settled) -> None:
         )
 
     _each_vault(context, settled, sign)
+    resigning.sign_again(context, before, after)
     receipts.sign_again(context, before)
 
 

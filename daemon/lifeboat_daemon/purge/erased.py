@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -29,13 +29,15 @@ from lifeboat_keys.receipts import from_json as receipt_from_json
 @dataclass(frozen=True, slots=True)
 class Erased:
     """One such agent as it was known here. `vaults` are the receipts of its vaults as they were before they were
-    destroyed, not signed yet."""
+    destroyed, not signed yet. `again`: ids of second copies that have to be told, for the first time or because they
+    have it under a signature which counts no more."""
 
     redaction: Redaction
     name: str
     runtime: str
     workspace: Path
     vaults: tuple[VaultReceipt, ...] = ()
+    again: tuple[str, ...] = ()
 
     @property
     def agent(self) -> Agent:
@@ -46,7 +48,7 @@ class Erased:
         redaction, workspace = self.redaction.to_json(), str(self.workspace)
         vaults = [each.to_json() for each in self.vaults]
         named = {"name": self.name, "runtime": self.runtime, "workspace": workspace}
-        return {"redaction": redaction, **named, "vaults": vaults}
+        return {"redaction": redaction, **named, "vaults": vaults, "again": list(self.again)}
 
 
 def write(context: Context, made: Erased) -> None:
@@ -55,6 +57,13 @@ def write(context: Context, made: Erased) -> None:
     write_atomic(
         context.files, folders.erased(context) / f"{made.redaction.agent_id}.json", codec.encode(made.to_json())
     )
+
+
+def note_told(context: Context, agent_id: str, remote: str) -> None:
+    """A second copy has it under the signature that counts."""
+    known = find(context, agent_id)
+    if known is not None and remote in known.again:
+        write(context, replace(known, again=tuple(each for each in known.again if each != remote)))
 
 
 def find(context: Context, agent_id: str) -> Erased | None:
@@ -85,7 +94,8 @@ def _read(context: Context, path: Path) -> Erased | None:
         document = codec.decode(read_all(context.files, path))
         redaction, workspace = from_json(document["redaction"]), Path(str(document["workspace"]))
         vaults = tuple(receipt_from_json(each) for each in document["vaults"])
-        return Erased(redaction, str(document["name"]), str(document["runtime"]), workspace, vaults)
+        again = tuple(str(each) for each in document.get("again", ()))
+        return Erased(redaction, str(document["name"]), str(document["runtime"]), workspace, vaults, again)
     except FileNotFoundError:
         return None
     except (msgspec.DecodeError, RedactionInvalid, ReceiptInvalid, KeyError, TypeError) as error:

@@ -124,7 +124,7 @@ def tell_everywhere(context: Context) -> None:
 def _is_to_be_told(context: Context, known: Erased, config: RemoteConfig) -> bool:
     receipt = receipts.read(context, known.redaction.id)
     noted = None if receipt is None else receipt.vault(config.id)
-    return noted is not None and noted.state != receipts.DONE
+    return config.id in known.again or (noted is not None and noted.state != receipts.DONE)
 
 
 def _tell(context: Context, known: Erased, config: RemoteConfig) -> None:
@@ -132,6 +132,7 @@ def _tell(context: Context, known: Erased, config: RemoteConfig) -> None:
 
     with contextlib.suppress(LifeboatError):  # noted by whoever sends
         redacting.send(context, known.agent, config, known.redaction)
+        erased.note_told(context, known.agent.id, config.id)
 
 
 def _folders(context: Context, agent_id: str) -> Iterator[Path]:

@@ -10,12 +10,13 @@ from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequ
 
 
 class RedactedState:
-    """A `State` of which named leaves hold what `known` redactions left of them. Digests stay as they are."""
+    """A `State` of which named leaves hold what `known` redactions left of them. Digests stay as they are. A redaction
+    that came with the state and is known counts as it is known: it may have been signed anew."""
 
     def __init__(self, state: State, known: Redactions) -> None:
         self._state = state
         self._known = known
-        self.redactions = Redactions((*known, *state.redactions))
+        self.redactions = Redactions({each.id: each for each in (*state.redactions, *known)}.values())
 
     @property
     def sequence(self) -> Sequence:

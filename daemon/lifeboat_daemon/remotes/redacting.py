@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.joining import ordered, over
-from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
+from lifeboat_alf.redactions import NONE, WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
@@ -58,17 +58,20 @@ def exchange(
     remote: Remote,
     *,
     owners: Mapping[str, str] | None = None,
+    anew: bool = False,
 ) -> Exchanged:
     """Fetch the purges that a remote holds of an agent, apply here those that are new and count, tell it of those that
     it does not hold, in the order of their making, and ask again about those whose wait is over. A remote that has
     nothing of the agent is told nothing.
 
-    `owners`: the token of whoever owns the data there, by the id of the redaction that it is for.
+    `owners`: the token of whoever owns the data there, by the id of the redaction that it is for. `anew`: history there
+    was signed anew a moment ago, so purges that it has under the former key are sent again, and asked about is whatever
+    it refused of the new one.
     Raises NoKey, Busy (the agent's lock is held for long), AgentErased (see `heeding`), RemoteError.
     """
-    found = listed(remote, agent.id, context.keys().trusted)
+    found = listed(remote, agent.id, context.keys().trusted, vault.redactions)
     learnt, impossible = _learn(context, agent, vault, found)
-    telling = _Telling(context, agent, config, vault, remote, found, owners or {})
+    telling = _Telling(context, agent, config, vault, remote, found, owners or {}, anew=anew)
     told = tuple(telling.all())
     doubts = (*found.refused, *impossible, *telling.doubts)
     Notes(context, config, vault).doubt(doubts)
@@ -90,7 +93,8 @@ def send(
             check_identity(context, config, remote)
             found = Listed()
             if redaction.scope != WHOLE_AGENT:
-                found = listed(remote, agent.id, context.keys().trusted)
+                known = NONE if vault is None else vault.redactions
+                found = listed(remote, agent.id, context.keys().trusted, known)
                 if vault is not None:
                     _learn(context, agent, vault, found)
         except (RemoteError, OtherVault, ConfigError) as error:
@@ -166,6 +170,8 @@ class _Telling:
         remote: Remote,
         found: Listed,
         owners: Mapping[str, str],
+        *,
+        anew: bool = False,
     ) -> None:
         self._context = context
         self._agent = agent
@@ -174,6 +180,7 @@ class _Telling:
         self._remote = remote
         self._found = found
         self._owners = owners
+        self._anew = anew
         self._notes = Notes(context, config, vault)
         self.doubts: list[str] = []
 
@@ -193,7 +200,7 @@ class _Telling:
             except AgentErased:
                 raise
             except RemoteError as error:  # it is said, and what was captured is sent all the same
-                if error.retryable and redaction.id not in self._found.ids:
+                if error.retryable and (redaction.id not in self._found.ids or self._is_signed_anew(redaction)):
                     raise
 
     def with_joint(self, redaction: Redaction) -> RedactionState:
@@ -216,6 +223,8 @@ class _Telling:
                 raise
             if not isinstance(error, UnknownThere) or self._has_something():
                 is_held = redaction.id in self._found.ids
+                if self._is_signed_anew(redaction):  # what it did is done
+                    raise
                 self._notes.failed(redaction, error, soon=error.retryable and not is_held)
             raise
         reached(Step.PURGE_SENT)
@@ -239,7 +248,12 @@ class _Telling:
         if noted.is_done and not is_listed:
             self.doubts.append(f"the purge {redaction.id} was missing in its list and was sent again")
             return True
-        return not noted.is_done and (not is_listed or noted.is_due(self._context.clock.now()))
+        if self._is_signed_anew(redaction):
+            return True
+        return not noted.is_done and (self._anew or not is_listed or noted.is_due(self._context.clock.now()))
+
+    def _is_signed_anew(self, redaction: Redaction) -> bool:
+        return self._anew and redaction.id in self._found.stale
 
     def _unsearched(self, redaction: Redaction, state: RedactionState) -> list[int]:
         """States that are kept there and were not looked through when the redaction was made. What this machine has

@@ -3,12 +3,13 @@ when it is of this agent and was signed by somebody trusted; whatever else is li
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 from lifeboat_alf import redactions
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import RedactionInvalid, SignatureError
-from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
+from lifeboat_alf.redactions import NONE, WHOLE_AGENT, Redaction, Redactions
 from lifeboat_endpoint.errors import AgentErased, RemoteDamaged, UnknownThere
 from lifeboat_endpoint.remote.contract import Remote
 from lifeboat_keys import redacting
@@ -23,10 +24,12 @@ MOST_LEAVES = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What a remote lists of an agent. `counting` in its order, `ids` of them; `refused` says of each of the others why
-    it does not count; `is_known`: whether the remote knows the agent at all."""
+    """What a remote lists of an agent. `counting` in its order, `ids` of them; `stale` are the ids of those of them
+    that this machine knows, and that stand there under a signature which counts no more; `refused` says of each of the
+    others why it does not count; `is_known`: whether the remote knows the agent at all."""
 
     counting: tuple[Redaction, ...] = ()
+    stale: frozenset[str] = frozenset()
     refused: tuple[str, ...] = ()
     is_known: bool = True
 
@@ -35,8 +38,9 @@ class Listed:
         return frozenset(redaction.id for redaction in self.counting)
 
 
-def listed(remote: Remote, agent_id: str, trusted: Trusted | None) -> Listed:
-    """What counts of a remote's list. Without `trusted` every redaction does that is whole in itself.
+def listed(remote: Remote, agent_id: str, trusted: Trusted | None, known: Redactions = NONE) -> Listed:
+    """What counts of a remote's list. Without `trusted` every redaction does that is whole in itself. One of the
+    `known` ones counts as it is known here, whoever signed it there.
 
     Raises AgentErased when the agent was purged whole by somebody who counts, RemoteDamaged for a list that nobody can
     have made, RemoteError.
@@ -48,21 +52,25 @@ def listed(remote: Remote, agent_id: str, trusted: Trusted | None) -> Listed:
     except AgentErased as error:
         checked_erasure(error, agent_id, trusted)
         raise
-    return judged(documents, agent_id, trusted)
+    return judged(documents, agent_id, trusted, known)
 
 
-def judged(documents: list[JsonObject], agent_id: str, trusted: Trusted | None) -> Listed:
+def judged(documents: list[JsonObject], agent_id: str, trusted: Trusted | None, known: Redactions = NONE) -> Listed:
     """The same of documents. Raises AgentErased, RemoteDamaged."""
     if len(documents) > MOST_REDACTIONS:
         raise RemoteDamaged(f"it lists {len(documents)} purges of one agent, more than anybody asks for")
     counting: dict[str, Redaction] = {}
-    refused, leaves = [], 0
+    refused, leaves, stale = [], 0, set[str]()
     for document in documents:
         try:
             redaction = checked(document, agent_id, trusted)
         except (RedactionInvalid, SignatureError, KeysError) as error:
-            refused.append(f"it lists a purge that does not count: {error.message}")
-            continue
+            own = _known(document, agent_id, trusted, known)
+            if own is None:
+                refused.append(f"it lists a purge that does not count: {error.message}")
+                continue
+            redaction = own
+            stale.add(own.id)
         leaves += len(redaction.leaves)
         if leaves > MOST_LEAVES:
             raise RemoteDamaged("its purges name more than any history holds")
@@ -70,7 +78,16 @@ def judged(documents: list[JsonObject], agent_id: str, trusted: Trusted | None) 
     for redaction in counting.values():
         if redaction.scope == WHOLE_AGENT:
             raise AgentErased(words_of(redaction), redaction=redaction.to_json())
-    return Listed(tuple(counting.values()), tuple(refused))
+    return Listed(tuple(counting.values()), frozenset(stale), tuple(refused))
+
+
+def _known(document: JsonObject, agent_id: str, trusted: Trusted | None, known: Redactions) -> Redaction | None:
+    """The same redaction as it is known here, if it counts so."""
+    with contextlib.suppress(RedactionInvalid, SignatureError, KeysError):
+        found = redactions.from_json(document)
+        own = next((each for each in known if (each.id, each.digest) == (found.id, found.digest)), None)
+        return None if own is None else checked(own.to_json(), agent_id, trusted)
+    return None
 
 
 def checked(document: JsonObject, agent_id: str, trusted: Trusted | None) -> Redaction:

@@ -129,8 +129,8 @@ class _Replication:
         except UnknownThere as error:  # what it said a moment ago that it has: one of both answers was an older one
             return self._waiting(error.message, error.code)
 
-    def _exchange(self) -> None:
-        redacting.exchange(self._context, self._agent, self._config, self._vault, self._remote)
+    def _exchange(self, *, anew: bool = False) -> None:
+        redacting.exchange(self._context, self._agent, self._config, self._vault, self._remote, anew=anew)
 
     def _brought_up(self) -> Outcome:
         target, held = self._target()
@@ -288,12 +288,15 @@ class _Replication:
 
     def _send_signatures(self, known: Acknowledged) -> None:
         """After the user's key was replaced history was signed anew here, and what is there would count no more. So it
-        may be before the first push too: of a machine that the agent came to before the key was replaced."""
+        may be before the first push too: of a machine that the agent came to before the key was replaced. Purges come
+        after the states: those are taken of whoever signed the newest one."""
         user = self._context.keys().public.key_id
         if known.signed_for == user:
             return
         rows = ((row.number, row.signature) for row in self._vault.sequences() if row.signature is not None)
         self._remote.put_signatures(self._agent.id, rows)
+        if len(self._vault.redactions):
+            self._exchange(anew=True)
         acknowledged.note(self._vault, self._config.id, signed_for=user)
 
     def _send_objects(self, target: SequenceRow, known: Acknowledged) -> str | None:

@@ -183,9 +183,9 @@ class Remote(Protocol):
     def redact(self, agent_id: str, document: JsonObject, *, owner: str | None = None) -> RedactionState:
         """Hold a redaction, and destroy what it names: at once if nothing of it is there, if nobody but this user keeps
         the remote, or with the token of its `owner` (scope purge), else after 24 hours. Again is no error, and tells
-        how it stands; under another signature, that takes the place of the one which is there if it is of the user who
-        signed the newest state there is now, or came with the owner's token. From its arrival on, pushes that carry
-        named leaves are taken as they read now.
+        how it stands; under another signature, that takes the place of the one which is there if it is of the user or
+        the device that signed the newest state there is now, or came with the owner's token. From its arrival
+        on, pushes that carry named leaves are taken as they read now.
 
         Raises UnknownThere, RemoteDenied (the token has not the scope), RemoteRefused (not of this agent, or not of the
         user who wrote it).

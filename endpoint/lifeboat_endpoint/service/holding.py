@@ -47,30 +47,38 @@ def check_signer(vault: Vault, redaction: Redaction, *, confirmed: bool) -> None
     if head.signature is None:
         if not confirmed:
             raise RemoteRefused("nobody signed what is there: whoever owns the endpoint has to confirm its purge")
-    elif signer != _writer(head.signature) and signer not in _writers(vault):
+    elif not _is_of_writer(head.signature, redaction) and signer not in _writers(vault):
         raise RemoteRefused("the purge is not signed by the user who writes this agent")
 
 
 def sign_again(vault: Vault, held: Redaction, redaction: Redaction, *, confirmed: bool) -> None:
-    """A redaction that is held, under another signature: taken when it is of the user who signed the newest state there
-    is now, or whoever owns the endpoint says so; else the one that is there stays. Raises RemoteRefused for one that
-    does not hold."""
+    """A redaction that is held, under another signature: taken when it is of the user, or of the device, that signed
+    the newest state there is now, or whoever owns the endpoint says so; else the one that is there stays. Raises
+    RemoteRefused for one that does not hold."""
     if redaction.signature == held.signature:
         return
-    signer, head = signer_of(redaction), vault.head()
-    if confirmed or head is None or (head.signature is not None and _writer(head.signature) == signer):
+    signer_of(redaction)
+    head = vault.head()
+    if confirmed or head is None or (head.signature is not None and _is_of_writer(head.signature, redaction)):
         vault.resign_redaction(redaction)
 
 
 def may_sign_erased(held: Redaction, redaction: Redaction) -> bool:
     """Whether the redaction of an agent of which nothing is there may get another signature from whoever pushes: of the
     user or the device that signed it first. Raises RemoteRefused for one that does not hold."""
-    signer, signed = signer_of(redaction), [each.signature or {} for each in (held, redaction)]
-    return signer == signer_of(held) or signed[0].get("device") == signed[1].get("device")
+    signer_of(redaction)
+    return held.signature is not None and _is_of_writer(held.signature, redaction)
 
 
 def _writers(vault: Vault) -> set[UserPublic]:
     return {_writer(row.signature) for row in vault.sequences() if row.signature is not None}
+
+
+def _is_of_writer(signature: JsonObject, redaction: Redaction) -> bool:
+    """Whether a redaction whose signature holds is of the user or the device of another signature. A device keeps its
+    key when that of its user is replaced, and signs nothing anew then unless others may have the old one."""
+    made = redaction.signature or {}
+    return any(signature.get(name) == made.get(name) for name in ("user", "device"))
 
 
 def _writer(signature: JsonObject) -> UserPublic:

@@ -186,6 +186,7 @@ class Inside:
 
 
 def _is_of_writer(head: Head, redaction: Redaction) -> bool:
-    """Whether it was signed under the same key of the user as the newest state there, if that was."""
+    """Whether it was signed under the same key of the user as the newest state there, or on the same device."""
     signature = None if head.newest is None else signature_of(head.newest, head.signers)
-    return signature is None or signature.get("user") == (redaction.signature or {}).get("user")
+    made = redaction.signature or {}
+    return signature is None or any(signature.get(name) == made.get(name) for name in ("user", "device"))

@@ -1,0 +1,242 @@
+"""Purges after the user's key was replaced: what stands at second copies counts for machines that trust only the new
+key, and nothing of it has to be taken on trust."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from endpoint_servers import RunningEndpoint, running_endpoint
+from machines import Machine
+from purged import TEXT, leaks_below, owner_token, purge, request
+
+from lifeboat_alf import ids
+from lifeboat_daemon import key_rotation
+from lifeboat_daemon.purge import doing, erased, erasing, receipts
+from lifeboat_daemon.remotes import pulling, redacting_lists, registry, replicating
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_endpoint.errors import AgentErased, RemoteUnreachable
+from lifeboat_endpoint.remote.contract import RedactionState, Remote
+from lifeboat_endpoint.vault import Vault
+from lifeboat_keys.trusted import Trusted
+from lifeboat_keys.user_key import UserKey
+
+LEARNED = 1
+"""The sequence in which it learned the text."""
+BOTH = pytest.mark.parametrize("name", ["home", "stick"])
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEndpoint]:
+    with running_endpoint(tmp_path_factory.mktemp("endpoint"), plain=True) as running:
+        yield running
+
+
+def laptop_in(folder: Path, endpoint: RunningEndpoint) -> Machine:
+    """Its agent learned the text and went on; an endpoint and a sealed folder have all of it."""
+    made = Machine(folder / "laptop")
+    made.add(name=f"ada-{ids.new(made.context.now())[-12:]}")
+    made.add_remote("home", endpoint.url, token=endpoint.token)
+    made.add_remote("stick", (folder / "stick").as_uri(), sealed=True)
+    made.write("notes/trip.txt", f"before\n{TEXT}\nafter\n")
+    made.write("MEMORY.md", f"{made.read('MEMORY.md')}\n## Passport\n\n{TEXT}\n")
+    made.capture()
+    push(made)
+    made.write("notes/other.txt", "nothing of it\n")
+    made.capture()
+    push(made)
+    return made
+
+
+def push(machine: Machine) -> None:
+    assert [machine.push(name).state for name in ("home", "stick")] == ["ok", "ok"]
+
+
+def purged(machine: Machine, endpoint: RunningEndpoint, **options: Any) -> str:
+    """Done at both; the id of the purge."""
+    done = purge(machine, request(workspace=True, **options), {"home": owner_token(endpoint)})
+    assert [each.state for each in done.remotes] == ["done", "done"]
+    return done.receipt
+
+
+def rotate(machine: Machine, *, compromised: bool = True) -> None:
+    machine.clock.advance(minutes=1)
+    old = key_rotation.key_in_force(machine.context)
+    report = key_rotation.rotate(machine.context, old, UserKey.generate(), compromised=compromised, lost=None)
+    assert report.settled.unfinished == []
+
+
+def elsewhere(folder: Path, machine: Machine, words_of: UserKey | None = None) -> Machine:
+    """A new machine, on which the words of now were typed, with the same second copies."""
+    made = Machine(folder)
+    made.context.keys().install(words_of or UserKey.from_words(machine.context.keys().user_key().words()))
+    made.context.keys().ensure()
+    for name in ("home", "stick"):
+        known = machine.remote(name)
+        made.add_remote(name, known.url, token=registry.token(machine.context, name), sealed=known.sealed)
+    return made
+
+
+def listed(machine: Machine, name: str, trusted: Trusted | None) -> redacting_lists.Listed:
+    with contextlib.closing(open_remote(machine.context, machine.remote(name))) as remote:
+        return redacting_lists.listed(remote, machine.agent.id, trusted)
+
+
+def only_now(machine: Machine) -> Trusted:
+    """What a machine trusts that knows nothing of former keys."""
+    return Trusted(machine.context.keys().public)
+
+
+# Restores on a new machine ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Rotated:
+    laptop: Machine
+    desk: Machine
+    receipt: str
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def rotated(tmp_path_factory: pytest.TempPathFactory, endpoint: RunningEndpoint) -> Rotated:
+    """It purged the text, replaced its key, which others may have, and went on."""
+    folder = tmp_path_factory.mktemp("rotated")
+    laptop = laptop_in(folder, endpoint)
+    receipt = purged(laptop, endpoint)
+    rotate(laptop)
+    laptop.write("notes/later.txt", "the boat came home\n")
+    laptop.capture()
+    push(laptop)
+    return Rotated(laptop, elsewhere(folder / "desk", laptop), receipt, folder)
+
+
+@BOTH
+def test_an_older_state_is_restored_from_it_with_the_new_words(rotated: Rotated, tmp_path: Path, name: str) -> None:
+    report = rotated.desk.restore_from(rotated.laptop.agent.id, tmp_path / "copy", name, at=LEARNED)
+    assert report.to_json()["signature"] == "signed"
+    assert (tmp_path / "copy" / "notes/trip.txt").read_text() == "before\n\nafter\n"
+    assert leaks_below(tmp_path / "copy") == []
+
+
+@BOTH
+def test_the_whole_history_comes_back_with_the_new_words(rotated: Rotated, tmp_path: Path, name: str) -> None:
+    desk, agent_id, tell = elsewhere(tmp_path / "desk", rotated.laptop), rotated.laptop.agent.id, replicating.quietly
+    with contextlib.closing(open_remote(desk.context, desk.remote(name))) as remote:
+        assert pulling.take_keys(desk.context, remote, agent_id) == []
+        pulling.history(desk.context, remote, agent_id, tmp_path / "vault", accept_unsigned=False, tell=tell)
+    with Vault.open(tmp_path / "vault") as vault:
+        assert vault.verify(trusted=only_now(desk), whole=True).findings == []
+
+
+@BOTH
+def test_the_list_there_counts_for_whoever_trusts_only_the_new_key(rotated: Rotated, name: str) -> None:
+    found = listed(rotated.laptop, name, only_now(rotated.laptop))
+    assert (found.ids, found.refused) == ({rotated.receipt}, ())
+
+
+def test_nothing_there_is_doubted_afterwards(rotated: Rotated) -> None:
+    push(rotated.laptop)
+    assert [rotated.laptop.acknowledged(name).doubts for name in ("home", "stick")] == ["", ""]
+
+
+def test_the_receipt_holds_under_the_new_key(rotated: Rotated) -> None:
+    kept = receipts.find(rotated.laptop.context, rotated.receipt)
+    found = receipts.verify(rotated.laptop.context, kept.to_json())
+    assert [each for each in found if each.level != receipts.Level.HOLDS] == []
+    assert {each.state for each in kept.vaults} == {receipts.DONE}
+
+
+# Ways there -------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_doubted_before_the_signatures_are_there(tmp_path: Path, endpoint: RunningEndpoint) -> None:
+    laptop = laptop_in(tmp_path, endpoint)
+    purged(laptop, endpoint)
+    rotate(laptop)
+    copy = laptop.restore_from(laptop.agent.id, tmp_path / "copy", "stick", at=LEARNED, accept_unsigned=True)
+    assert copy.to_json()["signature"] == "unknown_signer"
+    assert [laptop.acknowledged(name).doubts for name in ("home", "stick")] == ["", ""]
+    assert [listed(laptop, name, only_now(laptop)).ids for name in ("home", "stick")] == [set(), set()]
+
+
+def test_a_purge_under_the_new_key_is_done_where_the_same_machine_wrote_under_the_old_one(
+    tmp_path: Path, endpoint: RunningEndpoint
+) -> None:
+    laptop = laptop_in(tmp_path, endpoint)
+    rotate(laptop)
+    receipt = purged(laptop, endpoint)
+    push(laptop)
+    assert all(listed(laptop, name, only_now(laptop)).ids == {receipt} for name in ("home", "stick"))
+
+
+def test_a_signature_that_was_lost_on_the_way_is_sent_again(
+    tmp_path: Path, endpoint: RunningEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laptop = laptop_in(tmp_path, endpoint)
+    receipt = purged(laptop, endpoint)
+    rotate(laptop)
+
+    def opened(*given: Any) -> Remote:
+        remote = open_remote(*given)
+        monkeypatch.setattr(remote, "redact", lost, raising=False)
+        return remote
+
+    def lost(*_: Any, **__: Any) -> RedactionState:
+        raise RemoteUnreachable("the cable was cut")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(replicating, "open_remote", opened)
+        assert laptop.push().state == "waiting"
+    assert receipts.find(laptop.context, receipt).vault(laptop.remote().id).state == receipts.DONE  # type: ignore[union-attr]
+    assert laptop.push().state == "ok"
+    assert listed(laptop, "home", only_now(laptop)).ids == {receipt}
+
+
+@BOTH
+def test_after_a_plain_rotation_the_old_signature_counts(tmp_path: Path, endpoint: RunningEndpoint, name: str) -> None:
+    laptop = laptop_in(tmp_path, endpoint)
+    receipt = purged(laptop, endpoint)
+    before = listed(laptop, name, None).counting
+    rotate(laptop, compromised=False)
+    push(laptop)
+    assert [each.signature for each in listed(laptop, name, None).counting] == [each.signature for each in before]
+    desk = elsewhere(tmp_path / "desk", laptop)
+    report = desk.restore_from(laptop.agent.id, tmp_path / "copy", name, at=LEARNED)
+    assert report.to_json()["signature"] == "signed" and before[0].id == receipt
+    assert leaks_below(tmp_path / "copy") == []
+
+
+# Whole agents -----------------------------------------------------------------------------------------------------
+
+
+def test_a_machine_that_was_off_erases_an_agent_of_before_the_rotation(
+    tmp_path: Path, endpoint: RunningEndpoint
+) -> None:
+    laptop = laptop_in(tmp_path, endpoint)
+    rotate(laptop, compromised=False)
+    push(laptop)
+    desk = elsewhere(tmp_path / "desk", laptop)
+    desk.bring_back(laptop.agent.id, tmp_path / "lives", take_over=laptop.context.keys().own_name)
+    done = doing.erase(laptop.context, laptop.known_agent, "user_request", {"home": owner_token(endpoint)})
+    assert [each.state for each in done.remotes] == ["done", "done"]
+    rotate(laptop)
+    kept = erased.find(laptop.context, laptop.agent.id)
+    assert kept is not None and set(kept.again) == {laptop.remote(name).id for name in ("home", "stick")}
+    erasing.tell_everywhere(laptop.context)
+    told = erased.find(laptop.context, laptop.agent.id)
+    assert told is not None and told.again == ()
+    for name in ("home", "stick"):
+        with pytest.raises(AgentErased) as caught:
+            listed(laptop, name, only_now(laptop))
+        assert caught.value.redaction is not None and caught.value.redaction["id"] == done.receipt
+    found = receipts.verify(laptop.context, receipts.find(laptop.context, done.receipt).to_json())
+    assert [each for each in found if each.level == receipts.Level.WRONG] == []
+    key = UserKey.from_words(laptop.context.keys().user_key().words())
+    key_rotation.rotate(desk.context, desk.context.keys().user_key(), key, compromised=True, lost=None)
+    assert [desk.push(name).code for name in ("home",)] == [AgentErased.code]
+    assert erased.find(desk.context, laptop.agent.id) is not None
