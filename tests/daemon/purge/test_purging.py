@@ -13,7 +13,7 @@ from purged import SCANNER, TEXT, bodies, everything, leaks_below, leaks_in, pur
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import agents, recovery
-from lifeboat_daemon.purge import doing, histories, orders, receipts
+from lifeboat_daemon.purge import doing, erasing, histories, orders, receipts
 from lifeboat_daemon.restore import RestoreOptions, restore
 
 STEPS = (
@@ -227,6 +227,21 @@ def test_the_end_of_an_agent_that_was_cut_off_is_finished(machine: Machine, step
     invariants.what_was_purged_is_gone(machine.context, agent, SCANNER)
     (receipt,) = receipts.everyone(machine.context)
     assert receipt.is_done
+
+
+def test_second_copies_hear_of_the_end_of_an_agent_that_was_cut_off(machine: Machine, tmp_path: Path) -> None:
+    """Who has something of it is known only to what is destroyed."""
+    (tmp_path / "stick").mkdir()
+    machine.add_remote("home", (tmp_path / "stick").as_uri())
+    assert machine.push().state == "ok"
+    agent = machine.known_agent
+    assert killed_at(lambda: doing.erase(machine.context, agent, "user_request", {}), Step.ERASE_VAULT_REMOVED)
+    recovery.finish_purges(machine.context)
+    (receipt,) = receipts.everyone(machine.context)
+    assert [each.state for each in receipt.vaults] == ["pending", "done"]
+    erasing.tell_everywhere(machine.context)
+    assert receipts.find(machine.context, receipt.id).is_done
+    invariants.what_was_purged_is_gone(machine.context, agent, SCANNER, tmp_path / "stick")
 
 
 def test_the_keys_of_an_erased_agent_are_destroyed(machine: Machine) -> None:
