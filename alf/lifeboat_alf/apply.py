@@ -69,9 +69,11 @@ class AppliedState:
 
     def __init__(self, base: State, delta: DeltaReader) -> None:
         _check_fit(base.sequence, delta)
-        self._redactions = base.redactions.joined(delta.redactions)
+        self._redactions = base.redactions.beside(delta.redactions)
         self._certain = self._redactions.without_waiting()
-        self._base = base if self._redactions is base.redactions else RedactedState(base, delta.redactions)
+        self._base = (
+            base if self._redactions is base.redactions else RedactedState(base, delta.redactions.without_waiting())
+        )
         self._delta = delta
         self._items = {item.path: item for item in delta.items}
         self._entries: dict[str, Entry | None] = {}
@@ -268,7 +270,7 @@ class AppliedState:
             known = self.record(line.id)
             if known is not None:
                 self._replace(known, line, rows)
-            elif line.operation == "update" and line.id in self._gone_before:
+            elif line.operation in ("update", "delete") and line.id in self._gone_before:
                 self._restore(self._gone_before[line.id], line, rows)
             elif line.operation == "create" or (line.operation == "delete" and _supersedes(line)):
                 self._append(line, place(), rows)

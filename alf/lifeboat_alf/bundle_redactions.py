@@ -1,10 +1,12 @@
 """`lifeboat/redactions.json`: what a purge left of the items of a snapshot or a delta, and the redactions that say so.
 
     {"redactions": [signed redaction...],
+     "waiting"?: [id of a redaction...],
      "records": [[id, partition, position, leaf]...],
      "metas": {path: {"records"?, "attachment"?, "cuts"?}}}
 
-`redactions` name every leaf of the bundle whose salt is gone. `records` are the records whose lines are gone; the lines
+`redactions` name every leaf of the bundle whose salt is gone; those that are `waiting` were not applied yet to what is
+here, and may have been where it came from. `records` are the records whose lines are gone; the lines
 of a partition skip their positions. `metas` (snapshots only) are the parts of metas that digests cover, where the
 documents beside them show what they read now. A bundle of which nothing was purged has no such document.
 """
@@ -47,7 +49,9 @@ def needed(known: Redactions, leaves: Iterable[bytes], read_otherwise: Iterable[
     listed = {record_id for meta in read_otherwise for record_id in _listed(meta)} & certain.record_ids
     if listed:
         chosen |= {each.id: each for each in certain if not listed.isdisjoint(each.record_ids)}
-    return Redactions(chosen[redaction_id] for redaction_id in sorted(chosen))
+    every = [chosen[redaction_id] for redaction_id in sorted(chosen)]
+    waiting = [each for each in every if each.id not in certain]
+    return Redactions((each for each in every if each.id in certain), waiting=waiting)
 
 
 def _listed(meta: JsonObject) -> Iterator[str]:
@@ -59,6 +63,7 @@ def to_document(bundle: BundleRedactions) -> JsonObject:
     """{} where nothing was purged."""
     document = {
         "redactions": [redaction.to_json() for redaction in bundle.redactions],
+        "waiting": [each.id for each in bundle.redactions if each.id not in bundle.redactions.without_waiting()],
         "records": [[gone.id, gone.partition, gone.position, gone.leaf.digest.hex()] for gone in bundle.gone],
         "metas": dict(bundle.metas),
     }
@@ -78,7 +83,11 @@ def from_document(document: JsonObject | None, agent_id: str) -> BundleRedaction
     is said to be gone when no redaction says so."""
     if document is None:
         return NOTHING
-    known = Redactions(_redactions(document, agent_id))
+    waiting = set(map(str, list_of(document, "waiting", entry=layout.REDACTIONS)))
+    every = list(_redactions(document, agent_id))
+    known = Redactions(
+        (each for each in every if each.id not in waiting), waiting=(each for each in every if each.id in waiting)
+    )
     gone = sorted(map(_gone, list_of(document, "records", entry=layout.REDACTIONS)), key=place)
     for record in gone:
         if not known.is_gone(record.leaf.digest):

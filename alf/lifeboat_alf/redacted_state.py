@@ -17,7 +17,7 @@ class RedactedState:
 
     def __init__(self, base: State, redactions: Iterable[Redaction]) -> None:
         self._base = base
-        self._known = base.redactions.joined(redactions)
+        self._known = base.redactions.applied(redactions)
         self._certain = self._known.without_waiting()
 
     @property

@@ -164,6 +164,20 @@ class Redactions:
         fresh = [redaction for redaction in more if redaction.id not in self._known]
         return Redactions((*self._certain, *fresh), waiting=self._uncertain) if fresh else self
 
+    def applied(self, more: Iterable[Redaction]) -> Redactions:
+        """These and the others, none of which waits, not even where it did among these."""
+        fresh = {each.id: each for each in more if each.id not in self.without_waiting()}
+        left = (each for each in self._uncertain if each.id not in fresh)
+        return Redactions((*self._certain, *fresh.values()), waiting=left) if fresh else self
+
+    def beside(self, more: Redactions) -> Redactions:
+        """These and those of a later state; what waits for one of them waits."""
+        if not len(more):
+            return self
+        uncertain = {each.id: each for each in (*self._uncertain, *more._uncertain)}
+        certain = {each.id: each for each in (*self._certain, *more._certain) if each.id not in uncertain}
+        return Redactions(certain.values(), waiting=uncertain.values())
+
     def without_waiting(self) -> Redactions:
         """Those of them that wait for nothing."""
         return self._without_waiting if self._uncertain else self
@@ -300,7 +314,7 @@ def _cuts_left(cuts: list[JsonObject], edits: tuple[Edit, ...]) -> list[JsonObje
         credential = cut["credential_id"]
         place = cut.get(metas.LITERAL, places[credential])
         places[credential] += 1
-        if _inside(cut["offset"], edits):
+        if _is_touched(cut["offset"], cut["offset"] + _LONGEST + len(credential), edits):
             shortened.add(credential)
         else:
             which = {metas.LITERAL: place} if credential in shortened else {}

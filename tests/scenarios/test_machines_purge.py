@@ -123,7 +123,7 @@ def test_two_purges_that_did_not_know_of_each_other_are_known_everywhere(laptop:
     assert {each.state for each in (*first.remotes, *second.remotes)} == {"waiting"}
     desk.push()
     laptop.push()
-    assert purges_of(laptop) == purges_of(desk) == {first.receipt, second.receipt}
+    assert purges_of(laptop) == purges_of(desk) >= {first.receipt, second.receipt}
     assert is_clean(laptop) and is_clean(desk)
     for machine in (laptop, desk):
         with machine.context.vault(machine.agent.id) as vault:

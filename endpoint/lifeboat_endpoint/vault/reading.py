@@ -221,8 +221,10 @@ class VaultReading:
         return self._known
 
     def remaining(self, redaction: Redaction) -> int:
-        """How many leaves that it names still stand for their old bytes here, or for their hash."""
-        return redacted.remaining(self._metadata, self._objects, self.redactions, redaction)
+        """How many leaves that it names still stand for their old bytes here, or for their hash; also where another one
+        has cut them, and this one takes more."""
+        as_applied = self.redactions.applied([redaction])
+        return redacted.remaining(self._metadata, self._objects, as_applied, redaction)
 
     def history(self) -> Iterator[HistoryItem]:
         """Everything that is kept, each stay of an entry or a record once; the bytes by `read_object`."""
