@@ -43,6 +43,14 @@ def time_text(timestamp: str) -> str:
     return times.parse(timestamp).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
+def when_text(text: str) -> str:
+    """A timestamp for people, or what has to happen before, as it is."""
+    try:
+        return time_text(text)
+    except ValueError:
+        return text
+
+
 def path_text(path: str) -> str:
     """An archive path as the name that it has in the workspace (or in the runtime's own folder)."""
     if path.startswith(layout.ARTIFACTS):

@@ -52,6 +52,12 @@ def verdict(*agents: AgentStatus) -> str:
     return standing.summary(list(agents), KeyFacts(), [], clock_trusted=True, now=NOW).verdict
 
 
+def test_of_a_purge_that_waits_for_its_owner_no_sync_is_promised() -> None:
+    waits = of(SERVER, state="waiting", code=second_copies.PURGE, purges=1, purges_wait_until=ago(hours=-20))
+    assert judged(waits).fix == "lifeboat receipts list"
+    assert judged(of(waits, **BEHIND)).fix == judged(waits, of(STICK, **BEHIND)).fix == "lifeboat sync ada"
+
+
 # Which copy counts ------------------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import erased
 from lifeboat_daemon.purge.receipt_document import DONE, WAITING, Here, PurgeReceipt, VaultNote
 from lifeboat_daemon.purge.receipt_findings import Finding, Level
-from lifeboat_daemon.words import count_text, listed, time_text
+from lifeboat_daemon.words import count_text, listed, time_text, when_text
 
 _MOST_PLACES = 3
 _ENOUGH = 13
@@ -138,7 +138,7 @@ def _here_lines(here: Here) -> Iterator[str]:
     elif here.keep_out_until is not None:
         yield "The workspace was left as it is."
     if here.keep_out_until is not None:
-        yield f"What still lies there is cut from captures until {_until(here.keep_out_until)}."
+        yield f"What still lies there is cut from captures until {when_text(here.keep_out_until)}."
     looked = [
         count_text(count, _LOOKED.get(what, what.removesuffix("s")))
         for what, count in here.searched.items()
@@ -146,14 +146,6 @@ def _here_lines(here: Here) -> Iterator[str]:
     ]
     if looked:
         yield f"Looked through again: {listed(looked)}; {count_text(here.searched.get('hits', 0), 'hit')}."
-
-
-def _until(text: str) -> str:
-    """A day, or what has to happen before."""
-    try:
-        return time_text(text)
-    except ValueError:
-        return text
 
 
 def _say_verdict(output: Output, found: Sequence[Finding], *, said: Collection[str]) -> None:

@@ -47,8 +47,10 @@ def show_plan(output: Output, agent: Agent, found: Found, document: JsonObject, 
     _say_live(output, found, workspace=workspace)
     for line in _remarks(agent, document):
         output.warn(line)
+    unreachable = {each["name"] for each in document["unreachable"]}
     for remote in document["remotes"]:
-        output.line(f"  {_planned_at(remote)}")
+        if remote["name"] not in unreachable:
+            output.line(f"  {_planned_at(remote)}")
     if document["sealed"]:
         output.warn("it is a secret that is cut out and sealed: only your key opens it, and it stays sealed")
     if document["hits"] or document["beside"]:
@@ -135,7 +137,7 @@ def show_whole(output: Output, agent: Agent, document: JsonObject) -> None:
 
 
 def show_done(output: Output, agent: Agent, document: JsonObject) -> None:
-    """What went, where it is not done yet, and where the proof is."""
+    """What went, where it is not done yet, and where the proof is. What could not be looked through was in the plan."""
     if document["scope"] == "full_agent":
         output.line(f"{agent.name} is gone from this machine.", style="bold")
     else:
@@ -149,8 +151,6 @@ def show_done(output: Output, agent: Agent, document: JsonObject) -> None:
     _say_search(output, document)
     for remote in document["remotes"]:
         _say_remote(output, remote, document["receipt"])
-    for each in document["unreachable"]:
-        output.warn(f"not reached: {path_text(each['name'])}: {each['why']} ({each['what']})")
     output.line("The proof, signed:")
     output.verbatim(f"  lifeboat receipts show {document['receipt']}")
 

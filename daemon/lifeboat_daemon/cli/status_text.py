@@ -40,7 +40,7 @@ def show_agents(session: Session, seen: Seen) -> None:
     if len(seen.offers) > _MOST_OFFERS:
         output.line(f"And {len(seen.offers) - _MOST_OFFERS} more: lifeboat agents discover")
     if seen.purges:
-        output.line(f"{sentence(seen.purges)}; lifeboat receipts show {seen.purges[0].id}")
+        output.line(sentence(seen.purges))
     if found.agents:
         _show_key(session, seen)
         _show_service(session, seen)

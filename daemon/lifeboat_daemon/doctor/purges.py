@@ -13,7 +13,7 @@ from lifeboat_daemon.doctor import Finding, Level
 from lifeboat_daemon.purge import erased, keep_out, orders, receipts, standing
 from lifeboat_daemon.purge.keep_out import KeepOut
 from lifeboat_daemon.purge.standing import Outstanding
-from lifeboat_daemon.words import argument, count_text, listed, path_text, time_text
+from lifeboat_daemon.words import argument, count_text, listed, path_text, time_text, when_text
 
 TITLE = "Purges"
 _PENDING_FOR = timedelta(days=1)
@@ -70,10 +70,11 @@ def _kept_out(context: Context, agent: Agent) -> Iterator[Finding]:
         return  # the checks of vaults and of the key tell
     if not kept:
         return
+    until = when_text(kept.until or "the workspace is clean")
     if not where:
-        yield Finding(Level.OK, agent.name, f"what was purged is kept out of captures until {kept.until}")
+        yield Finding(Level.OK, agent.name, f"what was purged is kept out of captures until {until}")
         return
     paths = [path_text(path) for path in sorted(where)]
     named = listed([*paths[:_MOST_PATHS], *([f"{len(paths) - _MOST_PATHS} more"] if paths[_MOST_PATHS:] else [])])
-    result = f"what was purged still lies in {named}: captures cut it, until {kept.until}"
-    yield Finding(Level.WARNING, agent.name, result, f"take it out of the {'file' if len(paths) == 1 else 'files'}")
+    result = f"what was purged still lies in {named}: captures cut it, until {until}"
+    yield Finding(Level.WARNING, agent.name, result, f"lifeboat purge {argument(agent.name)} --kept-out")

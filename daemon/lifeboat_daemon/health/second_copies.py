@@ -169,6 +169,12 @@ def remarks(remotes: Iterable[RemoteFacts]) -> list[str]:
     return found + [f"{one.name}: {one.doubts}" for one in every if one.doubts]
 
 
+def only_purges_wait(remotes: Iterable[RemoteFacts]) -> bool:
+    """Whether all that is to come are moments until which purges wait: no command of this machine brings them on."""
+    late = [one for one in remotes if one.purges or one.state != OK or one.verified_at is None]
+    return bool(late) and all(one.purges_wait_until is not None and not one.pending for one in late)
+
+
 def _is_late(remote: RemoteFacts, now: datetime) -> bool:
     behind = _behind_since(remote)
     too_long = behind is not None and now - behind >= GRACE

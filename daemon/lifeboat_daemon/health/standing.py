@@ -169,6 +169,8 @@ class AgentStatus:
         if self.state == HELD:
             before = (self.held or {}).get("previous")
             return f"lifeboat restore {name} --at {before} takes it back, lifeboat agents accept {name} lets it go"
+        if self.state == WAITING and second_copies.only_purges_wait(self.remotes):
+            return "lifeboat receipts list"
         overdue = "sync" if second_copies.required(self.remotes) else "verify"
         known = {FENCED: "agents adopt", OVERDUE: overdue, WAITING: "sync", PAUSED: "agents resume"}
         return f"lifeboat {known[self.state]} {name}" if self.state in known else None

@@ -9,7 +9,7 @@ from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import receipt_store
 from lifeboat_daemon.purge.receipt_document import DONE, WAITING
-from lifeboat_daemon.words import count_text, time_text
+from lifeboat_daemon.words import time_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,13 @@ def outstanding(context: Context, agent_id: str | None = None) -> list[Outstandi
 
 
 def sentence(found: Sequence[Outstanding]) -> str:
-    """`1 purge is not done everywhere: home waits until ...`; "" when there is none."""
+    """`1 purge is not done everywhere: lifeboat receipts show ID`; "" when there is none."""
     if not found:
         return ""
-    purges = len({each.id for each in found})
-    first = found[0]
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    verb = "is" if purges == 1 else "are"
-    return f"{count_text(purges, 'purge')} {verb} not done everywhere: {first.vault} {how(first)}{more}"
+    purges = {each.id for each in found}
+    if len(purges) == 1:
+        return f"1 purge is not done everywhere: lifeboat receipts show {found[0].id}"
+    return f"{len(purges)} purges are not done everywhere: lifeboat receipts list"
 
 
 def how(one: Outstanding) -> str:
