@@ -17,7 +17,7 @@ from purged import TEXT, leaks_below, owner_token, purge, request
 from lifeboat_alf import ids
 from lifeboat_daemon import key_rotation
 from lifeboat_daemon.purge import doing, erased, erasing, receipts
-from lifeboat_daemon.remotes import pulling, redacting_lists, registry, replicating
+from lifeboat_daemon.remotes import pulling, redacting, redacting_lists, registry, replicating
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_endpoint.errors import AgentErased, RemoteUnreachable
 from lifeboat_endpoint.remote.contract import RedactionState, Remote
@@ -240,3 +240,27 @@ def test_a_machine_that_was_off_erases_an_agent_of_before_the_rotation(
     key_rotation.rotate(desk.context, desk.context.keys().user_key(), key, compromised=True, lost=None)
     assert [desk.push(name).code for name in ("home",)] == [AgentErased.code]
     assert erased.find(desk.context, laptop.agent.id) is not None
+
+
+def test_an_endpoint_wants_its_owner_where_another_machine_signs_for_an_agent_that_is_gone(
+    tmp_path: Path, endpoint: RunningEndpoint
+) -> None:
+    laptop = laptop_in(tmp_path, endpoint)
+    agent, home = laptop.known_agent, laptop.remote()
+    desk = elsewhere(tmp_path / "desk", laptop)
+    desk.bring_back(agent.id, tmp_path / "lives", take_over=laptop.context.keys().own_name)
+    done = doing.erase(laptop.context, agent, "user_request", {"home": owner_token(endpoint)})
+    assert desk.push().code == AgentErased.code
+    rotate(desk)
+    erasing.tell_everywhere(desk.context)
+
+    def note() -> receipts.VaultNote:
+        found = receipts.find(desk.context, done.receipt).vault(home.id)
+        assert found is not None
+        return found
+
+    assert note().state == receipts.DONE and "until its owner confirms it" in note().message
+    known = erased.find(desk.context, agent.id)
+    assert known is not None
+    redacting.send(desk.context, known.agent, desk.remote(), known.redaction, owner_token(endpoint))
+    assert (note().state, note().message) == (receipts.DONE, "")

@@ -26,7 +26,9 @@ from lifeboat_alf.testing import AGENT_ID
 from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.errors import DraftInvalid, RedactedMeanwhile
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Retention, Vault, objects, take_delta, take_over
-from lifeboat_keys import signing
+from lifeboat_keys import redacting, signing
+from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.user_key import UserKey
 
 NOTE = "raw/openclaw/memory.md"
 BIG = "artifacts/chart.bin"
@@ -602,3 +604,31 @@ def test_a_patch_on_bytes_that_were_purged_meanwhile_is_made_anew(vault: Vault, 
         push(copy, old)
     push(copy, delta_of(vault, 0, 1))
     assert copy.state().body(NOTE) == note(11, holding=range(0))
+
+
+# Signed again -----------------------------------------------------------------------------------------------------
+
+
+def test_another_signature_is_seen_by_everybody_who_has_the_vault_open(vault: Vault, tmp_path: Path) -> None:
+    live(vault)
+    redaction = purge_of(vault, CANARY)
+    vault.redact(redaction)
+    again = redacting.sign(redaction, DeviceKey.generate(UserKey.generate()))
+    with Vault.open(tmp_path / "vault", sealer=vault._columns.sealer) as other:
+        assert [each.signature for each in other.redactions] == [redaction.signature]
+        assert vault.resign_redaction(again)
+        assert [each.signature for each in other.redactions] == [again.signature]
+        assert [each.signature for each in vault.redactions] == [again.signature]
+
+
+def test_only_the_same_redaction_gets_another_signature_and_once(vault: Vault) -> None:
+    live(vault)
+    redaction = purge_of(vault, CANARY)
+    device = DeviceKey.generate(UserKey.generate())
+    assert not vault.resign_redaction(redacting.sign(redaction, device))
+    vault.redact(redaction)
+    rows = sum(1 for _ in vault.audit_rows())
+    assert not vault.resign_redaction(redaction)
+    assert not vault.resign_redaction(redacting.sign(replace(redaction, reason="another"), device))
+    assert [each.to_json() for each in vault.redactions] == [redaction.to_json()]
+    assert sum(1 for _ in vault.audit_rows()) == rows

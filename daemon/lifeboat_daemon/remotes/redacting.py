@@ -35,6 +35,10 @@ from lifeboat_endpoint.vault import Vault
 
 T = TypeVar("T")
 
+UNTRUSTED = (
+    "it is purged there under a key that counts no more, so other machines are not told, until its owner confirms it: "
+    "lifeboat receipts confirm"
+)
 PATIENCE = 30.0
 """Seconds that the lock of an agent is waited for: a capture is over by then, a restore may take longer."""
 _LOOK_AGAIN = 0.3
@@ -229,7 +233,8 @@ class _Telling:
             raise
         reached(Step.PURGE_SENT)
         unsearched = self._unsearched(redaction, state)
-        self._notes.stands(redaction, state, kind=self._remote.about().kind, unsearched=unsearched)
+        kind, doubt = self._remote.about().kind, self._doubt_of_erased(redaction)
+        self._notes.stands(redaction, state, kind=kind, unsearched=unsearched, doubt=doubt)
         reached(Step.PURGE_NOTED)
         return state
 
@@ -266,6 +271,16 @@ class _Telling:
             if here is None if row.number not in searched else here is not None and here.digest != row.digest:
                 found.append(row.number)
         return found
+
+    def _doubt_of_erased(self, redaction: Redaction) -> str:
+        """Of an agent that is purged whole there, but not as any machine of this user says now: nothing is left there
+        that tells an endpoint whose it was, so its owner has to say."""
+        if redaction.scope != WHOLE_AGENT:
+            return ""
+        with contextlib.suppress(RemoteError):
+            if listed(self._remote, self._agent.id, self._context.keys().trusted).refused:
+                return UNTRUSTED
+        return ""
 
     def _known(self) -> Acknowledged:
         assert self._vault is not None

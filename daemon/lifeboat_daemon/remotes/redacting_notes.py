@@ -36,13 +36,16 @@ class Notes:
         self._config = config
         self._vault = vault
 
-    def stands(self, redaction: Redaction, state: RedactionState, *, kind: str, unsearched: list[int]) -> None:
-        """What the remote answered. Raises RemoteDamaged when it answers about another purge, OSError, NoKey."""
+    def stands(
+        self, redaction: Redaction, state: RedactionState, *, kind: str, unsearched: list[int], doubt: str
+    ) -> None:
+        """What the remote answered, and a `doubt` to be said beside its proof. Raises RemoteDamaged when it answers
+        about another purge, OSError, NoKey."""
         if state.id != redaction.id:
             raise RemoteDamaged(f"it was told of the purge {redaction.id} and answers with {state.id}")
         applies_at = _believable(state.applies_at, self._context.clock.now())
         if state.receipt is not None:
-            message = _unsearched_words(unsearched)
+            message = _unsearched_words(unsearched) or doubt
             self._note(redaction, kind, DONE, message=message, receipt=state.receipt)
         elif applies_at is not None:
             self._note(redaction, kind, WAITING, applies_at=applies_at)

@@ -23,7 +23,7 @@ from lifeboat_endpoint.remote.checks.trial import NAME, Machine
 from lifeboat_endpoint.remote.contract import RedactionState
 from lifeboat_endpoint.service.purging import Purging
 from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_keys import receipts
+from lifeboat_keys import receipts, redacting, signing
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.receipts import Verdict
 from lifeboat_keys.user_key import UserKey
@@ -410,3 +410,63 @@ def test_of_an_export_that_an_erasure_overtook_nothing_is_given(
     monkeypatch.setattr(bundles, "snapshot", overtaken)
     with pytest.raises(AgentErased):
         space.snapshot(machine.agent_id)
+
+
+# Another signature ------------------------------------------------------------------------------------------------
+
+
+def held(space: TenantSpace, machine: Machine) -> list[JsonObject]:
+    return space.redactions(machine.agent_id)
+
+
+def test_after_a_key_was_replaced_states_come_first_and_then_purges(
+    space: TenantSpace, machine: Machine, redaction: Redaction
+) -> None:
+    redact(space, machine, redaction, confirmed=True)
+    newer = DeviceKey.generate(UserKey.generate())
+    again = redacting.sign(redaction, newer)
+    assert redact(space, machine, again).receipt is not None
+    assert held(space, machine) == [redaction.to_json()]
+    states = (machine.vault.state(row.number).sequence for row in machine.vault.sequences())
+    space.put_signatures(machine.agent_id, [(each.number, signing.sign(each, newer)) for each in states])
+    redact(space, machine, again)
+    assert held(space, machine) == [again.to_json()]
+    redact(space, machine, redaction)
+    assert held(space, machine) == [again.to_json()]
+
+
+def test_whoever_owns_the_endpoint_may_bring_any_signature_that_holds(
+    space: TenantSpace, machine: Machine, redaction: Redaction
+) -> None:
+    redact(space, machine, redaction, confirmed=True)
+    again = redacting.sign(redaction, DeviceKey.generate(UserKey.generate()))
+    redact(space, machine, again, confirmed=True)
+    assert held(space, machine) == [again.to_json()]
+
+
+def test_a_purge_that_waits_takes_the_new_signature_and_goes_on_waiting(
+    space: TenantSpace, machine: Machine, redaction: Redaction, clock: ManualClock
+) -> None:
+    until = redact(space, machine, redaction).applies_at
+    again = redacting.sign(redaction, DeviceKey.certified(machine.device.secret, UserKey.generate()))
+    assert redact(space, machine, again).applies_at == until
+    assert held(space, machine) == [again.to_json()] and has_it(space, machine)
+
+
+def test_a_device_under_a_new_key_of_its_user_may_purge_what_it_wrote(space: TenantSpace, machine: Machine) -> None:
+    machine.device = DeviceKey.certified(machine.device.secret, UserKey.generate())
+    assert redact(space, machine, redaction_of(machine, record_of(machine, 1))).applies_at is not None
+
+
+def test_an_erased_agent_takes_another_signature_of_its_device_or_of_the_owner_only(
+    space: TenantSpace, machine: Machine
+) -> None:
+    redaction = erasing(machine)
+    redact(space, machine, redaction, confirmed=True)
+    again = redacting.sign(redaction, DeviceKey.certified(machine.device.secret, UserKey.generate()))
+    other = redacting.sign(redaction, DeviceKey.generate(UserKey.generate()))
+    found = []
+    for signed, confirmed in ((other, False), (again, False), (other, True)):
+        assert redact(space, machine, signed, confirmed=confirmed).receipt is not None
+        found.append(held(space, machine))
+    assert found == [[redaction.to_json()], [again.to_json()], [other.to_json()]]
