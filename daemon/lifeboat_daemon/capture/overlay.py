@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_alf import layout
+from lifeboat_alf.redactions import NONE
 from lifeboat_alf.state import BodyAbsent, Entry, State
 from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.vault import EntryPut
@@ -24,14 +25,16 @@ class Overlay:
 
     def __init__(self, head: State | None) -> None:
         self.head = head
+        # Asked once: of what is purged later the commit says that the capture has to begin anew.
+        self._redactions = NONE if head is None else head.redactions
         self.puts: dict[str, EntryPut | None] = {}
 
     def old(self, path: str) -> Entry | None:
         """The entry in the head, its meta as it reads after every purge."""
         entry = self.head.entry(path) if self.head is not None else None
-        if entry is None or self.head is None or not self.head.redactions:
+        if entry is None or not self._redactions:
             return entry
-        return entry._replace(meta=self.head.redactions.meta(entry.meta, entry.leaf.digest))
+        return entry._replace(meta=self._redactions.meta(entry.meta, entry.leaf.digest))
 
     def old_body(self, path: str) -> bytes | None:
         """The head's bytes; None when there are none or they are not held. Those of a file may be damaged: that is for
@@ -83,9 +86,9 @@ class Overlay:
 
     def holds(self, entry: Entry, body: bytes) -> bool:
         """Whether an entry of the head has exactly these bytes."""
-        if entry.sha256 is not None or self.head is None or not self.head.redactions:
+        if entry.sha256 is not None or not self._redactions:
             return entry.size == len(body) and entry.sha256 == hashlib.sha256(body).hexdigest()
-        return self.head.redactions.hold(entry.leaf, body)
+        return self._redactions.hold(entry.leaf, body)
 
     def set_meta(self, path: str, meta: JsonObject) -> None:
         """Change only the meta of an entry that is there."""
