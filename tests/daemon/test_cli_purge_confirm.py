@@ -18,6 +18,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import receipts
 from lifeboat_daemon.remotes import redacting
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.errors import RemoteRefused
 
 
 class There(Purged, Machine):
@@ -88,3 +89,14 @@ def test_a_token_that_may_not_purge_changes_nothing(
     assert error["code"] == "remote_denied" and state(ada) == receipts.WAITING
     assert error["fix"] == f"lifeboat receipts confirm {ada.redaction.id} --remote boat"
     assert [each["message"] for each in run("status")["pending_purges"]] == [""]
+
+
+def test_a_purge_that_the_owner_refused_does_not_stand_as_one_that_waits(
+    ada: There, endpoint: RunningEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIFEBOAT_ENDPOINT_DATA", str(endpoint.data))
+    run("endpoint", "purges", "refuse", ada.redaction.id)
+    with pytest.raises(RemoteRefused):
+        redacting.send(ada.context, ada.known_agent, ada.remote("boat"), ada.redaction)
+    assert state(ada) == receipts.PENDING
+    assert "refused" in run("status")["pending_purges"][0]["message"]

@@ -136,12 +136,13 @@ def note_vault(
     applies_at: str | None = None,
     message: str = "",
     receipt: JsonObject | None = None,
+    refused: bool = False,
 ) -> PurgeReceipt | None:
     """How a purge stands in one vault; what it signed where it is done. A vault that was done stays so, with
     the first receipt that held. What an
     endpoint signed counts only if it holds, and under the key that was remembered: else the purge is pending there,
-    and `message` says why. One that waits goes on waiting while it cannot be asked. None when there is no receipt of
-    this purge."""
+    and `message` says why. One that waits goes on waiting while it cannot be asked, but not when it was `refused`.
+    None when there is no receipt of this purge."""
 
     def noted(known: PurgeReceipt) -> PurgeReceipt:
         before = known.vault(vault_id)
@@ -152,7 +153,7 @@ def note_vault(
         made = VaultNote(name, vault_id, kind, state, context.now(), applies_at, message, receipt)
         if receipt is not None:
             made = _believed(context, known, made)
-        elif before is not None and state == PENDING and _waits(context, before):
+        elif before is not None and state == PENDING and not refused and _waits(context, before):
             made = replace(before, message=message)
         if before is not None and before.state == made.state:
             made = replace(made, since=before.since)

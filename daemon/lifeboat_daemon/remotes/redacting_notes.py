@@ -15,7 +15,7 @@ from lifeboat_daemon.purge.receipt_document import DONE, PENDING, WAITING
 from lifeboat_daemon.remotes import acknowledged
 from lifeboat_daemon.remotes.acknowledged import Acknowledged, Purge
 from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_endpoint.errors import RemoteDamaged
+from lifeboat_endpoint.errors import RemoteDamaged, RemoteRefused
 from lifeboat_endpoint.remote.contract import RedactionState
 from lifeboat_endpoint.vault import Vault
 
@@ -54,7 +54,8 @@ class Notes:
 
     def failed(self, redaction: Redaction, error: LifeboatError, *, soon: bool) -> None:
         """It was not told, or would not hear it. `soon`: it is told at the next contact, whenever that is."""
-        self._note(redaction, "", PENDING, message=error.message, soon=soon)
+        refused = isinstance(error, RemoteRefused)
+        self._note(redaction, "", PENDING, message=error.message, soon=soon, refused=refused)
 
     def nothing_there(self) -> None:
         """It has nothing of the agent: no purge is missing there."""
@@ -79,6 +80,7 @@ class Notes:
         message: str = "",
         receipt: JsonObject | None = None,
         soon: bool = False,
+        refused: bool = False,
     ) -> None:
         context, config = self._context, self._config
         if receipts.read(context, redaction.id) is None:
@@ -93,6 +95,7 @@ class Notes:
             applies_at=applies_at,
             message=message,
             receipt=receipt,
+            refused=refused,
         )
         noted = None if kept is None else kept.vault(config.id)
         if noted is not None and receipt is not None:  # which may not hold
