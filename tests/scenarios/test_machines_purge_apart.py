@@ -15,7 +15,7 @@ from purged import contents, everything, owner_token, purge, request, vaults_of
 
 from lifeboat_alf import codec
 from lifeboat_alf.redactions import Redactions
-from lifeboat_daemon.purge import doing
+from lifeboat_daemon.purge import doing, receipts
 from lifeboat_daemon.purge.doing import Done
 from lifeboat_daemon.remotes import pulling
 from lifeboat_daemon.remotes.opening import open_remote
@@ -132,14 +132,24 @@ def same(found: History, expected: History) -> bool:
     return all(digest == expected[number][0] for number, (digest, _) in found.items())
 
 
+def says_what_it_joins(machine: Machine, asked: set[str]) -> None:
+    """The machine that heard of the other one's purge signed what both leave, and has a receipt of it."""
+    [joint] = [each.id for each in redactions_of(machine) if each.id not in asked]
+    kept = receipts.find(machine.context, joint)
+    findings = receipts.verify(machine.context, kept.to_json())
+    assert [each for each in findings if each.level == receipts.Level.WRONG] == []
+    [note] = [each.message for each in kept.vaults if each.kind == receipts.HOME]
+    assert note.startswith("joins ")
+    assert all(each in note for each in asked)
+
+
 @pytest.mark.parametrize("order", ["laptop", "desk"])
 def test_all_else_stays_everywhere(
     laptop: Machine, desk: Machine, endpoint: RunningEndpoint, monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:
     before = {**history(laptop), **history(desk)}
     first, second = (laptop, desk) if order == "laptop" else (desk, laptop)
-    purged(first, RED, monkeypatch)
-    purged(second, BLUE, monkeypatch)
+    asked = {purged(first, RED, monkeypatch).receipt, purged(second, BLUE, monkeypatch).receipt}
     for name in REMOTES:
         for machine in (first, second, first, second):
             machine.push(name)
@@ -147,6 +157,7 @@ def test_all_else_stays_everywhere(
         machine.clock.advance(hours=25)
     for done in redactions_of(first):
         doing._tell_one(first.context, first.known_agent, done, "home", {"home": owner_token(endpoint)}, lambda _: None)
+    says_what_it_joins(second, asked)
     expected = plain(without(before))
     for found in (history(laptop), history(desk)):
         assert same(plain(found), expected)
