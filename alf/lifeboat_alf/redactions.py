@@ -314,7 +314,7 @@ def _cuts_left(cuts: list[JsonObject], edits: tuple[Edit, ...]) -> list[JsonObje
         credential = cut["credential_id"]
         place = cut.get(metas.LITERAL, places[credential])
         places[credential] += 1
-        if _is_touched(cut["offset"], cut["offset"] + _LONGEST + len(credential), edits):
+        if _inside(cut["offset"], edits):
             shortened.add(credential)
         else:
             which = {metas.LITERAL: place} if credential in shortened else {}

@@ -107,12 +107,18 @@ def without(parts: Cut, edits: Sequence[Edit]) -> tuple[bytes, Cut]:
     kept = [
         (item, literal)
         for item, literal in zip(parts.cuts, parts.literals, strict=True)
-        if not any(edit.offset <= item[OFFSET] < edit.offset + edit.length for edit in edits)
+        if not _is_touched(item, edits)
     ]
     cuts = [{**item, OFFSET: moved(item[OFFSET], edits)} for item, _ in kept]
     data, literals = edited(parts.data, edits), [literal for _, literal in kept]
     left = iter(literals)
     return fill(data, cuts, lambda *_: next(left)), Cut(data, cuts, literals)
+
+
+def _is_touched(item: JsonObject, edits: Sequence[Edit]) -> bool:
+    start = item[OFFSET]
+    end = start + len(placeholder(item[CREDENTIAL]))
+    return any(edit.offset < end and edit.offset + edit.length > start for edit in edits)
 
 
 def fill(data: bytes, cuts: Sequence[JsonObject], literal_of: Callable[[str, int], bytes]) -> bytes:

@@ -18,6 +18,10 @@ _MACHINES = (
 )
 _RUNTIME = rb'|"(?:runtime|runtime_version|source_runtime|source_runtime_version|origin)"\s*:\s*"(?P<value>[^"\\]*)"'
 _ANYWHERE = re.compile(_MACHINES)
+_STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_PLACEHOLDER_BEGINS = b"{{lifeboat:credential:"
+_PLACEHOLDER = re.compile(rb"[\"'`]?\{\{lifeboat:credential:[^{}]{1,64}\}\}[\"'`]?")
+"""With the quotes around it, which are its own."""
 _OF_THE_FORMAT = (layout.PARTITIONS, layout.HISTORY)
 _DOCUMENTS = frozenset({layout.MANIFEST, layout.IDENTITY, layout.PRINCIPALS, layout.CREDENTIALS})
 
@@ -25,11 +29,46 @@ _DOCUMENTS = frozenset({layout.MANIFEST, layout.IDENTITY, layout.PRINCIPALS, lay
 def in_memory(path: str, body: bytes, spans: list[Span]) -> list[Span]:
     """The spans without those that are a part of what is no memory. The whole of an id may be looked for; a word of the
     format may not."""
+    spans = _beside_placeholders(body, spans)
     if not spans or not is_json(path):
         return spans
     own = is_of_the_format(path)
+    if path in _DOCUMENTS or path.startswith(layout.HISTORY):
+        spans = list(_said(body, spans))
     shields = [_shield(match) for match in (_words() if own else _ANYWHERE).finditer(body)]
     return [span for span in spans if not _lies_in_one(span, shields)]
+
+
+def _beside_placeholders(body: bytes, spans: list[Span]) -> list[Span]:
+    """Without what is a part of what stands for a secret: the digits of its id are nobody's. What covers more than
+    that takes it along."""
+    if not spans or _PLACEHOLDER_BEGINS not in body:
+        return spans
+    marks = [found.span() for found in _PLACEHOLDER.finditer(body)]
+    clipped = (_clipped(span, marks) for span in spans)
+    return [(start, end) for start, end in clipped if start < end]
+
+
+def _clipped(span: Span, marks: list[Span]) -> Span:
+    start, end = span
+    for first, last in marks:
+        if first <= start < last:
+            start = last
+        if first < end < last:
+            end = first
+    return start, end
+
+
+def _said(body: bytes, spans: list[Span]) -> Iterator[Span]:
+    """What of the spans lies in strings: the rest of a document of the format is its form, and its version."""
+    strings = [found.span(1) for found in _STRING.finditer(body)]
+    for start, end in spans:
+        at = max(0, bisect_right(strings, (start,)) - 1)
+        while at < len(strings) and strings[at][0] < end:
+            first, last = max(start, strings[at][0]), min(end, strings[at][1])
+            if first < last:
+                yield first, last
+            at += 1
 
 
 def is_of_the_format(path: str) -> bool:

@@ -55,12 +55,10 @@ class Documents:
             self._head.pop(name, None)
 
     def document(self, path: str) -> JsonObject | None:
-        """A document as it is going to be."""
+        """A document as it is going to be; None also for one of which a purge left nothing."""
         data = self._overlay.read(path)
-        if data is None:
-            return None
-        document: JsonObject = codec.decode(data)
-        return document
+        document: JsonObject | None = codec.decode(data) if data else None
+        return document or None
 
     def identity_version(self) -> int | None:
         """The version that new memories are made under."""
