@@ -15,7 +15,7 @@ from machines import Machine
 from purge_receipt_home import Purged
 
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge import receipts
+from lifeboat_daemon.purge import doing, receipts
 from lifeboat_daemon.remotes import redacting
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import RemoteRefused
@@ -100,3 +100,10 @@ def test_a_purge_that_the_owner_refused_does_not_stand_as_one_that_waits(
         redacting.send(ada.context, ada.known_agent, ada.remote("boat"), ada.redaction)
     assert state(ada) == receipts.PENDING
     assert "refused" in run("status")["pending_purges"][0]["message"]
+
+
+def test_where_the_whole_agent_is_gone_no_smaller_purge_is_waited_for(ada: There, endpoint: RunningEndpoint) -> None:
+    assert run("status")["pending_purges"]
+    doing.erase(ada.context, ada.known_agent, "user_request", {"boat": second_token(endpoint, "purge")})
+    assert run("status")["pending_purges"] == []
+    assert len(run("receipts", "list", "ADA")["receipts"]) == 2

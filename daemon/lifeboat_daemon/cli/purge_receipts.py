@@ -200,7 +200,9 @@ def _agent_id(context: Context, named: str) -> str:
     try:
         return agents.find(context, named).id
     except LifeboatError:
-        gone = [one.agent.id for one in erased.everyone(context) if named in (one.name, one.agent.id)]
+        gone = [
+            one.agent.id for one in erased.everyone(context) if named.casefold() in (one.name.casefold(), one.agent.id)
+        ]
         known = [each.agent_id for each in receipts.everyone(context) if each.agent_id == named]
         if found := [*gone, *known]:
             return found[0]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.redactions import WHOLE_AGENT
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import receipt_store
 from lifeboat_daemon.purge.receipt_document import DONE, WAITING
@@ -37,13 +38,21 @@ class Outstanding:
 
 
 def outstanding(context: Context, agent_id: str | None = None) -> list[Outstanding]:
-    """All of them, or an agent's, the oldest purge first. Costs one look at a folder when nothing was ever purged."""
+    """All of them, or an agent's, the oldest purge first. Where an agent is gone whole, nothing smaller is to be done.
+    Costs one look at a folder when nothing was ever purged."""
+    receipts = [each for each in receipt_store.everyone(context) if agent_id in (None, each.agent_id)]
+    gone = {
+        (receipt.agent_id, note.id)
+        for receipt in receipts
+        if receipt.audit["scope"] == WHOLE_AGENT
+        for note in receipt.vaults
+        if note.state == DONE
+    }
     return [
         Outstanding(receipt.id, receipt.agent_id, note.name, note.state, note.since, note.applies_at, note.message)
-        for receipt in receipt_store.everyone(context)
-        if agent_id in (None, receipt.agent_id)
+        for receipt in receipts
         for note in receipt.vaults
-        if note.state != DONE
+        if note.state != DONE and (receipt.agent_id, note.id) not in gone
     ]
 
 
