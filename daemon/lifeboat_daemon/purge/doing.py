@@ -14,6 +14,7 @@ from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.purge import applying, erased, erasing, finding, histories, places, receipts, workspace
 from lifeboat_daemon.purge.applying import Applied
@@ -173,10 +174,11 @@ def _tell_one(
     """Nothing that goes wrong there undoes what was done here: it is told again at the next contact."""
     tell(name)
     try:
-        config = registry.find(context, name)
-        state, message = _sent(context, agent, config, redaction, owners.get(name))
-        if redaction.scope == WHOLE_AGENT:
-            erased.note_told(context, agent.id, config.id)
+        with system_errors():  # this disk may be full by now, too
+            config = registry.find(context, name)
+            state, message = _sent(context, agent, config, redaction, owners.get(name))
+            if redaction.scope == WHOLE_AGENT:
+                erased.note_told(context, agent.id, config.id)
     except UnknownThere:
         return Told(name, receipts.DONE, None, "it has nothing of the agent")
     except LifeboatError as error:
