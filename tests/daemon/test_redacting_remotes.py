@@ -126,7 +126,7 @@ def test_at_an_endpoint_it_waits_and_is_shown_as_waiting(ada: Replicated) -> Non
     found = facts(machine)
     assert (found.state, found.purges, found.code) == ("waiting", 1, "purge")
     assert found.purges_wait_until == done.remotes[0].applies_at
-    assert found.purges_ask_at == "2026-11-13T12:02:00.000Z"
+    assert found.purges_ask_at == "2026-11-12T13:02:00.000Z"  # its owner may decide sooner
     assert not found.is_behind
     assert vault_note(machine, done.receipt).state == "waiting"
 

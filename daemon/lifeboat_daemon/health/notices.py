@@ -284,9 +284,7 @@ def _as_one(group: list[Notice]) -> Notice:
 
 def of_erased(agent_id: str, name: str) -> Notice:
     """An agent was purged whole on another machine, so this one erased it as well."""
-    text = (
-        "it was purged whole on another machine of yours: nothing of it is kept here, and its folder is as it was"
-    )
+    text = "it was purged whole on another machine of yours: nothing of it is kept here, and its folder is as it was"
     return Notice(ERROR, f"Lifeboat: {name} was purged", text, "lifeboat receipts list", (agent_id,), (name,))
 
 

@@ -21,8 +21,8 @@ from lifeboat_endpoint.vault import Vault
 
 ASK_AGAIN = timedelta(hours=1)
 """After a remote refused a purge, or what it said of it does not hold."""
-SOONEST, LATEST = timedelta(minutes=1), timedelta(hours=24)
-"""When a remote with which a purge waits is asked again, whatever moment it names."""
+SOONEST, LATEST = timedelta(minutes=1), timedelta(hours=1)
+"""When a remote with which a purge waits is asked again, whatever moment it names: its owner may decide sooner."""
 LONGEST = timedelta(days=30)
 """No remote lets a purge wait for longer than this: then it does not say when."""
 MOST_NAMED = 12
