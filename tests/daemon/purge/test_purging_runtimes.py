@@ -34,7 +34,7 @@ class Claw(ProtectedClaw):
 
 @pytest.fixture
 def eva(tmp_path: Path) -> Claw:
-    """The row came with the second sequence, another text and vector with the third; the fourth is of something else."""
+    """The row came with the second sequence, another text and vector with the third; the fourth is of other things."""
     made = Claw(tmp_path / "laptop")
     for pair in (("embedding_provider", "openai"), ("embedding_model", "example"), ("embedding_dimensions", "2")):
         made.install.execute("insert into memory_meta values (?, ?)", *pair)
