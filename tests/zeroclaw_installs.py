@@ -6,10 +6,12 @@ obvious fake.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import struct
 import uuid
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -123,15 +125,26 @@ class Install:
         connection.row_factory = sqlite3.Row
         return connection
 
+    @contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        """A change that can be seen. Captures go by a clock of the test, which may stand after the time of the file: then
+        nothing counts as too young, and two changes within one tick of the kernel would look alike."""
+        before = self.database.stat().st_mtime_ns
+        with closing(self.connect()) as connection, connection:
+            yield connection
+        found = self.database.stat()
+        if found.st_mtime_ns <= before:
+            os.utime(self.database, ns=(found.st_atime_ns, before + 1))
+
     def execute(self, statement: str, *parameters: Any) -> None:
         """One committed change, the way the runtime makes it (its triggers run)."""
-        with closing(self.connect()) as connection, connection:
+        with self._changing() as connection:
             connection.execute("PRAGMA foreign_keys=ON")
             connection.execute(statement, parameters)
 
     def remember(self, key: str, content: str, alias: str = "default", **columns: Any) -> str:
         """Add a memory; its id. Columns that this generation lacks are left out."""
-        with closing(self.connect()) as connection, connection:
+        with self._changing() as connection:
             known = [row[1] for row in connection.execute("PRAGMA table_info(memories)")]
             row = {"id": stable(alias, key), "key": key, "content": content, "category": "core", "created_at": CREATED}
             row |= {"updated_at": UPDATED} | columns
