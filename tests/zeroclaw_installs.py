@@ -127,8 +127,8 @@ class Install:
 
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
-        """A change that can be seen. Captures go by a clock of the test, which may stand after the time of the file: then
-        nothing counts as too young, and two changes within one tick of the kernel would look alike."""
+        """A change that can be seen. Captures go by a clock of the test, which may stand after the time of the file:
+        then nothing counts as too young, and two changes within one tick of the kernel would look alike."""
         before = self.database.stat().st_mtime_ns
         with closing(self.connect()) as connection, connection:
             yield connection

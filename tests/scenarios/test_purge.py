@@ -21,7 +21,7 @@ from purged import leaks_below, owner_token, purge, request, vaults_of
 
 from lifeboat_daemon.purge import doing
 
-SEQUENCES = 24
+SEQUENCES = 12
 
 
 @pytest.fixture

@@ -20,6 +20,8 @@ from lifeboat_daemon.purge.doing import Done
 from lifeboat_daemon.remotes import pulling
 from lifeboat_daemon.remotes.opening import open_remote
 
+pytestmark = pytest.mark.soak
+
 RED, BLUE = "471108 of the red door", "220915 of the blue one"
 NOTE = f"first\nIt is {RED}, {BLUE}, and a green one.\nlast\n"
 REMOTES = ("home", "stick")
