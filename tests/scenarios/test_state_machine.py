@@ -229,7 +229,7 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=15, stateful_step_count=12, deadline=None)
+TestLife.settings = settings(max_examples=10, stateful_step_count=12, deadline=None)
 
 
 def test_an_error_of_ours_is_no_crash() -> None:
