@@ -19,7 +19,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from lifeboat_alf import codec, effective, ids, layout, merkle, metas, partitions, records, redactions, times
+from lifeboat_alf import (
+    codec,
+    effective,
+    ids,
+    layout,
+    merkle,
+    metas,
+    partitions,
+    principals,
+    records,
+    redactions,
+    times,
+)
 from lifeboat_alf.container import ArchiveReader
 from lifeboat_alf.effective import Chains
 from lifeboat_alf.errors import PurgeError
@@ -102,7 +114,7 @@ def purge_file(
         if not dry_run and out is not None:
             _check_found(plan.cuts)
             _write(_PurgedState(reader, plan), out, reader.keys)
-        audit = _audit(reader, plan, reason, requested_by or _primary_principal(reader), now)
+        audit = _audit(reader, plan, reason, requested_by or principals.primary(reader), now)
         return Purged(audit, _counts(plan), plan.cuts.files, plan.cuts.hits, _warnings(plan.cuts))
 
 
@@ -372,12 +384,3 @@ def _audit(state: State, plan: _Plan, reason: str, requested_by: str, now: datet
         "completed_at": moment,
         "requested_by": requested_by,
     }
-
-
-def _primary_principal(state: State) -> str:
-    """The first human principal, else the first one, else the agent itself."""
-    if state.entry(layout.PRINCIPALS) is None:
-        return state.sequence.agent_id
-    listed = codec.decode(state.body(layout.PRINCIPALS)).get("principals", [])
-    humans = [item for item in listed if records.reads_as("principal_type", str(item.get("principal_type"))) == "human"]
-    return str((humans or listed or [{"id": state.sequence.agent_id}])[0]["id"])
