@@ -29,6 +29,17 @@ class Effective(NamedTuple):
     chain_ids: tuple[str, ...]
 
 
+def root_of(parents: dict[str, str], record_id: str) -> str:
+    """The one that stands for all that are joined with a record; the ways to it are shortened."""
+    root = record_id
+    while (parent := parents.get(root, root)) != root:
+        root = parent
+    while (parent := parents.get(record_id, root)) != root:
+        parents[record_id] = root
+        record_id = parent
+    return root
+
+
 class Chains:
     """Who supersedes whom. Memory grows with the number of successors, not of records."""
 
@@ -52,26 +63,17 @@ class Chains:
         self._successors.pop(record_id, None)
         self._successors[record_id] = dead
         self._superseded.add(supersedes)
-        self._parent[self._root(record_id)] = self._root(supersedes)
-
-    def _root(self, record_id: str) -> str:
-        root = record_id
-        while (parent := self._parent.get(root, root)) != root:
-            root = parent
-        while (parent := self._parent.get(record_id, root)) != root:
-            self._parent[record_id] = root
-            record_id = parent
-        return root
+        self._parent[root_of(self._parent, record_id)] = root_of(self._parent, supersedes)
 
     def _gather(self) -> None:
         found: dict[str, list[str]] = {}
         for record_id in (*sorted(self._superseded - self._successors.keys()), *self._successors):
-            found.setdefault(self._root(record_id), []).append(record_id)
+            found.setdefault(root_of(self._parent, record_id), []).append(record_id)
         self._members = {root: tuple(ids) for root, ids in found.items()}
 
     def chain_of(self, record_id: str) -> tuple[str, ...]:
         """All ids of the chain a record belongs to, in append order; only its own for a record without a chain."""
-        return self._members.get(self._root(record_id), (record_id,))
+        return self._members.get(root_of(self._parent, record_id), (record_id,))
 
     def winner(self, record_id: str) -> str:
         """The id of the record that counts in a record's chain."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from lifeboat_alf import codec
+from lifeboat_alf.effective import root_of
 
 JsonObject = dict[str, Any]
 
@@ -36,7 +37,7 @@ class Kinship:
         if record.get("supersedes"):
             target = str(record["supersedes"])
             self._linked |= {record_id, target}
-            self._parent[self._root(record_id)] = self._root(target)
+            self._parent[root_of(self._parent, record_id)] = root_of(self._parent, target)
             self._members.clear()
         related = record.get("related_records")
         for link in related if isinstance(related, list) else []:
@@ -47,8 +48,8 @@ class Kinship:
         """Every record of a history that is in the chain of one, itself among them."""
         if not self._members:
             for each in sorted(self.known):
-                self._members.setdefault(self._root(each), []).append(each)
-        return self._members.get(self._root(record_id), [])
+                self._members.setdefault(root_of(self._parent, each), []).append(each)
+        return self._members.get(root_of(self._parent, record_id), [])
 
     def has_chain(self, record_id: str) -> bool:
         """Whether a record ever superseded one, or was superseded."""
@@ -61,7 +62,7 @@ class Kinship:
         while True:
             before = len(gone)
             if chains:
-                one_of_each = {self._root(record_id): record_id for record_id in gone}
+                one_of_each = {root_of(self._parent, record_id): record_id for record_id in gone}
                 gone.update(*map(self.chain_of, one_of_each.values()))
             orphans = self._derived(gone) if derived else {}
             gone |= {record_id for record_id, is_orphan in orphans.items() if is_orphan}
@@ -76,12 +77,3 @@ class Kinship:
             for record_id, sources in self._sources.items()
             if not sources.isdisjoint(gone)
         }
-
-    def _root(self, record_id: str) -> str:
-        root = record_id
-        while (parent := self._parent.get(root, root)) != root:
-            root = parent
-        while (parent := self._parent.get(record_id, root)) != root:
-            self._parent[record_id] = root
-            record_id = parent
-        return root
