@@ -13,7 +13,7 @@ from lifeboat_daemon.cli.private_texts import DASH, IN_FILE, OUT_FILE, destinati
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.errors import NobodyToAsk, WordsNotProven
 from lifeboat_daemon.words import argument
-from lifeboat_keys import kit
+from lifeboat_keys import kit, proving, words
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey
 
@@ -23,11 +23,16 @@ from lifeboat_keys.user_key import UserKey
     epilog=examples("lifeboat keys prove", "lifeboat keys prove --words-from words.txt"),
 )
 @click.option("--words-from", type=IN_FILE, help="Compare all 24 words in this file (- for standard input).")
+@click.option("--answers-stdin", is_flag=True, help="Three or more lines of standard input, each like: 7 abandon")
 @session_command
-def prove(session: Session, words_from: Path | None) -> None:
+def prove(session: Session, words_from: Path | None, answers_stdin: bool) -> None:
     """Ask for three of the words, or compare all of them. Where the key itself is away, all of them."""
+    if words_from is not None and answers_stdin:
+        raise click.UsageError("Give --words-from or --answers-stdin, not both.")
     key_id = session.context.keys().public.key_id
-    if words_from is not None:
+    if answers_stdin:
+        _prove_by_answers(session)
+    elif words_from is not None:
         user_keys.prove(session.context, kit.key_in(read(words_from)))
     else:
         _prove_on_terminal(session)
@@ -49,6 +54,32 @@ def _prove_on_terminal(session: Session) -> None:
         raise WordsNotProven("three answers for one word were wrong", fix=_after_failed_proof(session))
 
 
+def _prove_by_answers(session: Session) -> None:
+    """Which answer was wrong is not said: whoever guesses word by word learns nothing."""
+    given = [_answer(line) for line in read(DASH).splitlines() if line.strip()]
+    if len({place for place, _ in given}) < proving.ASKED:
+        raise WordsNotProven(
+            f"give {proving.ASKED} different words, each in a line with its number, like: 7 abandon",
+            fix="lifeboat keys prove --help",
+        )
+    key = session.context.keys().user_key()
+    if not all([proving.is_right(key.words(), place, word) for place, word in given]):
+        raise WordsNotProven("not every word is the right one at its place", fix=_after_failed_proof(session))
+    user_keys.prove(session.context, key)
+
+
+def _answer(line: str) -> tuple[int, str]:
+    """The number and the word of a line. Raises WordsNotProven, which does not repeat them."""
+    number, _, word = line.strip().partition(" ")
+    place = number.rstrip(".):")
+    if not (place.isascii() and place.isdigit() and len(place) < 3 and 1 <= int(place) <= words.WORDS and word.strip()):
+        raise WordsNotProven(
+            f"each line has to be a number from 1 to {words.WORDS} and its word, like: 7 abandon",
+            fix="lifeboat keys prove --help",
+        )
+    return int(place), word
+
+
 def _after_failed_proof(session: Session) -> str:
     proven_at = session.context.keys().status().proven_at
     return "lifeboat keys init" if proven_at is None else "lifeboat keys export-kit -o FILE"
@@ -63,12 +94,16 @@ def _after_failed_proof(session: Session) -> str:
 @click.option("--words-from", type=IN_FILE, help="Read the words from this file (- for standard input).")
 @click.option("--kit", "page", type=IN_FILE, help="Read them from a recovery kit (- for standard input).")
 @key_texts.STORE
+@passphrases.STDIN
 @session_command
-def recover(session: Session, words_from: Path | None, page: Path | None, store: str | None) -> None:
+def recover(
+    session: Session, words_from: Path | None, page: Path | None, store: str | None, passphrase_stdin: bool
+) -> None:
     """Take the key from its 24 words, on a new machine or where its secret was lost.
 
-    A home that has another key is left as it is.
+    A home that has another key is left as it is. With --passphrase-stdin, words from standard input follow its line.
     """
+    session = passphrases.from_stdin(session, passphrase_stdin)
     if words_from is not None and page is not None:
         raise click.UsageError("Give --words-from or --kit, not both.")
     key = _given_key(session, words_from, page)

@@ -52,14 +52,16 @@ def keys() -> None:
     ),
 )
 @key_texts.STORE
+@passphrases.STDIN
 @click.option("--words-to", type=OUT_FILE, help="Write the words to this new file instead (- for standard output).")
 @click.option("--no-prove", is_flag=True, help="Do not ask for three of the words.")
 @session_command
-def init(session: Session, store: str | None, words_to: Path | None, no_prove: bool) -> None:
+def init(session: Session, store: str | None, words_to: Path | None, no_prove: bool, passphrase_stdin: bool) -> None:
     """Make the key where there is none, show its 24 words, and ask for three of them.
 
     A key that is there is never replaced: its words are shown when they were never proven, and with --store it moves.
     """
+    session = passphrases.from_stdin(session, passphrase_stdin)
     before = session.context.keys().status()
     wanted = StoreKind(store) if store else None
     shown = _is_to_be_shown(session, before, wanted, words_to)
@@ -164,9 +166,11 @@ def status(session: Session) -> None:
     short_help="Open a locked key for a time.", epilog=examples("lifeboat keys unlock", "lifeboat keys unlock --for 8h")
 )
 @click.option("--for", "seconds", type=DURATION, help="How long it stays open, such as 8h; until it is locked else.")
+@passphrases.STDIN
 @session_command
-def unlock(session: Session, seconds: int | None) -> None:
+def unlock(session: Session, seconds: int | None, passphrase_stdin: bool) -> None:
     """Open a key that is wrapped with a passphrase, or have the desktop open its keyring."""
+    session = passphrases.from_stdin(session, passphrase_stdin)
     found = session.context.keys()
     held = found.unlock(passphrases.to_unlock(session, found.store), seconds)
     if held is None:

@@ -1,22 +1,36 @@
-"""Passphrases: typed where nobody sees them, or taken from the environment; never from an option.
+"""Passphrases: typed where nobody sees them, or taken from standard input or the environment; never from an option.
 
 One that was typed is in the context that is returned, and nowhere else.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import click
 
+from lifeboat_daemon.cli.private_texts import first_line
 from lifeboat_daemon.cli.session import Session
 from lifeboat_daemon.cli.word_screen import has_terminal
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NobodyToAsk
-from lifeboat_keys.errors import KeyLocked, KeysError
+from lifeboat_keys.errors import KeyLocked, KeysError, NoPassphrase
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import PASSPHRASE, PASSPHRASE_FILE
 from lifeboat_keys.stores.wrapping import PASSPHRASE_LENGTH
+
+STDIN = click.option("--passphrase-stdin", is_flag=True, help="The first line of standard input is the passphrase.")
+
+
+def from_stdin(session: Session, wanted: bool) -> Session:
+    """The session that has the passphrase on standard input, where that is wanted. Raises NoPassphrase."""
+    if not wanted:
+        return session
+    passphrase = _typed() if sys.stdin is not None and sys.stdin.isatty() else first_line()
+    if not passphrase:
+        raise NoPassphrase("standard input begins with an empty line", fix="put the passphrase on its first line")
+    return replace(session, context=_with(session.context, passphrase))
 
 
 def for_new_store(session: Session, store: StoreKind | None) -> Context:

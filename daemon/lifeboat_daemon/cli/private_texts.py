@@ -15,6 +15,8 @@ DASH = Path("-")
 IN_FILE = click.Path(exists=True, dir_okay=False, path_type=Path, allow_dash=True)
 OUT_FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
 
+_LONGEST_LINE = 65536
+
 Write = Callable[[str], None]
 
 
@@ -42,6 +44,12 @@ def destination(session: Session, target: Path | None, *, force: bool | None = N
 
 
 def read(file: Path) -> str:
-    """The text of a file, or of standard input."""
+    """The text of a file, or of standard input: of what `first_line` left of it."""
     data = sys.stdin.buffer.read() if file == DASH else file.read_bytes()
     return data.decode("utf-8-sig", errors="replace")
+
+
+def first_line() -> str:
+    """The next line of standard input without its end; what follows stays there for `read`."""
+    data = b"" if sys.stdin is None else sys.stdin.buffer.readline(_LONGEST_LINE)
+    return data.decode("utf-8-sig", errors="replace").rstrip("\r\n")
