@@ -517,3 +517,12 @@ def test_a_look_at_the_clock_reads_no_file_for_each_agent(before: Inside, monkey
     monkeypatch.setattr(QuickFiles, "open_regular", noted)
     before.service.tick()
     assert len(opened) < 10
+
+
+def test_each_look_at_the_clock_is_told_to_who_shows_ages(before: Inside) -> None:
+    before.start()
+    before.events.clear()
+    before.passes(300)
+    ticks = [event for event in before.events if event["event"] == "tick"]
+    assert 4 <= len(ticks) <= 6
+    assert len({event["time"] for event in ticks}) == len(ticks)

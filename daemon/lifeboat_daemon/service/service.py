@@ -286,6 +286,7 @@ class Service:
             self._after(gap.slept, gap.jumped)
         self.parts.watcher.check()
         self.parts.spawn(self.server.check())
+        self.parts.publish({"event": "tick", "time": self.context.now()})
         if not self._up.is_set():
             return
         self.standings.judge_all()

@@ -1,0 +1,50 @@
+"""The last status that a dashboard saw, so that the next one shows something before anybody answers.
+
+It lies in `state/dashboard.json` of the home, and is a cache: absent, damaged or not to be written is no failure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import msgspec
+
+from lifeboat_alf.seams.files import FileOperations, write_atomic
+from lifeboat_daemon import state_cache
+from lifeboat_daemon.control.protocol import JsonObject
+from lifeboat_daemon.home import Home
+
+_FILE = "dashboard.json"
+_FORMAT = 1
+
+
+class _Kept(msgspec.Struct):
+    format: int
+    status: JsonObject
+
+
+def save(home: Home, files: FileOperations, document: JsonObject) -> None:
+    """Keep a status document for next time. Never raises; makes no home."""
+    kept = _encoded(document)
+    if kept is not None and home.state_folder.is_dir():
+        with contextlib.suppress(OSError):
+            write_atomic(files, _path(home), kept)
+
+
+def load(home: Home, files: FileOperations) -> JsonObject | None:
+    """What was kept last, None where there is nothing that can be used. Never raises."""
+    kept = state_cache.read(files, _path(home), _Kept, lambda found: found.format == _FORMAT)
+    return None if kept is None else kept.status
+
+
+def _encoded(document: JsonObject) -> bytes | None:
+    try:
+        data = msgspec.json.encode(_Kept(_FORMAT, document))
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return data if len(data) <= state_cache.LARGEST else None
+
+
+def _path(home: Home) -> Path:
+    return home.state_folder / _FILE
