@@ -32,6 +32,9 @@ class BaseAdapter:
 
     home_names: tuple[str, ...] = ()
 
+    def usual_workspace(self, user_home: Path, name: str) -> Path:
+        return user_home / self.home_names[0] / "workspace" if self.home_names else user_home / name
+
     def label(self, record_id: str) -> str:
         return record_id
 

@@ -223,6 +223,10 @@ class Adapter(Protocol):
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]: ...
 
+    def usual_workspace(self, user_home: Path, name: str) -> Path:
+        """Where the runtime would have the workspace of an agent that comes to a user's home. `name` fits a folder."""
+        ...
+
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         """The installation around a workspace; a folder that looks like none of the runtime's raises NotAWorkspace."""
         ...

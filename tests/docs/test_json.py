@@ -113,6 +113,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield "`lifeboat diff`", run("diff", name, "0", "1")
     hits = run("search", name, "plotter", "ink")
     yield "`lifeboat search`", hits
+    yield "`lifeboat records list`", run("records", "list", name)
     yield "`lifeboat records show`", run("records", "show", name, hits["hits"][0]["id"])
     yield "`lifeboat verify`", run("verify", name)
     yield "`lifeboat restore`, `undo`, `alf import`", run("restore", name, "--to", folder / "new", "--dry-run")
@@ -173,6 +174,7 @@ def _service_documents(folder: Path) -> Iterator[tuple[str, Json]]:
     fake = FakeSystemctl(folder / "systemd")
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("PATH", fake.path)
+        yield "`lifeboat setup`", run("setup", "--yes")
         for words in (("install", "--print"), ("install", "--no-start"), ("status",), ("uninstall",)):
             yield "`lifeboat service`", run("service", *words)
 

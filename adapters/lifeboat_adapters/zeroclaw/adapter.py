@@ -55,6 +55,9 @@ class ZeroClaw(BaseAdapter):
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
         return discovery.discover(environment, user_home)
 
+    def usual_workspace(self, user_home: Path, name: str) -> Path:
+        return user_home / host.FOLDER / "agents" / name / "workspace"
+
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         return discovery.locate(workspace, environment, user_home)
 

@@ -15,6 +15,7 @@ from lifeboat_daemon.poke import poke
 from lifeboat_daemon.words import NO_BREAK, count_text, size_text, time_text
 
 if TYPE_CHECKING:
+    from lifeboat_daemon.context import Context
     from lifeboat_daemon.remotes.adopting import Adopted, Adoption
     from lifeboat_endpoint.remote.contract import RemoteAgent
 
@@ -127,7 +128,7 @@ def print_remote(session: Session, name: str) -> None:
     with contextlib.closing(open_remote(session.context, config)) as remote:
         there = remote.agents()
     here = {one.id: one.name for one in everyone(session.context)}
-    documents = [_document(one, here.get(one.id)) for one in there]
+    documents = [_document(session.context, one, here.get(one.id)) for one in there]
     rows = [_row(document) for document in documents]
 
     def text() -> None:
@@ -145,9 +146,12 @@ def print_remote(session: Session, name: str) -> None:
     session.output.document({"remote": config.name, "agents": documents}, text)
 
 
-def _document(agent: RemoteAgent, here: str | None) -> dict[str, Any]:
-    """`here` is what the agent is called on this machine, None where it is none of its."""
-    head = agent.head
+def _document(context: Context, agent: RemoteAgent, here: str | None) -> dict[str, Any]:
+    """`here` is what the agent is called on this machine, None where it is none of its; `folders` are where each
+    runtime would have it."""
+    from lifeboat_daemon.restore import usual
+
+    head, folders = agent.head, usual.folders(context, agent.name)
     return {
         "id": agent.id,
         "name": agent.name,
@@ -160,6 +164,7 @@ def _document(agent: RemoteAgent, here: str | None) -> dict[str, Any]:
         "bytes": agent.bytes,
         "held": agent.held,
         "here": here,
+        "folders": {runtime: str(folder) for runtime, folder in folders.items()},
     }
 
 

@@ -17,6 +17,7 @@ from lifeboat_keys.hardening import no_core_dumps
 
 _HERE = "lifeboat_daemon.cli"
 COMMANDS = {
+    "setup": f"{_HERE}.setup:setup",
     "demo": f"{_HERE}.demo:demo",
     "agents": f"{_HERE}.agents:agents",
     "keys": f"{_HERE}.keys:keys",

@@ -1,0 +1,134 @@
+"""`lifeboat setup`: from nothing to agents that are safe, or an agent that is back, with a question at each step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.cli import setup_asking as asking
+from lifeboat_daemon.cli import setup_steps as steps
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.session import Session, session_command
+from lifeboat_daemon.cli.setup_steps import DONE, MISSING, Step
+from lifeboat_daemon.cli.word_screen import has_terminal
+
+JsonObject = dict[str, Any]
+
+
+@click.command(
+    short_help="Guided: protect your agents, or bring one back.",
+    epilog=examples("lifeboat setup", "lifeboat setup --yes", "lifeboat setup --json"),
+)
+@click.option("--yes", is_flag=True, help="Ask nothing: do what needs no secret, and say what is left.")
+@session_command
+def setup(session: Session, yes: bool) -> int:
+    """Protect the agents on this machine, or bring one back from a second copy, with a question at each step.
+
+    Each step can be skipped, and shows the command that does it. Run again it goes on with what is missing. Without a
+    terminal it says how each step stands.
+    """
+    if yes:
+        return _without_questions(session)
+    if not has_terminal(session.output):
+        _tell(session, [])
+        return 0
+    try:
+        _guide(session)
+    except (click.Abort, KeyboardInterrupt):
+        session.output.note("What was done stays. Go on at any time: lifeboat setup")
+        raise
+    return 0
+
+
+# With questions -----------------------------------------------------------------------------------------------------
+
+
+def _guide(session: Session) -> None:
+    from lifeboat_daemon.cli.setup_protect import protect_agents
+    from lifeboat_daemon.cli.setup_return import bring_back
+
+    done = [step for step in steps.look(session.context) if step.state == DONE and step.name != steps.FIND]
+    for step in done:
+        session.output.line(f"Done: {step.text}")
+    session.output.line("What do you want?", style="bold")
+    ways = ("Protect the agents on this machine", "Bring my agent back from a second copy")
+    chosen = asking.choose(session, "Your choice", ways)
+    (protect_agents, bring_back)[chosen or 0](session)
+    _say_end(session)
+
+
+def _say_end(session: Session) -> None:
+    """How it stands now, and what is left."""
+    asking.heading(session, "How it stands")
+    asking.attempt(session, "status")
+    left = [step for step in steps.look(session.context) if step.state == MISSING]
+    for step in left:
+        session.output.line(f"Left: {step.text}")
+        if step.command:
+            session.output.verbatim(f"  {step.command}")
+    if left:
+        session.output.line("Or go on here: lifeboat setup")
+
+
+# Without ------------------------------------------------------------------------------------------------------------
+
+
+def _without_questions(session: Session) -> int:
+    """Agents that were found are protected, the key is made, the service is installed where it can be."""
+    did: list[JsonObject] = []
+    for offer in steps.look_around(session.context).open:
+        did.append(_done(["agents", "add", offer.workspace]))
+    if session.context.keys().key_id is None:
+        did.append(_key_made(session))
+    service = steps.service(session.context)
+    if service.state == MISSING and service.command not in (None, steps.BY_HAND):
+        did.append(_done(steps.words_of(str(service.command))))
+    _tell(session, did)
+    return 1 if any(one["error"] for one in did) else 0
+
+
+def _done(words: list[str]) -> JsonObject:
+    """A command that was run, and how it failed."""
+    import shlex
+
+    did: JsonObject = {"command": shlex.join(["lifeboat", *words]), "error": None}
+    try:
+        asking.answer(*words)
+    except LifeboatError as error:
+        did["error"] = steps.problem_of(error)
+    return did
+
+
+def _key_made(session: Session) -> JsonObject:
+    """The key alone: its words are shown where somebody sees them."""
+    did: JsonObject = {"command": "lifeboat keys init", "error": None}
+    try:
+        session.context.keys().ensure()
+    except LifeboatError as error:
+        did["error"] = steps.problem_of(error)
+    return did
+
+
+def _tell(session: Session, did: list[JsonObject]) -> None:
+    """How each step stands, and what was done now."""
+    found = steps.look(session.context)
+    document = {"steps": [step.to_json() for step in found], "next": steps.next_command(found), "did": did}
+    session.output.document(document, lambda: _print(session, found, did))
+
+
+def _print(session: Session, found: list[Step], did: list[JsonObject]) -> None:
+    output = session.output
+    for one in did:
+        output.verbatim(f"$ {one['command']}")
+        if one["error"]:
+            output.warn(f"{one['error']['title']}: {one['error']['message']}")
+            if one["error"]["fix"]:
+                output.note(f"  what helps: {one['error']['fix']}")
+    for step in found:
+        output.line(f"{step.state:<8} {step.text}")
+        if step.state == MISSING and step.command:
+            output.verbatim(f"         {step.command}")
+    if all(step.state != MISSING for step in found):
+        output.line("Everything is set up: lifeboat status", style="bold")

@@ -1,0 +1,115 @@
+"""Questions of `lifeboat setup`, and the single commands that it runs: each is shown as it would be typed."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import click
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.cli.session import Session
+from lifeboat_daemon.errors import system_errors
+
+JsonObject = dict[str, Any]
+
+
+# Commands ---------------------------------------------------------------------------------------------------------
+
+
+def attempt(session: Session, *words: str, secret: str | None = None) -> LifeboatError | None:
+    """Run `lifeboat WORDS` here, with what it says. `secret` is a line of its standard input, which nobody sees.
+
+    The error that it ended with, which was said; one that speaks for itself where it ended with another status.
+    """
+    session.output.verbatim(f"$ {shlex.join(('lifeboat', *words))}")
+    try:
+        with _stdin(secret):
+            status = _run(words)
+    except LifeboatError as error:
+        session.output.error(error)
+        return error
+    return None if not status else LifeboatError("it ended with what it said above")
+
+
+def ask_again_until_done(run: Callable[[], LifeboatError | None]) -> bool:
+    """Whether something was done at last; after each failure a person says whether to try once more."""
+    while run() is not None:
+        if not yes("Try again?", default=False):
+            return False
+    return True
+
+
+def answer(*words: str) -> JsonObject:
+    """What `lifeboat WORDS --json` answers. Raises what it raises."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        _run((*words, "--json"))
+    document: JsonObject = json.loads(said.getvalue())
+    return document
+
+
+def _run(words: Sequence[str]) -> int:
+    from lifeboat_daemon.cli.program import program
+
+    try:
+        with system_errors():
+            status = program.main(list(words), prog_name="lifeboat", standalone_mode=False)
+    except click.UsageError as error:
+        raise LifeboatError(error.format_message(), fix="lifeboat --help") from error
+    return status if isinstance(status, int) else 0
+
+
+@contextlib.contextmanager
+def _stdin(line: str | None) -> Iterator[None]:
+    if line is None:
+        yield
+        return
+    before = sys.stdin
+    sys.stdin = io.StringIO(f"{line}\n")
+    try:
+        yield
+    finally:
+        sys.stdin = before
+
+
+# Questions --------------------------------------------------------------------------------------------------------
+
+
+def heading(session: Session, text: str) -> None:
+    """Where in the way it is."""
+    session.output.line()
+    session.output.line(text, style="bold")
+
+
+def yes(question: str, *, default: bool = True) -> bool:
+    """What somebody says to a question; an empty answer is the default."""
+    return click.confirm(question, default=default, err=True)
+
+
+def choose(session: Session, question: str, answers: Sequence[str], *, default: str = "1") -> int | None:
+    """Which of some answers, from 0; None for an empty answer where `default` is ""."""
+    for number, said in enumerate(answers, 1):
+        session.output.line(f"  {number}  {said}")
+    numbers = [str(number) for number in range(1, len(answers) + 1)]
+    allowed = "1" if len(answers) == 1 else f"1 to {len(answers)}"
+    given = text(f"{question} ({allowed}{'' if default else ', Enter skips'})", default, numbers)
+    return int(given) - 1 if given else None
+
+
+def text(question: str, default: str = "", allowed: Sequence[str] = ()) -> str:
+    """A line; with `allowed` one of these, or the default."""
+    while True:
+        given = str(click.prompt(question, default=default, show_default=bool(default), err=True)).strip()
+        if not allowed or given in allowed or given == default:
+            return given
+
+
+def secret(question: str) -> str:
+    """A line that is not shown while it is typed; "" where nothing was."""
+    return str(click.prompt(question, default="", show_default=False, hide_input=True, err=True)).strip()

@@ -1,0 +1,56 @@
+"""`lifeboat setup`: a second copy, asked for in the three forms that there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.cli import setup_asking as asking
+from lifeboat_daemon.cli.session import Session
+from lifeboat_daemon.remotes import registry
+
+_KINDS = (
+    "another machine, with the join line that it says",
+    "another machine, with its address and a token",
+    "a folder, such as a stick or a share",
+)
+
+
+def add_second_copy(session: Session, *, optional: bool) -> str | None:
+    """The name of the second copy that was made known, None where nobody wanted one. `optional`: an empty answer
+    skips it."""
+    while True:
+        kind = asking.choose(session, "Where is it?", _KINDS, default="" if optional else "1")
+        if kind is None:
+            session.output.line("Later: lifeboat remote add NAME URL")
+            return None
+        name = asking.text("What to call it", _free_name(session, "stick" if kind == 2 else "home"))
+        if (_by_join_line, _by_token, _by_folder)[kind](session, name) is None:
+            return name
+        if not asking.yes("Try again?", default=False):
+            return None
+
+
+def _free_name(session: Session, wanted: str) -> str:
+    taken = {name.casefold() for name in registry.all_names(session.context)}
+    return next(name for name in (wanted, *(f"{wanted}-{n}" for n in range(2, 1000))) if name not in taken)
+
+
+def _by_join_line(session: Session, name: str) -> LifeboatError | None:
+    line = asking.secret("The join line (it is not shown)")
+    return asking.attempt(session, "remote", "add", name, "--join-stdin", secret=line)
+
+
+def _by_token(session: Session, name: str) -> LifeboatError | None:
+    url = asking.text("Its address, such as https://boat.example.com")
+    token = asking.secret("The token (it is not shown)")
+    return asking.attempt(session, "remote", "add", name, url, "--token-stdin", secret=token)
+
+
+def _by_folder(session: Session, name: str) -> LifeboatError | None:
+    folder = asking.text("Its folder, such as /media/stick/lifeboat")
+    if not folder:
+        return LifeboatError("no folder was named")
+    is_away = asking.yes("Is it away at times, like a stick?", default=False)
+    url = Path(folder).expanduser().absolute().as_uri()
+    return asking.attempt(session, "remote", "add", name, url, *(["--optional"] if is_away else []))

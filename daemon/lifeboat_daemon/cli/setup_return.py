@@ -1,0 +1,132 @@
+"""`lifeboat setup`: an agent brought back from a second copy, on a machine that may never have had it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters import registry as runtimes
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.cli import setup_asking as asking
+from lifeboat_daemon.cli import setup_steps as steps
+from lifeboat_daemon.cli.session import Session
+from lifeboat_daemon.cli.setup_protect import service
+from lifeboat_daemon.cli.setup_remote import add_second_copy
+from lifeboat_daemon.errors import MovedElsewhere
+from lifeboat_daemon.remotes import registry
+from lifeboat_daemon.words import count_text, size_text, time_text
+
+JsonObject = dict[str, Any]
+
+
+def bring_back(session: Session) -> None:
+    """Second copy, key, agent, folder, restore; what is there already is not asked for."""
+    asking.heading(session, "1 of 4. The second copy")
+    remote = _remote(session)
+    if remote is None:
+        return
+    asking.heading(session, "2 of 4. Your key")
+    if not _key(session):
+        return
+    asking.heading(session, "3 of 4. The agent")
+    agent = _agent(session, remote)
+    if agent is not None:
+        _restore(session, remote, agent)
+    asking.heading(session, "4 of 4. By itself")
+    service(session)
+
+
+def _remote(session: Session) -> str | None:
+    known = [one.name for one in registry.usable(session.context)]
+    if not known:
+        return add_second_copy(session, optional=False)
+    chosen = asking.choose(session, "Where is the agent?", [*known, "another second copy"])
+    if chosen is None or chosen == len(known):
+        return add_second_copy(session, optional=False)
+    return known[chosen]
+
+
+def _key(session: Session) -> bool:
+    """Whether the key is here, taken from its words where it was not."""
+    step = steps.key(session.context)
+    session.output.line(step.text)
+    if step.state == steps.DONE:
+        return True
+    session.output.line("It comes back from its 24 words.")
+    return asking.ask_again_until_done(lambda: asking.attempt(session, "keys", "recover"))
+
+
+def _agent(session: Session, remote: str) -> JsonObject | None:
+    """The agent that is to come, None where it is here already or there is none."""
+    try:
+        there = asking.answer("agents", "list", "--remote", remote)["agents"]
+    except LifeboatError as error:
+        session.output.error(error)
+        return None
+    for one in there:
+        if one["here"] is not None:
+            session.output.line(f"{one['here']} is on this machine already.")
+    away = [one for one in there if one["here"] is None and one["sequence"] is not None]
+    if not away:
+        session.output.line(f"{remote} has no agent that is not here already.")
+        return None
+    chosen = asking.choose(session, "Which one?", [_described(one) for one in away])
+    return None if chosen is None else away[chosen]
+
+
+def _described(one: JsonObject) -> str:
+    by = f", by {one['machine']}" if one["machine"] else ""
+    size = f", {size_text(one['bytes'])}" if one["bytes"] else ""
+    named = f"{one['name'] or one['id']} ({one['runtime']})"
+    return f"{named}, sequence {one['sequence']} of {time_text(one['time'])}{by}{size}"
+
+
+def _restore(session: Session, remote: str, agent: JsonObject) -> None:
+    """Preview, question, restore; with the typed name of a machine that wrote lately."""
+    while True:
+        words = _words(session, remote, agent)
+        try:
+            plan = asking.answer("restore", *words, "--dry-run")
+        except LifeboatError as error:
+            session.output.error(error)
+            if not asking.yes("Choose another folder?"):
+                return
+            continue
+        _show(session, plan)
+        if asking.yes(f"Bring {agent['name'] or 'it'} back to {plan['to']}?"):
+            break
+        if not asking.yes("Choose another folder?", default=False):
+            return
+    _run(session, [*words, "--adopt", "--yes"])
+
+
+def _words(session: Session, remote: str, agent: JsonObject) -> list[str]:
+    """The restore as far as its folder is known now."""
+    names = runtimes.runtimes()
+    runtime = asking.text(f"For which runtime ({', '.join(names)})", agent["runtime"], names)
+    folder = asking.text("Its folder on this machine", agent["folders"].get(runtime, ""))
+    words = [agent["id"], "--from", remote, "--to", str(Path(folder).expanduser().absolute())]
+    words += [] if runtime == agent["runtime"] else ["--runtime", runtime]
+    return [*words, "--with-credentials"]
+
+
+def _show(session: Session, plan: JsonObject) -> None:
+    """What would be written, in a few lines: the plan itself names every file."""
+    output, files = session.output, plan["files"]
+    output.line(f"Sequence {plan['sequence']} of {time_text(plan['time'])} would be written to {plan['to']}.")
+    said = ", ".join(f"{count} {word}" for word, count in files.items() if count) or "none"
+    output.line(f"Files: {said}.")
+    for warning in plan["warnings"]:
+        output.warn(warning)
+    if files["overwritten"]:
+        output.warn(f"{count_text(files['overwritten'], 'file')} of that folder would be overwritten")
+
+
+def _run(session: Session, words: list[str]) -> None:
+    error = asking.attempt(session, "restore", *words)
+    while isinstance(error, MovedElsewhere):
+        session.output.line("If it still runs there, stop it first: two of it would go different ways.")
+        machine = asking.text("Type the name of that machine to take the agent over (Enter stops)")
+        if not machine:
+            return
+        error = asking.attempt(session, "restore", *words, "--take-over", machine)

@@ -1,0 +1,250 @@
+"""`lifeboat setup` as a person meets it, on a real terminal: both ways, skipped, interrupted and continued."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from cli_client import Json, run
+from fake_systemctl import FakeSystemctl
+from openclaw_workspaces import make_state_dir
+
+from lifeboat_daemon.context import Context
+
+if sys.platform != "linux":
+    pytest.skip("its service is one of systemd", allow_module_level=True)
+
+from terminal import Terminal
+
+
+@pytest.fixture
+def workspace(isolated_home: Path) -> Path:
+    return make_state_dir(isolated_home / ".openclaw").workspace
+
+
+@pytest.fixture(autouse=True)
+def systemctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSystemctl:
+    made = FakeSystemctl(tmp_path / "bin")
+    monkeypatch.setenv("PATH", made.path)
+    return made
+
+
+def _say(terminal: Terminal, question: str, reply: str = "") -> None:
+    terminal.wait_for(question)
+    terminal.type(reply)
+
+
+def _protect_both(terminal: Terminal) -> None:
+    _say(terminal, "Your choice", "1")
+    _say(terminal, "Protect Juniper")
+    _say(terminal, "Protect Rover", "n")
+
+
+def _write_down(terminal: Terminal) -> list[str]:
+    """The words that are shown; three of them are asked for and given."""
+    words = [word for _, word in re.findall(r"(\d+)\. ([a-z]+)", terminal.until("Press Enter"))]
+    terminal.type("")
+    for _ in range(3):
+        terminal.type(words[int(terminal.wait_for(r"Word (\d+): ")[1]) - 1])
+    return words
+
+
+def _states() -> dict[str, str]:
+    return {one["name"]: one["state"] for one in run("setup")["steps"]}
+
+
+# Protecting -------------------------------------------------------------------------------------------------------
+
+
+def test_from_nothing_to_safe_with_one_answer_a_step(workspace: Path, tmp_path: Path, systemctl: FakeSystemctl) -> None:
+    with Terminal("setup") as terminal:
+        _protect_both(terminal)
+        _say(terminal, "Show them now")
+        _say(terminal, "Wrap it with a passphrase", "n")
+        words = _write_down(terminal)
+        _say(terminal, "Where is it", "3")
+        _say(terminal, "What to call it")
+        _say(terminal, "Its folder", str(tmp_path / "stick"))
+        _say(terminal, "away at times")
+        terminal.wait_for("stick has sequence 0")
+        _say(terminal, "captured by itself")
+        terminal.wait_for("How it stands")
+        assert terminal.ended() == 0
+        left = terminal.left
+    assert Context.open().keys().user_key().words() == words
+    assert _states() | {"protect": "done"} == dict.fromkeys(_states(), "done")
+    assert [one["name"] for one in run("agents", "list")["agents"]] == ["Juniper"]
+    assert systemctl.has("enabled")
+    assert f"$ lifeboat agents add {workspace}" in left and "Left: Rover is not protected." in left
+
+
+def test_every_step_can_be_skipped(workspace: Path) -> None:
+    with Terminal("setup") as terminal:
+        _say(terminal, "Your choice")
+        for question in ("Protect Juniper", "Protect Rover", "Show them now"):
+            _say(terminal, question, "n")
+        _say(terminal, "Enter skips")
+        _say(terminal, "captured by itself", "n")
+        assert terminal.ended() == 0
+        assert terminal.left.count("Left: ") == 5
+    assert run("agents", "list")["agents"] == [] and Context.open().keys().key_id is None
+
+
+def test_after_ctrl_c_setup_goes_on_with_what_is_missing(workspace: Path) -> None:
+    with Terminal("setup") as terminal:
+        _protect_both(terminal)
+        _say(terminal, "Show them now")
+        _say(terminal, "Wrap it with a passphrase", "n")
+        terminal.wait_for("Press Enter")
+        assert terminal.interrupted() == 130
+        assert "Go on at any time: lifeboat setup" in terminal.left
+    assert _states()["protect"] == "missing" and _states()["words"] == "missing"
+    with Terminal("setup") as terminal:
+        terminal.wait_for("Done: Your key")
+        _say(terminal, "Your choice")
+        _say(terminal, "Protect Rover")
+        _say(terminal, "Show them now")
+        _say(terminal, "Wrap it with a passphrase", "n")
+        _write_down(terminal)
+        _say(terminal, "Enter skips")
+        _say(terminal, "captured by itself", "n")
+        assert terminal.ended() == 0
+    assert _states()["protect"] == "done" and _states()["words"] == "done"
+
+
+def test_a_key_that_would_lie_open_is_wrapped(workspace: Path) -> None:
+    with Terminal("setup") as terminal:
+        _protect_both(terminal)
+        _say(terminal, "Show them now")
+        _say(terminal, "Wrap it with a passphrase")
+        _say(terminal, "New passphrase", "a boat under the bridge")
+        _say(terminal, "Repeat", "a boat under the bridge")
+        _write_down(terminal)
+        _say(terminal, "Enter skips")
+        _say(terminal, "captured by itself", "n")
+        assert terminal.ended() == 0
+        assert "bridge" not in terminal.said
+    status = run("keys", "status")
+    assert (status["store"], status["state"]) == ("passphrase", "needs_key") and status["proven_at"]
+    assert _states()["key"] == "done", "a key that is locked is there"
+
+
+def test_where_nothing_was_found_a_folder_is_asked_for(tmp_path: Path) -> None:
+    folder = make_state_dir(tmp_path / "elsewhere").workspace
+    with Terminal("setup") as terminal:
+        _say(terminal, "Your choice", "7")
+        _say(terminal, "Your choice", "1")
+        _say(terminal, "The folder of an agent", str(tmp_path))
+        _say(terminal, "The folder of an agent", str(folder))
+        terminal.wait_for("is protected")
+        assert terminal.interrupted() == 130
+    assert [one["workspace"] for one in run("agents", "list")["agents"]] == [str(folder)]
+
+
+def test_a_join_line_is_never_shown_and_a_wrong_one_can_be_given_again(workspace: Path) -> None:
+    run("agents", "add", workspace)
+    run("agents", "discover", "--dismiss", f"{workspace}-rover")
+    with Terminal("setup") as terminal:
+        _say(terminal, "Your choice")
+        _say(terminal, "Show them now", "n")
+        _say(terminal, "Enter skips", "1")
+        _say(terminal, "What to call it")
+        _say(terminal, "not shown", "lifeboat-join:hunter-canary")
+        terminal.wait_for("What helps|no join line|not")
+        _say(terminal, "Try again", "n")
+        _say(terminal, "captured by itself", "n")
+        assert terminal.ended() == 0
+        assert "canary" not in terminal.said
+
+
+def test_where_no_manager_answers_the_daemon_can_be_started_by_hand(workspace: Path, systemctl: FakeSystemctl) -> None:
+    systemctl.be("absent")
+    with Terminal("setup") as terminal:
+        _say(terminal, "Your choice")
+        for question in ("Protect Juniper", "Protect Rover", "Show them now"):
+            _say(terminal, question, "n")
+        _say(terminal, "Enter skips")
+        _say(terminal, "Start the daemon now")
+        try:
+            assert terminal.ended() == 0
+            assert run("daemon", "status")["running"]
+        finally:
+            run("daemon", "stop")
+
+
+# Bringing back ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def words(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Juniper at a second copy in `stick`; from now on everything happens on another machine."""
+    run("agents", "add", workspace)
+    run("remote", "add", "stick", (tmp_path / "stick").as_uri())
+    run("sync")
+    found = Context.open().keys().user_key().words()
+    other = tmp_path / "other"
+    other.mkdir(mode=0o700)
+    for name, value in (("HOME", other), ("USERPROFILE", other), ("LIFEBOAT_HOME", other / "lifeboat")):
+        monkeypatch.setenv(name, str(value))
+    return found
+
+
+def _begin_return(terminal: Terminal, stick: Path) -> None:
+    _say(terminal, "Your choice", "2")
+    _say(terminal, "Where is it", "3")
+    _say(terminal, "What to call it")
+    _say(terminal, "Its folder", str(stick))
+    _say(terminal, "away at times")
+
+
+def _agents() -> list[Json]:
+    found: list[Json] = run("agents", "list")["agents"]
+    return found
+
+
+def test_an_agent_comes_back_to_a_new_machine(words: list[str], workspace: Path, tmp_path: Path) -> None:
+    with Terminal("setup") as terminal:
+        _begin_return(terminal, tmp_path / "stick")
+        _say(terminal, "Word 1: ", " ".join(words))
+        terminal.wait_for("is back")
+        _say(terminal, "Which one")
+        _say(terminal, "For which runtime")
+        _say(terminal, "Its folder on this machine")
+        _say(terminal, "Bring Juniper back to")
+        machine = terminal.wait_for(r"message|(\S+) wrote Juniper")[1]
+        _say(terminal, "Type the name of that machine", "somebody")
+        _say(terminal, "Type the name of that machine", machine)
+        terminal.wait_for("lives here from now on")
+        _say(terminal, "captured by itself", "n")
+        assert terminal.ended() == 0
+        assert not set(words) <= set(re.findall("[a-z]+", terminal.left))
+    (agent,) = _agents()
+    here = Path(os.environ["HOME"], ".openclaw/workspace")
+    assert (
+        agent["workspace"] == str(here) and (here / "MEMORY.md").read_bytes() == (workspace / "MEMORY.md").read_bytes()
+    )
+
+
+def test_a_way_back_that_was_cut_off_goes_on_where_it_was(words: list[str], tmp_path: Path) -> None:
+    with Terminal("setup") as terminal:
+        _begin_return(terminal, tmp_path / "stick")
+        _say(terminal, "Word 1: ", " ".join(words))
+        terminal.wait_for("Which one")
+        assert terminal.interrupted() == 130
+    assert _agents() == []
+    with Terminal("setup") as terminal:
+        _say(terminal, "Your choice", "2")
+        _say(terminal, "Where is the agent")
+        terminal.wait_for("Your key .* lies in")
+        _say(terminal, "Which one")
+        _say(terminal, "For which runtime", "nonsense")
+        _say(terminal, "For which runtime")
+        _say(terminal, "Its folder on this machine", "/")
+        terminal.wait_for("What helps|refused|not")
+        _say(terminal, "Choose another folder", "n")
+        _say(terminal, "captured by itself", "n")
+        assert terminal.ended() == 0
+    assert _agents() == []
