@@ -25,6 +25,7 @@ LifeboatError
     |   +-- NotAllowed          somebody else's process talks to the daemon, or its socket is not safe
     |   +-- BadRequest          the daemon does not know the method, or cannot use its parameters
     |   +-- WorkerFailed        a worker ended before its work was done
+    |   +-- CommandLost         nobody can say whether a command was done
     |   +-- Cancelled           somebody stopped the work
     |   +-- UnitError           the service could not be installed, started or removed
     +-- HookFailed              a runtime could not be told to say when a session ends
@@ -61,6 +62,7 @@ LifeboatError
     +-- RecordError
     |   +-- UnknownRecord       no record has this id
     |   |   +-- RecordPurged    it was purged
+    |   +-- UnknownKind         a type or a status that no memory has
     +-- UnknownReceipt          no receipt of a purge has this id
     +-- WordsError
         +-- NobodyToAsk         words would be shown or asked for, and there is no terminal
@@ -231,6 +233,15 @@ class WorkerFailed(ServiceError):
     retryable = True
 
 
+class CommandLost(ServiceError):
+    """The process that ran a command for another program was killed. A command that was at work finishes by itself."""
+
+    code = "command_lost"
+    title = "It is not known whether this was done"
+    fix = "lifeboat status"
+    retryable = True
+
+
 class Cancelled(ServiceError):
     code = "cancelled"
     title = "The work was stopped"
@@ -386,6 +397,13 @@ class RecordPurged(UnknownRecord):
     code = "record_purged"
     title = "This record was purged"
     fix = "lifeboat receipts list"
+
+
+class UnknownKind(RecordError):
+    code = "unknown_kind"
+    title = "There is nothing of this kind"
+    fix = "lifeboat records list AGENT"
+    exit_status = 2
 
 
 class UnknownReceipt(DaemonError):

@@ -29,7 +29,7 @@ def show(context: Context, agent: Agent, ids: Sequence[str]) -> list[JsonObject]
 
     Raises UnknownRecord, RecordPurged."""
     with context.vault(agent.id) as vault, _index(context, agent, vault) as db:
-        forgotten = set(vault.get(FORGOTTEN) or ())
+        forgotten = forgotten_ids(vault, db)
         found = [(_resolve(vault, db, one), one) for one in ids]
         return [{**records.parse(item.line), "forgotten": bool({one, item.id} & forgotten)} for item, one in found]
 
@@ -92,17 +92,24 @@ def _change(
         found = [_resolve(vault, db, one) for one in dict.fromkeys(ids)]
         row = commit_changes(context, agent, vault, found, change, count)
         if remember is not None:
-            _remember(vault, {*ids, *(item.id for item in found)}, forgotten=remember)
+            _remember(vault, db, {*ids, *(item.id for item in found)}, forgotten=remember)
         if row is not None:
             commit.advance(db, row)
             search.catch_up(db, vault)
         return row
 
 
-def _remember(vault: Vault, ids: set[str], *, forgotten: bool) -> None:
+def _remember(vault: Vault, db: StateDb, ids: set[str], *, forgotten: bool) -> None:
+    """Whichever id of its chain a memory was forgotten by, it can be brought back by any other."""
     known = set(vault.get(FORGOTTEN) or ())
-    wanted = known | ids if forgotten else known - ids
+    wanted = known | ids if forgotten else {one for one in known - ids if db.winner(one) not in ids}
     vault.set(FORGOTTEN, sorted(wanted) or None, kind="forgotten")
+
+
+def forgotten_ids(vault: Vault, db: StateDb) -> set[str]:
+    """Every id that was forgotten, and the ids of the records that count in their chains now."""
+    known = set(vault.get(FORGOTTEN) or ())
+    return known | {db.winner(one) for one in known}
 
 
 def commit_changes(

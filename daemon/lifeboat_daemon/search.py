@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from lifeboat_alf import codec, embeddings, layout, metas, records
+from lifeboat_alf import codec, embeddings, layout, metas, records, times
 from lifeboat_alf.effective import Chains, in_append_order
 from lifeboat_alf.errors import BadDocument, BadJson
 from lifeboat_alf.state import BodyAbsent, Changes, Entry, Record, State
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import UnknownKind
 from lifeboat_daemon.state_db import StateDb
+from lifeboat_daemon.words import listed
 from lifeboat_endpoint.errors import UnknownSequence
 from lifeboat_endpoint.vault import Vault
 
@@ -22,8 +24,12 @@ JsonObject = dict[str, Any]
 
 INDEXED = "indexed"
 _ADD_MEMORY = (
-    "insert into memory(id, content, origin, type, namespace, tags, identity_version) values (?, ?, ?, ?, ?, ?, ?)"
+    "insert into memory(id, content, origin, type, namespace, tags, identity_version, created_at, observed_at, pinned)"
+    " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_PUT_AWAY = "insert or replace into put_away values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+"""Archived and deleted memories: the ones that count in their chains, and that nobody remembers now."""
+_TABLES_OF_MEMORIES = ("memory", "put_away")
 _MARK = re.compile("[\ue000\ue001]")
 
 
@@ -57,6 +63,9 @@ class Filters:
     namespace: str | None = None
     tag: str | None = None
     identity_version: int | None = None
+
+
+NO_FILTERS = Filters()
 
 
 def catch_up(db: StateDb, vault: Vault) -> None:
@@ -110,7 +119,9 @@ def _rebuild(db: StateDb, state: State) -> None:
     """From nothing, in bulk."""
     _empty(db)
     successors: list[JsonObject] = []
-    db.connection.executemany(_ADD_MEMORY, _visible_rows(state, successors))
+    put_away: list[tuple[Any, ...]] = []
+    db.connection.executemany(_ADD_MEMORY, _visible_rows(state, successors, put_away))
+    db.connection.executemany(_PUT_AWAY, put_away)
     _hide_superseded(db, successors)
     _put_artifacts(db, (entry.path for entry in state.entries(layout.ARTIFACTS)))
     _put_listed(db, state.entries(layout.RAW), state.redactions.record_ids)
@@ -120,18 +131,23 @@ def _rebuild(db: StateDb, state: State) -> None:
 
 def _empty(db: StateDb) -> None:
     db.empty_words()
-    for table in ("memory", "successor", "artifact", "listed", "vector"):
+    for table in ("memory", "put_away", "successor", "artifact", "listed", "vector"):
         db.connection.execute(f"delete from {table}")
 
 
-def _visible_rows(state: State, successors: list[JsonObject]) -> Iterator[tuple[Any, ...]]:
-    """The rows of all records that are visible but for their chains; what says of chains goes into `successors`."""
+def _visible_rows(
+    state: State, successors: list[JsonObject], put_away: list[tuple[Any, ...]]
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of all records that are visible but for their chains; what says of chains goes into `successors`, the
+    rows of records that are not visible into `put_away`."""
     for item in in_append_order(state):
         record = records.parse(item.line)
         if record.get("supersedes"):
             successors.append({name: record[name] for name in ("id", "supersedes", "status") if name in record})
         if records.is_visible(record):
             yield _row(record)
+        else:
+            put_away.append((*_row(record), records.status(record)))
 
 
 def _hide_superseded(db: StateDb, successors: list[JsonObject]) -> None:
@@ -139,8 +155,9 @@ def _hide_superseded(db: StateDb, successors: list[JsonObject]) -> None:
     db.connection.executemany("insert or ignore into successor values (?, ?, ?)", rows)
     chains = Chains.of(successors)
     chained = {record_id for one in successors for record_id in chains.chain_of(one["id"])}
-    hidden = ((record_id,) for record_id in chained if not chains.wins(record_id))
-    db.connection.executemany("delete from memory where id = ?", hidden)
+    hidden = [(record_id,) for record_id in chained if not chains.wins(record_id)]
+    for table in _TABLES_OF_MEMORIES:
+        db.connection.executemany(f"delete from {table} where id = ?", hidden)
 
 
 def _put_listed(db: StateDb, entries: Iterable[Entry], purged: Set[str]) -> None:
@@ -176,8 +193,12 @@ def _put_records(db: StateDb, changed: Iterable[Record]) -> None:
             _hide(db, str(supersedes))
             db.connection.execute("insert or ignore into successor values (?, ?, ?)", (item.id, supersedes, place))
         _remove(db, item.id)
-        if records.is_visible(record) and db.winner(item.id) == item.id:
+        if db.winner(item.id) != item.id:
+            continue
+        if records.is_visible(record):
             db.connection.execute(_ADD_MEMORY, _row(record))
+        else:
+            db.connection.execute(_PUT_AWAY, (*_row(record), records.status(record)))
 
 
 def _hide(db: StateDb, supersedes: str) -> None:
@@ -187,10 +208,12 @@ def _hide(db: StateDb, supersedes: str) -> None:
 
 
 def _remove(db: StateDb, record_id: str) -> None:
-    db.connection.execute("delete from memory where id = ?", (record_id,))
+    for table in _TABLES_OF_MEMORIES:
+        db.connection.execute(f"delete from {table} where id = ?", (record_id,))
 
 
 def _row(record: JsonObject) -> tuple[Any, ...]:
+    temporal: JsonObject = record.get("temporal", {})
     return (
         record["id"],
         record["content"],
@@ -199,19 +222,48 @@ def _row(record: JsonObject) -> tuple[Any, ...]:
         record.get("namespace", "default"),
         codec.encode(record.get("tags") or []).decode(),
         record.get("source", {}).get("identity_version"),
+        _moment(temporal.get("created_at")) or "",
+        _moment(temporal.get("observed_at")),
+        records.is_pinned(record),
     )
 
 
-def quoted(words: str) -> str:
-    """User input as a query: every word a quoted token, the last one as a beginning when it is a plain word."""
+def _moment(text: Any) -> str | None:
+    """A time as it can be sorted; what is none stays as it stands."""
+    if not isinstance(text, str) or text.endswith("Z"):
+        return text if isinstance(text, str) else None
+    try:
+        return times.to_text(times.parse(text))
+    except ValueError:
+        return text
+
+
+def quoted(words: str, *, open_ended: bool = False) -> str:
+    """User input as a query: every word a quoted token; with `open_ended` the last one may go on."""
     tokens = words.split()
-    return " ".join(f'"{token.replace(chr(34), chr(34) * 2)}"' for token in tokens)
+    query = " ".join(f'"{token.replace(chr(34), chr(34) * 2)}"' for token in tokens)
+    return f"{query}*" if open_ended and query else query
+
+
+def check_known(what: str, given: str | None, known: Set[str]) -> None:
+    """Raises UnknownKind, which names those that there are."""
+    if given is not None and given not in known:
+        raise UnknownKind(f"{given!r} is no {what}; there are {listed(sorted(known))}")
+
+
+def check_type(db: StateDb, memory_type: str | None) -> None:
+    """Raises UnknownKind for a memory type that neither the format knows nor any memory has."""
+    if memory_type is None or memory_type in records.ENUMS["memory_type"].values:
+        return
+    rows = db.connection.execute("select type from memory union select type from put_away")
+    check_known("memory type", memory_type, records.ENUMS["memory_type"].values | {row[0] for row in rows})
 
 
 def search(context: Context, agent: Agent, words: str, filters: Filters | None = None, *, limit: int = 20) -> list[Hit]:
-    """The memories that hold all words, best first. Raises what opening the vault raises."""
+    """The memories that hold all words, best first. Raises UnknownKind, and what opening the vault raises."""
     with context.vault(agent.id) as vault, StateDb.open(context.home.state_file(agent.id), vault.id) as db:
         catch_up(db, vault)
+        check_type(db, filters.memory_type if filters else None)
         return find(db, vault, words, filters or Filters(), limit)
 
 
@@ -221,26 +273,26 @@ def find(db: StateDb, vault: Vault, words: str, filters: Filters, limit: int) ->
     if not query:
         return []
     db.fill_words()
-    conditions, values = _conditions(filters)
+    chosen = list(conditions(filters))
     rows = db.connection.execute(
         "select m.id, snippet(words, 0, char(57344), char(57345), '...', 24), m.origin, m.type, m.namespace"
         " from words join memory m on m.number = words.rowid"
-        f" where words match ?{conditions} order by rank limit ?",
-        (query, *values, limit),
+        f" where words match ?{''.join(f' and {condition}' for condition, _ in chosen)} order by rank limit ?",
+        (query, *(value for _, values in chosen for value in values), limit),
     ).fetchall()
     written = vault.written_by([row[0] for row in rows])
     return [Hit(row[0], written[row[0]], _readable(row[1]), row[2], row[3], row[4]) for row in rows]
 
 
-def _conditions(filters: Filters) -> tuple[str, list[Any]]:
+def conditions(filters: Filters) -> Iterator[tuple[str, list[Any]]]:
+    """SQL on a row `m` of a memory, with its values, for each filter that is set."""
     wanted = {
         "m.type = ?": filters.memory_type,
         "m.namespace = ?": filters.namespace,
         "m.identity_version = ?": filters.identity_version,
         "exists (select 1 from json_each(m.tags) where value = ?)": filters.tag,
     }
-    chosen = {condition: value for condition, value in wanted.items() if value is not None}
-    return "".join(f" and {condition}" for condition in chosen), list(chosen.values())
+    return ((condition, [value]) for condition, value in wanted.items() if value is not None)
 
 
 def _readable(snippet: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from lifeboat_alf import codec
 from lifeboat_daemon.seen import Known, StatKey
 
-VERSION = 7
+VERSION = 8
 _LARGEST = 2**63 - 1
 _NOT_ITS_FAULT = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 _TABLES = """
@@ -32,8 +32,12 @@ create table successor(id text primary key, supersedes text not null, place inte
 create index successor_of on successor(supersedes, place);
 create index successor_place on successor(place);
 create table memory(number integer primary key, id text not null unique, content text not null, origin text not null,
-    type text not null, namespace text not null, tags text not null, identity_version integer);
+    type text not null, namespace text not null, tags text not null, identity_version integer,
+    created_at text not null, observed_at text, pinned integer not null);
 create index memory_origin on memory(origin);
+create table put_away(id text primary key, content text not null, origin text not null, type text not null,
+    namespace text not null, tags text not null, identity_version integer, created_at text not null, observed_at text,
+    pinned integer not null, status text not null) without rowid;
 create virtual table words using fts5(content, origin, type, content='memory', content_rowid='number',
     tokenize="unicode61 remove_diacritics 2");
 """

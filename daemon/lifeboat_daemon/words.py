@@ -8,6 +8,10 @@ from collections.abc import Mapping, Sequence
 from lifeboat_alf import layout, times
 
 NO_BREAK = "\u00a0"
+_STEERING = dict.fromkeys(
+    (*range(0x20), *range(0x7F, 0xA0), 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), " "
+)
+"""Control characters, and those that turn the direction of writing."""
 
 
 def size_text(count: int) -> str:
@@ -49,6 +53,14 @@ def when_text(text: str) -> str:
         return time_text(text)
     except ValueError:
         return text
+
+
+def snippet_text(text: str, width: int = 160) -> str:
+    """The beginning of a text in one line: no line breaks, and nothing that steers a terminal."""
+    flat = " ".join(text.split())
+    if not flat.isprintable():
+        flat = " ".join(flat.translate(_STEERING).split())
+    return flat if len(flat) <= width else f"{flat[: width - 1].rstrip()}…"
 
 
 def path_text(path: str) -> str:

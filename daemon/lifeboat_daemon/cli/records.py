@@ -7,14 +7,15 @@ from typing import Any
 
 import click
 
+from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import records as memories
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import AGENT
+from lifeboat_daemon.cli.naming import AGENT, COUNT
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.words import count_text, path_text, time_text
+from lifeboat_daemon.words import NO_BREAK, count_text, path_text, time_text, when_text
 from lifeboat_endpoint.vault import SequenceRow
 
 Change = Callable[[Context, Agent, tuple[str, ...]], SequenceRow | None]
@@ -22,7 +23,65 @@ Change = Callable[[Context, Agent, tuple[str, ...]], SequenceRow | None]
 
 @click.group()
 def records() -> None:
-    """Single memories: show, forget, bring back, pin."""
+    """What an agent remembers: list, show, forget, bring back, pin."""
+
+
+@records.command(
+    "list",
+    epilog=examples(
+        "lifeboat records list Juniper --limit 20",
+        "lifeboat records list Juniper --type preference --words tea",
+        "lifeboat records list Juniper --status deleted",
+    ),
+)
+@click.argument("agent", type=AGENT)
+@click.option("--type", "memory_type", help="Only this memory type.")
+@click.option("--status", help="Only active, archived or deleted ones; without it all but the deleted.")
+@click.option("--namespace", help="Only this namespace.")
+@click.option("--tag", help="Only memories with this tag.")
+@click.option("--identity-version", type=int, help="Only memories made under this version of the identity.")
+@click.option("--words", default="", help="Only memories that hold these words; the last may be unfinished.")
+@click.option("--limit", type=COUNT, help="Only so many, the newest.")
+@click.option("--after", metavar="ID", help="Go on after this memory, which ended the page before.")
+@session_command
+def list_records(
+    session: Session,
+    agent: str,
+    memory_type: str | None,
+    status: str | None,
+    namespace: str | None,
+    tag: str | None,
+    identity_version: int | None,
+    words: str,
+    limit: int | None,
+    after: str | None,
+) -> None:
+    """What an agent remembers, newest first."""
+    from lifeboat_daemon import record_listing
+    from lifeboat_daemon.search import Filters
+
+    found = agents.find(session.context, agent)
+    filters = Filters(memory_type, namespace, tag, identity_version)
+    page = record_listing.page(session.context, found, record_listing.Wanted(filters, status, words, limit, after))
+
+    def text() -> None:
+        session.output.table(("since", "type", "status", "file", "id", "memory"), map(_row, page["records"]))
+        session.output.note(f"{page['shown']} of {count_text(page['total'], 'memory', 'memories')}")
+        if page["next"] is not None:
+            session.output.note(f"There are more: the same command with --after {page['next']}")
+
+    session.output.document(page, text)
+
+
+def _row(record: JsonObject) -> tuple[str, ...]:
+    return (
+        when_text(record["created_at"]).replace(" ", NO_BREAK),
+        record["memory_type"],
+        record["status"] + (", pinned" if record["pinned"] else ""),
+        record["origin_file"],
+        record["id"],
+        record["snippet"],
+    )
 
 
 @records.command(epilog=examples("lifeboat search Juniper insurance", "lifeboat records show Juniper ID"))

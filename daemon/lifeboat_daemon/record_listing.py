@@ -1,0 +1,174 @@
+"""What an agent remembers, page by page, newest first: for whoever browses its memory.
+
+Everything is asked of the search index, which follows the vault; no archive is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lifeboat_alf import codec, records
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.state import State
+from lifeboat_daemon import search
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import UnknownRecord
+from lifeboat_daemon.records import forgotten_ids
+from lifeboat_daemon.search import NO_FILTERS, Filters
+from lifeboat_daemon.state_db import StateDb
+from lifeboat_daemon.words import snippet_text
+from lifeboat_endpoint.vault import Vault
+
+LARGEST_PAGE = 12 * 1024 * 1024
+"""Bytes of a page as JSON: a client takes 16 MiB."""
+_LAID_OUT = 400
+"""Bytes that laying out one record as readable JSON adds, at most."""
+_READ = 600
+"""Characters of a memory that are looked at for its snippet."""
+DELETED, SUPERSEDED = "deleted", "superseded"
+STATUSES = ("active", "archived", DELETED)
+_NAMES = "id, type, namespace, created_at, observed_at, origin, identity_version, pinned, tags"
+_ALL = (
+    f"(select {_NAMES}, 'active' as status, content, number from memory"
+    f" union all select {_NAMES}, status, content, 0 as number from put_away) m"
+)
+_ORDER = "created_at, number, id"
+"""Daily notes begin all at once: among them those that came later have the larger number."""
+Condition = tuple[str, list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which memories, and which page of them. `status` None: all that are not deleted; `words` have to stand in the
+    text, the last one may go on; `after`: the id that ended the page before."""
+
+    filters: Filters = NO_FILTERS
+    status: str | None = None
+    words: str = ""
+    limit: int | None = None
+    after: str | None = None
+
+
+def page(context: Context, agent: Agent, wanted: Wanted) -> JsonObject:
+    """A page of memories, and how many there are of each kind: what `records list` writes.
+
+    Raises UnknownRecord for an id to go on after that is not there, UnknownKind for a type or a status that is none.
+    """
+    with context.vault(agent.id) as vault, StateDb.open(context.home.state_file(agent.id), vault.id) as db:
+        search.catch_up(db, vault)
+        search.check_type(db, wanted.filters.memory_type)
+        _check_status(db, wanted.status)
+        head = vault.head()
+        return {"agent": agent.id, "sequence": None if head is None else head.number, **_page(db, vault, wanted)}
+
+
+def _check_status(db: StateDb, status: str | None) -> None:
+    others = {row[0] for row in db.connection.execute("select distinct status from put_away")}
+    search.check_known("status", status, {*STATUSES, *others})
+
+
+def _page(db: StateDb, vault: Vault, wanted: Wanted) -> JsonObject:
+    conditions, values = _joined([*_conditions(db, wanted)])
+    total = int(db.connection.execute(f"select count(*) from {_ALL} where {conditions}", values).fetchone()[0])
+    conditions, values = _joined([*_conditions(db, wanted), *_beyond(db, wanted.after)])
+    rows = db.connection.execute(
+        f"select {_NAMES}, status, substr(content, 1, {_READ}) from {_ALL} where {conditions}"
+        " order by created_at desc, number desc, id desc limit ?",
+        (*values, -1 if wanted.limit is None else wanted.limit + 1),
+    )
+    shown, is_last = _fitting(_told(db, vault, rows), wanted.limit)
+    going_on = None if is_last or not shown else shown[-1]["id"]
+    return {"total": total, "shown": len(shown), "next": going_on, **_counts(db), "records": shown}
+
+
+def _joined(conditions: Iterable[Condition]) -> Condition:
+    found = list(conditions)
+    return " and ".join(text for text, _ in found), [value for _, values in found for value in values]
+
+
+def _conditions(db: StateDb, wanted: Wanted) -> Iterator[Condition]:
+    if wanted.status is None:
+        yield "status not in (?, ?)", [DELETED, SUPERSEDED]
+    else:
+        yield "status = ?", [wanted.status]
+    yield from search.conditions(wanted.filters)
+    query = search.quoted(wanted.words, open_ended=True)
+    if query:
+        db.fill_words()
+        said = wanted.words.split()
+        # The full text knows what is remembered now; there is little else, and that is looked through.
+        away = " and ".join("instr(lower(content), lower(?))" for _ in said)
+        known = "number in (select rowid from words where words match ?)"
+        yield f"case when number = 0 then {away} else {known} end", [*said, query]
+
+
+def _beyond(db: StateDb, after: str | None) -> Iterator[Condition]:
+    """What comes after a memory. Raises UnknownRecord."""
+    if after is None:
+        return
+    row = db.connection.execute(f"select {_ORDER} from {_ALL} where id = ?", (after,)).fetchone()
+    if row is None:
+        raise UnknownRecord(f"no memory has the id {after} any more: begin again with the first page")
+    yield f"({_ORDER}) < (?, ?, ?)", list(row)
+
+
+def _told(db: StateDb, vault: Vault, rows: Iterable[Any]) -> Iterator[JsonObject]:
+    forgotten = forgotten_ids(vault, db)
+    state = vault.state() if vault.head() is not None else None
+    for one, kind, namespace, created, observed, origin, version, pinned, tags, status, text in rows:
+        yield {
+            "id": one,
+            "memory_type": kind,
+            "status": status,
+            "namespace": namespace,
+            "created_at": created,
+            "observed_at": observed,
+            "origin_file": origin,
+            "snippet": snippet_text(_last_words(state, one) if text == records.TOMBSTONE else text),
+            "identity_version": version,
+            "pinned": bool(pinned),
+            "forgotten": one in forgotten,
+            "tags": codec.decode(tags.encode()),
+        }
+
+
+def _last_words(state: State | None, tombstone: str) -> str:
+    """What a memory said before a tombstone took its place."""
+    found = None if state is None else state.record(tombstone)
+    while state is not None and found is not None:
+        record = records.parse(found.line)
+        if record.get("content") != records.TOMBSTONE:
+            return str(record.get("content", ""))[:_READ]
+        found = state.record(str(record.get("supersedes")))
+    return ""
+
+
+def _fitting(told: Iterable[JsonObject], limit: int | None) -> tuple[list[JsonObject], bool]:
+    """Those that fit on a page, and whether there are no more."""
+    shown: list[JsonObject] = []
+    left = LARGEST_PAGE
+    for record in told:
+        left -= len(codec.encode(record)) + _LAID_OUT
+        if len(shown) == limit or (left < 0 and shown):
+            return shown, False
+        shown.append(record)
+    return shown, True
+
+
+def _counts(db: StateDb) -> JsonObject:
+    """How many memories there are of each kind, whatever a page shows; of deleted ones only how many."""
+    kept = f"{_ALL} where status not in ('{DELETED}', '{SUPERSEDED}')"
+    return {
+        "types": _counted(db, "type", kept),
+        "statuses": _counted(db, "status", _ALL),
+        "identity_versions": _counted(db, "identity_version", f"{kept} and identity_version is not null"),
+        "namespaces": _counted(db, "namespace", kept),
+    }
+
+
+def _counted(db: StateDb, column: str, rows: str) -> dict[str, int]:
+    found = db.connection.execute(f"select {column}, count(*) from {rows} group by 1 order by 2 desc, 1")
+    return {str(name): count for name, count in found}
