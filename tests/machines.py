@@ -12,13 +12,14 @@ from lifeboat_alf.state import State
 from lifeboat_daemon import agents
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.progress import quietly
 from lifeboat_daemon.remotes import adopting, registry, restoring
 from lifeboat_daemon.remotes.acknowledged import Acknowledged, read
 from lifeboat_daemon.remotes.adopting import Adopted
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.remotes.outcome import Outcome
-from lifeboat_daemon.remotes.replicating import quietly, replicate
+from lifeboat_daemon.remotes.replicating import replicate
 from lifeboat_daemon.restore import RestoreOptions
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_keys.user_key import UserKey

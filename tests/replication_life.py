@@ -24,11 +24,11 @@ from lifeboat_alf import merkle
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import agents, key_rotation, retention
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.progress import quietly
 from lifeboat_daemon.remotes import acknowledged, adding, aside, opening, pulling, replacing
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.remotes.outcome import Outcome
-from lifeboat_daemon.remotes.replicating import quietly
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import RemoteUnreachable, UnknownThere
 from lifeboat_endpoint.maintenance import care, rotation

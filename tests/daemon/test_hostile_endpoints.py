@@ -24,12 +24,12 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import UnsignedState
 from lifeboat_daemon.http_session import Pace
 from lifeboat_daemon.http_session import Reply as Answered
+from lifeboat_daemon.progress import quietly
 from lifeboat_daemon.remotes import acknowledged, endpoint_problems, endpoint_uploads, epochs, pulling, verifying
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.endpoint_calls import Calls
 from lifeboat_daemon.remotes.endpoint_files import EndpointFiles
 from lifeboat_daemon.remotes.endpoint_remote import EndpointRemote
-from lifeboat_daemon.remotes.replicating import quietly
 from lifeboat_endpoint.errors import (
     EpochBehind,
     RemoteBusy,

@@ -14,10 +14,10 @@ from lifeboat_alf.errors import SignatureError
 from lifeboat_daemon import agents, key_rotation, retention
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore
+from lifeboat_daemon.progress import quietly
 from lifeboat_daemon.remotes import acknowledged, adopting, aside, epochs, replacing
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.remotes.replicating import quietly
 from lifeboat_daemon.remotes.sealed.opening import FolderLog
 from lifeboat_endpoint.errors import EpochMoved, RemoteDenied, VaultMissing
 from lifeboat_endpoint.vault import Retention

@@ -18,8 +18,8 @@ from lifeboat_alf import ids
 from lifeboat_alf.errors import LifeboatError, SignatureError
 from lifeboat_daemon import agents
 from lifeboat_daemon.errors import MovedElsewhere, NothingToRestore, OtherVault, UnsignedState
+from lifeboat_daemon.progress import quietly
 from lifeboat_daemon.remotes import registry, taking_up
-from lifeboat_daemon.remotes.replicating import quietly
 from lifeboat_daemon.words import time_text
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import RemoteDamaged

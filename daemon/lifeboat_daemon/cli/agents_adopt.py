@@ -61,7 +61,7 @@ def adopt(
                 found,
                 remote,
                 accept_unsigned=accept_unsigned,
-                tell=lambda text, done, total: tell(done, total or 0),
+                tell=tell,
             )
             adoption = stack.enter_context(looking)
         epochs.check_consent(session.context, found.name, adoption.head, take_over)
@@ -78,7 +78,7 @@ def adopt(
                 found,
                 gives_way,
                 accept_unsigned=accept_unsigned,
-                tell=lambda text, done, total: tell(done, total or 0),
+                tell=tell,
             )
         if kept is not None:
             done.missed.pop(gives_way.name, None)

@@ -43,7 +43,7 @@ def take_up(
             agent,
             take_over=take_over,
             accept_unsigned=accept_unsigned,
-            tell=lambda text, so_far, total: tell(so_far, total or 0),
+            tell=tell,
         )
     poke(session.context)
     document = {

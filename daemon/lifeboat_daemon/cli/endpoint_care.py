@@ -40,7 +40,7 @@ def compact(session: EndpointSession, tenant: str | None, trust_clock: bool) -> 
         with session.output.progress("compacting") as tell:
             done = []
             for number, one in enumerate(tenants):
-                tell(number, len(tenants))
+                tell("", number, len(tenants))
                 done.append(care.compact(endpoint, one))
     documents = [_care_document(one) for one in done]
     problems = sum(len(one.problems) for one in done)

@@ -12,9 +12,15 @@ from rich.text import Text
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.cli.progress_bar import bar
 from lifeboat_daemon.cli.table import sentence_lines, table_lines
+from lifeboat_daemon.progress import Figures, Seldom, Steps, Tell
 
 JsonObject = dict[str, Any]
+listener: Callable[[Figures], None] | None = None
+"""Who hears in place of a terminal how far this process's command is: a command server."""
+_BETWEEN_FIGURES = 0.2
+"""Seconds."""
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if chr(code) not in "\n\t"}
 
 
@@ -79,14 +85,18 @@ class Output:
         _say(self.notes, f"warning: {plain(text)}", "yellow")
 
     @contextmanager
-    def progress(self, description: str) -> Iterator[Callable[[int, int], None]]:
-        """A bar on standard error while long work runs; the yielded function takes (done, total)."""
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=self.notes, transient=True, disable=not self.notes.is_terminal) as bar:
-            task = bar.add_task(description, total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total)
+    def progress(self, description: str) -> Iterator[Tell]:
+        """How far long work is, while it runs: a bar on standard error, or figures for whoever listens. `description`
+        stands where the yielded function is told no words."""
+        if listener is not None:
+            seldom = Seldom(listener, _BETWEEN_FIGURES)
+            tell = Steps(description, seldom)
+            tell("", 0, None)
+            yield tell
+            seldom.finish()
+            return
+        with bar(self.notes, description) as tell:
+            yield tell
 
     def error(self, error: LifeboatError) -> None:
         """What failed, why, and the command that helps."""

@@ -38,9 +38,7 @@ def _arrive(
 
     with ExitStack() as stack:
         with session.output.progress(f"Fetching {agent} from {remote}") as tell:
-            fetching = restoring.arriving(
-                session.context, remote, agent, target, options, lambda text, done, total: tell(done, total or 0)
-            )
+            fetching = restoring.arriving(session.context, remote, agent, target, options, tell)
             plan, source, staged = stack.enter_context(fetching)
 
         def run(wanted: Plan) -> RestoreReport:

@@ -102,8 +102,8 @@ def _with_patience(session: Session, chosen: list[Agent], document: dict[str, An
 def _synced(session: Session, agent: Agent) -> dict[str, Any]:
     """One agent, captured and sent by this process."""
     document = _capture(session, agent)
-    with session.output.progress(f"Sending {agent.name}") as bar:
-        remotes = syncing.sent(session.context, agent, tell=lambda _, done, total: bar(done, total or 0))
+    with session.output.progress(f"Sending {agent.name}") as tell:
+        remotes = syncing.sent(session.context, agent, tell=tell)
     return {**document, "remotes": remotes}
 
 

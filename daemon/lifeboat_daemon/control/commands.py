@@ -1,4 +1,8 @@
-"""Commands of the command line for a program that stays: `lifeboat WORDS --json`, and what it said, as data."""
+"""Commands of the command line for a program that stays: `lifeboat WORDS --json`, and what it said, as data.
+
+They run in a command server (`lifeboat_daemon.command_server`), a child process that has the command line loaded and
+forks a process for each of them; where a system cannot fork, each gets a process of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,17 @@ import asyncio
 import contextlib
 import json
 import os
-import signal
 from collections.abc import Callable, Mapping
 
 import msgspec
 
+from lifeboat_daemon.command_server.messages import Ended, Told
 from lifeboat_daemon.control import failures
+from lifeboat_daemon.control.command_process import CommandProcess
 from lifeboat_daemon.control.protocol import JsonObject
-from lifeboat_daemon.errors import WorkerFailed
-from lifeboat_daemon.interpreter import python
+from lifeboat_daemon.errors import Cancelled, WorkerFailed
+
+_INTERRUPTED = 130
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -37,56 +43,110 @@ class Progress(msgspec.Struct, frozen=True):
     seconds_left: float | None = None
 
 
+Hear = Callable[[Progress], None]
+
+
 class Commands:
-    """Runs commands, many at once. `environment` is theirs; nothing is started before it is needed."""
+    """Runs commands, many at once. `environment` is theirs, the process's own by default; nothing is started before it
+    is needed. May be used in one event loop after another."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._environment = dict(os.environ if environment is None else environment)
+        self._forks = hasattr(os, "fork")
+        self._starting: asyncio.Task[CommandProcess] | None = None
 
     async def warm(self) -> None:
-        """Have everything ready for the first command. May be called at any time, and often."""
+        """Have everything ready for the first command. Comes back at once; may be called at any time, and often."""
+        if self._forks:
+            self._start()
 
-    async def run(self, *words: str, text: str = "", tell: Callable[[Progress], None] | None = None) -> Said:
+    async def run(self, *words: str, text: str = "", tell: Hear | None = None) -> Said:
         """Run `lifeboat WORDS --json` with `text` as its standard input (secrets go there, never among the words).
 
-        Raises the error that the command ended with. Exit status 1 with a document of its own is no error. Cancelling
-        the task stops the command at its next safe point, and waits for that.
+        `tell` hears how far it is, at most a few times a second. Raises the error that the command ended with;
+        BadRequest for a command that never ends or needs a terminal; WorkerFailed where it was killed; CommandLost
+        where nobody can say what became of it. Exit status 1 with a document of its own is no error.
+
+        Cancelling the task stops the command at its next safe point, as Ctrl-C does, and waits for that; cancelling it
+        once more ends the waiting.
         """
-        said = await self._run((*words, "--json"), text)
+        said = await self._run((*words, "--json"), text, tell)
         document = _document(said)
-        if "error" in document and said.status != 0:
-            raise failures.from_document(document["error"])
+        if set(document) == {"error"} and said.status != 0:
+            raise failures.from_document({**document["error"], "exit_status": said.status})
         return Said(said.status, document, notes=said.notes)
 
     async def run_text(self, *words: str, text: str = "") -> Said:
-        """Run `lifeboat WORDS`: what it says to people, as `Said.text`. Its exit status is the caller's to read."""
-        return await self._run(words, text)
+        """Run `lifeboat WORDS`: what it says to people, as `Said.text`. What it failed with stands in `notes`. Raises
+        BadRequest, WorkerFailed, CommandLost."""
+        return await self._run(words, text, None)
 
     async def close(self) -> None:
-        """End what was started for commands. One that is at work is seen through to its end."""
+        """End what was started for commands. One that is at work is seen through to its end, and not waited for."""
+        starting, self._starting = self._starting, None
+        if starting is None or starting.get_loop() is not asyncio.get_running_loop():
+            return
+        with contextlib.suppress(WorkerFailed):
+            await (await starting).close()
 
-    async def _run(self, words: tuple[str, ...], text: str) -> Said:
-        pipe = asyncio.subprocess.PIPE
-        command = python("-c", "from lifeboat_daemon.cli import main; main()", *words)
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, stderr=pipe, env=self._environment, start_new_session=True
-        )
-        ended = asyncio.ensure_future(process.communicate(text.encode()))
+    async def _run(self, words: tuple[str, ...], text: str, tell: Hear | None) -> Said:
+        def hear(told: Told) -> None:
+            if tell is not None:
+                tell(Progress(told.text, told.done, told.total, told.rate, told.seconds_left))
+
+        if self._forks:
+            server = await asyncio.shield(self._start())
+            ended = await server.run(words, text, hear)
+        else:
+            ended = await self._run_alone(words, text, hear)
+        return Said(ended.status, {}, ended.out, tuple(ended.notes.splitlines()))
+
+    async def _run_alone(self, words: tuple[str, ...], text: str, hear: Callable[[Told], None]) -> Ended:
+        process = await CommandProcess.start(self._environment, "--one")
         try:
-            out, err = await asyncio.shield(ended)
-        except asyncio.CancelledError:
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGINT)
-            await ended
-            raise
-        return Said(process.returncode or 0, {}, out.decode(), tuple(err.decode().splitlines()))
+            return await process.run(words, text, hear)
+        finally:
+            await process.close()
+
+    def _start(self) -> asyncio.Task[CommandProcess]:
+        """The server, being started or there; another one where it is of another loop, ended, or never came."""
+        loop = asyncio.get_running_loop()
+        known = self._starting
+        if known is None or known.get_loop() is not loop or _is_gone(known):
+            self._starting = known = loop.create_task(CommandProcess.start(self._environment))
+            known.add_done_callback(_hear_out)
+        return known
+
+
+def _is_gone(starting: asyncio.Task[CommandProcess]) -> bool:
+    return starting.done() and (
+        starting.cancelled() or starting.exception() is not None or starting.result().gone.done()
+    )
+
+
+def _hear_out(starting: asyncio.Task[CommandProcess]) -> None:
+    """Nobody has to wait for a server that was only to be warm."""
+    if not starting.cancelled():
+        starting.exception()
 
 
 def _document(said: Said) -> JsonObject:
+    """What `--json` printed; {} where a command that went well says nothing. Raises Cancelled, WorkerFailed."""
+    if said.status == _INTERRUPTED:
+        raise Cancelled("somebody stopped the command")
+    if not said.text.strip() and said.status == 0:
+        return {}
     try:
-        found = json.loads(said.text)
-    except ValueError:
+        found = _decoded(said.text)
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise WorkerFailed(f"a command ended with status {said.status} and without a document")
+        raise WorkerFailed(f"the command ended with status {said.status}, and what it said is no JSON")
     return found
+
+
+def _decoded(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:  # names that are no text: Python's own JSON takes them
+        return json.loads(text)

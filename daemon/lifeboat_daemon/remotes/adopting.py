@@ -26,9 +26,9 @@ from lifeboat_daemon.capture.run import capture, capture_into
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, UnknownAgent
 from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.progress import Tell
 from lifeboat_daemon.purge import keep_out
 from lifeboat_daemon.remotes import acknowledged, aside, epochs, pulling, redacting, registry
-from lifeboat_daemon.remotes.bundling import Tell
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.restore.scratch import scratch_folder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import BinaryIO, cast
 
@@ -15,11 +15,11 @@ from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.state import State
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
+from lifeboat_daemon.progress import Tell
 from lifeboat_daemon.remotes.contract import Place
 from lifeboat_endpoint.remote.contract import Bundle
 from lifeboat_endpoint.vault import Vault
 
-Tell = Callable[[str, int, int | None], None]
 """(what is being done, done, total in bytes)"""
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.restore.scratch import scratch_folder
@@ -18,9 +19,6 @@ from lifeboat_keys.user_key import UserKey
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.remote.conformance import Check
-
-Tell = Callable[[int, int], None]
-"""(checks made, checks in all)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class Result:
         return {"name": self.name, "ok": self.ok, "message": self.message or None}
 
 
-def run(context: Context, config: RemoteConfig, *, quick: bool = False, tell: Tell | None = None) -> Iterator[Result]:
+def run(context: Context, config: RemoteConfig, *, quick: bool = False, tell: Tell = quietly) -> Iterator[Result]:
     """Every check, or those that take a moment, one after the other. Raises RemoteError when it cannot be asked at
     all: that is no fault in what it does."""
     from lifeboat_endpoint.remote.conformance import CHECKS
@@ -53,8 +51,7 @@ def run(context: Context, config: RemoteConfig, *, quick: bool = False, tell: Te
     checks = [check for check in CHECKS if check.quick or not quick]
     try:
         for made, check in enumerate(checks):
-            if tell is not None:
-                tell(made, len(checks))
+            tell(check.name, made, len(checks))
             with scratch_folder(context, "remote-test") as scratch:
                 yield _result(check, fresh, scratch, user)
     finally:

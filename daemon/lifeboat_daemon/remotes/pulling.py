@@ -18,8 +18,8 @@ from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, UnsignedState
+from lifeboat_daemon.progress import Tell
 from lifeboat_daemon.remotes import redacting_lists
-from lifeboat_daemon.remotes.bundling import Tell
 from lifeboat_daemon.remotes.redacted_state import RedactedState
 from lifeboat_daemon.restore.plan import trusted
 from lifeboat_daemon.user_keys import known_public

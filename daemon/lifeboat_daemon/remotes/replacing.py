@@ -9,8 +9,8 @@ from pathlib import Path
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.progress import Tell
 from lifeboat_daemon.remotes import acknowledged, aside, epochs, pulling
-from lifeboat_daemon.remotes.bundling import Tell
 from lifeboat_daemon.remotes.contract import RemoteConfig, Removing
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.restore.scratch import scratch_folder

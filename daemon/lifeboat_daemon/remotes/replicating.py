@@ -16,9 +16,9 @@ from lifeboat_daemon.capture import guard
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Cancelled, RemoteForgot
 from lifeboat_daemon.health.standing import FENCED, HELD, WAITING
+from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.remotes import acknowledged, bundling, deciding, epochs, redacting, verifying
 from lifeboat_daemon.remotes.acknowledged import Acknowledged
-from lifeboat_daemon.remotes.bundling import Tell
 from lifeboat_daemon.remotes.contract import Compactable, RemoteConfig
 from lifeboat_daemon.remotes.deciding import Decision, Do, Here, Why
 from lifeboat_daemon.remotes.opening import check_identity, open_remote
@@ -36,10 +36,6 @@ BEHIND = "epoch_begun"
 """The code of what waits because it was captured before this machine took the agent over."""
 TRIES = 3
 """How often the head may move between the look at it and the push."""
-
-
-def quietly(text: str, done: int, total: int | None) -> None:
-    """Tell nobody."""
 
 
 def always(size: int) -> str | None:

@@ -20,8 +20,8 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyProtected, AmbiguousAgent, NothingToRestore, UnknownAgent
 from lifeboat_daemon.locks import home_lock
+from lifeboat_daemon.progress import Tell
 from lifeboat_daemon.remotes import acknowledged, aside, epochs, pulling, redacting, registry
-from lifeboat_daemon.remotes.bundling import Tell
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.epochs import Raised
 from lifeboat_daemon.remotes.opening import open_remote

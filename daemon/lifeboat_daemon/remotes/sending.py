@@ -10,12 +10,12 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.health import second_copies
 from lifeboat_daemon.health.second_copies import NO_NETWORK, JsonObject
 from lifeboat_daemon.health.states import WAITING
+from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.remotes import acknowledged
 from lifeboat_daemon.remotes.acknowledged import NOT_TOLD, Acknowledged
-from lifeboat_daemon.remotes.bundling import Tell
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.outcome import DEFERRED, Outcome
-from lifeboat_daemon.remotes.replicating import quietly, replicate
+from lifeboat_daemon.remotes.replicating import replicate
 from lifeboat_daemon.schedule import conditions
 from lifeboat_daemon.schedule.conditions import Conditions
 from lifeboat_daemon.words import argument

@@ -23,8 +23,8 @@ from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyProtected
 from lifeboat_daemon.locks import home_lock
+from lifeboat_daemon.progress import Tell
 from lifeboat_daemon.remotes import epochs, pulling, registry
-from lifeboat_daemon.remotes.bundling import Tell
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.remotes.restoring import Source, find, place_history

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import msgspec
+
+from lifeboat_daemon import json_lines
 
 JsonObject = dict[str, Any]
 
@@ -66,41 +67,22 @@ class Failure(msgspec.Struct, frozen=True, tag="failure"):
 ToWorker = Job | Cancel
 ToDaemon = Ready | Progress | Result | Failure
 
-_encoder = msgspec.json.Encoder()
 _to_worker: msgspec.json.Decoder[ToWorker] = msgspec.json.Decoder(ToWorker)
 _to_daemon: msgspec.json.Decoder[ToDaemon] = msgspec.json.Decoder(ToDaemon)
 
 
 def encode(message: ToWorker | ToDaemon) -> bytes:
     """A message as one line, its newline included. Raises TypeError for what JSON does not know."""
-    try:
-        return _encoder.encode(message) + b"\n"
-    except UnicodeEncodeError:  # names of files that are no text: Python's own JSON writes them so that they come back
-        return json.dumps(msgspec.to_builtins(message)).encode() + b"\n"
+    return json_lines.encode(message)
 
 
 def to_worker(line: bytes) -> ToWorker:
     """What the daemon said. Raises msgspec.MsgspecError."""
-    message: ToWorker = _decoded(_to_worker, line, ToWorker)
+    message: ToWorker = json_lines.decode(_to_worker, line)
     return message
 
 
 def to_daemon(line: bytes) -> ToDaemon:
     """What a worker said. Raises msgspec.MsgspecError."""
-    message: ToDaemon = _decoded(_to_daemon, line, ToDaemon)
+    message: ToDaemon = json_lines.decode(_to_daemon, line)
     return message
-
-
-def _decoded(decoder: msgspec.json.Decoder[Any], line: bytes, kind: Any) -> Any:
-    try:
-        return decoder.decode(line)
-    except RecursionError:
-        raise msgspec.DecodeError("it is too deep") from None
-    except msgspec.ValidationError:
-        raise
-    except msgspec.DecodeError as error:
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):
-            raise error from None
-        return msgspec.convert(found, kind)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.errors import WorkerFailed
+from lifeboat_daemon.interpreter import how_it_ended
 from lifeboat_daemon.work import messages
 from lifeboat_daemon.work.messages import Cancel, Failure, Job, Progress, Ready, Result
 
@@ -174,16 +175,7 @@ class WorkerProcess:
 
     def how(self) -> str:
         """How it ended, for people."""
-        status = self._process.returncode
-        if status is None:
-            return "did not end"
-        if status >= 0:
-            return f"ended with status {status}"
-        with contextlib.suppress(ValueError):
-            name = signal.Signals(-status).name
-            hint = ", as the system does when memory runs out" if name == "SIGKILL" else ""
-            return f"was ended by {name}{hint}"
-        return f"was ended by signal {-status}"
+        return how_it_ended(self._process.returncode)
 
     def _failure(self) -> LifeboatError:
         if self._why is not None:

@@ -11,6 +11,7 @@ from typing import Any
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.errors import Busy, Cancelled, WorkerFailed
+from lifeboat_daemon.progress import figures
 from lifeboat_daemon.work import limits
 from lifeboat_daemon.work.messages import Progress
 from lifeboat_daemon.work.pool import Workers
@@ -75,14 +76,13 @@ class _Entry:
 
     def _progress(self, seconds: float) -> JsonObject:
         said = self.progress or Progress(0, "")
-        rate = said.done / seconds if seconds > 0 and said.done else None
-        left = None if rate is None or said.total is None else max(0.0, (said.total - said.done) / rate)
+        known = figures(said.text, said.done, said.total, seconds)
         return {
-            "text": said.text,
-            "done": said.done,
-            "total": said.total,
-            "rate": None if rate is None else round(rate, 1),
-            "seconds_left": None if left is None else round(left),
+            "text": known.text,
+            "done": known.done,
+            "total": known.total,
+            "rate": known.rate,
+            "seconds_left": known.seconds_left,
         }
 
 

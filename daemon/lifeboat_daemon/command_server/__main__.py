@@ -1,0 +1,10 @@
+"""The command server's process: `python -m lifeboat_daemon.command_server [--one]`."""
+
+import sys
+
+from lifeboat_daemon.command_server import child, server
+
+if "--one" in sys.argv[1:]:
+    child.main()
+else:
+    server.main()

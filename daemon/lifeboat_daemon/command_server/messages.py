@@ -1,0 +1,86 @@
+"""What a program and its command server say to each other: one JSON document a line, over the server's streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from lifeboat_daemon import json_lines
+
+JsonObject = dict[str, Any]
+
+MOST_SAID = 64 * 1024 * 1024
+"""Bytes that a command may say."""
+LONGEST_LINE = 2 * MOST_SAID + 1024 * 1024
+"""Bytes. What a command says is text within JSON: its quotes and line ends count twice."""
+
+
+class Run(msgspec.Struct, frozen=True, tag="run"):
+    """To the server: run `lifeboat WORDS` with `text` as its standard input. Never shown: it may hold secrets."""
+
+    number: int
+    words: tuple[str, ...]
+    text: str = ""
+
+    def __repr__(self) -> str:
+        return f"Run({self.number})"
+
+
+class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
+    """To the server: stop this command, as Ctrl-C does in a terminal."""
+
+    number: int
+
+
+class Ready(msgspec.Struct, frozen=True, tag="ready"):
+    """From the server, first: everything is loaded."""
+
+    pid: int
+
+
+class Told(msgspec.Struct, frozen=True, tag="told"):
+    """How far a command is, at most a few times a second. See `lifeboat_daemon.progress.Figures`."""
+
+    number: int
+    text: str
+    done: int
+    total: int | None
+    rate: float | None
+    seconds_left: float | None
+
+
+class Ended(msgspec.Struct, frozen=True, tag="ended"):
+    """A command's exit status, its standard output and what it said to standard error."""
+
+    number: int
+    status: int
+    out: str
+    notes: str = ""
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed"):
+    """There is no outcome. `error` has the fields of every error: code, title, message, fix, retryable."""
+
+    number: int
+    error: JsonObject
+
+
+ToServer = Run | Cancel
+FromServer = Ready | Told | Ended | Failed
+
+_to_server: msgspec.json.Decoder[ToServer] = msgspec.json.Decoder(ToServer)
+_from_server: msgspec.json.Decoder[FromServer] = msgspec.json.Decoder(FromServer)
+encode = json_lines.encode
+
+
+def to_server(line: bytes) -> ToServer:
+    """What the program said. Raises msgspec.MsgspecError."""
+    message: ToServer = json_lines.decode(_to_server, line)
+    return message
+
+
+def from_server(line: bytes) -> FromServer:
+    """What the server, or one of its commands, said. Raises msgspec.MsgspecError."""
+    message: FromServer = json_lines.decode(_from_server, line)
+    return message

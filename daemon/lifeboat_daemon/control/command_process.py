@@ -1,0 +1,183 @@
+"""A process that runs commands, as the program that started it sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from lifeboat_daemon.command_server import messages
+from lifeboat_daemon.command_server.messages import Cancel, Ended, Failed, Ready, Run, Told
+from lifeboat_daemon.control import failures
+from lifeboat_daemon.control.framing import Lines
+from lifeboat_daemon.errors import CommandLost, WorkerFailed
+from lifeboat_daemon.interpreter import how_it_ended, python
+
+_PIECE = 256 * 1024
+_CLOSING = 0.5
+"""Seconds that a server without work has to end by itself."""
+_MOST_SAID = 8192
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    answer: asyncio.Future[Ended]
+    hear: Callable[[Told], None]
+
+
+class CommandProcess:
+    """A command server, or with `--one` a process for one command. `gone` is done when it has ended."""
+
+    def __init__(self, process: asyncio.subprocess.Process, *, alone: bool) -> None:
+        loop = asyncio.get_running_loop()
+        self._loop = loop
+        self._process = process
+        self._alone = alone
+        self._number = 0
+        self._is_ready = False
+        self._waiting: dict[int, _Waiting] = {}
+        self._said = b""
+        self._draining = loop.create_task(self._drain())
+        self.gone = loop.create_task(self._listen())
+
+    @classmethod
+    async def start(cls, environment: Mapping[str, str], *options: str) -> CommandProcess:
+        """Start one; it may be given work at once. Raises WorkerFailed."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *python("-m", "lifeboat_daemon.command_server", *options),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=dict(environment),
+                start_new_session=True,  # Ctrl-C in the terminal of the program is not the commands'
+                creationflags=_flags(),
+            )
+        except OSError as error:
+            raise WorkerFailed(f"commands cannot be run: {error.strerror or error}") from error
+        return cls(process, alone="--one" in options)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def run(self, words: Sequence[str], text: str, hear: Callable[[Told], None]) -> Ended:
+        """Have a command run, and wait for its end. See `Commands.run` for what it raises, and for cancelling."""
+        self._number += 1
+        number = self._number
+        if self.gone.done():
+            raise self._failure()
+        answer: asyncio.Future[Ended] = self._loop.create_future()
+        self._waiting[number] = _Waiting(answer, hear)
+        self._write(Run(number, tuple(words), text))
+        try:
+            return await asyncio.shield(answer)
+        except asyncio.CancelledError:
+            self._stop(number)
+            await asyncio.wait({answer})
+            raise
+        finally:
+            self._waiting.pop(number, None)
+            if answer.done() and not answer.cancelled():
+                answer.exception()  # it was stopped: how does not matter any more
+
+    async def close(self) -> None:
+        """Take no more commands, and end; what is at work goes on by itself."""
+        stdin = self._process.stdin
+        assert stdin is not None
+        stdin.close()
+        await asyncio.wait({self.gone}, timeout=_CLOSING)
+        if not self.gone.done():
+            self._kill()
+            await asyncio.wait({self.gone}, timeout=_CLOSING)
+
+    def _kill(self) -> None:
+        """End it now. Its children lead sessions of their own, and finish."""
+        with contextlib.suppress(ProcessLookupError):
+            if self._process.returncode is None:
+                self._process.kill()
+
+    def _stop(self, number: int) -> None:
+        if not self._alone:
+            self._write(Cancel(number))
+            return
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.CTRL_BREAK_EVENT if sys.platform == "win32" else signal.SIGINT)
+
+    def _write(self, message: messages.ToServer) -> None:
+        """To a process that has just ended nothing is written: `_listen` finds out."""
+        stdin = self._process.stdin
+        if stdin is not None and not stdin.is_closing():
+            with contextlib.suppress(ConnectionError):
+                stdin.write(messages.encode(message))
+
+    # What it says -----------------------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        stdout = self._process.stdout
+        assert stdout is not None
+        lines = Lines(messages.LONGEST_LINE)
+        try:
+            while data := await stdout.read(_PIECE):
+                for line in lines.feed(data):
+                    self._hear(messages.from_server(line))
+                if lines.broken:
+                    break
+        except (msgspec.MsgspecError, OSError):
+            pass  # what speaks so is no server of ours
+        await self._end()
+        for each in self._waiting.values():
+            if not each.answer.done():
+                each.answer.set_exception(self._failure())
+
+    async def _end(self) -> None:
+        """Wait for the process, whose standard output has ended."""
+        try:
+            async with asyncio.timeout(_CLOSING):
+                await self._process.wait()
+        except TimeoutError:
+            self._kill()
+            await self._process.wait()
+        await asyncio.wait({self._draining}, timeout=_CLOSING)
+        self._draining.cancel()
+
+    def _hear(self, message: messages.FromServer) -> None:
+        if isinstance(message, Ready):
+            self._is_ready = True
+            return
+        each = self._waiting.get(message.number)
+        if each is None or each.answer.done():
+            return  # nobody waits for it any more
+        if isinstance(message, Told):
+            self._loop.call_soon(each.hear, message)
+        elif isinstance(message, Failed):
+            each.answer.set_exception(failures.from_document(message.error))
+        else:
+            each.answer.set_result(message)
+
+    async def _drain(self) -> None:
+        stderr = self._process.stderr
+        assert stderr is not None
+        while data := await stderr.read(_MOST_SAID):
+            self._said = (self._said + data)[-_MOST_SAID:]
+
+    def _failure(self) -> WorkerFailed | CommandLost:
+        how = how_it_ended(self._process.returncode)
+        if self._alone:
+            return WorkerFailed(f"the command {how}")
+        if self._is_ready:
+            return CommandLost(f"the process that runs commands {how}; what was at work may still be")
+        last = self._said.decode(errors="backslashreplace").splitlines()[-1:]  # it has read nothing of anybody's yet
+        return WorkerFailed(": ".join([f"commands cannot be run: their process {how}", *last]))
+
+
+def _flags() -> int:
+    if sys.platform == "win32":
+        return subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+    return 0
