@@ -16,6 +16,7 @@ from lifeboat_daemon import search
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import UnknownRecord
+from lifeboat_daemon.record_details import last_words
 from lifeboat_daemon.records import forgotten_ids
 from lifeboat_daemon.search import NO_FILTERS, Filters
 from lifeboat_daemon.state_db import StateDb
@@ -136,14 +137,8 @@ def _told(db: StateDb, vault: Vault, rows: Iterable[Any]) -> Iterator[JsonObject
 
 
 def _last_words(state: State | None, tombstone: str) -> str:
-    """What a memory said before a tombstone took its place."""
     found = None if state is None else state.record(tombstone)
-    while state is not None and found is not None:
-        record = records.parse(found.line)
-        if record.get("content") != records.TOMBSTONE:
-            return str(record.get("content", ""))[:_READ]
-        found = state.record(str(record.get("supersedes")))
-    return ""
+    return "" if state is None or found is None else last_words(state, records.parse(found.line))[:_READ]
 
 
 def _fitting(told: Iterable[JsonObject], limit: int | None) -> tuple[list[JsonObject], bool]:

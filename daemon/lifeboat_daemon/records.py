@@ -9,7 +9,7 @@ from lifeboat_alf import layout, lifecycle, partitions, records, times
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.partitions import Ledger
 from lifeboat_alf.state import Record, State
-from lifeboat_daemon import search
+from lifeboat_daemon import record_details, search
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import commit
 from lifeboat_daemon.capture.overlay import Overlay
@@ -25,13 +25,21 @@ Change = Callable[[Scribe, JsonObject, Record, State], Step | None]
 
 
 def show(context: Context, agent: Agent, ids: Sequence[str]) -> list[JsonObject]:
-    """The memories that ids (any of a chain) name: the record that counts, and `forgotten`.
+    """The memories that ids (any of a chain) name: the record that counts, `forgotten`, and what else is known `about`
+    it (see `record_details`).
 
     Raises UnknownRecord, RecordPurged."""
     with context.vault(agent.id) as vault, _index(context, agent, vault) as db:
         forgotten = forgotten_ids(vault, db)
         found = [(_resolve(vault, db, one), one) for one in ids]
-        return [{**records.parse(item.line), "forgotten": bool({one, item.id} & forgotten)} for item, one in found]
+        return [
+            {
+                **records.parse(item.line),
+                "forgotten": bool({one, item.id} & forgotten),
+                "about": record_details.about(vault, db, one, item),
+            }
+            for item, one in found
+        ]
 
 
 def forget(context: Context, agent: Agent, ids: Sequence[str]) -> SequenceRow | None:

@@ -256,6 +256,27 @@ class StateDb:
             record_id = row[0]
             known.add(record_id)
 
+    def successor_of(self, record_id: str) -> str | None:
+        """The record that came directly after one in its chain, the last one where there are several."""
+        row = self.connection.execute(
+            "select id from successor where supersedes = ? order by place desc limit 1", (record_id,)
+        ).fetchone()
+        return None if row is None else str(row[0])
+
+    def chain_of(self, record_id: str) -> list[str]:
+        """All records that are joined with one by superseding it, or being superseded, as they were appended."""
+        found, new = {record_id: 0}, [record_id]
+        while new:
+            one = new.pop()
+            rows = self.connection.execute(
+                "select id, supersedes, place from successor where id = ?1 or supersedes = ?1", (one,)
+            ).fetchall()
+            for successor, superseded, place in rows:
+                new += [each for each in (successor, superseded) if each not in found]
+                found.setdefault(superseded, 0)
+                found[successor] = place
+        return sorted(found, key=lambda each: found[each])
+
 
 def _held(number: int) -> int | str:
     """A number of a stat as a column holds it: a time after 2262, or an inode of 64 bits, is no SQLite integer."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -94,13 +94,26 @@ def show(session: Session, agent: str, ids: tuple[str, ...]) -> None:
 
     def text() -> None:
         for record in found:
-            source = record.get("source", {})
+            about = record["about"]
             session.output.line(f"{record['id']}  {record['memory_type']}  {record['status']}", style="bold")
             made = time_text(record["temporal"]["created_at"])
-            session.output.line(f"from {path_text(source.get('origin_file', 'nowhere'))}, {made}")
-            session.output.verbatim(record["content"].rstrip("\n"))
+            session.output.line(f"from {path_text(about['provenance']['origin_file'] or 'nowhere')}, {made}")
+            for sentence in _about(about):
+                session.output.line(sentence)
+            session.output.verbatim(about["text"].rstrip("\n") or record["content"])
 
     session.output.document({"records": found}, text)
+
+
+def _about(about: JsonObject) -> Iterator[str]:
+    """What there is to say of a memory beside its text, in sentences."""
+    if about["first_sequence"] is not None:
+        until = "now" if about["present"] else f"sequence {about['last_sequence']}"
+        yield f"said this from sequence {about['first_sequence']} until {until}"
+    if len(about["chain"]) > 1:
+        yield f"what it was before: {', '.join(one['id'] for one in about['chain'] if not one['current'])}"
+    for link in about["links"]:
+        yield f"{link['relation']}: {link['target'] or link['id']} ({link['state']}) {link['snippet']}".rstrip()
 
 
 def _change(session: Session, agent: str, ids: tuple[str, ...], change: Change, word: str) -> None:

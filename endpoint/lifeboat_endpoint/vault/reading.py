@@ -138,6 +138,12 @@ class VaultReading:
         count, since = self._metadata.row(sql.SEQUENCES_BETWEEN, (after, last)) or (0, None)
         return count, since
 
+    def kept_within(self, first: int, last: int | None) -> tuple[int, int] | None:
+        """The first and the last kept sequence from `first` until before `last` (None: no end); None where there is
+        none any more."""
+        ends = self._metadata.row(sql.SEQUENCES_WITHIN, (first, ALL if last is None else last))
+        return None if ends is None or ends[0] is None else (int(ends[0]), int(ends[1]))
+
     def _one(self, statement: str, *parameters: Any) -> SequenceRow | None:
         self._columns.check(self._metadata)
         row = self._metadata.row(statement, parameters)
@@ -189,6 +195,12 @@ class VaultReading:
             for chunk in chunks
             for record_id, number in self._metadata.rows(sql.beginnings_of_records(len(chunk)), chunk)
         }
+
+    def stays_of_record(self, record_id: str) -> Iterator[tuple[bytes, int, int | None]]:
+        """Every line that a record of this id has had, oldest first, each with the sequence from which it stood and the
+        one from which it did not any more (None: the head has it). Purged lines are not among them."""
+        for number, first, last in list(self._metadata.rows(sql.STAYS_OF_RECORD, (record_id,))):
+            yield self._objects.read(number), first, last
 
     def records_with_content(self, text: str) -> list[str]:
         """Ids of the head's records (deleted ones too) whose content is exactly `text`. A sealed vault, into which

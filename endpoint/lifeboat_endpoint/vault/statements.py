@@ -17,6 +17,7 @@ _SEQUENCE = "select n, base, epoch, time, raw_time, kind, writer, digest, signat
 HEAD = f"{_SEQUENCE} order by n desc limit 1"
 SEQUENCES = f"{_SEQUENCE} where n > ? order by n limit ?"
 SEQUENCE = f"{_SEQUENCE} where n = ?"
+SEQUENCES_WITHIN = "select min(n), max(n) from sequence where n >= ? and n < ?"
 SEQUENCES_BETWEEN = "select count(*), min(time) from sequence where n > ? and n <= ?"
 SEQUENCE_AT = f"{_SEQUENCE} where time <= ? order by n desc limit 1"
 ADD_SEQUENCE = """insert into sequence(
@@ -100,6 +101,8 @@ RECORDS_OF = f"{_RECORD} where partition = ? and {_ALIVE} and {_HAS_LINE} order 
 RECORD = f"{_RECORD} where r.id = ? and {_ALIVE} and {_HAS_LINE} order by first desc limit 1"
 # Those are few: what has no body is walked through, and not what is alive (a cross join is done in its order).
 _GONE = "from object o cross join record r where o.body is null and o.file is null and r.object = o.id"
+STAYS_OF_RECORD = f"""select r.object, r.first, r.last from record r join object o on o.id = r.object
+    where r.id = ? and {_HAS_LINE} order by r.first"""
 GONE_RECORDS = f"select r.id, r.partition, r.position, o.leaf {_GONE} and {_ALIVE}"
 LINELESS_RECORDS = f"select r.id, o.leaf {_GONE}"
 PARTITIONS = f"select distinct partition from record where {_ALIVE}"

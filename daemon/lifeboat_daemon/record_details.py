@@ -1,0 +1,136 @@
+"""What there is to know about one memory beside its text: where it came from, what it was before, what it leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lifeboat_alf import records
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.state import Record, State
+from lifeboat_daemon.state_db import StateDb
+from lifeboat_daemon.words import snippet_text
+from lifeboat_endpoint.vault import Vault
+
+PRESENT, DELETED, MISSING, PURGED = "present", "deleted", "missing", "purged"
+_PROVENANCE = (
+    "runtime",
+    "runtime_version",
+    "origin",
+    "origin_file",
+    "session_id",
+    "interaction_id",
+    "extraction_method",
+    "identity_version",
+)
+_STATISTICS = ("last_accessed_at", "access_count")
+
+
+def about(vault: Vault, db: StateDb, asked: str, item: Record) -> JsonObject:
+    """What `records show` tells of the memory that `asked` names; `item` is the record that counts in its chain."""
+    record, state = records.parse(item.line), vault.state()
+    chain = db.chain_of(item.id)
+    text = last_words(state, record)
+    return {
+        "chain": [_link_of_chain(vault, one, item.id) for one in chain],
+        "supersedes": record.get("supersedes"),
+        "superseded_by": db.successor_of(asked),
+        "links": [_link(vault, db, state, one) for one in _related(record)],
+        "provenance": {name: _part(record, "source").get(name) for name in _PROVENANCE},
+        "confidence": record.get("confidence"),
+        "stats": _statistics(_part(record, "temporal")),
+        "text": text,
+        **_span(vault, chain, text),
+    }
+
+
+def last_words(state: State, record: JsonObject) -> str:
+    """What a memory says, or said before a tombstone took its place; "" when that was purged."""
+    found: JsonObject | None = record
+    while found is not None and found.get("content") == records.TOMBSTONE:
+        before = state.record(str(found.get("supersedes")))
+        found = None if before is None else records.parse(before.line)
+    return "" if found is None else str(found.get("content", ""))
+
+
+def _part(record: JsonObject, name: str) -> JsonObject:
+    found = record.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _statistics(temporal: JsonObject) -> JsonObject | None:
+    found = {name: temporal[name] for name in _STATISTICS if name in temporal}
+    return found or None
+
+
+# The chain ----------------------------------------------------------------------------------------------------------
+
+
+def _link_of_chain(vault: Vault, record_id: str, current: str) -> JsonObject:
+    """One record of a chain, with the first kept sequence that has it."""
+    number = _first_kept(vault, record_id)
+    return {
+        "id": record_id,
+        "sequence": number,
+        "time": None if number is None else vault.sequence(number).time,
+        "current": record_id == current,
+        "purged": record_id in vault.redactions.record_ids,
+    }
+
+
+def _first_kept(vault: Vault, record_id: str) -> int | None:
+    stays = ((first, last) for _, first, last in vault.stays_of_record(record_id))
+    return next((kept[0] for first, last in stays if (kept := vault.kept_within(first, last)) is not None), None)
+
+
+def _span(vault: Vault, chain: list[str], text: str) -> JsonObject:
+    """From which to which kept sequence the memory said this."""
+    kept = list(_kept_with(vault, chain, text))
+    head = vault.head()
+    last = max((ends[1] for ends in kept), default=None)
+    return {
+        "first_sequence": min((ends[0] for ends in kept), default=None),
+        "last_sequence": last,
+        "present": head is not None and last == head.number,
+    }
+
+
+def _kept_with(vault: Vault, chain: list[str], text: str) -> Iterator[tuple[int, int]]:
+    """The ends of each time that it said so. A record counts until the next one of its chain is there."""
+    stays = [list(vault.stays_of_record(record_id)) for record_id in chain]
+    for place, own in enumerate(stays):
+        superseded = next((later[0][1] for later in stays[place + 1 :] if later), None)
+        for line, first, last in own:
+            record = records.parse(line)
+            if record.get("content") == text and not records.is_deleted(record):
+                end = min((each for each in (last, superseded) if each is not None), default=None)
+                if (kept := vault.kept_within(first, end)) is not None:
+                    yield kept
+
+
+# Links --------------------------------------------------------------------------------------------------------------
+
+
+def _related(record: JsonObject) -> Iterator[JsonObject]:
+    """Links to other memories, as far as they are any: a foreign archive may hold whatever it likes."""
+    found: Any = record.get("related_records")
+    for link in found if isinstance(found, list) else []:
+        if isinstance(link, dict) and isinstance(link.get("id"), str):
+            yield link
+
+
+def _link(vault: Vault, db: StateDb, state: State, link: JsonObject) -> JsonObject:
+    target = db.winner(link["id"])
+    purged = vault.redactions.record_ids
+    found = None if target in purged else state.record(target)
+    document = {
+        "id": link["id"],
+        "target": None,
+        "relation": link.get("relation"),
+        "confidence": link.get("confidence"),
+    }
+    if found is None:
+        return document | {"state": PURGED if {link["id"], target} & purged else MISSING, "snippet": ""}
+    record = records.parse(found.line)
+    word = DELETED if records.is_deleted(record) else PRESENT
+    return document | {"target": target, "state": word, "snippet": snippet_text(last_words(state, record))}
