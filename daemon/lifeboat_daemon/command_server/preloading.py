@@ -1,15 +1,45 @@
-"""What the server imports before it is asked for anything, so that no command has to."""
+"""What the server imports before it is asked for anything, so that no command has to.
+
+Modules only: nothing of the home is opened, no thread begins, and no connection is made.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import pkgutil
+from collections.abc import Iterator
 from importlib import import_module
+
+_PACKAGE = "lifeboat_daemon"
+_NOT_FOR_COMMANDS = frozenset({"command_server", "demo", "migrations", "service", "testing", "watch", "work"})
+"""Parts of the daemon that a command seldom needs, or only in a process of its own."""
+_BESIDE = ("httpx", "nacl.bindings", "pyrage")
 
 
 def load() -> None:
-    """Import the command line. What fails here fails again when it is needed, and is said then."""
-    from lifeboat_daemon.cli import program
-
-    for place in program.COMMANDS.values():
+    """Import the command line, what it works with, and the adapters. What fails here fails again when it is needed,
+    and is said then."""
+    for name in (*_modules(), *_BESIDE):
         with contextlib.suppress(Exception):
-            import_module(place.partition(":")[0])
+            import_module(name)
+    with contextlib.suppress(Exception):
+        _load_adapters()
+
+
+def _modules() -> Iterator[str]:
+    """All of this package, but for what starts when it is imported."""
+    package = import_module(_PACKAGE)
+    for found in pkgutil.walk_packages(package.__path__, f"{_PACKAGE}."):
+        parts = found.name.split(".")
+        if parts[1] not in _NOT_FOR_COMMANDS and parts[-1] != "__main__":
+            yield found.name
+
+
+def _load_adapters() -> None:
+    from lifeboat_adapters import registry
+    from lifeboat_daemon.release import release
+
+    release()
+    for runtime in registry.runtimes():
+        with contextlib.suppress(Exception):
+            registry.adapter(runtime)
