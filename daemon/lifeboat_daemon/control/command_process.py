@@ -19,6 +19,7 @@ from lifeboat_daemon.control.framing import Lines
 from lifeboat_daemon.errors import CommandLost, WorkerFailed
 from lifeboat_daemon.interpreter import how_it_ended, python
 
+SERVER = python("-m", "lifeboat_daemon.command_server")
 _PIECE = 256 * 1024
 _CLOSING = 0.5
 """Seconds that a server without work has to end by itself."""
@@ -47,11 +48,14 @@ class CommandProcess:
         self.gone = loop.create_task(self._listen())
 
     @classmethod
-    async def start(cls, environment: Mapping[str, str], *options: str) -> CommandProcess:
+    async def start(
+        cls, environment: Mapping[str, str], command: Sequence[str], *, alone: bool = False
+    ) -> CommandProcess:
         """Start one; it may be given work at once. Raises WorkerFailed."""
         try:
             process = await asyncio.create_subprocess_exec(
-                *python("-m", "lifeboat_daemon.command_server", *options),
+                *command,
+                *(["--one"] if alone else []),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -61,7 +65,7 @@ class CommandProcess:
             )
         except OSError as error:
             raise WorkerFailed(f"commands cannot be run: {error.strerror or error}") from error
-        return cls(process, alone="--one" in options)
+        return cls(process, alone=alone)
 
     @property
     def pid(self) -> int:

@@ -10,16 +10,17 @@ import asyncio
 import contextlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from lifeboat_daemon.command_server.messages import Ended, Told
 from lifeboat_daemon.control import failures
-from lifeboat_daemon.control.command_process import CommandProcess
+from lifeboat_daemon.control.command_process import SERVER, CommandProcess
 from lifeboat_daemon.control.protocol import JsonObject
 from lifeboat_daemon.errors import Cancelled, WorkerFailed
 
+FORKS = hasattr(os, "fork")
 _INTERRUPTED = 130
 
 
@@ -50,9 +51,11 @@ class Commands:
     """Runs commands, many at once. `environment` is theirs, the process's own by default; nothing is started before it
     is needed. May be used in one event loop after another."""
 
-    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, environment: Mapping[str, str] | None = None, *, server: Sequence[str] = SERVER, forks: bool = FORKS
+    ) -> None:
         self._environment = dict(os.environ if environment is None else environment)
-        self._forks = hasattr(os, "fork")
+        self._server, self._forks = server, forks
         self._starting: asyncio.Task[CommandProcess] | None = None
 
     async def warm(self) -> None:
@@ -102,7 +105,7 @@ class Commands:
         return Said(ended.status, {}, ended.out, tuple(ended.notes.splitlines()))
 
     async def _run_alone(self, words: tuple[str, ...], text: str, hear: Callable[[Told], None]) -> Ended:
-        process = await CommandProcess.start(self._environment, "--one")
+        process = await CommandProcess.start(self._environment, self._server, alone=True)
         try:
             return await process.run(words, text, hear)
         finally:
@@ -113,7 +116,7 @@ class Commands:
         loop = asyncio.get_running_loop()
         known = self._starting
         if known is None or known.get_loop() is not loop or _is_gone(known):
-            self._starting = known = loop.create_task(CommandProcess.start(self._environment))
+            self._starting = known = loop.create_task(CommandProcess.start(self._environment, self._server))
             known.add_done_callback(_hear_out)
         return known
 
