@@ -1,0 +1,34 @@
+"""The door of this user's home for a program that stays: its daemon, and what was last known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.control import last_status
+from lifeboat_daemon.control.async_client import AsyncClient
+from lifeboat_daemon.control.protocol import JsonObject
+
+
+class Door:
+    """Opening it finds and checks the home; nothing is kept open. Raises HomeError, Busy."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        self._context = Context.open(environment)
+
+    async def connect(self, app: str) -> AsyncClient:
+        """A connection to the daemon. Raises NotRunning, DoesNotAnswer, OtherRelease, NotAllowed, ServiceError."""
+        return await AsyncClient.connect(self._context.home, self._context.files, app=app)
+
+    def now(self) -> datetime:
+        """The time, by the clock of the home."""
+        return self._context.clock.now()
+
+    def remembered(self) -> JsonObject | None:
+        """The status that `remember` was given last, None where there is none or it cannot be read."""
+        return last_status.load(self._context.home, self._context.files)
+
+    def remember(self, document: JsonObject) -> None:
+        """Keep a status for the next one who opens the door. It is a cache: what fails is no failure."""
+        last_status.save(self._context.home, self._context.files, document)

@@ -1,0 +1,57 @@
+"""The dashboard on recorded answers, driven by keys."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from textual.pilot import Pilot
+
+from lifeboat_tui.app import LifeboatApp, Options
+from lifeboat_tui.link.recorded import RecordedLink, Recording, shipped
+
+SIZES = ((80, 24), (120, 36), (200, 50))
+_SHIPPED = shipped()
+_WAITING = frozenset({"follow", "act"})
+"""Groups of workers that may wait for a person or for what happens."""
+_PATIENCE = 200
+
+
+def recorded(recording: Recording | None = None, *, is_demo: bool = False) -> RecordedLink:
+    """A link whose answers are those of the demonstration, until a test gives others."""
+    return RecordedLink(recording or _SHIPPED, is_demo=is_demo)
+
+
+@contextlib.asynccontextmanager
+async def dashboard(
+    link: RecordedLink | None = None, *, size: tuple[int, int] = (120, 36), **options: object
+) -> AsyncIterator[Pilot[None]]:
+    """A running app; `options` are those of `app.Options`."""
+    app = LifeboatApp(link or recorded(), Options(**options))  # type: ignore[arg-type]
+    async with app.run_test(size=size, tooltips=False) as pilot:
+        await settled(pilot)
+        yield pilot
+
+
+async def settled(pilot: Pilot[None]) -> None:
+    """Wait until all that was asked is answered and drawn. A dialog that waits for the user is settled, too."""
+    for _ in range(_PATIENCE):
+        await pilot.pause()
+        if not any(each.is_running and each.group not in _WAITING for each in pilot.app.workers):
+            break
+    await pilot.pause()
+
+
+async def press(pilot: Pilot[None], *keys: str) -> None:
+    """Press keys, and wait for what comes of them."""
+    for key in keys:
+        await pilot.press(key)
+        await settled(pilot)
+
+
+def text_of(pilot: Pilot[None]) -> str:
+    """What stands on the screen, line by line."""
+    screen = pilot.app.screen
+    _width, height = screen.size
+    lines = screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in line).rstrip() for line in lines[:height])

@@ -1,0 +1,100 @@
+"""What happens in the invented home, and which commands tell of it at the end.
+
+A screen that shows the answer of another command adds a line to `record_everything`.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from recorder import Story
+
+ADA, BOOKKEEPER, COURIER, RESEARCHER = (
+    f".openclaw-{name}/workspace" for name in ("ada", "bookkeeper", "courier", "researcher")
+)
+NOTES = (
+    "The harbour office opens at seven.",
+    "Mira takes her tea without sugar.",
+    "The red boat needs a new rudder before spring.",
+    "Invoices of the surveying company go out on Fridays.",
+    "The tile server is restarted after each update.",
+    "The passport of the canary is kept in the blue folder.",
+)
+
+
+def live_and_record(story: Story) -> None:
+    _found(story)
+    _live(story)
+    record_everything(story)
+
+
+def _workspace(story: Story, folder: str, name: str) -> None:
+    story.write(f"{folder}/SOUL.md", f"# Soul\n\nYou are {name}. Be kind, be exact.\n")
+    story.write(f"{folder}/IDENTITY.md", f"# IDENTITY.md\n\n- **Name:** {name.capitalize()}\n- **Role:** helper\n")
+    story.write(f"{folder}/AGENTS.md", "# AGENTS.md\n\n## Every session\n\nRead the notes of yesterday.\n")
+    facts = "\n\n".join(f"## Fact {number}\n\n{note}" for number, note in enumerate(NOTES, 1))
+    story.write(f"{folder}/MEMORY.md", f"# Memory\n\n{facts}\n")
+    story.write(f"{folder}/USER.md", "# USER.md\n\n- **Name:** Mira Example\n- **Time zone:** UTC\n")
+
+
+def _found(story: Story) -> None:
+    for folder, name in ((ADA, "ada"), (BOOKKEEPER, "bookkeeper"), (COURIER, "courier"), (RESEARCHER, "researcher")):
+        _workspace(story, folder, name)
+        story.run("agents", "add", str(story.folder / folder), "--name", name)
+    stick = story.folder / "media/stick/lifeboat"
+    stick.mkdir(parents=True)
+    story.run("remote", "add", "stick", stick.as_uri())
+
+
+def _live(story: Story) -> None:
+    for day in range(14):
+        for hour in range(9, 18, 3):
+            story.wait(hours=3 if hour > 9 else 15)
+            today = story.clock.now().strftime("%Y-%m-%d")
+            story.append(f"{ADA}/memory/{today}.md", f"- {hour}:00 {NOTES[(day + hour) % len(NOTES)]}\n")
+            if hour == 12:
+                story.append(f"{ADA}/MEMORY.md", f"\n## Day {day}\n\n{NOTES[day % len(NOTES)]}\n")
+                story.append(f"{BOOKKEEPER}/memory/{today}.md", f"- {NOTES[(day + 3) % len(NOTES)]}\n")
+                story.append(f"{COURIER}/memory/{today}.md", f"- Letter {day} was delivered.\n")
+                story.append(f"{RESEARCHER}/notes/{today}.md", f"# Reading of day {day}\n\n{NOTES[day % len(NOTES)]}\n")
+            story.run("sync")
+    story.write(f"{ADA}/skills/inbox/SKILL.md", "# Inbox\n\nSort letters by sender.\n" + "Rule.\n" * 80)
+    story.run("sync")
+    for name in ("ada", "bookkeeper", "researcher"):
+        story.run("verify", name)
+    story.wait(minutes=20)
+    story.write(f"{RESEARCHER}/MEMORY.md", "# Memory\n")  # a template over the memory: held
+    story.run("sync", "researcher")
+    story.run("agents", "pause", "courier")
+    story.wait(minutes=4)
+    story.append(f"{ADA}/MEMORY.md", "\n## Today\n\nThe letter to the harbour office is written.\n")
+    story.run("sync", "ada")
+    story.run("verify", "ada")
+    story.append(f"{ADA}/MEMORY.md", "\n## Not captured yet\n\nThe workspace is ahead of its copy.\n")
+    story.wait(minutes=3)
+
+
+def record_everything(story: Story) -> None:
+    """Every command that a screen shows."""
+    status = story.record("status")
+    ids = {each["name"]: each["id"] for each in status["agents"]}
+    for agent_id in ids.values():
+        story.record("log", agent_id)
+        story.record("timeline", agent_id)
+        story.record("agents", "show", agent_id)
+        newest = story.run("timeline", agent_id)["entries"]
+        numbers = [entry["sequence"] for entry in newest]
+        for late, early in list(itertools.pairwise(numbers))[:12]:
+            story.record("diff", agent_id, str(early), str(late))
+        story.record("diff", agent_id)
+    ada = ids["ada"]
+    story.record("restore", ada, "--dry-run")
+    story.record("search", ada, "harbour")
+    story.record("log")
+    story.record("keys", "status")
+    story.record("remote", "list")
+    story.record("config", "list")
+    story.record("doctor")
+    story.record("agents", "discover")
+    story.record("receipts", "list")
+    story.record("purge", ada, "--text-stdin", "--dry-run", text="The passport of the canary")

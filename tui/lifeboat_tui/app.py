@@ -1,0 +1,275 @@
+"""The app: one link, the screens, and what works on all of them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import work
+from textual.app import App, SystemCommand
+from textual.binding import Binding
+from textual.screen import Screen
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_tui import documents
+from lifeboat_tui.acts import PLACES
+from lifeboat_tui.documents.status import Agent, Status
+from lifeboat_tui.glyphs import Glyphs
+from lifeboat_tui.link import CONNECTION, JsonObject, Link, Stage
+from lifeboat_tui.palette import ActCommands
+from lifeboat_tui.screens.base import LifeboatScreen
+from lifeboat_tui.text import local_time, short_age
+from lifeboat_tui.themes import DEFAULT_THEME, THEMES
+
+MISTAKE = (
+    "The dashboard made a mistake and was closed. The service goes on, and nothing of yours was changed by it.\n"
+    "lifeboat doctor --bundle FILE writes what helps to find it.  ({kind} {place})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the dashboard was asked for. `screen`: which one comes first, of which `agent`."""
+
+    readonly: bool = False
+    ascii: bool = False
+    theme: str = DEFAULT_THEME
+    screen: str = "dashboard"
+    agent: str | None = None
+
+
+class LifeboatApp(App[None]):
+    """`link` answers everything; `status` is what is known of everything, None before anything is."""
+
+    TITLE = "lifeboat"
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+    COMMANDS = {ActCommands}
+    BINDINGS: ClassVar[list[Binding]] = [act.binding for act in PLACES]  # type: ignore[assignment]
+
+    def __init__(self, link: Link, options: Options | None = None) -> None:
+        super().__init__()
+        self.link = link
+        self.options = options or Options()
+        self.glyphs = Glyphs(ascii=self.options.ascii)
+        self.status: Status | None = None
+        self.is_stale = False
+        """Whether `status` is from before: painted until the daemon answers."""
+        self.agent_id: str | None = None
+        """The agent that was chosen last, for the places that are about one."""
+        self._asking = self._ask_again = False
+
+    @property
+    def is_readonly(self) -> bool:
+        return self.options.readonly
+
+    # Beginning, ending ------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = self.options.theme
+        self._take_status(self.link.remembered(), stale=True)
+        self.push_screen(self._first_screen())
+        self.follow()
+        self.ask_status()
+
+    def _first_screen(self) -> LifeboatScreen:
+        from lifeboat_tui.screens import places
+
+        agent = self.find_agent(self.options.agent)
+        if agent is not None:
+            self.agent_id = agent.id
+        return places.make(self.options.screen, self.options.agent if agent is None else agent.id)
+
+    @work(exclusive=True, group="follow", exit_on_error=False)
+    async def follow(self) -> None:
+        """Hear what happens until the end."""
+        async for event in self.link.events():
+            if event.get("event") in ("agent", "gone", "push", "notice", "offers", "tick", CONNECTION):
+                self.ask_status()
+            for screen in self.screen_stack:
+                if isinstance(screen, LifeboatScreen):
+                    screen.happened(event)
+            self.refresh_bars()
+
+    @work(group="status", exit_on_error=False)
+    async def ask_status(self) -> None:
+        """How everything stands. One question at a time: what happens meanwhile is one more question after it."""
+        if self._asking:
+            self._ask_again = True
+            return
+        self._asking = True
+        try:
+            while True:
+                self._ask_again = False
+                with contextlib.suppress(LifeboatError):  # the connection says why
+                    self._take_status(await self.link.status(), stale=False)
+                if not self._ask_again:
+                    break
+        finally:
+            self._asking = False
+
+    def _take_status(self, document: JsonObject | None, *, stale: bool) -> None:
+        if document is None:
+            return
+        with contextlib.suppress(LifeboatError):
+            self.status, self.is_stale = documents.read(Status, document), stale
+            for screen in self.screen_stack:
+                if isinstance(screen, LifeboatScreen):
+                    screen.happened({"event": "status"})
+            self.refresh_bars()
+
+    async def on_unmount(self) -> None:
+        await self.link.close()
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A mistake ends the dashboard with two sentences. Textual would print local variables, which may hold words
+        of a key or a token."""
+        if self.is_headless:  # tests see it as it is
+            super()._handle_exception(error)
+            return
+        trace, place = error.__traceback__, ""
+        while trace is not None:
+            module = str(trace.tb_frame.f_globals.get("__name__", ""))
+            place = f"in {module}, line {trace.tb_lineno}" if module.startswith("lifeboat_") else place
+            trace = trace.tb_next
+        self.exit(return_code=1, message=MISTAKE.format(kind=type(error).__name__, place=place))
+
+    # What screens show of everything ----------------------------------------------------------------------------
+
+    def refresh_bars(self) -> None:
+        if isinstance(self.screen, LifeboatScreen):
+            self.screen.refresh_bars()
+
+    def verdict(self) -> tuple[str, str]:
+        """One word on everything for the header, and its style."""
+        if self.status is None:
+            return "", ""
+        agents = self.status.agents
+        need = [one for one in agents if one.state in ("error", "held", "fenced", "needs_key", "overdue")]
+        if need:
+            return f"{self.glyphs.sign('held')} {len(need)} of {len(agents)} needs you", "text-error"
+        if self.status.problems:
+            return f"{self.glyphs.sign('error')} {self.status.problems[0]}", "text-error"
+        return (f"{self.glyphs.sign('ok')} all well", "text-success") if agents else ("", "")
+
+    @property
+    def connection_is_calm(self) -> bool:
+        return self.link.connection.stage is not Stage.DOWN or self.link.is_demo
+
+    def connection_text(self) -> str:
+        """One line on the connection, with the key that helps; "" while all is well."""
+        if self.link.is_demo:
+            return "A demonstration on recorded data: nothing here is yours, and nothing is changed."
+        found = self.link.connection
+        if found.stage is Stage.CONNECTING:
+            return "Looking for the service..."
+        if found.stage is Stage.DOWN:
+            since = f" since {local_time(found.since)}" if found.since else ""
+            why = f" ({found.message})" if found.message else ""
+            return f"The service does not run{since}{why}: press S to start it, 3 for what happened last."
+        return ""
+
+    def daemon_text(self) -> str:
+        """What the footer says on the right."""
+        if self.link.is_demo:
+            return "demo"
+        found = self.link.connection
+        if found.stage is not Stage.UP:
+            return "service: not running" if found.stage is Stage.DOWN else ""
+        since = short_age(found.started_at, self.link.now()).removesuffix(" ago") if found.started_at else ""
+        return f"service runs{f' {since}' if since else ''}; it goes on when you close this"
+
+    def find_agent(self, text: str | None) -> Agent | None:
+        """An agent by id or name."""
+        agents = self.status.agents if self.status is not None else ()
+        return next((one for one in agents if text in (one.id, one.name)), None)
+
+    @property
+    def agent(self) -> Agent | None:
+        """The agent that is chosen."""
+        return self.find_agent(self.agent_id)
+
+    # Acts that work everywhere ----------------------------------------------------------------------------------
+
+    def why_not(self, act: str) -> str | None:
+        """Why an act of the app does nothing now."""
+        if act in ("go_timeline", "go_memories") and self.agent is None:
+            return "choose an agent first"
+        if act == "start_daemon" and self.link.connection.stage is Stage.UP:
+            return "it runs"
+        return None
+
+    async def action_act(self, name: str) -> None:
+        """Keys that no screen took: the places."""
+        if isinstance(self.screen, LifeboatScreen):
+            await self.screen.action_act(name)
+
+    def back(self) -> None:
+        """The screen before this one; the first one stays."""
+        if len(self.screen_stack) > 2:
+            self.pop_screen()
+
+    def go(self, name: str, agent_id: str | None = None) -> None:
+        """A place by its name: what was open over the first screen is closed."""
+        from lifeboat_tui.screens import places
+
+        while len(self.screen_stack) > 2:
+            self.pop_screen()
+        self.switch_screen(places.make(name, agent_id or self.agent_id))
+
+    def open(self, name: str, agent_id: str | None = None) -> None:
+        """A place over the screen that is shown: esc comes back to it."""
+        from lifeboat_tui.screens import places
+
+        self.push_screen(places.make(name, agent_id or self.agent_id))
+
+    def do_go_dashboard(self) -> None:
+        self.go("dashboard")
+
+    def do_go_timeline(self) -> None:
+        self.go("timeline")
+
+    def do_go_memories(self) -> None:
+        self.go("memories")
+
+    def do_go_activity(self) -> None:
+        self.go("activity")
+
+    def do_go_keys(self) -> None:
+        self.go("keys")
+
+    def do_go_settings(self) -> None:
+        self.go("settings")
+
+    def do_go_remotes(self) -> None:
+        self.go("remotes")
+
+    def do_go_doctor(self) -> None:
+        self.go("doctor")
+
+    def do_quit(self) -> None:
+        self.exit()
+
+    @work(exclusive=True, group="start", exit_on_error=False)
+    async def do_start_daemon(self) -> None:
+        """Start the service; the link finds it by itself."""
+        self.notify("Starting the service...", markup=False)
+        try:
+            await self.link.run("daemon", "start")
+        except LifeboatError as error:
+            self.notify(f"{error.title}: {error.message}", severity="error", markup=False)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Of Textual's own only the themes: everything else is an act of ours."""
+        for theme in THEMES:
+            yield SystemCommand(f"Theme: {theme.name}", "How the dashboard looks, for now", self._set_theme(theme.name))
+
+    def _set_theme(self, name: str):  # type: ignore[no-untyped-def]
+        def change() -> None:
+            self.theme = name
+
+        return change

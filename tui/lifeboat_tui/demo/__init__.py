@@ -1,0 +1,1 @@
+"""What `lifeboat tui --demo` shows: `recording.json`, what real commands said of an invented home."""

@@ -1,0 +1,99 @@
+"""The daemon and the command line of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from datetime import datetime
+
+from lifeboat_alf import times
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.control import methods
+from lifeboat_daemon.control.async_client import AsyncClient
+from lifeboat_daemon.control.commands import Commands, Said
+from lifeboat_daemon.control.door import Door
+from lifeboat_daemon.errors import NotRunning
+from lifeboat_tui.link import CONNECTION, Connection, JsonObject, Stage, Tell
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
+"""Seconds between two tries to find a daemon that is away. While it is there nothing is tried and nothing is polled."""
+
+
+class LiveLink:
+    """See `Link`. The daemon may come and go: commands go on without it."""
+
+    is_demo = False
+
+    def __init__(self, door: Door, commands: Commands) -> None:
+        self._door, self._commands = door, commands
+        self._client: AsyncClient | None = None
+        self._closed = False
+        self.connection = Connection()
+
+    def now(self) -> datetime:
+        return self._door.now()
+
+    def remembered(self) -> JsonObject | None:
+        return self._door.remembered()
+
+    async def status(self) -> JsonObject:
+        """From the daemon, which knows more and answers at once; else from the command."""
+        client = self._client
+        if client is not None and client.connected:
+            document = (await client.ask(methods.STATUS)).document
+        else:
+            document = (await self._commands.run("status")).document
+        self._door.remember(document)
+        return document
+
+    async def run(self, *words: str, text: str = "", tell: Tell | None = None) -> Said:
+        return await self._commands.run(*words, text=text, tell=tell)
+
+    async def run_text(self, *words: str, text: str = "") -> Said:
+        return await self._commands.run_text(*words, text=text)
+
+    async def events(self) -> AsyncIterator[JsonObject]:
+        pause = FIRST_PAUSE
+        while not self._closed:
+            try:
+                self._client = await self._door.connect("dashboard")
+            except LifeboatError as error:
+                if self._is_news(error):
+                    yield {"event": CONNECTION}
+                await self._warm()
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+                continue
+            pause = FIRST_PAUSE
+            hello = self._client.hello
+            self.connection = Connection(Stage.UP, release=hello.release, pid=hello.pid, started_at=hello.started_at)
+            yield {"event": CONNECTION}
+            await self._warm()
+            with contextlib.suppress(LifeboatError):
+                async for event in self._client.events():
+                    yield event
+            await self._client.close()
+            self._client = None
+            if not self._closed and self._is_news(NotRunning("it ended")):
+                yield {"event": CONNECTION}
+
+    def _is_news(self, error: LifeboatError) -> bool:
+        """Take down why there is no daemon; whether that is another reason than before."""
+        message = "" if isinstance(error, NotRunning) else error.message
+        if self.connection.stage is Stage.DOWN and self.connection.message == message:
+            return False
+        since = self.connection.since if self.connection.stage is Stage.DOWN else times.to_text(self.now())
+        self.connection = Connection(Stage.DOWN, message, error.fix, since)
+        return True
+
+    async def _warm(self) -> None:
+        """Once the daemon was asked, get ready for commands; what fails here is said by the first command."""
+        with contextlib.suppress(LifeboatError, OSError):
+            await self._commands.warm()
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._client is not None:
+            await self._client.close()
+        await self._commands.close()

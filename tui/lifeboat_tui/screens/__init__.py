@@ -1,0 +1,1 @@
+"""One file a screen. `base.LifeboatScreen` says what all have in common."""

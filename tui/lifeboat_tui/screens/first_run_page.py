@@ -1,0 +1,138 @@
+"""What the pages of the first run have in common. A page is one step: it looks how the step stands, and does it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.widgets import Input, Static
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.control.commands import Said
+from lifeboat_tui.documents.first_run import Away, Plan
+from lifeboat_tui.link import Tell
+from lifeboat_tui.text import plain
+from lifeboat_tui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from lifeboat_tui.screens.first_run import FirstRun
+
+
+@dataclass
+class Known:
+    """What a page found out for those after it."""
+
+    remote: str = ""
+    agent: Away | None = None
+    restore: tuple[str, ...] = ()
+    """The words of the restore that was chosen, without what carries it out."""
+    plan: Plan | None = None
+
+
+class NotYet(LifeboatError):
+    """Something is to be typed or chosen first."""
+
+    title = "Not yet"
+
+
+class Page(VerticalScroll, can_focus=False):
+    """`STEP` names it in the line of steps, `YES` is what its button says, `NEEDED`: it cannot be skipped."""
+
+    STEP: ClassVar[str] = ""
+    YES: str = "Go on"
+    NEEDED: bool = False
+    DEFAULT_CSS = """
+    Page { padding: 0 1; }
+    Page > Static { height: auto; margin-bottom: 1; }
+    Page > Table { height: 1fr; min-height: 4; border: round $border-blurred; }
+    Page > Table:focus { border: round $border; }
+    Page > Input { height: 3; }
+    Page > .gone { display: none; }
+    Page > .label { margin: 0; color: $text-muted; }
+    """
+
+    def __init__(self, known: Known) -> None:
+        super().__init__()
+        self.known = known
+
+    # What a page gives --------------------------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        yield Static("", id="said", markup=False)
+
+    def twin(self) -> tuple[str, ...]:
+        """The words of the command that does this step."""
+        return ("setup",)
+
+    async def begin(self) -> None:
+        """Look how the step stands. Raises LifeboatError."""
+
+    async def go_on(self, tell: Tell) -> bool:
+        """Do the step; whether the next one comes. Raises LifeboatError."""
+        return True
+
+    def leave(self) -> None:
+        """The page is not shown any more: nothing secret stays on it."""
+        for field in self.query(Input):
+            if field.password:
+                field.value = ""
+
+    # What a page uses ---------------------------------------------------------------------------------------------
+
+    @property
+    def first_run(self) -> FirstRun:
+        return cast("FirstRun", self.screen)
+
+    async def ask(self, *words: str, text: str = "", tell: Tell | None = None) -> Said:
+        return await self.first_run.ask(*words, text=text, tell=tell)
+
+    def say(self, *lines: str, where: str = "said") -> None:
+        """What stands on top of the page; without lines nothing does."""
+        if self.is_mounted:
+            said = self.query_one(f"#{where}", Static)
+            said.update("\n".join(plain(line) for line in lines))
+            said.set_class(not lines, "gone")
+
+    def value(self, name: str) -> str:
+        """What was typed into a field."""
+        return self.query_one(f"#{name}", Input).value.strip()
+
+    def show(self, names: Sequence[str], *, shown: bool) -> None:
+        """Show or hide fields with their labels."""
+        for name in names:
+            for each in self.query(f"#{name}, .of-{name}"):
+                each.set_class(not shown, "gone")
+
+    def focus_first(self) -> None:
+        """The first thing that takes keys, else the button."""
+        for each in self.query("Table, Input, RadioSet, Checkbox"):
+            if each.focusable and not each.has_class("gone"):
+                each.focus()
+                return
+        self.first_run.focus_button()
+
+    @on(Input.Submitted)
+    async def _entered(self, event: Input.Submitted) -> None:
+        """Enter goes to the next field; behind the last one it does the step."""
+        event.stop()
+        fields = [each for each in self.query(Input) if each.focusable and not each.has_class("gone")]
+        at = fields.index(event.input)
+        if at + 1 < len(fields):
+            fields[at + 1].focus()
+        else:
+            await self.first_run.action_act("go_on")
+
+    @on(Table.Chosen)
+    async def _chosen(self, event: Table.Chosen) -> None:
+        event.stop()
+        await self.first_run.action_act("go_on")
+
+
+def folder_of(text: str) -> str:
+    """A folder as it was typed, with `~` for the user's own."""
+    return os.path.expanduser(text)

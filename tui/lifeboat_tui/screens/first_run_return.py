@@ -1,0 +1,226 @@
+"""First run: an agent brought back. Which one, for which runtime, into which folder; the preview; the restore."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from textual import on
+from textual.app import ComposeResult
+from textual.widgets import Input, RadioButton, RadioSet, Static
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.control.commands import Progress
+from lifeboat_daemon.words import argument, time_text
+from lifeboat_tui import documents
+from lifeboat_tui.documents.first_run import Away, Files, Plan, Restored, There
+from lifeboat_tui.link import Tell
+from lifeboat_tui.screens.first_run_page import Known, NotYet, Page, folder_of
+from lifeboat_tui.text import plain, short_age, size
+from lifeboat_tui.widgets.dialogs import Confirm
+from lifeboat_tui.widgets.table import Cell, Column, Row, Table
+
+COLUMNS = (
+    Column("AGENT", 12, grow=1),
+    Column("RUNTIME", 9, rank=2),
+    Column("SEQUENCE", 8, right=True),
+    Column("WRITTEN", 12),
+    Column("BY", 10, grow=1, rank=1),
+    Column("SIZE", 9, rank=3, right=True),
+    Column("", 12, rank=4),
+)
+
+
+class AgentPage(Page):
+    """The agents that the second copy has."""
+
+    STEP = "Agent"
+    NEEDED = True
+
+    def __init__(self, known: Known) -> None:
+        super().__init__(known)
+        self._agents: tuple[Away, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        empty = f"{self.known.remote} has no agent yet."
+        yield Table(COLUMNS, empty=empty, glyphs=self.first_run.glyphs, id="there")
+
+    def twin(self) -> tuple[str, ...]:
+        return ("agents", "list", "--remote", self.known.remote)
+
+    async def begin(self) -> None:
+        self.say(f"Asking {self.known.remote}...")
+        self._agents = documents.read(There, (await self.ask(*self.twin())).document).agents
+        self.query_one(Table).show([self._row(one) for one in self._agents])
+        self.say("Which agent shall come here?")
+
+    def _row(self, one: Away) -> Row:
+        number = "" if one.sequence is None else str(one.sequence)
+        when = short_age(one.written_at or one.time, self.first_run.link.now())
+        here = "" if one.here is None else "is here"
+        cells = (Cell(one.name or one.id, "strong"), Cell(one.runtime, "muted"), number, when, one.machine)
+        return Row(one.id, (*cells, size(one.bytes), Cell(here, "muted")))
+
+    async def go_on(self, tell: Tell) -> bool:
+        row = self.query_one(Table).current
+        chosen = next((one for one in self._agents if row is not None and one.id == row.key), None)
+        if chosen is None:
+            raise NotYet(f"{self.known.remote} has no agent to bring back")
+        if chosen.here is not None:
+            raise NotYet(f"{chosen.here} is an agent of this machine already; its timeline restores it")
+        if chosen.sequence is None:
+            raise NotYet(f"{self.known.remote} has no state of {chosen.name} yet")
+        self.known.agent = chosen
+        return True
+
+
+class FolderPage(Page):
+    """For which runtime, into which folder. Going on makes the preview, and writes nothing."""
+
+    STEP = "Folder"
+    YES = "Preview"
+    NEEDED = True
+    DEFAULT_CSS = "FolderPage > RadioSet { width: 100%; margin-bottom: 1; }"
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        agent = self.known.agent
+        assert agent is not None
+        yield Static("For which runtime", classes="label", markup=False)
+        with RadioSet(id="runtime", compact=True):
+            for runtime in self._runtimes():
+                yield RadioButton(runtime, value=runtime == agent.runtime, name=runtime)
+        yield Static("Its folder on this machine", classes="label", markup=False)
+        yield Input(agent.folders.get(agent.runtime, ""), id="folder")
+
+    def _runtimes(self) -> list[str]:
+        agent = self.known.agent
+        assert agent is not None
+        return list(agent.folders) or [agent.runtime]
+
+    def twin(self) -> tuple[str, ...]:
+        return ("restore", *self._words(), "--dry-run")
+
+    def _words(self) -> tuple[str, ...]:
+        agent = self.known.agent
+        assert agent is not None
+        runtime = self._runtime()
+        other = () if runtime == agent.runtime else ("--runtime", runtime)
+        folder = folder_of(self.value("folder"))
+        return (agent.id, "--from", self.known.remote, "--to", folder, *other, "--with-credentials")
+
+    def _runtime(self) -> str:
+        button = self.query_one(RadioSet).pressed_button
+        agent = self.known.agent
+        assert agent is not None
+        return agent.runtime if button is None or button.name is None else button.name
+
+    async def begin(self) -> None:
+        agent = self.known.agent
+        assert agent is not None
+        self.say(f"{agent.name or agent.id} gets a folder of its own here, with its memory, files and credentials.")
+
+    @on(RadioSet.Changed, "#runtime")
+    def _other_runtime(self, event: RadioSet.Changed) -> None:
+        """The folder follows the runtime, unless somebody typed another one."""
+        agent, field = self.known.agent, self.query_one("#folder", Input)
+        if agent is not None and field.value in ("", *agent.folders.values()):
+            field.value = agent.folders.get(self._runtime(), field.value)
+
+    async def go_on(self, tell: Tell) -> bool:
+        if not self.value("folder"):
+            raise NotYet("type the folder in which the agent shall live")
+        tell(Progress("Fetching what the second copy has"))
+        said = await self.ask("restore", *self._words(), "--dry-run", tell=tell)
+        self.known.restore, self.known.plan = self._words(), documents.read(Plan, said.document)
+        return True
+
+
+class RestorePage(Page):
+    """The preview, and the restore itself. Nothing is written before the button."""
+
+    STEP = "Restore"
+    YES = "Bring it back"
+    NEEDED = True
+
+    def __init__(self, known: Known) -> None:
+        super().__init__(known)
+        self._done: Restored | None = None
+
+    def twin(self) -> tuple[str, ...]:
+        return ("restore", *self.known.restore, "--adopt")
+
+    async def begin(self) -> None:
+        plan = self.known.plan
+        if self._done is not None:
+            self.say(*_told(self._done))
+        elif plan is not None:
+            self.say(*_preview(plan))
+
+    async def go_on(self, tell: Tell) -> bool:
+        if self._done is not None:
+            return True
+        words = ("restore", *self.known.restore, "--adopt", "--yes")
+        tell(Progress("Bringing it back"))
+        try:
+            said = await self.ask(*words, tell=tell)
+        except LifeboatError as error:
+            if error.code != "moved_elsewhere":
+                raise
+            machine = await self._taken_over(error)
+            said = await self.ask(*words, "--take-over", machine, tell=tell)
+        self._done = documents.read(Restored, said.document)
+        self.YES, self.NEEDED = "Go on", False
+        self.say(*_told(self._done))
+        self.first_run.lifeboat.ask_status()
+        return False
+
+    async def _taken_over(self, error: LifeboatError) -> str:
+        """The machine that wrote lately, once its name was typed. Raises the error where nobody wants that."""
+        agent = self.known.agent
+        machine = "" if agent is None else agent.machine
+        lines = [
+            f"{error.message}.",
+            "If the agent still runs there, stop it first: two of it would go different ways.",
+        ]
+        question = Confirm("Take it over?", lines, yes="Take it over", phrase=machine)
+        if not machine or not await self.app.push_screen_wait(question):
+            raise error
+        return machine
+
+
+def _preview(plan: Plan) -> Iterator[str]:
+    yield f"Sequence {plan.sequence} of {time_text(plan.time)} would be written to {plan.to}, for {plan.runtime}."
+    yield f"Files: {_counts(plan.files)}."
+    if plan.credentials:
+        back = sum(one.outcome == "injected" for one in plan.credentials)
+        left = len(plan.credentials) - back
+        yield f"Credentials: {back} put back{f', {left} left out' if left else ''}."
+    if plan.files.overwritten:
+        yield "Files that stand there are moved aside first; lifeboat undo takes it back for seven days."
+    yield "It lives here from then on: a machine that wrote it before sends nothing more."
+    if plan.signature == "unsigned":
+        yield "Nobody signed this state: look into it first, with lifeboat restore ... --accept-unsigned --dry-run."
+    for warning in plan.warnings:
+        yield f"Note: {warning}"
+
+
+def _told(done: Restored) -> Iterator[str]:
+    yield f"{done.name} is back: sequence {done.sequence} is in {done.to}."
+    yield f"Files: {_counts(done.files)}. Credentials: {done.credentials.injected} in their places."
+    for warning in done.warnings:
+        yield f"Note: {warning}"
+    for step in done.next:
+        yield f"{step.title}:  {step.command}"
+    yield f"Look into it at any time:  lifeboat verify {argument(plain(done.name))}"
+
+
+def _counts(files: Files) -> str:
+    counts = {
+        "new": files.created,
+        "overwritten": files.overwritten,
+        "the same": files.same,
+        "removed": files.removed,
+        "left out": files.skipped,
+    }
+    return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none"

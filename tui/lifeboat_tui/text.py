@@ -1,0 +1,72 @@
+"""Figures and foreign text as they stand in a cell."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lifeboat_alf import times
+from lifeboat_daemon.words import age_text, size_text
+
+_CONTROL = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0))}
+_CONTROL |= {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+NEVER = "never"
+JUST_NOW = "just now"
+_MINUTE = 60.0
+
+
+def plain(text: object) -> str:
+    """One line that is safe on a terminal: what an agent wrote may hold escape sequences, and marks that turn the
+    direction of a line."""
+    return str(text).replace("\t", "    ").translate(_CONTROL)
+
+
+def age(moment: str | None, now: datetime) -> str:
+    """`3 minutes ago`; seconds are not counted, so that a cell changes once a minute at most."""
+    if moment is None:
+        return NEVER
+    seconds = (now - times.parse(moment)).total_seconds()
+    if seconds < _MINUTE:
+        return JUST_NOW
+    return "1 minute ago" if seconds < 2 * _MINUTE else f"{age_text(seconds)} ago"
+
+
+def short_age(moment: str | None, now: datetime) -> str:
+    """`3 min`, `5 h`, `2 d`."""
+    if moment is None:
+        return NEVER
+    seconds = max(0.0, (now - times.parse(moment)).total_seconds())
+    if seconds < _MINUTE:
+        return JUST_NOW
+    for limit, length, unit in ((7200.0, 60.0, "min"), (172800.0, 3600.0, "h")):
+        if seconds < limit:
+            return f"{seconds // length:.0f} {unit} ago"
+    return f"{seconds // 86400:.0f} d ago"
+
+
+def local_time(moment: str) -> str:
+    """`17:41:50` in the user's own time zone."""
+    return times.parse(moment).astimezone().strftime("%H:%M:%S")
+
+
+def local_day(moment: str) -> str:
+    """`2026-11-20` in the user's own time zone."""
+    return times.parse(moment).astimezone().strftime("%Y-%m-%d")
+
+
+def size(count: int | None) -> str:
+    """`9.4 KB`, or nothing where nobody knows."""
+    return "" if count is None else size_text(count)
+
+
+def span(seconds: float | None) -> str:
+    """A length of time: `0:42`, `3:05`, `1:02:09`; "" where nobody knows."""
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def cut(text: str, width: int) -> str:
+    """The text in `width` characters at most."""
+    return text if len(text) <= width else f"{text[: max(0, width - 1)]}…"

@@ -1,0 +1,1 @@
+"""What screens are made of. Widgets know rows, texts and figures, and nothing of agents."""
