@@ -63,6 +63,7 @@ LifeboatError
     |   +-- UnknownRecord       no record has this id
     |   |   +-- RecordPurged    it was purged
     |   +-- UnknownKind         a type or a status that no memory has
+    +-- BadLabel                a sequence cannot be called that
     +-- UnknownReceipt          no receipt of a purge has this id
     +-- WordsError
         +-- NobodyToAsk         words would be shown or asked for, and there is no terminal
@@ -404,6 +405,11 @@ class UnknownKind(RecordError):
     title = "There is nothing of this kind"
     fix = "lifeboat records list AGENT"
     exit_status = 2
+
+
+class BadLabel(DaemonError):
+    code = "bad_label"
+    title = "A sequence cannot be called that"
 
 
 class UnknownReceipt(DaemonError):

@@ -110,6 +110,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     (workspace / "BOOT.md").write_text("# BOOT\n\n- Nothing.\n")
     yield "`lifeboat sync`", run("sync")
     yield "`lifeboat timeline`", run("timeline", name)
+    yield "`lifeboat label`", run("label", name, "1", "before the move")
     yield "`lifeboat diff`", run("diff", name, "0", "1")
     hits = run("search", name, "plotter", "ink")
     yield "`lifeboat search`", hits

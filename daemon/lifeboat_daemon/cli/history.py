@@ -1,11 +1,10 @@
-"""`lifeboat timeline`, `diff`, `search`: what was, what changed, and where something stands."""
+"""`lifeboat timeline`, `label`, `diff`, `search`: what was, what changed, and where something stands."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
+from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, COUNT, MOMENT
@@ -14,60 +13,85 @@ from lifeboat_daemon.words import NO_BREAK, argument, change_groups, count_text,
 
 _BY_KIND = {"import": "a whole archive", "rotate": "credentials sealed anew"}
 """What a sequence of a kind changed, where its counts do not say it."""
+_COLUMNS = ("sequence", "time", "kind", "changes", "size", "verified in", "label, pins")
 
 
-@click.command(epilog=examples("lifeboat timeline Juniper --limit 10"))
+@click.command(
+    epilog=examples(
+        "lifeboat timeline Juniper --limit 10",
+        "lifeboat timeline Juniper --since 2026-11-20 --until 2026-11-21T18:00",
+    )
+)
 @click.argument("agent", type=AGENT)
 @click.option("--limit", type=COUNT, help="Only so many, the newest.")
+@click.option("--since", metavar="TIME", help="Only those from this time on.")
+@click.option("--until", metavar="TIME", help="Only those up to this time.")
+@click.option("--days", type=click.IntRange(1, 3660), help="With --json: changes by day, for so many days.")
 @session_command
-def timeline(session: Session, agent: str, limit: int | None) -> None:
+def timeline(
+    session: Session, agent: str, limit: int | None, since: str | None, until: str | None, days: int | None
+) -> None:
     """Every kept sequence of an agent, newest first."""
-    from lifeboat_daemon.remotes import aside
+    from lifeboat_daemon import timeline as history
 
     found = agents.find(session.context, agent)
-    with session.context.vault(found.id) as vault:
-        entries = [_entry(row) for row in vault.sequences()][::-1][:limit]
-    kept = [
-        {"from": name, "since": one.since, "until": one.until}
-        for name, one in aside.named(session.context, found.id).items()
-    ]
-    columns = ("sequence", "time", "kind", "changes", "size", "label, pins")
-    rows = [
-        (
-            entry["sequence"],
-            time_text(entry["created_at"]).replace(" ", NO_BREAK),
-            entry["kind"],
-            _BY_KIND.get(entry["kind"]) or changes_text(entry["changes"]),
-            size_text(entry["bytes"]).replace(" ", NO_BREAK),
-            ", ".join(filter(None, (entry["label"], *entry["pins"]))),
-        )
-        for entry in entries
-    ]
+    document = history.document(session.context, found, history.Wanted(since, until, limit, days))
 
     def text() -> None:
-        session.output.table(columns, rows)
-        for one in kept:
+        session.output.table(_COLUMNS, map(_row, document["entries"]))
+        for one in document["set_aside"]:
             session.output.line(f"A history that gave way is only on this machine, until {time_text(one['until'])}:")
             session.output.verbatim(f"  lifeboat restore {argument(found.name)} --from {one['from']} --dry-run")
 
-    session.output.document({"agent": found.id, "entries": entries, "set_aside": kept}, text)
+    session.output.document(document, text)
 
 
-def _entry(row: Any) -> dict[str, Any]:
-    return {
-        "sequence": row.number,
-        "created_at": row.time,
-        "kind": row.kind,
-        "changes": row.counts,
-        "bytes": row.bytes,
-        "label": row.label,
-        "pins": [pin.reason for pin in row.pins],
-        "digest": row.digest.hex(),
-        "signed": row.signature is not None,
-    }
+def _row(entry: JsonObject) -> tuple[str, ...]:
+    """A sequence in the table."""
+    return (
+        str(entry["sequence"]),
+        time_text(entry["created_at"]).replace(" ", NO_BREAK),
+        entry["kind"],
+        _BY_KIND.get(entry["kind"]) or changes_text(entry["changes"]),
+        size_text(entry["bytes"]).replace(" ", NO_BREAK),
+        ", ".join(entry["verified"]),
+        ", ".join(filter(None, (entry["label"], *entry["pins"]))),
+    )
 
 
-def changes_text(counts: dict[str, Any]) -> str:
+@click.command(
+    short_help="Name a sequence, so that it is never thinned.",
+    epilog=examples(
+        'lifeboat label Juniper 12 "before the move"',
+        "lifeboat label Juniper 12",
+        "lifeboat label Juniper 12 --remove",
+    ),
+)
+@click.argument("agent", type=AGENT)
+@click.argument("sequence", type=MOMENT)
+@click.argument("text", required=False)
+@click.option("--remove", is_flag=True, help="Take the name away.")
+@session_command
+def label(session: Session, agent: str, sequence: str, text: str | None, remove: bool) -> None:
+    """Name a sequence. While it has a name it is never thinned. Without TEXT: what it is called.
+
+    Names stay on this machine: they do not travel to second copies, which thin by their own rules.
+    """
+    from lifeboat_daemon import labels
+
+    if remove and text is not None:
+        raise click.UsageError("Give a name or --remove, not both.")
+    found = agents.find(session.context, agent)
+    if remove or text is not None:
+        entry = labels.put(session.context, found, sequence, text)
+    else:
+        entry = labels.get(session.context, found, sequence)
+    called = "has no name" if entry["label"] is None else f"is called: {entry['label']}"
+    said = f"Sequence {entry['sequence']} of {found.name} {called}"
+    session.output.document({"agent": found.id, "entry": entry}, lambda: session.output.line(said))
+
+
+def changes_text(counts: JsonObject) -> str:
     """`3 memories created, 1 updated; 2 files written` from a sequence's counts."""
     return "; ".join(change_groups(counts.get("records", {}), counts.get("raw", {}))) or "details"
 

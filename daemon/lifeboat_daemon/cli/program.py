@@ -18,12 +18,14 @@ from lifeboat_keys.hardening import no_core_dumps
 _HERE = "lifeboat_daemon.cli"
 COMMANDS = {
     "setup": f"{_HERE}.setup:setup",
+    "tui": f"{_HERE}.tui:tui",
     "demo": f"{_HERE}.demo:demo",
     "agents": f"{_HERE}.agents:agents",
     "keys": f"{_HERE}.keys:keys",
     "status": f"{_HERE}.status:status",
     "sync": f"{_HERE}.sync:sync",
     "timeline": f"{_HERE}.history:timeline",
+    "label": f"{_HERE}.history:label",
     "log": f"{_HERE}.log:log",
     "diff": f"{_HERE}.history:diff",
     "search": f"{_HERE}.history:search",
@@ -52,12 +54,13 @@ INTERRUPTED = 130
 def program(context: click.Context, as_json: bool) -> None:
     """Keeps AI agents alive: every change captured, every moment restorable, byte for byte.
 
-    Without a command: how the agents stand. An agent is named by its name, its id or its workspace.
+    Without a command: the dashboard on a terminal, else how the agents stand. An agent is named by its name, its id or
+    its workspace.
     """
     if context.invoked_subcommand is None:
-        status = program.get_command(context, "status")
-        assert status is not None
-        context.invoke(status)
+        shown = program.get_command(context, "tui")
+        assert shown is not None
+        context.exit(context.invoke(shown, screen="dashboard", as_json=as_json))
 
 
 def main(arguments: list[str] | None = None) -> None:

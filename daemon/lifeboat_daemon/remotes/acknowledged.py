@@ -13,7 +13,7 @@ import msgspec
 
 from lifeboat_alf import times
 from lifeboat_endpoint.remote.contract import RemoteHead
-from lifeboat_endpoint.vault import Vault
+from lifeboat_endpoint.vault import Vault, runs
 
 JsonObject = dict[str, Any]
 
@@ -47,7 +47,8 @@ class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
     """One remote and one agent. Times are timestamps, None when it never happened.
 
     `number` and `digest` (hex) are the newest state that it acknowledged, `epoch` the one in force there, `at` when
-    that was. `verified_number`, `verified_at`: what was last read back from it and held. `state`: how the last try
+    that was. `verified_number`, `verified_at`: what was last read back from it and held, `verified` the
+    runs of all that was. `state`: how the last try
     ended (a word of `health.standing`), `message` why, for people, `code` of the error, `tries` how many failed in a
     row, `tried_at` the last one. `fenced`: {reason, machine, since, epoch}, who writes the agent there now. `objects`:
     the newest state whose large artifacts are all there; `keys`: the digest of the wrapped keys that are there;
@@ -64,6 +65,7 @@ class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
     at: str | None = None
     verified_number: int | None = None
     verified_at: str | None = None
+    verified: list[list[int]] = []
     state: str = "waiting"
     message: str = ""
     code: str = ""
@@ -92,9 +94,18 @@ def note(vault: Vault, remote: str, **changes: Any) -> Acknowledged:
     other remotes at the same time lose nothing of it."""
 
     def changed(known: Known) -> Known:
-        return known | {remote: msgspec.structs.replace(known.get(remote, Acknowledged()), **changes)}
+        before = known.get(remote, Acknowledged())
+        return known | {remote: msgspec.structs.replace(before, **changes, **_verified(before, changes))}
 
     return _change(vault, changed)[remote]
+
+
+def _verified(before: Acknowledged, changes: JsonObject) -> JsonObject:
+    """What was ever read back and held; of a copy that does not hold any more nothing is said."""
+    if changes.get("damaged"):
+        return {"verified": []}
+    number = changes.get("verified_number")
+    return {} if number is None else {"verified": runs.added(before.verified, number)}
 
 
 def note_head(vault: Vault, remote: str, name: str, head: RemoteHead, at: str) -> Acknowledged:

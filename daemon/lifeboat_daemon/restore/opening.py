@@ -45,13 +45,14 @@ def number_at(vault: Vault, at: int | str | None) -> int:
         return row.number
     if isinstance(at, int) or at.isdigit():
         return vault.sequence(int(at)).number
-    row = vault.at(times.to_text(_moment(at)))
+    row = vault.at(times.to_text(moment(at)))
     if row is None:
         raise NothingToRestore(f"the history begins after {at}")
     return row.number
 
 
-def _moment(text: str) -> datetime:
+def moment(text: str) -> datetime:
+    """A time as people type it, local where it has no offset. Raises NothingToRestore."""
     try:
         return datetime.fromisoformat(text).astimezone()
     except ValueError:

@@ -34,7 +34,8 @@ ALL = 2**62
 """More rows than there are."""
 _CHUNK = 500
 LAST_VERIFIED = "last_verified"
-"""The decision in which `Vault.mark_verified` keeps `{"sequence", "time"}`."""
+"""The decision in which `Vault.mark_verified` keeps `{"sequence", "time", "verified"}`: the last one, and the runs of
+all of them."""
 
 Moment = datetime | str
 """A datetime with a zone, or RFC 3339 text."""

@@ -19,7 +19,7 @@ from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.store.disk import DiskBlobs
 from lifeboat_endpoint.store.migrations import migrate
 from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.vault import countersigning, digest, objects, redacted, resealing, versions
+from lifeboat_endpoint.vault import countersigning, digest, objects, redacted, resealing, runs, versions
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.beginning import begin
 from lifeboat_endpoint.vault.columns import LABEL, Columns
@@ -243,7 +243,12 @@ class Vault(VaultPurging):
     def mark_verified(self, number: int) -> None:
         """Remember that a sequence was read back and found whole; it is not thinned while it is the last such one."""
         self.sequence(number)
-        self.set(LAST_VERIFIED, {"sequence": number, "time": times.to_text(self._clock.now())}, kind="verified")
+        now = times.to_text(self._clock.now())
+
+        def marked(before: JsonObject | None) -> JsonObject:
+            return {"sequence": number, "time": now, "verified": runs.added((before or {}).get("verified", ()), number)}
+
+        self.change(LAST_VERIFIED, marked, kind="verified")
 
     # Authority --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,37 @@
+"""Names that people give to sequences. While it has one, a sequence is never thinned on this machine."""
+
+from __future__ import annotations
+
+from lifeboat_alf.codec import JsonObject
+from lifeboat_daemon import timeline
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import BadLabel
+from lifeboat_daemon.restore.opening import number_at
+
+LONGEST = 200
+"""Characters."""
+
+
+def put(context: Context, agent: Agent, at: str, text: str | None) -> JsonObject:
+    """Name a sequence, or take its name away (None); its entry in the timeline. Raises BadLabel, UnknownSequence,
+    NothingToRestore."""
+    name = None if text is None else _checked(text)
+    with context.vault(agent.id) as vault:
+        number = number_at(vault, at)
+        if vault.sequence(number).label != name:
+            vault.label(number, name)
+        return timeline.teller(context, vault)(vault.sequence(number))
+
+
+def get(context: Context, agent: Agent, at: str) -> JsonObject:
+    """The entry of a sequence in the timeline. Raises UnknownSequence, NothingToRestore."""
+    with context.vault(agent.id) as vault:
+        return timeline.teller(context, vault)(vault.sequence(number_at(vault, at)))
+
+
+def _checked(text: str) -> str:
+    name = " ".join(text.split())
+    if not name or len(name) > LONGEST or not name.isprintable():
+        raise BadLabel(f"a name is one line of 1 to {LONGEST} characters that can be printed")
+    return name
