@@ -211,7 +211,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
         entries = self._changes if agent is not None and agent.id == self._changes_of else ()
         lines = [
             Content.assemble(
-                (local_time(one.time), "$text-muted"), "  ", (f"{plain(one.kind)}  ", "bold"), plain(one.text)
+                (local_time(one.time), "$foreground 60%"), "  ", (f"{plain(one.kind)}  ", "bold"), plain(one.text)
             )
             for one in entries
         ]
@@ -341,4 +341,4 @@ def _colour(state: str) -> str:
 
 
 def _pair(name: str, value: str) -> Content:
-    return Content.assemble((f"{name:<12}", "$text-muted"), plain(value))
+    return Content.assemble((f"{name:<12}", "$foreground 60%"), plain(value))

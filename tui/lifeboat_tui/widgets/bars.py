@@ -112,6 +112,6 @@ class Footer(Widget):
 
 
 def _hint(hint: Hint) -> Content:
-    look = "$text-muted" if hint.refused else "bold"
-    said = Content.assemble((hint.key, look), " ", (hint.label, "$text-muted" if hint.refused else ""), "  ")
+    look = "$foreground 60%" if hint.refused else "bold"
+    said = Content.assemble((hint.key, look), " ", (hint.label, "$foreground 60%" if hint.refused else ""), "  ")
     return said.stylize(f"@click={hint.action}") if hint.action else said

@@ -28,6 +28,6 @@ class Steps(Widget):
         parts: list[Content] = []
         for at, name in enumerate(self._names):
             sign = "step_done" if at < self._here else "step_here" if at == self._here else "step_ahead"
-            look = "bold" if at == self._here else "" if at < self._here else "$text-muted"
+            look = "bold" if at == self._here else "" if at < self._here else "$foreground 60%"
             parts.append(Content.styled(f"{at + 1} {name} {self._glyphs.sign(sign)}", look))
         return Content(f" {self._glyphs.sign('line')} ").join(parts)
