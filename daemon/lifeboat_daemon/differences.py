@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -10,12 +11,14 @@ import msgspec
 from lifeboat_alf import codec, layout
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.metas import is_file
-from lifeboat_alf.state import BodyAbsent, Changes, EntryChange, RecordChange, State
+from lifeboat_alf.records import is_deleted, origin_file
+from lifeboat_alf.state import BodyAbsent, Changes, EntryChange, Record, RecordChange, State
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.exchange import workspace_as_sequence
-from lifeboat_daemon.restore.diffs import unified
+from lifeboat_daemon.restore.diffs import MOST_LINES, unified
 from lifeboat_daemon.restore.opening import number_at
+from lifeboat_daemon.restore.options import fits
 from lifeboat_daemon.words import path_text
 from lifeboat_endpoint.vault import Vault
 
@@ -25,51 +28,134 @@ _SEALED = frozenset({layout.CREDENTIALS})
 """Documents whose lines say nothing to people and are not shown."""
 
 
-def between(context: Context, agent: Agent, first: str | None = None, second: str | None = None) -> JsonObject:
+LARGEST = 4 * 1024 * 1024
+"""Bytes of the JSON of a comparison, where nobody says otherwise."""
+_ALL_LINES = 1_000_000
+_ENDS = 1000
+"""Bytes of what is said of a comparison as a whole."""
+_LAID_OUT = 200
+"""Bytes that laying out one of its items as readable JSON adds, at most."""
+_TEXTS = ("diff", "cut", "content", "previous")
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """What of a comparison is told. `paths`: globs, only of files that fit one of them, and of their memories; then
+    every changed line. `limit`: bytes of JSON, what does not fit is left out and said to be. `names_only`: without
+    changed lines."""
+
+    paths: tuple[str, ...] = ()
+    limit: int = LARGEST
+    names_only: bool = False
+
+    def wants(self, name: str) -> bool:
+        return not self.paths or fits(name, self.paths)
+
+    @property
+    def most_lines(self) -> int:
+        return _ALL_LINES if self.paths else MOST_LINES
+
+
+EVERYTHING = Narrow()
+
+
+def between(
+    context: Context,
+    agent: Agent,
+    first: str | None = None,
+    second: str | None = None,
+    narrow: Narrow = EVERYTHING,
+) -> JsonObject:
     """The differences from `first` to `second`, each a sequence, a time, or `workspace`.
 
     Without `first`: from the newest sequence; without `second`: to the workspace. The result:
     {"agent", "from", "to": {"sequence", "time"} or {"workspace"}, "files": [{"path", "operation", "diff"?, "cut"?}],
-    "records": [{"id", "operation", "content", "previous"}], "documents": [{"path", "operation", "diff"?}]}.
+    "records": [{"id", "operation", "content", "previous"}], "documents": [{"path", "operation", "diff"?}],
+    "truncated", "total": {"files", "records", "documents"}}. What `narrow` has no room for is `omitted`.
     Raises NothingToRestore, UnknownSequence.
     """
     if second in (None, WORKSPACE):
         with workspace_as_sequence(context, agent) as (vault, head, live):
             base = head if first is None else number_at(vault, first)
-            return _document(agent, vault, base, live, {WORKSPACE: str(agent.workspace)})
+            return _document(agent, vault, base, live, {WORKSPACE: str(agent.workspace)}, narrow)
     with context.vault(agent.id) as vault:
         base, new = number_at(vault, first), number_at(vault, second)
-        return _document(agent, vault, base, new, _moment(vault, new))
+        return _document(agent, vault, base, new, _moment(vault, new), narrow)
 
 
 def _moment(vault: Vault, number: int) -> JsonObject:
     return {"sequence": number, "time": vault.sequence(number).time}
 
 
-def _document(agent: Agent, vault: Vault, base: int, new: int, to: JsonObject) -> JsonObject:
+def _document(agent: Agent, vault: Vault, base: int, new: int, to: JsonObject, narrow: Narrow) -> JsonObject:
+    ends = {"agent": agent.id, "from": _moment(vault, base), "to": to}
     if base == new:
-        empty: JsonObject = {"files": [], "records": [], "documents": []}
-        return {"agent": agent.id, "from": _moment(vault, base), "to": to, **empty}
-    changes = vault.changes(base, new)
-    return {"agent": agent.id, "from": _moment(vault, base), "to": to, **describe(changes, vault.state(base))}
+        return {**ends, **_told((), (), (), narrow)}
+    return {**ends, **describe(vault.changes(base, new), vault.state(base), narrow)}
 
 
-def describe(changes: Changes, before: State) -> JsonObject:
+def describe(changes: Changes, before: State, narrow: Narrow = EVERYTHING) -> JsonObject:
     """Changes with what they changed: texts line by line, memories with their words before and after."""
-    files = [_entry(change) for change in changes.entries if change.path.startswith((layout.RAW, layout.ARTIFACTS))]
+    files = [change for change in changes.entries if change.path.startswith((layout.RAW, layout.ARTIFACTS))]
     others = [change for change in changes.entries if not change.path.startswith((layout.RAW, layout.ARTIFACTS))]
-    documents = [_entry(change) for change in others if change.path != layout.MANIFEST]
-    return {"files": files, "records": list(_records(changes.records, before)), "documents": documents}
+    documents = [change for change in others if change.path != layout.MANIFEST and not narrow.paths]
+    wanted = [change for change in files if narrow.wants(path_text(change.path))]
+    return _told(wanted, _records(changes, before, narrow), documents, narrow)
 
 
-def _entry(change: EntryChange) -> JsonObject:
+def _told(
+    files: Iterable[EntryChange], records: Iterable[JsonObject], documents: Iterable[EntryChange], narrow: Narrow
+) -> JsonObject:
+    room = _Room(narrow.limit - _ENDS)
+    lists = {
+        "files": room.filled(_entry(change, narrow, room) for change in files),
+        "records": room.filled(records),
+        "documents": room.filled(_entry(change, narrow, room) for change in documents),
+    }
+    told = {name: items for name, (items, _) in lists.items()}
+    return {**told, "truncated": room.is_short, "total": {name: total for name, (_, total) in lists.items()}}
+
+
+class _Room:
+    """How many bytes may still be told. Of what is too long for them only the name is told, and last not even that."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self.is_short = False
+
+    def filled(self, items: Iterable[JsonObject]) -> tuple[list[JsonObject], int]:
+        """Those that there is room for, and how many there were."""
+        told, total = [], 0
+        for item in items:
+            total += 1
+            told += self._fitted(item)
+        return told, total
+
+    def _fitted(self, item: JsonObject) -> Iterator[JsonObject]:
+        if item.get("omitted"):
+            self.is_short = True
+        for form in (item, _without_texts(item)):
+            size = len(codec.encode(form)) + _LAID_OUT
+            if size <= self.left:
+                self.left -= size
+                yield form
+                return
+            self.is_short = True
+
+
+def _without_texts(item: JsonObject) -> JsonObject:
+    return {**{name: value for name, value in item.items() if name not in _TEXTS}, "omitted": True}
+
+
+def _entry(change: EntryChange, narrow: Narrow, room: _Room) -> JsonObject:
     document: JsonObject = {"path": change.path, "operation": _operation(change)}
-    if change.path in _SEALED or not _are_files(change):
+    if narrow.names_only or change.path in _SEALED or document["operation"] == "meta" or not _are_files(change):
         return document
-    diff = unified(change.path, _bytes(change.base_body), _bytes(change.body if change.entry else None))
-    if diff is not None and document["operation"] != "meta":
-        document |= {"diff": diff.text, "cut": diff.cut}
-    return document
+    if room.left < _LAID_OUT:  # nobody reads files for nothing
+        return document | {"omitted": True}
+    bodies = _bytes(change.base_body), _bytes(change.body if change.entry else None)
+    diff = unified(change.path, *bodies, narrow.most_lines)
+    return document if diff is None else document | {"diff": diff.text, "cut": diff.cut}
 
 
 def _operation(change: EntryChange) -> str:
@@ -95,15 +181,35 @@ def _bytes(read: Any) -> bytes | None:
     return body
 
 
-def _records(changed: Iterable[RecordChange], before: State) -> Iterator[JsonObject]:
-    for change in changed:
+def _records(changes: Changes, before: State, narrow: Narrow) -> Iterator[JsonObject]:
+    for change in changes.records:
         fields = _fields(change.record.line)
-        superseded = fields.get("supersedes")
-        old = before.record(str(superseded)) if superseded else before.record(change.record.id)
-        previous = _fields(old.line).get("content") if old is not None else None
-        operation = _record_operation(change, fields, previous)
-        content = None if operation == "deleted" else fields.get("content")
-        yield {"id": change.record.id, "operation": operation, "content": content, "previous": previous}
+        if narrow.wants(origin_file(fields)):
+            yield _record(change, fields, before)
+    for record_id in changes.removed:
+        taken = before.record(record_id)
+        if taken is not None and narrow.wants(origin_file(_fields(taken.line))):
+            yield _record_taken_back(taken, before)
+
+
+def _record(change: RecordChange, fields: JsonObject, before: State) -> JsonObject:
+    superseded = fields.get("supersedes")
+    old = before.record(str(superseded)) if superseded else before.record(change.record.id)
+    before_it = {} if old is None else _fields(old.line)
+    previous = None if is_deleted(before_it) else before_it.get("content")
+    operation = _record_operation(change, fields, previous)
+    content = None if operation == "deleted" else fields.get("content")
+    return {"id": change.record.id, "operation": operation, "content": content, "previous": previous}
+
+
+def _record_taken_back(taken: Record, before: State) -> JsonObject:
+    """On the way back to an earlier sequence: what came later is not there, and what it superseded counts again."""
+    fields = _fields(taken.line)
+    old = before.record(str(fields.get("supersedes")))
+    content = None if old is None else _fields(old.line).get("content")
+    previous = None if is_deleted(fields) else fields.get("content")
+    operation = "deleted" if content is None else "created" if previous is None else "updated"
+    return {"id": taken.id, "operation": operation, "content": content, "previous": previous}
 
 
 def _record_operation(change: RecordChange, fields: JsonObject, previous: str | None) -> str:
@@ -132,10 +238,15 @@ def lines(document: JsonObject, *, names_only: bool = False) -> Iterator[str]:
             yield from _hunks(file["diff"])
             if file["cut"]:
                 yield "(the rest is left out)"
+        elif file.get("omitted"):
+            yield "(its lines are left out)"
     for record in document["records"]:
-        text = record["previous"] if record["operation"] == "deleted" else record["content"]
+        text = record.get("previous" if record["operation"] == "deleted" else "content")
         yield f"{record['operation']} memory {record['id']}"
-        yield f"  {_one_line(text)}"
+        if not record.get("omitted"):
+            yield f"  {_one_line(text)}"
+    if document.get("truncated"):
+        yield "There is more than is shown: --path and --limit choose."
     if not (document["files"] or document["records"]):
         yield "Only details changed." if document["documents"] else "Nothing changed."
 

@@ -404,7 +404,6 @@ class UnknownKind(RecordError):
     code = "unknown_kind"
     title = "There is nothing of this kind"
     fix = "lifeboat records list AGENT"
-    exit_status = 2
 
 
 class BadLabel(DaemonError):

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from harbour import Harbour, harbour
 
+from lifeboat_alf import codec
 from lifeboat_daemon import differences
 from lifeboat_daemon.demo.workspace import FAKE_KEY
+from lifeboat_daemon.differences import Narrow
 from lifeboat_daemon.errors import NothingToRestore
 
 
@@ -77,3 +79,54 @@ def test_a_secret_is_never_shown(ada: Harbour) -> None:
     text = "\n".join(differences.lines(document))
     assert "sk-another-0000" not in text
     assert FAKE_KEY not in text
+
+
+def texts(ada: Harbour, first: str, second: str) -> dict[str, tuple[str, str | None, str | None]]:
+    """Memories of a comparison: what happened, the text now and before."""
+    found = differences.between(ada.context, ada.agent, first, second)["records"]
+    return {record["id"]: (record["operation"], record["content"], record["previous"]) for record in found}
+
+
+def test_the_way_back_tells_of_memories_the_other_way_round(ada: Harbour) -> None:
+    newest = str(ada.day_passes())
+    forth, back = texts(ada, "0", newest), texts(ada, newest, "0")
+    mirrored = {"created": "deleted", "deleted": "created", "updated": "updated"}
+    assert forth and set(back) == set(forth)
+    for record_id, (operation, content, previous) in forth.items():
+        assert back[record_id][:2] == (mirrored[operation], previous)
+        if operation != "deleted":
+            assert back[record_id][2] == content
+
+
+def test_a_path_chooses_files_with_their_memories_and_shows_every_line(ada: Harbour) -> None:
+    (ada.workspace / "MEMORY.md").write_text("".join(f"## Part {n}\n\nText {n}.\n\n" for n in range(150)))
+    (ada.workspace / "new.md").write_text("new\n")
+    whole = differences.between(ada.context, ada.agent)
+    (shortened,) = [file for file in whole["files"] if file["path"].endswith("/MEMORY.md")]
+    assert shortened["cut"]
+    found = differences.between(ada.context, ada.agent, narrow=Narrow(paths=("MEMORY.md",)))
+    (file,) = found["files"]
+    assert "+Text 149." in file["diff"] and not file["cut"] and found["documents"] == []
+    assert 0 < found["total"]["records"] <= whole["total"]["records"]
+    assert found["total"]["files"] == 1 and not found["truncated"]
+
+
+@pytest.mark.parametrize("limit", [1, 3_000, 10_000])
+def test_what_is_more_than_the_limit_is_left_out_and_that_is_said(ada: Harbour, limit: int) -> None:
+    for number in range(8):
+        (ada.workspace / f"memory/rope-{number}.md").write_text(f"# Rope {number}\n\n" + "It is long.\n" * 50)
+    newest = str(ada.day_passes())
+    whole = differences.between(ada.context, ada.agent, "0", newest)
+    found = differences.between(ada.context, ada.agent, "0", newest, Narrow(limit=limit))
+    assert not whole["truncated"] and len(codec.encode_pretty(whole)) > limit
+    assert found["truncated"] and found["total"] == whole["total"]
+    assert len(codec.encode_pretty({**found, "agent": ""})) <= max(limit, 1000)
+    for file in found["files"]:
+        assert file in whole["files"] or (file["omitted"] and "diff" not in file)
+    assert any("--limit" in line for line in differences.lines(found))
+
+
+def test_names_only_reads_no_lines(ada: Harbour) -> None:
+    newest = str(ada.day_passes())
+    found = differences.between(ada.context, ada.agent, "0", newest, Narrow(names_only=True))
+    assert found["files"] and not any("diff" in file for file in found["files"])

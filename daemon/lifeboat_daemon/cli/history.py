@@ -7,7 +7,7 @@ import click
 from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import AGENT, COUNT, MOMENT
+from lifeboat_daemon.cli.naming import AGENT, COUNT, MOMENT, SIZE
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.words import NO_BREAK, argument, change_groups, count_text, size_text, time_text
 
@@ -103,19 +103,37 @@ def changes_text(counts: JsonObject) -> str:
         "lifeboat diff Juniper 3",
         "lifeboat diff Juniper 3 7 --names-only",
         "lifeboat diff Juniper 2026-11-20T18:00 workspace",
+        "lifeboat diff Juniper 3 7 --path MEMORY.md",
     ),
 )
 @click.argument("agent", type=AGENT)
 @click.argument("first", required=False, type=MOMENT, metavar="[FROM]")
 @click.argument("second", required=False, type=MOMENT, metavar="[TO]")
 @click.option("--names-only", is_flag=True, help="Without the changed lines.")
+@click.option(
+    "--path",
+    "paths",
+    metavar="GLOB",
+    multiple=True,
+    help="Only these files and their memories, with every changed line.",
+)
+@click.option("--limit", type=SIZE, default="4MB", show_default=True, help="Leave out what would be more than this.")
 @session_command
-def diff(session: Session, agent: str, first: str | None, second: str | None, names_only: bool) -> None:
+def diff(
+    session: Session,
+    agent: str,
+    first: str | None,
+    second: str | None,
+    names_only: bool,
+    paths: tuple[str, ...],
+    limit: int,
+) -> None:
     """What changed between two moments: sequences, times, or the workspace as it stands (the default for TO)."""
     from lifeboat_daemon import differences
 
     found = agents.find(session.context, agent)
-    document = differences.between(session.context, found, first, second)
+    narrow = differences.Narrow(paths, limit, names_only)
+    document = differences.between(session.context, found, first, second, narrow)
 
     def text() -> None:
         for line in differences.lines(document, names_only=names_only):

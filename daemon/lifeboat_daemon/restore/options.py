@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -34,9 +35,14 @@ class RestoreOptions:
     rows: RowChoice = field(default_factory=RowChoice)
 
     def wants(self, name: str) -> bool:
-        """Whether a file of this name is asked for. A glob without a slash also fits the last part of a name, and a
-        folder's name stands for everything in it."""
-        return not self.path_globs or any(_fits(name, glob) for glob in self.path_globs)
+        """Whether a file of this name is asked for."""
+        return not self.path_globs or fits(name, self.path_globs)
+
+
+def fits(name: str, globs: Iterable[str]) -> bool:
+    """Whether a file's name fits one of some globs. One without a slash also fits the last part of a name, and a
+    folder's name stands for everything in it."""
+    return any(_fits(name, glob) for glob in globs)
 
 
 def _fits(name: str, glob: str) -> bool:
