@@ -28,7 +28,7 @@ async def dashboard(
 ) -> AsyncIterator[Pilot[None]]:
     """A running app; `options` are those of `app.Options`."""
     app = LifeboatApp(link or recorded(), Options(**options))  # type: ignore[arg-type]
-    async with app.run_test(size=size, tooltips=False) as pilot:
+    async with app.run_test(size=size, tooltips=False, notifications=True) as pilot:
         await settled(pilot)
         yield pilot
 
@@ -47,6 +47,11 @@ async def press(pilot: Pilot[None], *keys: str) -> None:
     for key in keys:
         await pilot.press(key)
         await settled(pilot)
+
+
+def notes(pilot: Pilot[None]) -> list[str]:
+    """What was said in the corner, the newest last."""
+    return [str(each.message) for each in pilot.app._notifications]
 
 
 def text_of(pilot: Pilot[None]) -> str:

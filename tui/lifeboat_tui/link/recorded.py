@@ -55,6 +55,7 @@ class RecordedLink:
 
     def __init__(self, recording: Recording, *, pause: float = 0.0, is_demo: bool = True) -> None:
         self._answers: dict[tuple[str, ...], Answer] = {each.words: each for each in recording.answers}
+        self._given: set[tuple[str, ...]] = set()
         self._now = times.parse(recording.now)
         self._pause = pause
         self._events: asyncio.Queue[JsonObject | None] = asyncio.Queue()
@@ -65,12 +66,19 @@ class RecordedLink:
     # For tests and demonstrations -------------------------------------------------------------------------------
 
     def answers(self, words: Sequence[str], document: JsonObject, **more: object) -> None:
-        """From now on this is the answer to a command."""
-        self._answers[tuple(words)] = Answer(tuple(words), document, **more)  # type: ignore[arg-type]
+        """From now on this is the answer to every command that begins so, but for longer ones that were given, too."""
+        self._give(Answer(tuple(words), document, **more))  # type: ignore[arg-type]
 
     def fails(self, words: Sequence[str], error: LifeboatError) -> None:
-        """From now on this command fails."""
-        self._answers[tuple(words)] = Answer(tuple(words), error=failures.document(error))
+        """From now on every command that begins so fails, but for longer ones that were given an answer."""
+        self._give(Answer(tuple(words), error=failures.document(error)))
+
+    def _give(self, answer: Answer) -> None:
+        self._given.add(answer.words)
+        kept = {
+            words: each for words, each in self._answers.items() if words in self._given or not _is_of(answer, words)
+        }
+        self._answers = {**kept, answer.words: answer}
 
     def happens(self, event: Mapping[str, object]) -> None:
         """Something happened."""
@@ -115,3 +123,7 @@ class RecordedLink:
 
     async def close(self) -> None:
         self._events.put_nowait(None)
+
+
+def _is_of(answer: Answer, words: tuple[str, ...]) -> bool:
+    return words[: len(answer.words)] == answer.words

@@ -114,7 +114,7 @@ class Table(ScrollView, can_focus=True):
         "table--removed",
     }
     DEFAULT_CSS = """
-    Table { background: $surface; color: $foreground; scrollbar-size-vertical: 1; }
+    Table { background: $surface; color: $foreground; scrollbar-size-vertical: 1; overflow-x: hidden; }
     Table > .table--title { text-style: bold; color: $foreground 60%; }
     Table > .table--cursor { background: $panel; }
     Table:focus > .table--cursor {
@@ -195,7 +195,7 @@ class Table(ScrollView, can_focus=True):
         self._words: list[str] = []
         self._layout = _Layout()
         self._flashing: set[str] = set()
-        self._widest = 0
+        self._said_count = ""
 
     # What others do -------------------------------------------------------------------------------------------------
 
@@ -285,7 +285,9 @@ class Table(ScrollView, can_focus=True):
         total = sum(not row.heading for row in self._all)
         shown = sum(not row.heading for row in self._rows)
         count = f"{shown} of {total}" if self._words else str(total)
-        self.border_title = f"{self.title} [{count}]".replace("[", r"\[") if self.title else ""
+        said = f"{self.title} [{count}]".replace("[", r"\[") if self.title else ""
+        if said != self._said_count:  # setting it draws everything again
+            self._said_count = self.border_title = said
 
     def _resize(self) -> None:
         self.virtual_size = Size(self._room, len(self._rows) + 1)
@@ -364,8 +366,11 @@ class Table(ScrollView, can_focus=True):
         return self.markable if action == "mark" else True
 
     def on_click(self, event: events.Click) -> None:
-        at = int(event.y + self.scroll_offset.y) - 1
-        if not (event.y >= 1 and 0 <= at < len(self._rows)) or self._rows[at].heading:
+        inside = event.get_content_offset(self)
+        if inside is None or inside.y < 1:
+            return
+        at = inside.y + int(self.scroll_offset.y) - 1
+        if at >= len(self._rows) or self._rows[at].heading:
             return
         if at != self.cursor:
             self.cursor = at

@@ -1,0 +1,199 @@
+"""The dashboard: one sentence, every agent, and what can be done with the one under the cursor."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from pilots import dashboard, notes, press, recorded, settled, text_of
+
+from lifeboat_daemon.errors import Busy, WorkerFailed
+from lifeboat_tui.link import Connection, Stage
+from lifeboat_tui.link.recorded import RecordedLink
+
+pytestmark = pytest.mark.anyio
+
+
+def status_of(link: RecordedLink) -> dict[str, object]:
+    return msgspec.json.decode(msgspec.json.encode(link._answers[("status",)].document))
+
+
+def words_of(link: RecordedLink) -> list[tuple[str, ...]]:
+    return [words for words, _ in link.asked]
+
+
+async def test_the_first_line_is_the_verdict_and_every_agent_has_one() -> None:
+    async with dashboard() as pilot:
+        shown = text_of(pilot)
+        assert "last verified" in shown.splitlines()[1]
+        for name, state in (("ada", "● ok"), ("courier", "‖ paused"), ("researcher", "▲ held")):
+            assert any(name in line and state in line for line in shown.splitlines())
+
+
+async def test_the_detail_follows_the_cursor_without_enter() -> None:
+    async with dashboard() as pilot:
+        assert ".openclaw-ada/workspace" in text_of(pilot)
+        await press(pilot, "down")
+        assert ".openclaw-bookkeeper/workspace" in text_of(pilot)
+
+
+async def test_the_detail_says_why_an_agent_needs_the_user_and_which_key_helps() -> None:
+    async with dashboard() as pilot:
+        await press(pilot, "G")
+        assert "memories were removed" in text_of(pilot) and "A says that it was" in text_of(pilot)
+
+
+async def test_without_agents_it_says_what_was_found_and_which_key_protects_it() -> None:
+    link = recorded()
+    offer = {"runtime": "openclaw", "name": "juniper", "workspace": "/srv/ada/.openclaw/workspace"}
+    link.answers(["status"], {"verdict": "no agent is protected yet", "agents": [], "offers": [offer]})
+    async with dashboard(link) as pilot:
+        shown = text_of(pilot)
+        assert "juniper (openclaw) in /srv/ada/.openclaw/workspace" in shown and "Press a to protect" in shown
+        await press(pilot, "s")
+        assert "there is no agent yet" in notes(pilot)[-1]
+        assert ("sync",) not in words_of(link)
+
+
+async def test_s_syncs_the_agent_under_the_cursor_and_says_how_it_ended() -> None:
+    link = recorded()
+    one = {"state": "ok", "sequence": 45, "changed": True, "remotes": [{"name": "stick", "state": "waiting"}]}
+    link.answers(["sync"], {"agents": [one]})
+    async with dashboard(link) as pilot:
+        await press(pilot, "s")
+        assert any(words[0] == "sync" for words in words_of(link))
+        assert notes(pilot)[-1] == "ada: sequence 45 is new; not at stick yet"
+
+
+async def test_a_failure_is_said_with_what_helps() -> None:
+    link = recorded()
+    link.fails(["sync"], Busy("process 4711 (restore) is at work", fix="try again in a minute"))
+    async with dashboard(link) as pilot:
+        await press(pilot, "s")
+        shown = text_of(pilot)
+        assert "process 4711 (restore) is at work" in shown and "try again in a minute" in shown
+
+
+async def test_space_pauses_and_goes_on() -> None:
+    link = recorded()
+    link.answers(["agents", "pause"], {})
+    link.answers(["agents", "resume"], {})
+    async with dashboard(link) as pilot:
+        await press(pilot, "space", "down", "down", "space")
+        done = [words[:2] for words in words_of(link) if words[0] == "agents"]
+        assert done == [("agents", "pause"), ("agents", "resume")]
+
+
+async def test_accepting_a_removal_asks_first_with_cancel_in_focus() -> None:
+    link = recorded()
+    link.answers(["agents", "accept"], {"was_held": True})
+    async with dashboard(link) as pilot:
+        await press(pilot, "G", "A", "enter")
+        assert not any(words[:2] == ("agents", "accept") for words in words_of(link))
+        await press(pilot, "A", "tab", "enter")
+        assert any(words[:2] == ("agents", "accept") for words in words_of(link))
+
+
+async def test_accept_says_why_not_where_nothing_is_held() -> None:
+    async with dashboard() as pilot:
+        await press(pilot, "A")
+        assert "nothing of this agent is held" in notes(pilot)[-1]
+
+
+async def test_a_readonly_dashboard_refuses_what_changes_something_and_says_so() -> None:
+    link = recorded()
+    async with dashboard(link, readonly=True) as pilot:
+        await press(pilot, "s", "space", "u")
+        assert all("only looks" in note for note in notes(pilot)) and len(notes(pilot)) == 3
+        assert not {words[0] for words in words_of(link)} & {"sync", "undo", "agents"}
+
+
+async def test_y_copies_the_command_that_shows_the_same() -> None:
+    async with dashboard() as pilot:
+        await press(pilot, "down", "y")
+        assert pilot.app.clipboard == "lifeboat status bookkeeper"
+        assert notes(pilot) == ["Copied: lifeboat status bookkeeper"]
+
+
+async def test_an_event_shows_at_once_what_changed() -> None:
+    link = recorded()
+    async with dashboard(link) as pilot:
+        document = status_of(link)
+        document["agents"][0]["state"] = "error"  # type: ignore[index]
+        document["agents"][0]["reasons"] = ["the disk is full"]  # type: ignore[index]
+        link.answers(["status"], document)
+        link.happens({"event": "agent"})
+        await settled(pilot)
+        assert any("✖ error" in line and "the disk is full" in line for line in text_of(pilot).splitlines())
+        assert "2 of 4 needs you" in text_of(pilot)
+
+
+async def test_what_was_last_known_is_painted_before_anybody_answers() -> None:
+    link = recorded()
+    link.fails(["log"], WorkerFailed("not yet"))
+    known = link.remembered
+    link.remembered = lambda: known()  # type: ignore[method-assign]
+    silent = WorkerFailed("nobody answers")
+    original = link.status
+
+    async def status() -> dict[str, object]:
+        raise silent
+
+    link.status = status  # type: ignore[method-assign,assignment]
+    async with dashboard(link) as pilot:
+        assert "as it was when last seen" in text_of(pilot) and "bookkeeper" in text_of(pilot)
+        link.status = original  # type: ignore[method-assign]
+        link.happens({"event": "tick"})
+        await settled(pilot)
+        assert "as it was when last seen" not in text_of(pilot)
+
+
+async def test_a_daemon_that_went_away_is_said_in_one_line_with_the_key_that_starts_it() -> None:
+    link = recorded()
+    link.answers(["daemon", "start"], {"how": "process"})
+    async with dashboard(link) as pilot:
+        link.connection = Connection(Stage.DOWN, "", "lifeboat daemon start", "2026-11-22T14:02:00Z")
+        link.happens({"event": "connection"})
+        await settled(pilot)
+        assert "does not run since 14:02:00: press S to start it" in text_of(pilot)
+        await press(pilot, "S")
+        assert ("daemon", "start") in words_of(link)
+
+
+async def test_an_answer_of_another_shape_is_said_and_is_no_crash() -> None:
+    link = recorded()
+    link.answers(["log"], {"entries": "none"})
+    async with dashboard(link) as pilot:
+        assert "another shape" in text_of(pilot)
+
+
+@pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 50), (300, 80)])
+async def test_it_fits_every_terminal(size: tuple[int, int]) -> None:
+    async with dashboard(size=size) as pilot:
+        shown = text_of(pilot)
+        assert "last verified" in shown and "ada" in shown and "sync" in shown
+
+
+async def test_a_terminal_that_is_too_small_gets_one_clear_line() -> None:
+    async with dashboard(size=(50, 12)) as pilot:
+        assert "50x12 is too small: 60x15 is needed" in text_of(pilot)
+        await pilot.resize_terminal(100, 30)
+        await settled(pilot)
+        assert "bookkeeper" in text_of(pilot)
+
+
+async def test_fifty_agents_fit_and_the_last_is_one_key_away() -> None:
+    link = recorded()
+    document = status_of(link)
+    first = document["agents"][0]  # type: ignore[index]
+    document["agents"] = [{**first, "id": f"agent-{number}", "name": f"agent-{number}"} for number in range(50)]
+    link.answers(["status"], document)
+    async with dashboard(link) as pilot:
+        assert "Agents [50]" in text_of(pilot)
+        await press(pilot, "G")
+        assert "agent-49" in text_of(pilot)
+
+
+async def test_letters_of_an_ascii_dashboard_are_ascii() -> None:
+    async with dashboard(ascii=True) as pilot:
+        lines = [line for line in text_of(pilot).splitlines() if "researcher" in line]
+        assert "! held" in lines[0] and ">" in text_of(pilot)
