@@ -103,6 +103,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield "`lifeboat config list`, `get`, `set`", run("config", "get", "cadence")
     yield "`lifeboat config list`, `get`, `set`", run("config", "get", "ping.url")
     yield "`lifeboat config list`, `get`, `set`", run("config", "set", "cadence", "manual")
+    yield "`lifeboat config check`", run("config", "check", "cadence", "manual")
     yield "`lifeboat status`", run("status")
     yield from _key_documents(folder)
     yield "`lifeboat doctor`", run("doctor")
@@ -161,6 +162,7 @@ def _moving_documents(folder: Path, name: str) -> Iterator[tuple[str, Json]]:
     run("remote", "add", "stick", f"file://{stick}/copies")
     run("sync")
     yield "An agent", run("agents", "list", "--remote", "stick")
+    yield "An agent", run("agents", "adopt", name, "--dry-run")
     yield "An agent", run("agents", "adopt", name, "--yes")
     run("remote", "remove", "stick", "--yes")
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     help="What this second copy has is another history: it is kept here for 90 days, and gives way there.",
 )
 @click.option("--accept-unsigned", is_flag=True, help="Also a history that nobody signed.")
+@click.option("--dry-run", is_flag=True, help="Only say what would change, and from whom it would be taken.")
 @click.option("--yes", is_flag=True, help="Without asking.")
 @session_command
 def adopt(
@@ -43,6 +44,7 @@ def adopt(
     take_over: str | None,
     replace: str | None,
     accept_unsigned: bool,
+    dry_run: bool,
     yes: bool,
 ) -> None:
     """This machine writes the agent from now on: its workspace goes on top of what the second copies have.
@@ -64,13 +66,17 @@ def adopt(
                 tell=tell,
             )
             adoption = stack.enter_context(looking)
+        if dry_run:
+            document = _adoption_document(session.context, adoption)
+            session.output.document(document, lambda: _show(session, adoption))
+            return
         epochs.check_consent(session.context, found.name, adoption.head, take_over)
         if not session.output.as_json:
             _show(session, adoption)
         if not yes:
             confirm(session, f"Write {found.name} from here?", otherwise=f"{found.name} would be written from here")
-        with session.output.progress(f"Adopting {found.name}"):
-            done = adopting.adopt(session.context, adoption, take_over=take_over)
+        with session.output.progress(f"Adopting {found.name}") as tell:
+            done = adopting.adopt(session.context, adoption, take_over=take_over, tell=tell)
     if gives_way is not None:
         with session.output.progress(f"Replacing what {gives_way.name} has") as tell:
             kept = replacing.replace(
@@ -85,6 +91,27 @@ def adopt(
             done.adoption.warnings.append(f"{gives_way.name} had another history, which is kept here for 90 days")
     poke(session.context)
     session.output.document(done.to_json(), lambda: _print(session, done))
+
+
+def _adoption_document(context: Context, adoption: Adoption) -> dict[str, Any]:
+    """What an adoption would do; `take_over` is the machine that has to be named for it, or None."""
+    from lifeboat_daemon.remotes import epochs
+
+    head = adoption.head
+    return {
+        "id": adoption.agent.id,
+        "name": adoption.agent.name,
+        "dry_run": True,
+        "remote": adoption.remote.name,
+        "base": head.number,
+        "time": head.time,
+        "machine": head.machine or head.writer,
+        "written_at": head.written_at,
+        "take_over": epochs.to_be_named(context, head),
+        "own_history": adoption.own_history,
+        "changes": adoption.changes,
+        "warnings": adoption.warnings,
+    }
 
 
 def _show(session: Session, adoption: Adoption) -> None:

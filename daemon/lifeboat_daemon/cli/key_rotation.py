@@ -48,6 +48,7 @@ _STOLEN = "What was sealed so far is sealed anew, but old copies stay open to wh
 )
 @click.option("--no-prove", is_flag=True, help="Do not ask for three of the words.")
 @click.option("--yes", is_flag=True, help="Do not ask whether to replace the key.")
+@passphrases.STDIN
 @session_command
 def rotate(
     session: Session,
@@ -57,14 +58,16 @@ def rotate(
     words_from: Path | None,
     no_prove: bool,
     yes: bool,
+    passphrase_stdin: bool,
 ) -> int:
     """Put another key in the place of yours, show its 24 words, and ask for three of them.
 
     No history is rewritten, and with the new words everything opens that the old key opened. The new key takes effect
     when its words are with you; until then nothing changed. With --words-from another machine follows one that has
-    the new key.
+    the new key. With --passphrase-stdin, words from standard input follow its line.
     """
     _check_usage(words_to, words_from)
+    session = passphrases.from_stdin(session, passphrase_stdin)
     session = replace(session, context=_with_passphrase(session))
     old = key_rotation.key_in_force(session.context)
     machine = None if lost is None else key_rotation.lost_machine(session.context, lost)

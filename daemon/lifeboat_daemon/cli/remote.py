@@ -57,6 +57,7 @@ remote.add_command(test)
 @click.option("--optional", is_flag=True, help="Nobody is worried while it is away (a stick).")
 @click.option("--sealed", is_flag=True, help="Encrypt everything here: whoever runs it can read nothing.")
 @click.option("--plain", is_flag=True, help="A folder that is not encrypted, readable by any ALF program.")
+@click.option("--dry-run", is_flag=True, help="Ask it who it is, say who could read what, and keep nothing.")
 @session_command
 def add(
     session: Session,
@@ -68,6 +69,7 @@ def add(
     optional: bool,
     sealed: bool,
     plain: bool,
+    dry_run: bool,
 ) -> None:
     """Make a second copy known as NAME: an endpoint or a folder (file:///...). It is asked who it is; nothing of yours
     is sent yet. A NAME that is known already gets the new address, if the same second copy answers there."""
@@ -87,12 +89,19 @@ def add(
         raise click.UsageError("--plain is for folders: an endpoint encrypts what it keeps by itself.")
     with session.output.progress("Asking it who it is"):
         config, met = adding.add(
-            session.context, name, given, optional=optional, sealed=sealed or (is_folder and not plain)
+            session.context,
+            name,
+            given,
+            optional=optional,
+            sealed=sealed or (is_folder and not plain),
+            save=not dry_run,
         )
-    poke(session.context)
+    if not dry_run:
+        poke(session.context)
     readable = opening.kind_of(config.url).readable_by(config)
     document = {**_config_json(config), "readable": readable, "token": _token_json(met), "release": met.about.release}
-    session.output.document(document, lambda: _say_added(session, config, met, readable))
+    document["dry_run"] = dry_run
+    session.output.document(document, lambda: _say_added(session, config, met, readable, added=not dry_run))
 
 
 def _check_options(address: str | None, *, join_stdin: bool, token_stdin: bool, sealed: bool, plain: bool) -> None:
@@ -104,13 +113,15 @@ def _check_options(address: str | None, *, join_stdin: bool, token_stdin: bool, 
         raise click.UsageError("Give --sealed or --plain, not both.")
 
 
-def _say_added(session: Session, config: RemoteConfig, met: Met, readable: str) -> None:
-    session.output.line(f"{config.name} is a second copy of your agents: {config.url}", style="bold")
+def _say_added(session: Session, config: RemoteConfig, met: Met, readable: str, *, added: bool) -> None:
+    becomes = "is a second copy of your agents" if added else "answers, and would be a second copy of your agents"
+    session.output.line(f"{config.name} {becomes}: {config.url}", style="bold")
     session.output.line(readable)
     for line in _about_token(met):
         session.output.line(line)
-    session.output.line("Bring everything there now:")
-    session.output.verbatim("  lifeboat sync")
+    if added:
+        session.output.line("Bring everything there now:")
+        session.output.verbatim("  lifeboat sync")
 
 
 def _about_token(met: Met) -> Iterable[str]:
@@ -180,11 +191,14 @@ def _token_json(met: Met) -> JsonObject | None:
 def _standing(context: Context, config: RemoteConfig) -> JsonObject:
     """A remote with what the vaults here know of it; `verified_at` is the oldest of its agents', None while one of them
     was never read back."""
+    from lifeboat_daemon.remotes import opening
+
     known = [] if config.problem else [_agent_json(context, agent, config) for agent in agents.everyone(context)]
     verified = [one["verified_at"] for one in known]
     oldest = min(verified) if verified and all(verified) else None
     return {
         **_config_json(config),
+        "readable": None if config.problem else opening.kind_of(config.url).readable_by(config),
         "has_token": registry.token(context, config.name) is not None,
         "problem": config.problem,
         "verified_at": oldest,

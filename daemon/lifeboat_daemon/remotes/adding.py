@@ -17,10 +17,10 @@ from lifeboat_keys import age
 
 
 def add(
-    context: Context, name: str, given: Given, *, optional: bool = False, sealed: bool = False
+    context: Context, name: str, given: Given, *, optional: bool = False, sealed: bool = False, save: bool = True
 ) -> tuple[RemoteConfig, Met]:
     """Make a second copy known, after it was asked who it is. One that is known under this name gets the new address;
-    it must be the same one.
+    it must be the same one. Without `save` it is only asked: what it would be, and nothing of it stays.
 
     Raises RemoteNameRefused, RemoteExists, BadSetting, AgeMissing, RemoteError.
     """
@@ -36,13 +36,17 @@ def add(
     try:
         met = _met(context, stranger, is_known=known is not None)
         _refuse_other(context, known, wanted, met.about.id)
-        with home_lock(context, "remote add"):
-            saved = _save(context, replace(wanted, id=met.about.id), stranger.token)
+        wanted = replace(wanted, id=met.about.id)
+        if save:
+            with home_lock(context, "remote add"):
+                wanted = _save(context, wanted, stranger.token)
+        elif known is None:
+            registry.save_authority(context, name, None)
     except BaseException:
         if known is None:
             registry.save_authority(context, name, None)
         raise
-    return saved, met
+    return wanted, met
 
 
 def _known(context: Context, name: str) -> RemoteConfig | None:

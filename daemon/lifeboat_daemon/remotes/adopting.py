@@ -26,7 +26,7 @@ from lifeboat_daemon.capture.run import capture, capture_into
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, UnknownAgent
 from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.progress import Tell
+from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.purge import keep_out
 from lifeboat_daemon.remotes import acknowledged, aside, epochs, pulling, redacting, registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
@@ -107,7 +107,7 @@ def prepared(
         yield Adoption(agent, config, there.head, False, staged, changes, warnings)
 
 
-def adopt(context: Context, adoption: Adoption, *, take_over: str | None) -> Adopted:
+def adopt(context: Context, adoption: Adoption, *, take_over: str | None, tell: Tell = quietly) -> Adopted:
     """Carry it out. `take_over` names the machine that writes the agent now, where it wrote lately.
 
     Raises MovedElsewhere, EpochMoved, Busy, and what a capture raises. Cut off anywhere, the same command goes on.
@@ -120,10 +120,12 @@ def adopt(context: Context, adoption: Adoption, *, take_over: str | None) -> Ado
         if adoption.staged is not None:
             kept = _exchange(context, agent, adoption.staged)
         reached(Step.ADOPT_SET_ASIDE)
+        tell("Telling the second copies", 0, None)
         with context.vault(agent.id) as vault:
             acknowledged.note_head(vault, adoption.remote.id, adoption.remote.name, adoption.head, context.now())
             raised = epochs.raise_everywhere(context, vault, context.keys().own_name)
         reached(Step.ADOPT_EPOCH_RAISED)
+    tell("Capturing the workspace", 0, None)
     report = capture(context, agent, kind=KIND)
     reached(Step.ADOPT_SETTLED)
     return Adopted(adoption, raised.epoch, report_document(agent, report), raised.missed, kept)

@@ -32,16 +32,22 @@ class Raised:
 def check_consent(context: Context, name: str, head: RemoteHead | None, take_over: str | None) -> None:
     """Refuse to take an agent from a machine that wrote lately, unless that machine was named. `take_over` is the
     name as it was typed. Raises MovedElsewhere."""
-    if head is None or head.writer == context.keys().device.id or not head.written_at:
+    machine = to_be_named(context, head)
+    if head is None or machine is None or (take_over or "").casefold() == machine.casefold():
         return
-    age = context.clock.now() - times.parse(head.written_at)
-    machine = head.machine or head.writer
-    if age > RECENTLY or (take_over or "").casefold() == machine.casefold():
-        return
+    age = context.clock.now() - times.parse(head.written_at or context.now())
     raise MovedElsewhere(
         f"{machine} wrote {name} {age_text(max(0.0, age.total_seconds()))} ago and would send nothing any more",
         fix=f"the same command with --take-over {argument(machine)}",
     )
+
+
+def to_be_named(context: Context, head: RemoteHead | None) -> str | None:
+    """The machine that has to be named by whoever takes its agent: it wrote this state lately. None: nobody has to."""
+    if head is None or head.writer == context.keys().device.id or not head.written_at:
+        return None
+    age = context.clock.now() - times.parse(head.written_at)
+    return None if age > RECENTLY else head.machine or head.writer
 
 
 def check_believable(vault: Vault, epoch: int) -> None:
