@@ -19,6 +19,8 @@ _UNITS_OF_TIME = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST_SECONDS = 36500 * 86400
 SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 CADENCES = ("after_interaction", "after_session", "scheduled", "manual")
+THEMES = ("lifeboat", "lifeboat-light", "lifeboat-contrast", "ansi")
+"""Of the dashboard."""
 HOURLY = "0 * * * *"
 
 
@@ -135,15 +137,40 @@ def parse_address(value: Any) -> str:
     raise ValueError("an address like https://ping.example.com/1234, or none")
 
 
-def one_of(*words: str) -> Callable[[Any], str]:
+@dataclass(frozen=True, slots=True)
+class OneOf:
     """A parser that takes one of some words."""
 
-    def parse(value: Any) -> str:
-        if value not in words:
-            raise ValueError(f"one of {', '.join(words)}")
+    words: tuple[str, ...]
+
+    def __call__(self, value: Any) -> str:
+        """Raises ValueError."""
+        if value not in self.words:
+            raise ValueError(f"one of {', '.join(self.words)}")
         return str(value)
 
-    return parse
+
+def one_of(*words: str) -> OneOf:
+    """A parser that takes one of some words."""
+    return OneOf(words)
+
+
+CHOICE, SWITCH = "choice", "switch"
+_KINDS: dict[Callable[[Any], Any], tuple[str, str]] = {
+    parse_size: ("size", "50MB"),
+    parse_duration: ("duration", "15m"),
+    parse_positive_duration: ("duration", "15m"),
+    parse_share: ("share", "0.5"),
+    parse_switch: (SWITCH, "true"),
+    parse_count: ("number", "3"),
+    parse_days: ("days", "30"),
+    parse_command: ("command", "pass show lifeboat"),
+    parse_cadence: (CHOICE, "after_session"),
+    parse_cron: ("cron", "30 8,20 * * 1-5"),
+    parse_path: ("path", "/var/lib/node_exporter/lifeboat.prom"),
+    parse_address: ("address", "https://ping.example.com/1234"),
+}
+"""What kind of value each parser takes, and one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +184,27 @@ class Setting:
     effect: str
     per_agent: bool = True
     private: bool = False
+
+    @property
+    def kind(self) -> str:
+        """`choice`, `switch`, `size`, `duration`, `share`, `number`, `days`, `command`, `cron`, `path`, `address`."""
+        return CHOICE if isinstance(self.parse, OneOf) else _KINDS[self.parse][0]
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Everything that it can be, where that is not much; else nothing."""
+        if self.kind == SWITCH:
+            return ("true", "false")
+        if self.kind != CHOICE:
+            return ()
+        return self.parse.words if isinstance(self.parse, OneOf) else CADENCES
+
+    @property
+    def example(self) -> str:
+        """A value as somebody would write it, where possible another one than the default."""
+        if self.choices:
+            return next(each for each in self.choices if each != str(self.default).lower())
+        return _KINDS[self.parse][1]
 
     def read(self, written: Any) -> Any:
         """The value from what was written. Raises BadSetting."""
@@ -261,6 +309,14 @@ SETTINGS: dict[str, Setting] = {
         ),
         Setting("ping.every", parse_positive_duration, "1h", "how often it is called", per_agent=False),
         Setting("metrics.file", parse_path, "none", "a text file of figures for Prometheus", per_agent=False),
+        Setting("dashboard.theme", one_of(*THEMES), THEMES[0], "the colours of the dashboard", per_agent=False),
+        Setting(
+            "dashboard.ascii",
+            one_of("auto", "yes", "no"),
+            "auto",
+            "whether the dashboard draws with ASCII only; auto: where the terminal knows nothing else",
+            per_agent=False,
+        ),
         Setting("key_command", parse_command, "none", "a program that prints your key's 24 words", per_agent=False),
     )
 }

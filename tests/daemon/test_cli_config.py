@@ -165,3 +165,71 @@ def test_a_daemon_that_fails_or_does_not_answer_fails_no_command(
             assert run("config", "set", "scan.interval", "5m")["value"] == "5m"
     assert asked == ["fail", "hang"]
     assert run("config", "set", "scan.interval", "6m")["value"] == "6m"
+
+
+# What an editor needs to know ---------------------------------------------------------------------------------------
+
+
+def test_every_setting_says_what_values_it_takes(agent: str) -> None:
+    for each in run("config", "list")["settings"]:
+        assert each["kind"] and isinstance(each["per_agent"], bool) and isinstance(each["private"], bool)
+        assert bool(each["choices"]) == (each["kind"] in ("choice", "switch"))
+        assert run("config", "check", each["name"], each["example"])["ok"] is True
+        for choice in each["choices"]:
+            run("config", "check", each["name"], choice)
+
+
+def test_a_word_that_is_elsewhere_a_switch_can_be_set_where_it_is_one_of_several(isolated_home: Path) -> None:
+    assert run("config", "set", "network.metered", "yes")["value"] == "yes"
+    assert run("config", "set", "dashboard.ascii", "no")["value"] == "no"
+    assert run("config", "set", "notify.desktop", "no")["value"] is False
+
+
+def test_a_default_is_told_beside_what_was_set(isolated_home: Path) -> None:
+    run("config", "set", "retention.daily", "60d")
+    found = run("config", "get", "retention.daily")
+    assert (found["value"], found["default"], found["kind"], found["per_agent"]) == ("60d", "90d", "duration", True)
+    assert run("config", "get", "dashboard.theme")["choices"] == [
+        "lifeboat",
+        "lifeboat-light",
+        "lifeboat-contrast",
+        "ansi",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("retention.daily", "soon"),
+        ("cadence", "sometimes"),
+        ("held.share", "2"),
+        ("schedule", "* *"),
+        ("dashboard.theme", "pink"),
+        ("artifacts.versions", "0"),
+    ],
+)
+def test_a_check_says_why_a_value_cannot_be_and_changes_nothing(isolated_home: Path, name: str, value: str) -> None:
+    error = run("config", "check", name, value, expect=1)["error"]
+    assert error["code"] == "bad_setting" and name in error["message"]
+    assert run("config", "get", name)["source"] == "default"
+
+
+def test_a_check_that_succeeds_changes_nothing_either(agent: str) -> None:
+    assert run("config", "check", "cadence", "manual", "--agent", agent) == {
+        "ok": True,
+        "name": "cadence",
+        "kind": "choice",
+        "value": "manual",
+    }
+    assert run("config", "get", "cadence", agent)["value"] == "after_interaction"
+    assert run("config", "check", "vault.min_free", "2GB", "--agent", agent, expect=1)["error"]["code"] == "bad_setting"
+    assert run("config", "check", "nonsense", "1", expect=1)["error"]["code"] == "unknown_setting"
+    assert run("config", "check", "cadence", expect=2)["error"]["code"] == "usage"
+
+
+@pytest.mark.parametrize(("text", "status"), [(ADDRESS, 0), ("canary-5471", 1)])
+def test_a_check_never_repeats_an_address(
+    isolated_home: Path, monkeypatch: pytest.MonkeyPatch, text: str, status: int
+) -> None:
+    give(monkeypatch, text)
+    assert "canary" not in json.dumps(run("config", "check", "ping.url", "--stdin", expect=status))

@@ -16,10 +16,11 @@ from lifeboat_daemon.config import Value
 from lifeboat_daemon.errors import BadSetting
 from lifeboat_daemon.locks import home_lock
 from lifeboat_daemon.poke import poke
-from lifeboat_daemon.settings import SWITCHES, setting
+from lifeboat_daemon.settings import CHOICE, SWITCHES, setting
 from lifeboat_daemon.words import argument
 
 _NOT_SHOWN = "(set, not shown)"
+_TEXTS = (CHOICE, "cron", "command", "path", "address")
 _LONGEST = 64 * 1024
 """Characters of a value on standard input."""
 
@@ -31,7 +32,19 @@ def config() -> None:
 
 def _document(value: Value) -> dict[str, object]:
     """Of a private setting it is told whether it is set."""
-    document = {"name": value.name, "value": value.written, "source": value.source, "effect": value.effect}
+    known = setting(value.name)
+    document = {
+        "name": value.name,
+        "value": value.written,
+        "source": value.source,
+        "effect": value.effect,
+        "default": known.default,
+        "kind": known.kind,
+        "choices": known.choices,
+        "example": known.example,
+        "per_agent": known.per_agent,
+        "private": known.private,
+    }
     return {**document, "value": None, "set": bool(value.value)} if value.private else document
 
 
@@ -89,11 +102,7 @@ def set_setting(
     """
     if [value is not None, to_default, from_stdin].count(True) != 1:
         raise click.UsageError("Give a value, --stdin, or --default.")
-    if value is not None and setting(name).private and value != "none":
-        typed = f"lifeboat config set {argument(name)} --stdin"
-        session.output.warn(f"the value of {name} stands in the history of your shell now; next time: {typed}")
-    given = _from_stdin(session, name) if from_stdin else value
-    written = None if given is None else _natural(given)
+    written = None if to_default else _given(session, name, value, "set")
     found = _agent(session, agent)
     with home_lock(session.context, "config set"):
         if found is None:
@@ -104,6 +113,39 @@ def set_setting(
     poke(session.context)
     said = f"{now.name} = {_written(now)} ({now.source if found is None else f'{found.name}, {now.source}'})"
     session.output.document(_document(now), lambda: session.output.line(said))
+
+
+@config.command(
+    epilog=examples(
+        "lifeboat config check retention.daily 60d",
+        "lifeboat config check cadence after_session --agent Juniper",
+        "lifeboat config check ping.url --stdin < address.txt",
+    )
+)
+@click.argument("name", type=SETTING)
+@click.argument("value", required=False)
+@click.option("--agent", type=AGENT, help="Whether this agent can have it for itself.")
+@click.option("--stdin", "from_stdin", is_flag=True, help="Read the value from standard input.")
+@session_command
+def check(session: Session, name: str, value: str | None, agent: str | None, from_stdin: bool) -> None:
+    """Whether a setting can have a value. Changes nothing; ends with 1 and says why when it cannot."""
+    if (value is not None) == from_stdin:
+        raise click.UsageError("Give a value or --stdin.")
+    known = setting(name)
+    written = _given(session, name, value, "check")
+    settings.check({name: written}, per_agent=_agent(session, agent) is not None)
+    document = {"ok": True, "name": name, "kind": known.kind, "value": None if known.private else written}
+    session.output.document(document, lambda: session.output.line(f"{name} can have this value."))
+
+
+def _given(session: Session, name: str, value: str | None, command: str) -> object:
+    """What was typed, or came from standard input. Raises UnknownSetting, BadSetting."""
+    if value is None:
+        return _natural(name, _from_stdin(session, name))
+    if setting(name).private and value != "none":
+        typed = f"lifeboat config {command} {argument(name)} --stdin"
+        session.output.warn(f"the value of {name} stands in the history of your shell now; next time: {typed}")
+    return _natural(name, value)
 
 
 def _from_stdin(session: Session, name: str) -> str:
@@ -126,8 +168,10 @@ def _written(value: Value) -> object:
     return str(value.written).lower() if isinstance(value.written, bool) else value.written
 
 
-def _natural(text: str) -> object:
-    """Whole numbers and switches as TOML spells them, everything else as text."""
+def _natural(name: str, text: str) -> object:
+    """Numbers and switches as TOML spells them, everything else as text: `yes` may be one word of several."""
+    if setting(name).kind in _TEXTS:
+        return text
     if text.lower() in SWITCHES:
         return SWITCHES[text.lower()]
     try:
