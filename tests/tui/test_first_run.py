@@ -115,13 +115,13 @@ async def test_a_folder_that_was_not_found_is_protected_as_typed() -> None:
 @driven
 async def test_an_agent_that_fails_keeps_no_other_from_being_protected_and_is_named() -> None:
     link = machine()
-    link.fails(("agents", "add", ADA), LooksLike("it looks like ada at stick", fix="lifeboat agents add X --as ada"))
+    link.fails(("agents", "add", ADA), LooksLike("it looks like ada at stick", fix="lifeboat help"))
     async with _run(link) as pilot:
         await choose(pilot, "protect")
         await press(pilot, "enter")
         assert ("agents", "add", ROVER) in [words for words, _ in link.asked]
         said = text_of(pilot)
-        assert "it looks like ada at stick" in said and "--as ada" in said and "2 agents are not protected" in said
+        assert "it looks like ada at stick" in said and "lifeboat help" in said and "2 agents are not protected" in said
 
 
 @driven

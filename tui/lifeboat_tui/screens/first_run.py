@@ -116,6 +116,7 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
     def _say_buttons(self) -> None:
         go, later = self.query_one("#go", Button), self.query_one("#later", Button)
         go.label, go.disabled = self._page.YES, self.is_working
+        go.refresh(layout=True)
         later.display = not self._page.NEEDED
         later.disabled = self.is_working
         self.refresh_bars()
@@ -226,6 +227,8 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
         """Stops what is at work; else one step back; from the first page to where one came from."""
         if self.is_working:
             self.workers.cancel_group(self, "step")
+        elif self._page.step_back():
+            self._say_buttons()
         elif self._way:
             self._step_back()
         elif len(self.app.screen_stack) > 2:

@@ -14,7 +14,7 @@ from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run_page import Known, Page, folder_of
 from lifeboat_tui.widgets.table import Cell, Column, Row, Table
 
-COLUMNS = (Column("AGENT", 12, grow=1), Column("RUNTIME", 9, rank=1), Column("FOLDER", 20, grow=3), Column("", 12))
+COLUMNS = (Column("AGENT", 12, grow=1), Column("RUNTIME", 9, rank=1), Column("FOLDER", 20, grow=3), Column("", 13))
 NOBODY = "No agent was found on this machine. Type the folder of one below, or leave this step for later."
 
 
@@ -31,7 +31,7 @@ class AgentsPage(Page):
         yield Static("Looking for agents...", id="said", markup=False)
         yield Table(COLUMNS, empty=NOBODY, glyphs=self.first_run.glyphs, markable=True, id="found")
         yield Static("Another one, which was not found:", classes="label", markup=False)
-        yield Input(placeholder="its folder", id="folder")
+        yield Input(placeholder="its folder", id="folder", compact=True)
 
     def twin(self) -> tuple[str, ...]:
         return ("agents", "discover")

@@ -6,13 +6,14 @@ import contextlib
 
 from textual import on
 from textual.app import ComposeResult
-from textual.widgets import Checkbox, Input, Static
+from textual.widgets import Input, Static
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_tui import documents
 from lifeboat_tui.documents.first_run import Key
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run_page import Known, NotYet, Page
+from lifeboat_tui.widgets.ticks import Tick
 
 PLACES = {
     "keyring": "the keyring of this desktop",
@@ -110,7 +111,7 @@ class RecoverPage(Page):
         yield from super().compose()
         yield Input(password=True, placeholder="the 24 words in their order", id="words")
         yield Static("", id="count", classes="label", markup=False)
-        yield Checkbox("Show what I type", id="visible", compact=True)
+        yield Tick("Show what I type", id="visible", compact=True)
 
     def twin(self) -> tuple[str, ...]:
         return ("keys", "recover")
@@ -119,6 +120,7 @@ class RecoverPage(Page):
         key = documents.read(Key, (await self.ask("keys", "status")).document)
         self._is_here = key.key_id is not None and (key.state == "ok" or key.store in ("passphrase", "keyring"))
         self.show(["words", "count", "visible"], shown=not self._is_here)
+        self.YES = "Go on" if self._is_here else "Take the key"
         if self._is_here:
             self.say(f"Your key is here ({key.key_id}).", *([key.note] if key.state != "ok" else []))
         else:
@@ -132,8 +134,8 @@ class RecoverPage(Page):
         count = len([word for word in event.value.replace(",", " ").split() if not word.rstrip(".):").isdigit()])
         self.query_one("#count", Static).update(f"{count} of {WORDS} words" if count else "")
 
-    @on(Checkbox.Changed, "#visible")
-    def _visible(self, event: Checkbox.Changed) -> None:
+    @on(Tick.Changed, "#visible")
+    def _visible(self, event: Tick.Changed) -> None:
         self.query_one("#words", Input).password = not event.value
 
     def leave(self) -> None:

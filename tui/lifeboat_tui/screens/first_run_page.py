@@ -76,6 +76,10 @@ class Page(VerticalScroll, can_focus=False):
         """Do the step; whether the next one comes. Raises LifeboatError."""
         return True
 
+    def step_back(self) -> bool:
+        """Whether there was something on this page to go back from."""
+        return False
+
     def leave(self) -> None:
         """The page is not shown any more: nothing secret stays on it."""
         for field in self.query(Input):
@@ -110,6 +114,8 @@ class Page(VerticalScroll, can_focus=False):
 
     def focus_first(self) -> None:
         """The first thing that takes keys, else the button."""
+        if not self.is_attached:
+            return
         for each in self.query("Table, Input, RadioSet, Checkbox"):
             if each.focusable and not each.has_class("gone"):
                 each.focus()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from textual import on
 from textual.app import ComposeResult
-from textual.widgets import Checkbox, Input, Static
+from textual.widgets import Input, Static
 
 from lifeboat_daemon.control.commands import Progress
 from lifeboat_daemon.words import listed
@@ -15,6 +15,7 @@ from lifeboat_tui.documents.first_run import SecondCopies, SecondCopy
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run_page import Known, NotYet, Page, folder_of
 from lifeboat_tui.widgets.table import Column, Row, Table
+from lifeboat_tui.widgets.ticks import Tick
 
 JOIN_LINE = "lifeboat+"
 """How a join line begins: it holds a token, so it never stands in a field that is read."""
@@ -40,7 +41,7 @@ class SecondCopyPage(Page):
         yield Input(password=True, id="secret", compact=True)
         yield Static("What to call it", classes="label of-name", markup=False)
         yield Input(placeholder="home, or stick for a folder", id="name", compact=True)
-        yield Checkbox("It is away at times, like a stick", id="away", compact=True)
+        yield Tick("It is away at times, like a stick", id="away", compact=True)
 
     def twin(self) -> tuple[str, ...]:
         return ("remote", "list")
@@ -93,7 +94,7 @@ class SecondCopyPage(Page):
             words += [address, *(["--token-stdin"] if secret else [])]
         else:
             words.append("--join-stdin")
-        words += ["--optional"] if self.query_one("#away", Checkbox).value else []
+        words += ["--optional"] if self.query_one("#away", Tick).value else []
         tell(Progress("Asking it who it is"))
         said = await self.ask(*words, text="" if is_folder or not secret else f"{secret}\n", tell=tell)
         self._readable = documents.read(SecondCopy, said.document).readable

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from textual import on
 from textual.app import ComposeResult
-from textual.widgets import Input, RadioButton, RadioSet, Static
+from textual.widgets import Input, RadioSet, Static
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.control.commands import Progress
@@ -18,6 +18,7 @@ from lifeboat_tui.screens.first_run_page import Known, NotYet, Page, folder_of
 from lifeboat_tui.text import plain, short_age, size
 from lifeboat_tui.widgets.dialogs import Confirm
 from lifeboat_tui.widgets.table import Cell, Column, Row, Table
+from lifeboat_tui.widgets.ticks import Choice
 
 COLUMNS = (
     Column("AGENT", 12, grow=1),
@@ -89,7 +90,7 @@ class FolderPage(Page):
         yield Static("For which runtime", classes="label", markup=False)
         with RadioSet(id="runtime", compact=True):
             for runtime in self._runtimes():
-                yield RadioButton(runtime, value=runtime == agent.runtime, name=runtime)
+                yield Choice(runtime, value=runtime == agent.runtime, name=runtime)
         yield Static("Its folder on this machine", classes="label", markup=False)
         yield Input(agent.folders.get(agent.runtime, ""), id="folder")
 

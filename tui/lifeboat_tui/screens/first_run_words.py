@@ -59,7 +59,7 @@ class WordsPage(Page):
         self._name_button()
 
     def _name_button(self) -> None:
-        asks = "Prove them" if self._places else "I have written them down"
+        asks = "Prove them" if self._places else "They are on paper"
         self.YES = "Go on" if self._is_proven else asks if self._was_shown else "Show the words"
 
     # Showing ------------------------------------------------------------------------------------------------------
@@ -99,6 +99,15 @@ class WordsPage(Page):
         if passphrase:
             await self.ask("keys", "unlock", "--for", "30m", "--passphrase-stdin", text=f"{passphrase}\n")
         return bool(passphrase)
+
+    def step_back(self) -> bool:
+        """From the questions back to the words."""
+        is_asked = bool(self._places)
+        if is_asked:
+            self._ask_for([])
+            self.say("The words are hidden. w shows them again; going on asks for three of them.")
+            self.first_run.focus_button()
+        return is_asked
 
     def hide(self) -> None:
         """Nothing of them stays on the screen."""
@@ -141,5 +150,5 @@ class WordsPage(Page):
             if places:
                 self.query_one(f"#label-{number}", Static).update(f"Word {places[number]}")
         if places:
-            self.say("Three of them, from the paper. w in the list of words shows them all again.")
+            self.say("Three of them, from the paper. esc goes back; there w shows them all again.")
         self._name_button()

@@ -1,0 +1,160 @@
+"""Both ways of the first run against real commands: each runs in a process of its own, as from a shell."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from cli_client import run
+from commands import PROGRAM
+from fake_systemctl import FakeSystemctl
+from first_run_home import choose, driven, fill
+from openclaw_workspaces import make_state_dir
+from pilots import press, settled, text_of
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.control import failures
+from lifeboat_daemon.control.commands import Said
+from lifeboat_tui.app import LifeboatApp, Options
+from lifeboat_tui.link import Connection, JsonObject, Stage, Tell
+from lifeboat_tui.screens.dashboard import Dashboard
+
+if sys.platform != "linux":
+    pytest.skip("its service is one of systemd", allow_module_level=True)
+
+
+class ShellLink:
+    """A machine on which no daemon runs."""
+
+    connection = Connection(Stage.DOWN)
+    is_demo = False
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def remembered(self) -> JsonObject | None:
+        return None
+
+    async def status(self) -> JsonObject:
+        return (await self.run("status")).document
+
+    async def run(self, *words: str, text: str = "", tell: Tell | None = None) -> Said:
+        said = await self.run_text(*words, "--json", text=text)
+        document = json.loads(said.text or "{}")
+        if "error" in document and said.status:
+            raise failures.from_document(document["error"])
+        return Said(said.status, document, notes=said.notes)
+
+    async def run_text(self, *words: str, text: str = "") -> Said:
+        ended = await asyncio.to_thread(
+            subprocess.run, [*PROGRAM, *words], input=text, capture_output=True, text=True, timeout=60, check=False
+        )
+        return Said(ended.returncode, {}, ended.stdout, tuple(ended.stderr.splitlines()))
+
+    async def events(self) -> AsyncIterator[JsonObject]:
+        return
+        yield {}
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def systemctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSystemctl]:
+    made = FakeSystemctl(tmp_path / "bin")
+    monkeypatch.setenv("PATH", made.path)
+    yield made
+
+
+@pytest.fixture
+def workspace(isolated_home: Path) -> Path:
+    return make_state_dir(isolated_home / ".openclaw").workspace
+
+
+@driven
+async def _protect(stick: Path) -> None:
+    async with LifeboatApp(ShellLink(), Options(screen="setup")).run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await choose(pilot, "protect")
+        await press(pilot, "enter")
+        assert "lies in a file" in text_of(pilot)
+        await press(pilot, "ctrl+n", "w")
+        words = re.findall(r"\d+\. ([a-z]+)", text_of(pilot))
+        assert words == Context.open().keys().user_key().words()
+        await press(pilot, "ctrl+n")
+        for number, place in enumerate(re.findall(r"Word (\d+)", text_of(pilot))):
+            await fill(pilot, f"answer-{number}", words[int(place) - 1])
+        await press(pilot, "enter")
+        pilot.app.screen.query_one("#address", Input).value = str(stick)
+        await press(pilot, "ctrl+n")
+        assert "can read nothing of your agents" in " ".join(text_of(pilot).split())
+        await press(pilot, "ctrl+n", "ctrl+n")
+        assert "You are protected." in text_of(pilot)
+        await press(pilot, "enter")
+        assert isinstance(pilot.app.screen, Dashboard)
+
+
+def test_from_nothing_to_protected_by_keys_alone(workspace: Path, tmp_path: Path, systemctl: FakeSystemctl) -> None:
+    _protect(tmp_path / "stick")
+    document = run("setup")
+    assert document["next"] is None and systemctl.has("enabled")
+    assert {one["name"] for one in run("agents", "list")["agents"]} == {"Juniper", "Rover"}
+
+
+@driven
+async def _bring_back(stick: Path, words: list[str]) -> None:
+    async with LifeboatApp(ShellLink(), Options(screen="setup")).run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await choose(pilot, "return")
+        pilot.app.screen.query_one("#address", Input).value = str(stick)
+        await press(pilot, "ctrl+n")
+        pilot.app.screen.query_one("#words", Input).value = " ".join(words)
+        await press(pilot, "ctrl+n")
+        assert "Juniper" in text_of(pilot)
+        await press(pilot, "enter")
+        assert ".openclaw/workspace" in pilot.app.screen.query_one("#folder", Input).value
+        await press(pilot, "ctrl+n")
+        assert "would be written to" in text_of(pilot)
+        await pilot.press("enter")
+        await _take_over(pilot)
+        await settled(pilot)
+        assert "Juniper is back" in text_of(pilot)
+
+
+async def _take_over(pilot: Pilot[None]) -> None:
+    """The other machine wrote a moment ago: its name is typed."""
+    for _ in range(600):
+        await pilot.pause(0.1)
+        if pilot.app.screen.query("#phrase"):
+            break
+    machine = re.search(r"Type\s+(\S+)\s+to go on", text_of(pilot))
+    assert machine is not None, text_of(pilot)
+    pilot.app.screen.query_one("#phrase", Input).value = machine[1]
+    await pilot.pause()
+    await pilot.click("#yes")
+
+
+def test_an_agent_is_brought_back_by_keys_alone(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("agents", "add", workspace)
+    run("remote", "add", "stick", (tmp_path / "stick").as_uri())
+    run("sync")
+    words, kept = Context.open().keys().user_key().words(), (workspace / "MEMORY.md").read_bytes()
+    other = tmp_path / "other"
+    other.mkdir(mode=0o700)
+    for name, value in (("HOME", other), ("USERPROFILE", other), ("LIFEBOAT_HOME", other / "lifeboat")):
+        monkeypatch.setenv(name, str(value))
+    _bring_back(tmp_path / "stick", words)
+    assert Path(os.environ["HOME"], ".openclaw/workspace/MEMORY.md").read_bytes() == kept
+    assert [one["name"] for one in run("agents", "list")["agents"]] == ["Juniper"]
