@@ -1,0 +1,246 @@
+"""Changed lines, of any number: only those that are seen are drawn. Long lines are wrapped."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len, chop_cells
+from rich.segment import Segment
+from textual import events
+from textual.binding import Binding
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from lifeboat_tui.glyphs import Glyphs
+from lifeboat_tui.text import plain
+
+TITLE, PLACE, ADDED, REMOVED, NOTE, MUTED, TEXT = "title", "place", "added", "removed", "note", "muted", "text"
+_CHANGED = (ADDED, REMOVED)
+_SIGNS = {ADDED: "+ ", REMOVED: "- ", "": "  "}
+"""In front of a line, beside its colour. Other kinds begin at the left."""
+_NUMBERED = 60
+"""Columns from which on there is room for line numbers."""
+
+
+class Line(NamedTuple):
+    """`kind`: one of the above, or "" for a line that is the same on both sides. `number`: which line of its text it
+    is, None for none. `key`, of a title: what the part is called that begins here."""
+
+    text: str
+    kind: str = ""
+    number: int | None = None
+    key: str = ""
+
+
+class _Drawn(NamedTuple):
+    """A line of the screen: which line it belongs to, the piece of its text, and whether it is the first piece."""
+
+    line: int
+    text: str
+    is_first: bool
+
+
+class DiffView(ScrollView, can_focus=True):
+    """Parts under titles. `here` is the line on which the last jump ended."""
+
+    COMPONENT_CLASSES = {
+        "diff--title",
+        "diff--place",
+        "diff--added",
+        "diff--removed",
+        "diff--note",
+        "diff--muted",
+        "diff--text",
+        "diff--number",
+    }
+    DEFAULT_CSS = """
+    DiffView {
+        background: $surface; color: $foreground; scrollbar-size-vertical: 1; scrollbar-gutter: stable;
+        overflow-x: hidden; border: round $secondary;
+    }
+    DiffView:focus { border: round $border; }
+    DiffView > .diff--title { text-style: bold; }
+    DiffView > .diff--place { color: $text-accent; }
+    DiffView > .diff--added { color: $text-success; }
+    DiffView > .diff--removed { color: $text-error; }
+    DiffView > .diff--note { color: $text-warning; }
+    DiffView > .diff--muted { color: $foreground 60%; }
+    DiffView > .diff--number { color: $foreground 40%; }
+    """
+    BINDINGS = [
+        Binding("up,k", "line(-1)", "Up", show=False),
+        Binding("down,j", "line(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown,space", "page(1)", "Page down", show=False),
+        Binding("home,g", "edge(0)", "First", show=False),
+        Binding("end,G", "edge(1)", "Last", show=False),
+    ]
+
+    def __init__(self, *, glyphs: Glyphs | None = None, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.glyphs = glyphs or Glyphs()
+        self.here: int | None = None
+        self._lines: Sequence[Line] = ()
+        self._drawn: list[_Drawn] = []
+        self._tops: list[int] = []
+        """Of each line the first line of the screen."""
+        self._titles: list[int] = []
+        self._changes: list[int] = []
+        self._wrapped_for = 0
+
+    # What others do -------------------------------------------------------------------------------------------------
+
+    @property
+    def lines(self) -> Sequence[Line]:
+        return self._lines
+
+    @property
+    def part(self) -> str:
+        """The key of the part in which one is: that of the last jump while it is seen, else that of the first line."""
+        at = self._from_line()
+        place = bisect_right(self._titles, at) - 1
+        return self._lines[self._titles[place]].key if place >= 0 else ""
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Other lines, from the first on."""
+        self._lines, self.here = lines, None
+        self._titles = [at for at, line in enumerate(lines) if line.kind == TITLE]
+        self._changes = list(_beginnings(lines))
+        self._wrap()
+        self.scroll_to(y=0, animate=False, immediate=True)
+        self.refresh()
+
+    def go_to_part(self, key: str) -> bool:
+        """Put the title of a part on top; whether there is such a part."""
+        at = next((at for at in self._titles if self._lines[at].key == key), None)
+        if at is None:
+            return False
+        self._go_to(at, above=0)
+        return True
+
+    def go_to_change(self, step: int) -> bool:
+        """Go to the next change (step 1) or the one before (-1); False when there is none."""
+        at = self._from_line()
+        if step > 0:
+            place = bisect_left(self._changes, at) if self.here is None else bisect_right(self._changes, at)
+        else:
+            place = bisect_left(self._changes, at) - 1
+        if not 0 <= place < len(self._changes):
+            return False
+        self._go_to(self._changes[place], above=2)
+        return True
+
+    # Where one is ---------------------------------------------------------------------------------------------------
+
+    def _from_line(self) -> int:
+        """From where a jump goes on: the line of the last one while it is seen, else the first that is seen."""
+        top, height = int(self.scroll_offset.y), max(1, self.size.height)
+        if self.here is not None and self.here < len(self._tops) and top <= self._tops[self.here] < top + height:
+            return self.here
+        self.here = None
+        return self._drawn[top].line if top < len(self._drawn) else 0
+
+    def _go_to(self, line: int, *, above: int) -> None:
+        self.here = line
+        if line < len(self._tops):
+            self.scroll_to(y=max(0, self._tops[line] - above), animate=False, immediate=True)
+        self.refresh()
+
+    def action_line(self, step: int) -> None:
+        self.scroll_relative(y=step, animate=False, immediate=True)
+
+    def action_page(self, step: int) -> None:
+        self.scroll_relative(y=step * max(1, self.size.height - 1), animate=False, immediate=True)
+
+    def action_edge(self, last: int) -> None:
+        self.scroll_to(y=self.max_scroll_y if last else 0, animate=False, immediate=True)
+
+    # Drawing --------------------------------------------------------------------------------------------------------
+
+    @property
+    def _room(self) -> int:
+        return max(1, self.scrollable_content_region.width)
+
+    @property
+    def _number_width(self) -> int:
+        """Cells of a line number with a gap; 0 where there is no room for it."""
+        if self._room < _NUMBERED:
+            return 0
+        return len(str(max((line.number or 0 for line in self._lines), default=0))) + 1
+
+    def on_resize(self, event: events.Resize) -> None:
+        if self._room != self._wrapped_for:
+            top = self._from_line() if self._drawn else 0
+            self._wrap()
+            if top and top < len(self._tops):
+                self.scroll_to(y=self._tops[top], animate=False, immediate=True)
+            self.refresh()
+
+    def _wrap(self) -> None:
+        """Lay the lines out for the width that there is."""
+        self._wrapped_for = room = self._room
+        self._numbers = self._number_width
+        lead = 1 + self._numbers
+        self._drawn, self._tops = [], []
+        for at, line in enumerate(self._lines):
+            self._tops.append(len(self._drawn))
+            width = max(8, room - lead - len(_SIGNS.get(line.kind, "")))
+            text = line.text if line.text.isprintable() else plain(line.text)
+            if len(text) * 2 <= width or (text.isascii() and len(text) <= width):
+                self._drawn.append(_Drawn(at, text, True))
+            else:
+                self._drawn += [_Drawn(at, piece, not nth) for nth, piece in enumerate(pieces(text, width))]
+        self.virtual_size = Size(room, len(self._drawn))
+
+    def render_line(self, y: int) -> Strip:
+        width, base = self._room, self.rich_style
+        at = y + int(self.scroll_offset.y)
+        if at >= len(self._drawn):
+            return Strip.blank(width, base)
+        drawn = self._drawn[at]
+        line = self._lines[drawn.line]
+        is_here = drawn.is_first and drawn.line == self.here
+        style = base + self.get_component_rich_style(f"diff--{line.kind}", partial=True) if line.kind else base
+        number = str(line.number) if line.number is not None and drawn.is_first else ""
+        sign = _SIGNS.get(line.kind, "")
+        segments = [
+            Segment(self.glyphs.sign("cursor") if is_here else " ", style),
+            Segment(
+                number.rjust(self._numbers - 1) + " " if self._numbers else "",
+                base + self.get_component_rich_style("diff--number", partial=True),
+            ),
+            Segment((sign if drawn.is_first else " " * len(sign)) + drawn.text, style),
+        ]
+        if line.kind == TITLE and drawn.is_first:
+            rule = self.glyphs.sign("line") * max(0, width - sum(cell_len(each.text) for each in segments) - 1)
+            segments.append(Segment(f" {rule}", base + self.get_component_rich_style("diff--muted", partial=True)))
+        return Strip(segments).adjust_cell_length(width, base)
+
+    _numbers = 0
+
+
+def _beginnings(lines: Sequence[Line]) -> Iterator[int]:
+    """Where runs of changed lines begin."""
+    was_changed = False
+    for at, line in enumerate(lines):
+        is_changed = line.kind in _CHANGED
+        if is_changed and not was_changed:
+            yield at
+        was_changed = is_changed
+
+
+def pieces(text: str, width: int) -> Iterator[str]:
+    """A text in pieces that are as wide as the screen at most, cut between words where that is not far."""
+    if cell_len(text) != len(text):
+        yield from chop_cells(text, width) or [""]
+        return
+    begin = 0
+    while len(text) - begin > width:
+        space = text.rfind(" ", begin + width // 2, begin + width + 1)
+        end = begin + width if space < 0 else space + 1
+        yield text[begin:end]
+        begin = end
+    yield text[begin:]
