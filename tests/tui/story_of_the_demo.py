@@ -62,6 +62,7 @@ def _live(story: Story) -> None:
     story.run("sync")
     for name in ("ada", "bookkeeper", "researcher"):
         story.run("verify", name)
+    story.run("label", "ada", "20", "before the spring plans")
     story.wait(minutes=20)
     story.write(f"{RESEARCHER}/MEMORY.md", "# Memory\n")  # a template over the memory: held
     story.run("sync", "researcher")
@@ -84,10 +85,11 @@ def record_everything(story: Story) -> None:
         story.record("agents", "show", agent_id)
         newest = story.run("timeline", agent_id)["entries"]
         numbers = [entry["sequence"] for entry in newest]
-        for late, early in list(itertools.pairwise(numbers))[:12]:
+        for late, early in itertools.pairwise(numbers):
             story.record("diff", agent_id, str(early), str(late))
         story.record("diff", agent_id)
     ada = ids["ada"]
+    _record_timeline(story, ada)
     story.record("restore", ada, "--dry-run")
     story.record("search", ada, "harbour")
     story.record("log")
@@ -98,3 +100,10 @@ def record_everything(story: Story) -> None:
     story.record("agents", "discover")
     story.record("receipts", "list")
     story.record("purge", ada, "--text-stdin", "--dry-run", text="The passport of the canary")
+
+
+def _record_timeline(story: Story, ada: str) -> None:
+    """The timeline, what can be done on it, and the comparison of two moments."""
+    story.record("timeline", ada, "--days", "60")
+    story.record("diff", ada, "20", "44")
+    story.record("diff", ada, "44", "workspace")
