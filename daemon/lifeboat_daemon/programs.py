@@ -96,6 +96,9 @@ def run(
         output, _ = process.communicate(input, timeout=timeout_seconds)
     except subprocess.TimeoutExpired:
         return Ran(tuple(command), None, _tail(_end(process), redact), timed_out=True)
+    except BaseException:  # Ctrl-C: it leads a session of its own, and would go on
+        _end(process)
+        raise
     return Ran(tuple(command), process.returncode, _tail(output, redact))
 
 

@@ -15,6 +15,23 @@ def quietly(text: str, done: int, total: int | None) -> None:
     """Tell nobody."""
 
 
+def counted(tell: Tell, text: str, total: int) -> Callable[[], None]:
+    """A function to be called after each of `total` units of a step, which begins now."""
+    done = 0
+    tell(text, 0, total)
+
+    def one_more() -> None:
+        nonlocal done
+        done += 1
+        tell(text, done, total)
+
+    return one_more
+
+
+def nothing() -> None:
+    """Where units are not counted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Figures:
     """What can be said of a step: `rate` in units a second, None before anything is done."""

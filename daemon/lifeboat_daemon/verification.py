@@ -30,6 +30,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, system_errors
 from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.progress import Tell, counted, quietly
 from lifeboat_daemon.restore import contents as contents_module
 from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
@@ -155,15 +156,18 @@ def _sentences(kept: Verification) -> list[str]:
     ]
 
 
-def drill(context: Context, agent: Agent, number: int | None = None, *, whole: bool = False) -> Drill:
+def drill(
+    context: Context, agent: Agent, number: int | None = None, *, whole: bool = False, tell: Tell = quietly
+) -> Drill:
     """Try out a restore of a sequence (the newest unless named). `whole` checks every other kept one as well.
 
     When nothing is wrong the sequence becomes the last verified one. Raises NothingToRestore, UnknownSequence, Busy.
     """
     with system_errors(), agent_lock(context, agent.id, "verify"), context.vault(agent.id) as vault:
         chosen = _chosen(vault, number)
+        tell("Reading back what is kept", 0, None)
         kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
-        result = _try_out(context, agent, vault.state(chosen), whole, _sentences(kept))
+        result = _try_out(context, agent, vault.state(chosen), whole, _sentences(kept), tell)
         _remember(vault, result, context.now())
     return result
 
@@ -192,7 +196,7 @@ def _chosen(vault: Vault, number: int | None) -> int:
     return head.number
 
 
-def _try_out(context: Context, agent: Agent, state: State, whole: bool, found: list[str]) -> Drill:
+def _try_out(context: Context, agent: Agent, state: State, whole: bool, found: list[str], tell: Tell) -> Drill:
     signed = state.sequence.signature is not None
     try:
         inventory = inventories.take(state)
@@ -202,7 +206,7 @@ def _try_out(context: Context, agent: Agent, state: State, whole: bool, found: l
         wanted = contents_module.gather(proven, inventory, adapter)
         with scratch_folder(context, "verify") as folder:
             items = [*_under(folder / "workspace", wanted.workspace), *_under(folder / "home", wanted.home)]
-            found += _write_and_compare(context.files, proven, items)
+            found += _write_and_compare(context.files, proven, items, tell)
             rows = verification_rows.try_databases(context, proven, wanted, adapter, folder / "databases")
         live, differing = _compare_live(context.files, agent.workspace, wanted.workspace.values())
         absent = [printable(each.filename) for each in wanted.absent]
@@ -219,9 +223,9 @@ def _under(folder: Path, wanted: dict[str, Wanted]) -> Iterator[tuple[Path, Want
     return ((folder / name, item) for name, item in wanted.items())
 
 
-def _write_and_compare(files: FileOperations, state: Proven, items: list[tuple[Path, Wanted]]) -> list[str]:
+def _write_and_compare(files: FileOperations, state: Proven, items: list[tuple[Path, Wanted]], tell: Tell) -> list[str]:
     """Files with cuts are compared cut, so that no secret is needed and none is written."""
-    stage = Stage(files, state, None)
+    stage = Stage(files, state, None, counted(tell, "Writing files aside", len(items)))
     found = []
     for path, item in items:
         try:
@@ -231,7 +235,11 @@ def _write_and_compare(files: FileOperations, state: Proven, items: list[tuple[P
             if error.errno not in _ABOUT_THE_NAME:
                 raise
             found.append(f"{printable(item.name)}: {error.strerror}")
-    return found + [problem for path, item in items for problem in _differences(files, path, item)]
+    compared = counted(tell, "Comparing every byte", len(items))
+    for path, item in items:
+        found += _differences(files, path, item)
+        compared()
+    return found
 
 
 def _differences(files: FileOperations, path: Path, item: Wanted) -> Iterator[str]:

@@ -10,7 +10,7 @@ import click
 from lifeboat_daemon.agent import find
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, REMOTE
-from lifeboat_daemon.cli.session import Session, confirm, session_command
+from lifeboat_daemon.cli.session import Session, confirm, said_when_stopped, session_command
 from lifeboat_daemon.poke import poke
 from lifeboat_daemon.words import NO_BREAK, count_text, size_text, time_text
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from lifeboat_daemon.context import Context
     from lifeboat_daemon.remotes.adopting import Adopted, Adoption
     from lifeboat_endpoint.remote.contract import RemoteAgent
+
+
+_CUT_OFF = "stopped while it was adopted; nothing is lost, and the same command goes on"
 
 
 @click.command(
@@ -75,7 +78,7 @@ def adopt(
             _show(session, adoption)
         if not yes:
             confirm(session, f"Write {found.name} from here?", otherwise=f"{found.name} would be written from here")
-        with session.output.progress(f"Adopting {found.name}") as tell:
+        with session.output.progress(f"Adopting {found.name}") as tell, said_when_stopped(session, _CUT_OFF):
             done = adopting.adopt(session.context, adoption, take_over=take_over, tell=tell)
     if gives_way is not None:
         with session.output.progress(f"Replacing what {gives_way.name} has") as tell:

@@ -59,7 +59,7 @@ def import_file(
     passphrase = encryption.passphrase_from_stdin(passphrase_stdin)
     if flags["with_credentials"]:
         session = passphrases.unlocked(session)
-    with session.output.progress("Importing"):
+    with session.output.progress("Importing") as tell:
         report = exchange.import_(
             session.context,
             file,
@@ -69,6 +69,7 @@ def import_file(
             passphrase=passphrase,
             state_dir=state_dir,
             rows=RowChoice(with_cron, with_sessions),
+            tell=tell,
             **flags,
         ).to_json()
 

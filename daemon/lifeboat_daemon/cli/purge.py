@@ -138,8 +138,8 @@ def _asked(session: Session) -> str:
 def _purge(session: Session, agent: Agent, request: Request, flags: dict[str, Any]) -> int:
     from lifeboat_daemon.purge import doing, outcome
 
-    with session.output.progress(f"Looking through everything of {agent.name}"):
-        found, warnings = doing.look(session.context, agent, request)
+    with session.output.progress(f"Looking through everything of {agent.name}") as tell:
+        found, warnings = doing.look(session.context, agent, request, tell)
     for warning in warnings:
         session.output.warn(warning)
     document = outcome.planned(agent, found)
@@ -152,8 +152,8 @@ def _purge(session: Session, agent: Agent, request: Request, flags: dict[str, An
     if not flags["yes"]:
         _confirm(session, f"purge {len(found.plan.leaves)}", f"{purge_text.what(document)} would be destroyed")
     owners = _owners(session, found, ask=not flags["yes"])
-    with _said_when_cut_off(session), session.output.progress(f"Purging {agent.name}"):
-        done = doing.purge(session.context, agent, request, found, owners)
+    with _said_when_cut_off(session), session.output.progress(f"Purging {agent.name}") as tell:
+        done = doing.purge(session.context, agent, request, found, owners, tell)
     poke(session.context, agent)
     result = outcome.done(agent, done)
     session.output.document(result, lambda: purge_text.show_done(session.output, agent, result))
@@ -242,8 +242,8 @@ def _erase(session: Session, agent: Agent, flags: dict[str, Any]) -> int:
     if not flags["yes"]:
         _confirm(session, f"purge {agent.name}", f"all of {agent.name} would be destroyed")
     owners = _owners(session, None, ask=not flags["yes"])
-    with _said_when_cut_off(session), session.output.progress(f"Purging {agent.name}"):
-        done = doing.erase(session.context, agent, flags["reason"], owners)
+    with _said_when_cut_off(session), session.output.progress(f"Purging {agent.name}") as tell:
+        done = doing.erase(session.context, agent, flags["reason"], owners, tell)
     poke(session.context)
     result = outcome.done(agent, done)
     session.output.document(result, lambda: purge_text.show_done(session.output, agent, result))

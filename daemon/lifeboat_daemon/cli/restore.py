@@ -19,6 +19,7 @@ from lifeboat_daemon.poke import poke
 from lifeboat_daemon.words import argument, count_text
 
 if TYPE_CHECKING:
+    from lifeboat_daemon.progress import Tell
     from lifeboat_daemon.restore import Plan, RestoreReport
 
 
@@ -82,10 +83,10 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
         return
     found = agents.find(session.context, agent)
     with opened_plan(session.context, found, target, options) as plan:
-        carry_out(session, plan, lambda wanted: run(session.context, wanted))
+        carry_out(session, plan, lambda wanted, tell: run(session.context, wanted, tell))
 
 
-def carry_out(session: Session, plan: Plan, run: Callable[[Plan], RestoreReport]) -> None:
+def carry_out(session: Session, plan: Plan, run: Callable[[Plan, Tell], RestoreReport]) -> None:
     """Show a plan, or ask about it where something is in the way, and run it."""
     from lifeboat_daemon.restore import receipt
 
@@ -98,8 +99,8 @@ def carry_out(session: Session, plan: Plan, run: Callable[[Plan], RestoreReport]
         _print_plan(session, plan)
         click.confirm("Write this?", abort=True, err=True)
         plan = dataclasses.replace(plan, options=dataclasses.replace(options, yes=True))
-    with session.output.progress(f"Restoring {plan.agent_name}"):
-        report = run(plan).to_json()
+    with session.output.progress(f"Restoring {plan.agent_name}") as tell:
+        report = run(plan, tell).to_json()
     session.output.document(report, lambda: print_report(session.output, report, options.path_globs))
 
 
@@ -208,7 +209,8 @@ def undo(session: Session, agent: str | None, force: bool) -> None:
     from lifeboat_daemon.restore import undo as take_back
 
     found = agents.find(session.context, agent) if agent else None
-    report = take_back(session.context, found, force=force).to_json()
+    with session.output.progress("Taking the last restore back") as tell:
+        report = take_back(session.context, found, force=force, tell=tell).to_json()
     session.output.document(report, lambda: print_report(session.output, report))
 
 
@@ -230,8 +232,8 @@ def verify(session: Session, agent: str, at: str | None, whole: bool) -> int:
     if at is not None:
         with session.context.vault(found.id) as vault:
             number = number_at(vault, at)
-    with session.output.progress(f"Verifying {found.name}"):
-        report = verification.drill(session.context, found, number, whole=whole).to_json()
+    with session.output.progress(f"Verifying {found.name}") as tell:
+        report = verification.drill(session.context, found, number, whole=whole, tell=tell).to_json()
     poke(session.context, found)
 
     def text() -> None:

@@ -6,11 +6,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lifeboat_daemon.cli.session import Session
+from lifeboat_daemon.cli.session import Session, said_when_stopped
 from lifeboat_daemon.poke import poke
 
 if TYPE_CHECKING:
+    from lifeboat_daemon.progress import Tell
     from lifeboat_daemon.restore import Plan, RestoreOptions, RestoreReport
+
+_CUT_OFF = "stopped on the way; what arrived stays, and the same command, or lifeboat agents adopt, goes on"
 
 
 def restore_from(
@@ -25,9 +28,9 @@ def restore_from(
         _arrive(session, remote, agent, target, options, take_over)
         return
     with ExitStack() as stack:
-        with session.output.progress(f"Fetching {agent} from {remote}"):
-            plan = stack.enter_context(restoring.opened_plan(session.context, remote, agent, target, options))
-        carry_out(session, plan, lambda wanted: run(session.context, wanted))
+        with session.output.progress(f"Fetching {agent} from {remote}") as tell:
+            plan = stack.enter_context(restoring.opened_plan(session.context, remote, agent, target, options, tell))
+        carry_out(session, plan, lambda wanted, tell: run(session.context, wanted, tell))
 
 
 def _arrive(
@@ -41,8 +44,9 @@ def _arrive(
             fetching = restoring.arriving(session.context, remote, agent, target, options, tell)
             plan, source, staged = stack.enter_context(fetching)
 
-        def run(wanted: Plan) -> RestoreReport:
-            arrived = restoring.arrive(session.context, wanted, source, staged, take_over=take_over)
+        def run(wanted: Plan, tell: Tell) -> RestoreReport:
+            with said_when_stopped(session, _CUT_OFF):
+                arrived = restoring.arrive(session.context, wanted, source, staged, take_over=take_over, tell=tell)
             for name, why in arrived.raised.missed.items():
                 session.output.warn(f"{name} does not follow yet: {why}")
             return arrived.report

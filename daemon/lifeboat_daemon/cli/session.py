@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -18,6 +19,8 @@ from lifeboat_daemon.errors import ConsentNeeded
 from lifeboat_daemon.locks import Patience
 from lifeboat_daemon.words import argument
 
+INTERRUPTED = 130
+"""The exit status after Ctrl-C."""
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
@@ -75,6 +78,16 @@ def confirm(session: Session, question: str, *, otherwise: str) -> None:
     if not may_ask(session):
         raise ConsentNeeded(otherwise, fix="the same command with --yes")
     click.confirm(question, abort=True, err=True)
+
+
+@contextmanager
+def said_when_stopped(session: Session, sentence: str) -> Iterator[None]:
+    """What Ctrl-C leaves of work in several steps: another command goes on with it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        session.output.warn(sentence)
+        raise click.exceptions.Exit(INTERRUPTED) from None
 
 
 def open_session(*, as_json: bool) -> Session:

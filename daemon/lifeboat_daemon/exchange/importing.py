@@ -24,7 +24,9 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyProtected, ExchangeError
 from lifeboat_daemon.exchange import encrypted
 from lifeboat_daemon.exchange.another_id import AnotherId, credentials_of_copy
+from lifeboat_daemon.held_back import held_back
 from lifeboat_daemon.locks import home_lock
+from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, run, target
 from lifeboat_daemon.restore import contents as contents_module
 from lifeboat_daemon.restore.finish import write_receipt
@@ -81,6 +83,7 @@ def import_(
     passphrase: str | None = None,
     state_dir: Path | None = None,
     rows: RowChoice | None = None,
+    tell: Tell = quietly,
 ) -> ImportReport:
     """Write an archive (with deltas on top, in order) into a workspace and register its agent, not yet watched.
     `runtime` is the archive's own unless named, OpenClaw where that is not known here.
@@ -106,7 +109,7 @@ def import_(
         check_guards(made)
         if dry_run:
             return ImportReport(draft(made, context.now()), made.agent_id, made.agent_name, warnings=warnings)
-        return _import(context, made, warnings)
+        return _import(context, made, warnings, tell)
 
 
 def _own_runtime(context: Context, state: State) -> str:
@@ -156,21 +159,23 @@ def _take_keys(context: Context, reader: SnapshotReader, file: Path) -> list[str
     return []
 
 
-def _import(context: Context, made: Plan, warnings: list[str]) -> ImportReport:
+def _import(context: Context, made: Plan, warnings: list[str], tell: Tell) -> ImportReport:
     """The vault first, aside; then the workspace, all or nothing; then both get their names."""
     known = made.agent_id in {agent.id for agent in agents.everyone(context)}
     agent_id = ids.new(context.now()) if known else made.agent_id
     named = made.state.sequence.agent_id
     with scratch_folder(context, KIND) as scratch:
         staged = scratch / "vault"
+        tell("Filling its vault", 0, None)
         said = _fill_vault(context, made, staged, agent_id)
-        report = run(context, made)
-        context.files.make_folders(context.home.vaults_folder, 0o700)
-        registry.set_aside_vault(context, agent_id)
-        context.files.replace(staged, context.home.vault_folder(agent_id))
-    agent = _register(context, made, agent_id)
-    report = replace(report, kind=KIND, agent=agent.id, name=agent.name)
-    write_receipt(context, report)
+        report = run(context, made, tell)
+        with held_back():  # what was written gets its history and its name
+            context.files.make_folders(context.home.vaults_folder, 0o700)
+            registry.set_aside_vault(context, agent_id)
+            context.files.replace(staged, context.home.vault_folder(agent_id))
+            agent = _register(context, made, agent_id)
+            report = replace(report, kind=KIND, agent=agent.id, name=agent.name)
+            write_receipt(context, report)
     return ImportReport(report, agent.id, agent.name, named if named != agent.id else None, [*warnings, *said])
 
 

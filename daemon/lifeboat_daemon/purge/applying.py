@@ -14,6 +14,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.progress import Tell, counted, quietly
 from lifeboat_daemon.purge import (
     histories,
     joining,
@@ -56,6 +57,7 @@ def apply(
     workspace: bool = False,
     search: Search | None = None,
     unreachable: tuple[Unreachable, ...] = (),
+    tell: Tell = quietly,
 ) -> Applied:
     """Destroy what a redaction names on this machine: in every history, undo folders, staging, caches and, where that
     is asked for, in the live workspace. Whoever calls this has verified the signature. `search` looks once more for
@@ -68,7 +70,7 @@ def apply(
         order = Order(redaction, workspace)
         orders.write(context, order)
         try:
-            return carry_out(context, agent, order, search=search, unreachable=unreachable)
+            return carry_out(context, agent, order, search=search, unreachable=unreachable, tell=tell)
         except RedactionInvalid:
             orders.remove(context, order)
             raise
@@ -81,6 +83,7 @@ def carry_out(
     *,
     search: Search | None = None,
     unreachable: tuple[Unreachable, ...] = (),
+    tell: Tell = quietly,
 ) -> Applied:
     """All of it, or the rest of it; before that, where it contradicts a purge that is known here, the one that joins
     both. The caller holds the agent's lock."""
@@ -90,9 +93,10 @@ def carry_out(
         carry_out(context, agent, joint)
     done = Applied()
     with histories.opened(context, agent.id) as opened:
-        objects = {each.name: _redacted(context, each, order.redaction) for each in opened.open}
+        objects = _redacted_in_all(context, opened, order.redaction, tell)
         done.objects = sum(objects.values())
         reached(Step.PURGE_SWEPT)
+        tell("Emptying what lay beside the histories", 0, None)
         done.remains = [each.name for each in opened.open if not each.vault.settle()]
         done.copies = histories.remove_copies(context, agent.id)
         scratch.remove_left(context)
@@ -103,6 +107,7 @@ def carry_out(
         restore_receipts.empty(context, agent.id)
         reached(Step.PURGE_STATE_DELETED)
         throw_away(context.home.state_file(agent.id))
+        tell("Looking through everything once more", 0, None)
         done.searched = dict(search(opened)) if search is not None else {}
         reached(Step.PURGE_RECEIPT_WRITTEN)
         closed = (Unreachable(name, why, "a history on this disk") for name, why in opened.closed.items())
@@ -118,6 +123,16 @@ def _joint(context: Context, agent: Agent, redaction: Redaction) -> Order | None
     with histories.opened(context, agent.id) as opened:
         made = joining.joint(context, opened, redaction)
         return None if made is None else Order(made, note=joining.note_of(opened, redaction, made))
+
+
+def _redacted_in_all(context: Context, opened: Histories, redaction: Redaction, tell: Tell) -> dict[str, int]:
+    """How many objects lost their bytes, by history."""
+    redacted = counted(tell, "Destroying it in the histories", len(opened.open))
+    objects = {}
+    for each in opened.open:
+        objects[each.name] = _redacted(context, each, redaction)
+        redacted()
+    return objects
 
 
 def _redacted(context: Context, history: History, redaction: Redaction) -> int:

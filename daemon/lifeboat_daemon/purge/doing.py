@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,10 @@ from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.progress import Tell, counted, nothing, quietly
 from lifeboat_daemon.purge import applying, erased, erasing, finding, histories, places, receipts, workspace
 from lifeboat_daemon.purge.applying import Applied
-from lifeboat_daemon.purge.finding import Found, Tell
+from lifeboat_daemon.purge.finding import Found
 from lifeboat_daemon.purge.histories import Histories
 from lifeboat_daemon.purge.receipts import Unreachable
 from lifeboat_daemon.purge.request import Request
@@ -61,14 +62,13 @@ class Done:
     records: int = 0
 
 
-def look(context: Context, agent: Agent, request: Request, tell: Tell = lambda _: None) -> tuple[Found, list[str]]:
+def look(context: Context, agent: Agent, request: Request, tell: Tell = quietly) -> tuple[Found, list[str]]:
     """What a purge would do, and what was in the way of looking. What lies in the workspace now is captured first: the
     history is what everything is measured by. Raises PurgeError, Busy, VaultError."""
     warnings = _captured(context, agent) if request.capture else []
     with histories.opened(context, agent.id) as opened:
         asked = finding.ask(context, agent, opened.own, tell)
-        tell("the history")
-        found = finding.find(context, agent, request, opened, asked)
+        found = finding.find(context, agent, request, opened, asked, tell)
         if opened.own is not None and found.plan.leaves:
             redaction = _redaction(context, agent, request, found, opened)
             found.live = workspace.plan(context, agent, opened.own, redaction)
@@ -85,13 +85,10 @@ def _captured(context: Context, agent: Agent) -> list[str]:
     return []
 
 
-def purge(
-    context: Context, agent: Agent, request: Request, found: Found, owners: Owners, tell: Tell = lambda _: None
-) -> Done:
+def purge(context: Context, agent: Agent, request: Request, found: Found, owners: Owners, tell: Tell = quietly) -> Done:
     """Do what `look` found, all of it on this machine, then at every second copy that answers. Raises what `apply`
     raises; what goes wrong at a second copy is in the result."""
     with agent_lock(context, agent.id, "purge"):
-        tell("this machine")
         with histories.opened(context, agent.id) as opened:
             found = _fresh(context, agent, request, found, opened)
             redaction = signatures.sign(_redaction(context, agent, request, found, opened), context.keys().device)
@@ -103,6 +100,7 @@ def purge(
             workspace=request.workspace,
             search=lambda opened: _searched(context, agent, request, opened),
             unreachable=unreachable,
+            tell=tell,
         )
     remotes = _told(context, agent, redaction, owners, tell)
     return Done(redaction.id, found, applied, remotes, unreachable, found.plan.partitions)
@@ -165,14 +163,17 @@ def _searched(context: Context, agent: Agent, request: Request, opened: Historie
 
 
 def _told(context: Context, agent: Agent, redaction: Redaction, owners: Owners, tell: Tell) -> list[Told]:
-    return [_tell_one(context, agent, redaction, config.name, owners, tell) for config in registry.everyone(context)]
+    configs = registry.everyone(context)
+    told = counted(tell, "Telling the second copies", len(configs)) if configs else nothing
+    answers = []
+    for config in configs:
+        answers.append(_tell_one(context, agent, redaction, config.name, owners))
+        told()
+    return answers
 
 
-def _tell_one(
-    context: Context, agent: Agent, redaction: Redaction, name: str, owners: Owners, tell: Callable[[str], None]
-) -> Told:
+def _tell_one(context: Context, agent: Agent, redaction: Redaction, name: str, owners: Owners) -> Told:
     """Nothing that goes wrong there undoes what was done here: it is told again at the next contact."""
-    tell(name)
     try:
         with system_errors():  # this disk may be full by now, too
             config = registry.find(context, name)
@@ -205,10 +206,10 @@ def _sent(
 # A whole agent ------------------------------------------------------------------------------------------------------
 
 
-def erase(context: Context, agent: Agent, reason: str, owners: Owners, tell: Tell = lambda _: None) -> Done:
+def erase(context: Context, agent: Agent, reason: str, owners: Owners, tell: Tell = quietly) -> Done:
     """Purge a whole agent: everything of it on this machine, then at every second copy. Raises as `purge`."""
     with agent_lock(context, agent.id, "purge"):
-        tell("this machine")
+        tell("Destroying everything on this machine", 0, None)
         with histories.opened(context, agent.id) as opened:
             records = 0 if opened.own is None else erasing.records_in(opened.own)
             redaction = signatures.sign(_whole(context, agent, reason, opened), context.keys().device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -17,6 +17,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.prints import Prints
 from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.progress import Tell, counted, nothing, quietly
 from lifeboat_daemon.purge import histories, places
 from lifeboat_daemon.purge.histories import Histories
 from lifeboat_daemon.purge.places import Looked, Sight
@@ -25,8 +26,6 @@ from lifeboat_daemon.purge.workspace import WorkspaceCut
 from lifeboat_daemon.remotes import registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_endpoint.vault import Vault
-
-Tell = Callable[[str], None]
 
 
 @dataclass(slots=True)
@@ -67,13 +66,17 @@ class Found:
         return bool(self.plan.leaves or self.sights)
 
 
-def find(context: Context, agent: Agent, request: Request, opened: Histories, remotes: list[Asked]) -> Found:
+def find(
+    context: Context, agent: Agent, request: Request, opened: Histories, remotes: list[Asked], tell: Tell = quietly
+) -> Found:
     """Look through everything. `remotes` were asked before (`ask`): that takes a network. Raises PurgeError for an id
     that no history knows and for a match of too much, VaultDamaged."""
 
     def items() -> Iterator[Item]:
+        looked = counted(tell, "Looking through the histories", len(opened.open))
         for history in opened.open:
             yield from histories.items(history.vault)
+            looked()
         for asked in remotes:
             yield from asked.items
 
@@ -148,12 +151,18 @@ def _holds(item: Item, wanted: Wanted) -> bool:
 # Second copies ------------------------------------------------------------------------------------------------------
 
 
-def ask(context: Context, agent: Agent, vault: Vault | None, tell: Tell = lambda _: None) -> list[Asked]:
+def ask(context: Context, agent: Agent, vault: Vault | None, tell: Tell = quietly) -> list[Asked]:
     """Every second copy, and what only it keeps. What is wrong with one is in its answer."""
-    return [_ask(context, agent, vault, config, tell) for config in registry.everyone(context)]
+    configs = registry.everyone(context)
+    asked = counted(tell, "Asking the second copies", len(configs)) if configs else nothing
+    found = []
+    for config in configs:
+        found.append(_ask(context, agent, vault, config))
+        asked()
+    return found
 
 
-def _ask(context: Context, agent: Agent, vault: Vault | None, config: RemoteConfig, tell: Tell) -> Asked:
+def _ask(context: Context, agent: Agent, vault: Vault | None, config: RemoteConfig) -> Asked:
     from lifeboat_daemon.remotes import redacting_there
     from lifeboat_daemon.remotes.opening import open_remote
 
@@ -161,7 +170,6 @@ def _ask(context: Context, agent: Agent, vault: Vault | None, config: RemoteConf
         return Asked(config, config.problem)
     if vault is None:
         return Asked(config)
-    tell(config.name)
     try:
         with contextlib.closing(open_remote(context, config)) as remote:
             numbers = tuple(redacting_there.numbers_only_there(remote, agent.id, vault))

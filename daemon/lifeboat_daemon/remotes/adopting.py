@@ -25,6 +25,7 @@ from lifeboat_daemon.capture.report import ROOT_MISSING
 from lifeboat_daemon.capture.run import capture, capture_into
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, UnknownAgent
+from lifeboat_daemon.held_back import held_back
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.purge import keep_out
@@ -118,7 +119,8 @@ def adopt(context: Context, adoption: Adoption, *, take_over: str | None, tell: 
         _check_unmoved(context, adoption)
         _renew_device_of_copy(context, adoption)
         if adoption.staged is not None:
-            kept = _exchange(context, agent, adoption.staged)
+            with held_back():
+                kept = _exchange(context, agent, adoption.staged)
         reached(Step.ADOPT_SET_ASIDE)
         tell("Telling the second copies", 0, None)
         with context.vault(agent.id) as vault:

@@ -69,6 +69,12 @@ class Calls:
         self._authority = Authority(context, config, pace)
         self._session: Session | None = None
 
+    def follow(self, progress: Progress) -> None:
+        """Tell `progress` how far a body is, from now on."""
+        self._progress = progress
+        if self._session is not None:
+            self._session.progress = progress
+
     # What is asked ----------------------------------------------------------------------------------------------
 
     def get(self, path: str, **query: str | int) -> Any:

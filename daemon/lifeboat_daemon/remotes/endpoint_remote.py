@@ -4,7 +4,7 @@ request or few."""
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -140,6 +140,10 @@ class EndpointRemote:
     def sequences(self, agent_id: str) -> Iterator[RemoteSequence]:
         path = f"{_of(agent_id)}/sequences"
         return (shapes.sequence(each) for each in self._calls.pages(path, "sequences", limit=_PAGE, since=-1))
+
+    def follow(self, moved: Callable[[int, int], None]) -> None:
+        """See `pulling.Followed`."""
+        self._calls.follow(moved)
 
     def snapshot(self, agent_id: str, number: int | None = None) -> Bundle:
         if number is None:

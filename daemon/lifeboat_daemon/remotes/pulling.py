@@ -4,10 +4,11 @@ held against its digest and its signature."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from lifeboat_alf import attachments
 from lifeboat_alf.apply import AppliedState
@@ -27,6 +28,28 @@ from lifeboat_endpoint.errors import RemoteDamaged, UnknownThere
 from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteSequence
 from lifeboat_endpoint.vault import Draft, EntryPut, Vault, take_delta, take_over
 from lifeboat_keys.errors import NoKey, OtherKey, SignedByAnother
+
+_WORTH_TELLING = 64 * 1024
+"""Bytes."""
+
+
+@runtime_checkable
+class Followed(Protocol):
+    """A remote that can tell how much of what it transfers has come."""
+
+    def follow(self, moved: Callable[[int, int], None]) -> None:
+        """Call a function with the bytes of a body that have come, and of how many."""
+
+
+def follow(remote: Remote, tell: Tell) -> None:
+    """Tell how much has come of whatever large is fetched from now on, where the remote can say that."""
+
+    def moved(done: int, total: int) -> None:
+        if total >= _WORTH_TELLING:
+            tell("Fetching", done, total)
+
+    if isinstance(remote, Followed):
+        remote.follow(moved)
 
 
 class RemoteState:
@@ -151,6 +174,7 @@ def history(
     if not rows:
         raise NothingToRestore("the remote knows the agent, and has no state of it")
     first = min(rows)
+    tell("Fetching the history", 0, max(rows) - first + 1)
     Vault.create(folder, agent_id, files=context.files, clock=context.clock).close()
     with Vault.open(folder, files=context.files, clock=context.clock) as vault:
         for redaction in {each.id: each for each in (*known, *there)}.values():
@@ -161,7 +185,8 @@ def history(
             with _opened(bundle), DeltaReader(bundle.file) as delta:
                 applied = AppliedState(vault.state(), delta)
                 _accept(context, vault, remote, applied.sequence, take_delta(applied), rows)
-            tell("fetching", applied.sequence.number - first, max(rows) - first)
+            tell("Fetching the history", applied.sequence.number - first + 1, max(rows) - first + 1)
+        tell("Checking what came", 0, None)
         _check(context, vault, max(rows), accept_unsigned=accept_unsigned)
 
 

@@ -20,7 +20,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyProtected, AmbiguousAgent, NothingToRestore, UnknownAgent
 from lifeboat_daemon.locks import home_lock
-from lifeboat_daemon.progress import Tell
+from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.remotes import acknowledged, aside, epochs, pulling, redacting, registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.epochs import Raised
@@ -75,7 +75,9 @@ def find(context: Context, remote: Remote, config: RemoteConfig, text: str) -> S
 
 
 @contextmanager
-def opened_plan(context: Context, name: str, text: str, target: Path | None, options: RestoreOptions) -> Iterator[Plan]:
+def opened_plan(
+    context: Context, name: str, text: str, target: Path | None, options: RestoreOptions, tell: Tell = quietly
+) -> Iterator[Plan]:
     """The plan to restore what a remote has, into a folder or in place. Valid inside the `with` only."""
     if aside.is_name(name):
         agent = agent_files.find(context, text)
@@ -87,6 +89,7 @@ def opened_plan(context: Context, name: str, text: str, target: Path | None, opt
         return
     config = registry.find(context, name)
     with contextlib.closing(open_remote(context, config)) as remote:
+        pulling.follow(remote, tell)
         source = find(context, remote, config, text)
         known = _known(context, source.agent.id)
         taken = pulling.take_keys(context, remote, source.agent.id, accept_unsigned=options.accept_unsigned)
@@ -95,6 +98,7 @@ def opened_plan(context: Context, name: str, text: str, target: Path | None, opt
         number = _number(remote, source, options.at)
         with pulling.state(remote, source.agent.id, number, purged) as state, _newest(context, known) as newest:
             made = plan(context, state, target, options, newest)
+            pulling.follow(remote, quietly)
             if known is None and options.at is None:
                 warnings = [*warnings, _newest_there(source, state.sequence)]
             yield replace(made, warnings=[*warnings, *made.warnings])
@@ -204,14 +208,16 @@ def arriving(
             yield replace(made, warnings=[*warnings, newest, *made.warnings]), source, staged
 
 
-def arrive(context: Context, made: Plan, source: Source, staged: Path, *, take_over: str | None) -> Arrived:
+def arrive(
+    context: Context, made: Plan, source: Source, staged: Path, *, take_over: str | None, tell: Tell = quietly
+) -> Arrived:
     """Write the workspace, put the history in its place, register the agent, and write it from here from now on.
 
     Raises what `run` raises, MovedElsewhere, EpochMoved. Cut off anywhere, the same command goes on, or `agents adopt`.
     """
     name = source.agent.name or made.agent_name
     epochs.check_consent(context, name, source.agent.head, take_over)
-    report = run(context, made)
+    report = run(context, made, tell)
     with home_lock(context, "restore"):
         agent = _register(context, made, source, staged)
     report = replace(report, name=agent.name, adopted=True)

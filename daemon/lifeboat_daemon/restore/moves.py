@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.errors import TargetChanged
+from lifeboat_daemon.progress import nothing
 from lifeboat_daemon.restore.journal import Folder, Journal, Move, Seen, Time, look, to_path
 
 LOGS = ("-wal", "-shm", "-journal")
@@ -49,12 +50,13 @@ def _has_something(files: FileOperations, log: Path) -> bool:
     return found is not None and found.size > 0
 
 
-def roll_forward(files: FileOperations, journal: Journal) -> None:
-    """Do what is left of a journal in phase `moving`. Raises OSError."""
+def roll_forward(files: FileOperations, journal: Journal, moved: Callable[[], None] = nothing) -> None:
+    """Do what is left of a journal in phase `moving`; `moved` is called after each move. Raises OSError."""
     if journal.whole is not None:
         _rename_whole(files, to_path(journal.whole[0]), to_path(journal.whole[1]))
     for move in journal.moves:
         _advance(files, move)
+        moved()
     for folder in journal.drop:
         _drop(files, to_path(folder.path))
     for folder in journal.make:

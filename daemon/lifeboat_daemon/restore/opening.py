@@ -11,6 +11,7 @@ from lifeboat_alf import times
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, system_errors
+from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.restore.options import RestoreOptions
 from lifeboat_daemon.restore.plan import Plan, plan
 from lifeboat_daemon.restore.report import RestoreReport
@@ -27,10 +28,10 @@ def opened_plan(context: Context, agent: Agent, target: Path | None, options: Re
         yield plan(context, state, target or options.to, options, newest)
 
 
-def restore(context: Context, agent: Agent, options: RestoreOptions) -> RestoreReport:
+def restore(context: Context, agent: Agent, options: RestoreOptions, tell: Tell = quietly) -> RestoreReport:
     """Plan and run. Raises what both raise."""
     with opened_plan(context, agent, None, options) as made:
-        return run(context, made)
+        return run(context, made, tell)
 
 
 def number_at(vault: Vault, at: int | str | None) -> int:

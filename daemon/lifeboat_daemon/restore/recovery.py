@@ -13,6 +13,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import clock_trust
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Busy
+from lifeboat_daemon.held_back import held_back
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import delivering, moves
 from lifeboat_daemon.restore import journal as journals
@@ -62,8 +63,9 @@ def settle(context: Context, journal: Journal) -> str:
     from lifeboat_daemon.restore.at_work import check_before_recovery
 
     check_before_recovery(context, journal)
-    moves.roll_forward(context.files, journal)
-    finish(context, journal, recovered=True)
+    with held_back():
+        moves.roll_forward(context.files, journal)
+        finish(context, journal, recovered=True)
     return f"A restore of sequence {journal.sequence} into {folder} was interrupted; it is finished now."
 
 

@@ -15,7 +15,9 @@ from lifeboat_daemon.errors import (
     UnsignedState,
     system_errors,
 )
+from lifeboat_daemon.held_back import held_back
 from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.progress import Tell, counted, quietly
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves, report, runtime_steps, server_steps
 from lifeboat_daemon.restore.assemble import Assembled, assemble
@@ -29,8 +31,10 @@ from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.staging import Stage
 from lifeboat_keys.signing import Verdict
 
+TOO_LATE = "it was too late to stop: the restore is done"
 
-def run(context: Context, plan: Plan) -> RestoreReport:
+
+def run(context: Context, plan: Plan, tell: Tell = quietly) -> RestoreReport:
     """Do what a plan says, all of it or nothing.
 
     Raises UnsignedState, ConsentNeeded, NamesDoNotFit, RuntimeRunning (exit 3, nothing written), SignatureError,
@@ -46,12 +50,29 @@ def run(context: Context, plan: Plan) -> RestoreReport:
         drafted = _with_safety(context, plan, drafted)
         steps.reached(Step.RESTORE_SAFETY_CAPTURED)
         assembled = assemble(context.files, plan, drafted.time, drafted.to_json())
-        journal = _stage(context, plan, _with_newest(context, assembled))
-        carry_out(context, journal)
-        done = finish(context, journal)
-        plan, done = server_steps.put(context, plan, done)
-        done = runtime_steps.give_credentials(context, plan, done)
+        journal = _stage(context, plan, _with_newest(context, assembled), tell)
+        with held_back() as pressed:
+            journal = _begin_to_move(context, journal)
+            carry_out(context, journal, tell)
+            done = finish(context, journal)
+            plan, done = server_steps.put(context, plan, done)
+            done = runtime_steps.give_credentials(context, plan, done)
+            if pressed.take():
+                return _stopped_late(context, plan, done)
+        return _with_steps(context, plan, done)
+
+
+def _with_steps(context: Context, plan: Plan, done: RestoreReport) -> RestoreReport:
+    """The runtime's own steps may take long, and whoever does not wait for them has the restore all the same."""
+    try:
         return runtime_steps.after(context, plan, done)
+    except KeyboardInterrupt:
+        return _stopped_late(context, plan, done)
+
+
+def _stopped_late(context: Context, plan: Plan, done: RestoreReport) -> RestoreReport:
+    """Somebody wanted to stop what was done already: that is said, and the runtime's own steps are left to them."""
+    return runtime_steps.listed(context, plan, replace(done, warnings=[*done.warnings, TOO_LATE]))
 
 
 def check_guards(plan: Plan) -> None:
@@ -113,31 +134,42 @@ def _with_newest(context: Context, assembled: Assembled) -> Assembled:
     return replace(assembled, journal=replace(assembled.journal, former=replace(former, sequence=number)))
 
 
-def _stage(context: Context, plan: Plan, assembled: Assembled) -> Journal:
-    """Stage everything, prove the whole state, make both durable. Returns the journal in phase `moving`."""
+def _stage(context: Context, plan: Plan, assembled: Assembled, tell: Tell) -> Journal:
+    """Stage everything, prove the whole state, make both durable. Returns the journal, still in phase `staging`."""
     journal = assembled.journal
     path = journals.path_of(context.home, journal.id)
     journals.write(context.files, path, journal)
     try:
         steps.reached(Step.RESTORE_STAGED)
-        _write_stage(context, plan, assembled)
+        _write_stage(context, plan, assembled, tell)
         moves.check_unchanged(context.files, journal.moves)
         _check_running(plan)
-        steps.reached(Step.RESTORE_JOURNAL_WRITTEN)
-        moving = replace(journal, phase=MOVING)
-        journals.write(context.files, path, moving)
     except OSError as error:
         put_away(context, journal)
         raise RestoreFailed(f"{error}; nothing was changed") from error
-    except LifeboatError:
-        put_away(context, journal)
+    except (LifeboatError, KeyboardInterrupt):
+        with held_back():
+            put_away(context, journal)
         raise
+    return journal
+
+
+def _begin_to_move(context: Context, journal: Journal) -> Journal:
+    """The journal in phase `moving`: from here on it is carried out to its end, whoever has to do it."""
+    moving = replace(journal, phase=MOVING)
+    try:
+        steps.reached(Step.RESTORE_JOURNAL_WRITTEN)
+        journals.write(context.files, journals.path_of(context.home, journal.id), moving)
+    except OSError as error:
+        put_away(context, journal)
+        raise RestoreFailed(f"{error}; nothing was changed") from error
     return moving
 
 
-def _write_stage(context: Context, plan: Plan, assembled: Assembled) -> None:
+def _write_stage(context: Context, plan: Plan, assembled: Assembled, tell: Tell) -> None:
     files, journal = context.files, assembled.journal
-    stage = Stage(files, plan.state, plan.filler)
+    planned = len(assembled.files) + (0 if assembled.tree is None else len(assembled.tree[1]))
+    stage = Stage(files, plan.state, plan.filler, counted(tell, "Writing files", planned))
     if plan.makes_home and plan.installation is not None and plan.installation.state_dir:
         files.make_folders(plan.installation.state_dir, 0o700)
     for folder in journal.work:
@@ -150,23 +182,23 @@ def _write_stage(context: Context, plan: Plan, assembled: Assembled) -> None:
     for path, item in assembled.files:
         stage.write(path, item)
     if not plan.options.path_globs:
-        _prove_rest(plan, stage)
+        _prove_rest(plan, stage, tell)
     for folder in journal.work:
         files.sync_file_system(to_path(folder))
 
 
-def _prove_rest(plan: Plan, stage: Stage) -> None:
+def _prove_rest(plan: Plan, stage: Stage, tell: Tell) -> None:
     """Also what this restore does not write has to be what was signed; what is the same on disk was compared."""
     for item in plan.items:
         if item.action == Action.SAME and item.wanted is not None and not item.wanted.cuts:
             stage.seen(item.wanted)
-    stage.prove_rest(plan.inventory)
+    stage.prove_rest(plan.inventory, tell)
 
 
-def carry_out(context: Context, journal: Journal) -> None:
+def carry_out(context: Context, journal: Journal, tell: Tell = quietly) -> None:
     """Run a journal in phase `moving`; if the file system refuses a step, put everything back."""
     try:
-        moves.roll_forward(context.files, journal)
+        moves.roll_forward(context.files, journal, counted(tell, "Putting files in place", len(journal.moves) or 1))
     except OSError as error:
         _take_back(context, journal, error)
 

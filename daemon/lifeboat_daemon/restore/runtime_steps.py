@@ -39,6 +39,15 @@ def after(context: Context, plan: Plan, report: RestoreReport, run: Run = progra
     return done
 
 
+def listed(context: Context, plan: Plan, report: RestoreReport) -> RestoreReport:
+    """Run nothing, and list all of it."""
+    installation = installation_of(context, plan)
+    steps = [] if installation is None else plan.adapter.next_steps(installation, plan.state)
+    done = replace(report, next=[_listed(step) for step in steps])
+    write_receipt(context, done)
+    return done
+
+
 def give_credentials(context: Context, plan: Plan, report: RestoreReport, run: Run = programs.run) -> RestoreReport:
     """Run the deliveries of a plan, one after the other, and look whether they arrived."""
     if not plan.deliveries:

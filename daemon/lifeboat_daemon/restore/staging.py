@@ -9,18 +9,23 @@ from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.state import BodyAbsent
+from lifeboat_daemon.progress import Tell, counted, nothing, quietly
 from lifeboat_daemon.restore.contents import FOLDER, LINK, Wanted
 from lifeboat_daemon.restore.filling import Filler
 from lifeboat_daemon.restore.inventory import Inventory, Proven
 
 
 class Stage:
-    """Writes wanted files. Remembers which entries were read, so that `prove_rest` reads the others only."""
+    """Writes wanted files, calling `wrote` after each. Remembers which entries were read, so that `prove_rest` reads
+    the others only."""
 
-    def __init__(self, files: FileOperations, state: Proven, filler: Filler | None) -> None:
+    def __init__(
+        self, files: FileOperations, state: Proven, filler: Filler | None, wrote: Callable[[], None] = nothing
+    ) -> None:
         self._files = files
         self._state = state
         self._filler = filler
+        self._wrote = wrote
         self._folders: set[Path] = set()
         self._read: set[str] = set()
 
@@ -47,6 +52,7 @@ class Stage:
         if item.mtime_ns is not None:
             self._files.set_times(path, item.mtime_ns)
         self.seen(item)
+        self._wrote()
 
     def bytes_of(self, item: Wanted) -> bytes:
         """What stands in a file once it is restored."""
@@ -62,11 +68,13 @@ class Stage:
         if item.entry is not None and item.data is None:
             self._read.add(item.entry.path)
 
-    def prove_rest(self, inventory: Inventory) -> None:
+    def prove_rest(self, inventory: Inventory, tell: Tell = quietly) -> None:
         """Hold every byte of the state that was not read yet against its leaf. Raises SignatureError."""
-        for entry in inventory.entries.values():
-            if entry.path not in self._read:
-                self._prove(entry.path)
+        left = [entry.path for entry in inventory.entries.values() if entry.path not in self._read]
+        proved = counted(tell, "Checking what stays", len(left)) if left else nothing
+        for path in left:
+            self._prove(path)
+            proved()
 
     def _prove(self, path: str) -> None:
         try:

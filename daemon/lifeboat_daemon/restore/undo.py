@@ -16,7 +16,9 @@ from lifeboat_daemon import agent as agents
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToUndo, TargetChanged, system_errors
+from lifeboat_daemon.held_back import held_back
 from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves, target
 from lifeboat_daemon.restore.at_work import check_before_undo
@@ -27,10 +29,10 @@ from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.receipt import Receipt
 from lifeboat_daemon.restore.recovery import is_recent
 from lifeboat_daemon.restore.report import RestoreReport
-from lifeboat_daemon.restore.run import carry_out
+from lifeboat_daemon.restore.run import TOO_LATE, carry_out
 
 
-def undo(context: Context, agent: Agent | None = None, *, force: bool = False) -> RestoreReport:
+def undo(context: Context, agent: Agent | None = None, *, force: bool = False, tell: Tell = quietly) -> RestoreReport:
     """Take back the last restore of an agent, within seven days. None: the last one of any agent.
 
     Raises NothingToUndo, RuntimeRunning; TargetChanged when a restored file was changed since (`force` moves the
@@ -46,10 +48,12 @@ def undo(context: Context, agent: Agent | None = None, *, force: bool = False) -
         safety = capture_for_safety(context, agent)
         steps.reached(Step.RESTORE_SAFETY_CAPTURED)
         journal = _reversed(context, last, safety)
-        steps.reached(Step.RESTORE_JOURNAL_WRITTEN)
-        journals.write(context.files, journals.path_of(context.home, journal.id), journal)
-        carry_out(context, journal)
-        return finish(context, journal)
+        with held_back() as pressed:
+            steps.reached(Step.RESTORE_JOURNAL_WRITTEN)
+            journals.write(context.files, journals.path_of(context.home, journal.id), journal)
+            carry_out(context, journal, tell)
+            done = finish(context, journal)
+            return replace(done, warnings=[*done.warnings, TOO_LATE]) if pressed.take() else done
 
 
 def _last_restored(context: Context) -> Agent:

@@ -44,7 +44,7 @@ def _verified(work: Work, agent: Agent) -> JsonObject:
         return {**sampled.to_json(), "how": due.SAMPLE, "ok": sampled.ok}
     whole = bool(work.parameters.get("whole"))
     work.tell(f"Trying out the copy of {agent.name}")
-    drilled = verification.drill(work.context, agent, whole=whole)
+    drilled = verification.drill(work.context, agent, whole=whole, tell=work.tell)
     return {**drilled.to_json(), "how": due.WHOLE if whole else "drill", "ok": drilled.ok}
 
 
