@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
+from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.cli import program
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.command_server import child, preloading, server
 
 HERE = Path(__file__).resolve()
+PATIENCE = 30.0
+"""Seconds."""
 COMMAND = (sys.executable, "-P", str(HERE))
+
+
+async def until(met: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    async with asyncio.timeout(PATIENCE):
+        while not met():
+            await asyncio.sleep(0.01)
 
 
 def _command(function):
@@ -93,7 +106,24 @@ def leave(as_json: bool, words: tuple[str, ...]) -> None:
     _say(pid=process.pid)
 
 
+def _pause_at(step: str, folder: Path) -> None:
+    """A command that reaches a step says so in a file, and waits for another one."""
+
+    def hook(reached: Step) -> None:
+        if reached == step and not (folder / "begun").exists():
+            (folder / "pid").write_text(str(os.getpid()))
+            (folder / "begun").touch()
+            end = time.monotonic() + 60
+            while not (folder / "go").exists() and time.monotonic() < end:
+                time.sleep(0.01)
+
+    steps.hook = hook
+
+
 def main() -> None:
+    if "--pause-at" in sys.argv:
+        at = sys.argv.index("--pause-at")
+        _pause_at(sys.argv[at + 1], Path(sys.argv[at + 2]))
     if "--broken" in sys.argv:
         sys.exit("ModuleNotFoundError: No module named 'lost'")
     preloading.load = lambda: None

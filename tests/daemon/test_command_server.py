@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,13 @@ from typing import Any
 import command_program
 import psutil
 import pytest
+from command_program import PATIENCE, until
 
 from lifeboat_daemon.command_server import messages
 from lifeboat_daemon.command_server.refusals import refusal
 from lifeboat_daemon.command_server.server import AT_ONCE
 from lifeboat_daemon.control.commands import FORKS, Commands, Progress
 from lifeboat_daemon.errors import BadRequest, Cancelled, CommandLost, UnexpectedError, UnknownAgent, WorkerFailed
-
-PATIENCE = 30.0
 
 
 @asynccontextmanager
@@ -32,12 +31,6 @@ async def commands(folder: Path, *options: str, forks: bool = FORKS) -> AsyncIte
         yield made
     finally:
         await made.close()
-
-
-async def until(met: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not met():
-            await asyncio.sleep(0.01)
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:

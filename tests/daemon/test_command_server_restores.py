@@ -1,0 +1,155 @@
+"""A restore that a dashboard asked for, and then somebody is gone: all old or all new, and no lock stays."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import command_program
+import psutil
+import pytest
+from command_program import until
+
+from lifeboat_alf.seams.steps import Step
+from lifeboat_daemon.control.commands import Commands, Progress
+from lifeboat_daemon.errors import CommandLost, WorkerFailed
+
+OLD, NEW = "# Memory\n\n## Tea\n\nGreen tea.\n", "# Memory\n\n## Tea\n\nBlack tea.\n"
+RESTORE = ("restore", "Juniper", "--at", "0", "--yes", "--no-reindex")
+
+
+class Place:
+    """An agent `Juniper` with two states, the second of which is in its workspace."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.workspace = folder / "user" / ".openclaw" / "workspace"
+        self.pause = folder / "pause"
+        self.pause.mkdir()
+        self.workspace.mkdir(parents=True)
+        (self.workspace / "SOUL.md").write_text("# Soul\n\nBe kind.\n")
+        self.memory = self.workspace / "MEMORY.md"
+        self.memory.write_text(OLD)
+
+    @asynccontextmanager
+    async def commands(self, step: Step | None = None) -> AsyncIterator[Commands]:
+        around = {**os.environ, "LIFEBOAT_HOME": str(self.folder / "home"), "HOME": str(self.folder / "user")}
+        options = () if step is None else ("--pause-at", step.value, str(self.pause))
+        made = Commands(around, server=(*command_program.COMMAND, *options))
+        try:
+            yield made
+        finally:
+            await made.close()
+
+    async def live(self) -> None:
+        async with self.commands() as made:
+            await made.run("agents", "add", str(self.workspace), "--name", "Juniper")
+            self.memory.write_text(NEW)
+            await made.run("sync")
+
+    async def reached(self) -> None:
+        await until((self.pause / "begun").exists)
+
+    @property
+    def child(self) -> int:
+        return int((self.pause / "pid").read_text())
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def run(story: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(story, 60))
+
+
+def test_it_says_how_far_it_is(place: Place) -> None:
+    heard: list[Progress] = []
+
+    async def story() -> None:
+        await place.live()
+        async with place.commands() as made:
+            assert (await made.run(*RESTORE, tell=heard.append)).document["sequence"] == 0
+
+    run(story())
+    assert place.memory.read_text() == OLD
+    assert heard[0].text == "Restoring Juniper"
+    assert (heard[-1].text, heard[-1].done, heard[-1].total) == ("Putting files in place", 1, 1)
+
+
+def test_one_that_is_cancelled_while_it_is_prepared_changes_nothing(place: Place) -> None:
+    async def story() -> None:
+        await place.live()
+        async with place.commands(Step.RESTORE_STAGED) as made:
+            task = asyncio.create_task(made.run(*RESTORE))
+            await place.reached()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert place.memory.read_text() == NEW
+            assert (await made.run("verify", "Juniper")).status == 0  # nobody holds its lock
+
+    run(story())
+
+
+def test_one_that_is_cancelled_while_it_moves_files_is_done_to_its_end(place: Place) -> None:
+    async def story() -> None:
+        await place.live()
+        async with place.commands(Step.RESTORE_MOVED_IN) as made:
+            task = asyncio.create_task(made.run(*RESTORE))
+            await place.reached()
+            task.cancel()
+            await asyncio.sleep(0)  # now the request to stop is on its way
+            assert not task.done()
+            (place.pause / "go").touch()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert place.memory.read_text() == OLD
+            assert (await made.run("verify", "Juniper")).status == 0
+
+    run(story())
+
+
+@pytest.mark.parametrize(
+    ("step", "left"), [(Step.RESTORE_STAGED, NEW), (Step.RESTORE_MOVED_ASIDE, OLD), (Step.RESTORE_MOVED_IN, OLD)]
+)
+def test_one_that_is_killed_is_dropped_or_finished_by_the_next_command(place: Place, step: Step, left: str) -> None:
+    async def story() -> None:
+        await place.live()
+        async with place.commands(step) as made:
+            task = asyncio.create_task(made.run(*RESTORE))
+            await place.reached()
+            os.kill(place.child, signal.SIGKILL)
+            with pytest.raises(WorkerFailed, match="SIGKILL"):
+                await task
+            said = await made.run("status")
+            assert any("restore" in note for note in said.notes)
+            assert place.memory.read_text() == left
+            assert (await made.run("verify", "Juniper")).status == 0
+
+    run(story())
+
+
+def test_one_goes_on_when_the_server_is_killed(place: Place) -> None:
+    async def story() -> None:
+        await place.live()
+        async with place.commands(Step.RESTORE_MOVED_IN) as made:
+            task = asyncio.create_task(made.run(*RESTORE))
+            await place.reached()
+            assert made._starting is not None
+            psutil.Process(made._starting.result().pid).kill()
+            with pytest.raises(CommandLost):
+                await task
+            child = psutil.Process(place.child)
+            (place.pause / "go").touch()
+            await until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+            assert place.memory.read_text() == OLD
+            assert (await made.run("verify", "Juniper")).status == 0
+
+    run(story())
