@@ -3,7 +3,7 @@ restores. Names, numbers and times, never content."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,14 +58,23 @@ class Activity:
         return asdict(self)
 
 
-def log(context: Context, found: Iterable[Agent], *, everything: bool, limit: int | None = None) -> list[Activity]:
-    """Newest first. `everything`: also receipts of agents that this home does not know (any more)."""
+def log(
+    context: Context,
+    found: Iterable[Agent],
+    *,
+    everything: bool,
+    limit: int | None = None,
+    kinds: Collection[str] = (),
+) -> list[Activity]:
+    """Newest first. `everything`: also receipts of agents that this home does not know (any more). `kinds`: only these,
+    where any are named."""
     known = {agent.id: agent.name for agent in found}
     told = [*_from_receipts(context, known, everything=everything)]
     told += _erased(context) if everything else []
     for agent in known:
         told += _from_vault(context, agent, known[agent])
-    return sorted(told, key=lambda each: each.time)[::-1][:limit]
+    wanted = [each for each in told if not kinds or each.kind in kinds]
+    return sorted(wanted, key=lambda each: each.time)[::-1][:limit]
 
 
 # Vaults ---------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import IO, Any
 import msgspec
 
 from lifeboat_daemon.home import Home
-from lifeboat_daemon.logs import NAME, OLDER
+from lifeboat_daemon.logs import DEBUG, LEVELS, NAME, OLDER
 
 JsonObject = dict[str, Any]
 
@@ -27,9 +27,15 @@ def events(home: Home) -> Iterator[JsonObject]:
                     yield event
 
 
-def last(home: Home, count: int) -> list[JsonObject]:
-    """The newest events, oldest first. Raises OSError."""
-    return list(deque(events(home), maxlen=count))
+def last(home: Home, count: int, *, level: str = DEBUG) -> list[JsonObject]:
+    """The newest events of at least a level, oldest first. Raises OSError."""
+    return list(deque((event for event in events(home) if is_at_least(event, level)), maxlen=count))
+
+
+def is_at_least(event: JsonObject, level: str) -> bool:
+    """Whether an event is of this level or of a graver one. One of an unknown level is."""
+    found = event.get("level")
+    return found not in LEVELS or LEVELS.index(found) >= LEVELS.index(level)
 
 
 def coming(home: Home, *, pause: Callable[[], None] = lambda: time.sleep(1)) -> Iterator[JsonObject]:

@@ -38,7 +38,7 @@ LARGEST = 1_000_000
 """Bytes of one file."""
 OLDER = 4
 """Files beside the one that is written: `daemon.log.1` is the youngest of them."""
-DEBUG, INFO, WARNING, ERROR = "debug", "info", "warning", "error"
+LEVELS = DEBUG, INFO, WARNING, ERROR = "debug", "info", "warning", "error"
 _LEVELS = {DEBUG: logging.DEBUG, INFO: logging.INFO, WARNING: logging.WARNING, ERROR: logging.ERROR}
 _PRIORITIES = {DEBUG: 7, INFO: 6, WARNING: 4, ERROR: 3}
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z_:-]{0,39}")

@@ -107,21 +107,28 @@ def reload(session: Session) -> int:
 
 @daemon.command(
     short_help="What the daemon did, without names and content.",
-    epilog=examples("lifeboat daemon log", "lifeboat daemon log --follow"),
+    epilog=examples("lifeboat daemon log", "lifeboat daemon log --level warning", "lifeboat daemon log --follow"),
 )
 @click.option("--lines", type=COUNT, default=50, show_default=True, help="At most so many, the newest.")
+@click.option(
+    "--level",
+    type=click.Choice(("debug", "info", "warning", "error")),
+    default="debug",
+    help="Only what is at least as grave as this.",
+)
 @click.option("--follow", is_flag=True, help="Then what comes, until Ctrl-C; with --json one document a line.")
 @session_command
-def log(session: Session, lines: int, follow: bool) -> None:
+def log(session: Session, lines: int, level: str, follow: bool) -> None:
     """What the daemon did, oldest first: kinds, numbers and times, no names of files and no content."""
     from lifeboat_daemon import log_reading
 
-    found = log_reading.last(session.context.home, lines)
+    found = log_reading.last(session.context.home, lines, level=level)
     if not follow:
         session.output.document({"events": found}, lambda: _print_events(session, found))
         return
     _print_events(session, found)
-    _print_events(session, log_reading.coming(session.context.home))
+    coming = log_reading.coming(session.context.home)
+    _print_events(session, (event for event in coming if log_reading.is_at_least(event, level)))
 
 
 def _print_events(session: Session, events: Iterable[dict[str, object]]) -> None:

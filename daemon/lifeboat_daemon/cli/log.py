@@ -13,34 +13,40 @@ from lifeboat_daemon.words import NO_BREAK, time_text
 
 @click.command(
     short_help="What was done with the agents, and when.",
-    epilog=examples("lifeboat log", "lifeboat log Juniper --limit 10", "lifeboat log --follow"),
+    epilog=examples(
+        "lifeboat log",
+        "lifeboat log Juniper --limit 10",
+        "lifeboat log --kind restore --kind undo",
+        "lifeboat log --follow",
+    ),
 )
 @click.argument("agent", required=False, type=AGENT)
 @click.option("--limit", type=COUNT, default=50, show_default=True, help="At most so many, the newest.")
+@click.option("--kind", "kinds", multiple=True, help="Only what is of this kind; may be given several times.")
 @click.option("--follow", is_flag=True, help="What is done from now on, until Ctrl-C; with --json one document a line.")
 @session_command
-def log(session: Session, agent: str | None, limit: int, follow: bool) -> None:
+def log(session: Session, agent: str | None, limit: int, kinds: tuple[str, ...], follow: bool) -> None:
     """What was done, newest first: captures, restores, imports, undo, keys, purges, thinning, what was held."""
     from lifeboat_daemon import activity
 
     if follow:
-        _follow(session, agent)
+        _follow(session, agent, kinds)
         return
 
     found = agents.everyone(session.context) if agent is None else [agents.find(session.context, agent)]
-    told = activity.log(session.context, found, everything=agent is None, limit=limit)
+    told = activity.log(session.context, found, everything=agent is None, limit=limit, kinds=kinds)
     rows = [(time_text(each.time).replace(" ", NO_BREAK), each.name, each.kind, each.text) for each in told]
 
     def text() -> None:
         if not rows:
-            session.output.line("Nothing was done yet.")
+            session.output.line("Nothing of this kind was done yet." if kinds else "Nothing was done yet.")
             return
         session.output.table(("time", "agent", "what", "details"), rows)
 
     session.output.document({"entries": [each.to_json() for each in told]}, text)
 
 
-def _follow(session: Session, agent: str | None) -> None:
+def _follow(session: Session, agent: str | None, kinds: tuple[str, ...]) -> None:
     from lifeboat_daemon.activity_following import EVERY, following
 
     if agent is not None:
@@ -50,6 +56,8 @@ def _follow(session: Session, agent: str | None) -> None:
         session.output.note(f"No daemon runs: the files are looked at every {EVERY:.0f} seconds.")
 
     for each in following(session.context, agent, polls=polls):
+        if kinds and each.kind not in kinds:
+            continue
         if session.output.as_json:
             session.output.json_line(each.to_json())
         else:
