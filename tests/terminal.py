@@ -55,6 +55,10 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self._reader, text.encode() + b"\n")
 
+    def press(self, keys: str) -> None:
+        """Keys as a terminal sends them, without an Enter."""
+        os.write(self._reader, keys.encode())
+
     def interrupted(self) -> int:
         """The exit status after Ctrl-C; pressed once more where it came right before the command began to wait."""
         while self._process.poll() is None:

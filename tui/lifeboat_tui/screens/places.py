@@ -16,6 +16,7 @@ PLACES = {
     "activity": ("activity", "Activity"),
     "keys": ("keys", "Keys"),
     "remotes": ("remotes", "Remotes"),
+    "receipts": ("receipts", "Receipts"),
     "settings": ("settings", "Settings"),
     "doctor": ("doctor", "Doctor"),
     "setup": ("first_run", "FirstRun"),

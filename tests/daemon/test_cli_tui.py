@@ -1,0 +1,100 @@
+"""`lifeboat` and `lifeboat tui`: a dashboard on a terminal, its twin everywhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cli_client
+import pytest
+from openclaw_workspaces import make_workspace
+from terminal import Terminal
+
+from lifeboat_daemon.cli import program, tui
+from lifeboat_daemon.errors import UnexpectedError
+
+run = cli_client.run
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> str:
+    make_workspace(tmp_path / "workspace")
+    return str(run("agents", "add", tmp_path / "workspace", "--name", "ada")["name"])
+
+
+def test_without_a_terminal_lifeboat_says_how_everything_stands(ada: str) -> None:
+    assert [one["name"] for one in run()["agents"]] == [ada]
+
+
+@pytest.mark.parametrize(
+    ("screen", "field"),
+    [
+        ("dashboard", "verdict"),
+        ("timeline", "entries"),
+        ("memories", "records"),
+        ("restore", "items"),
+        ("activity", "entries"),
+        ("keys", "key_id"),
+        ("remotes", "remotes"),
+        ("receipts", "receipts"),
+        ("settings", "settings"),
+        ("doctor", "findings"),
+        ("setup", "steps"),
+    ],
+)
+def test_every_screen_has_a_twin_in_json(ada: str, screen: str, field: str) -> None:
+    named = [ada] if "AGENT" in tui.TWINS[screen] else []
+    assert field in run("tui", screen, *named)
+
+
+def test_every_screen_has_a_twin_in_plain_text(ada: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.run(["tui", "timeline", ada]) == 0
+    assert capsys.readouterr().out.startswith("sequence")
+
+
+def test_a_purge_without_a_terminal_asks_what_is_to_go(ada: str) -> None:
+    assert run("tui", "purge", ada, expect=2)["error"]["code"] == "usage"
+
+
+def test_a_screen_about_an_agent_wants_its_name(ada: str) -> None:
+    assert "which agent" in run("tui", "timeline", expect=2)["error"]["message"]
+
+
+def test_every_screen_of_the_dashboard_has_a_twin() -> None:
+    from lifeboat_tui.screens import places
+
+    assert set(tui.TWINS) == set(places.PLACES)
+
+
+def test_the_demonstration_needs_a_terminal() -> None:
+    assert "needs a terminal" in run("tui", "--demo", expect=2)["error"]["message"]
+
+
+def test_a_terminal_that_cannot_draw_gets_the_twin(ada: str) -> None:
+    terminal = Terminal(term="dumb")
+    assert terminal.ended() == 0
+    assert "ada" in terminal.said and "\x1b[?1049h" not in terminal.said
+
+
+def test_on_a_terminal_the_dashboard_opens_and_q_closes_it(ada: str) -> None:
+    terminal = Terminal(LANG="C.UTF-8")
+    terminal.wait_for("Agents")
+    terminal.wait_for("ada")
+    terminal.press("q")
+    assert terminal.ended() == 0
+    assert "\x1b[?1049l" in terminal.said
+
+
+def test_a_dashboard_that_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tui, "GROUP", "lifeboat.nothing")
+    with pytest.raises(UnexpectedError, match="not installed"):
+        tui._opener()
+
+
+def test_its_look_follows_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[dict[str, object]] = []
+    monkeypatch.setattr(tui, "_opener", lambda: lambda **wanted: opened.append(wanted) or 0)
+    run("config", "set", "dashboard.theme", "lifeboat-contrast")
+    run("config", "set", "dashboard.ascii", "yes")
+    tui.open_dashboard("keys")
+    tui.open_dashboard("keys", theme="ansi")
+    assert [(each["theme"], each["ascii"]) for each in opened] == [("lifeboat-contrast", True), ("ansi", True)]

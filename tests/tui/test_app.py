@@ -1,0 +1,143 @@
+"""What works on every screen: places, palette, help, jump mode, themes, and how it ends."""
+
+from __future__ import annotations
+
+import pytest
+from pilots import dashboard, notes, press, recorded, settled, text_of
+from textual.widgets import Input
+
+from lifeboat_tui.acts import EVERYWHERE, PLACES
+from lifeboat_tui.app import LifeboatApp
+from lifeboat_tui.screens import places
+from lifeboat_tui.screens.help import GLOSSARY, Help
+from lifeboat_tui.themes import BY_SETTING
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("act", [act for act in PLACES if act.name.startswith("go_")], ids=lambda act: act.name)
+async def test_every_place_is_one_key_away(act: object) -> None:
+    async with dashboard() as pilot:
+        await press(pilot, act.key)  # type: ignore[attr-defined]
+        kind = places.PLACES[act.name.removeprefix("go_")][1]  # type: ignore[attr-defined]
+        assert type(pilot.app.screen).__name__ == kind
+        await press(pilot, "1")
+        assert type(pilot.app.screen).__name__ == "Dashboard"
+
+
+@pytest.mark.parametrize("name", sorted(places.PLACES))
+async def test_every_screen_can_be_the_first_one(name: str) -> None:
+    async with dashboard(screen=name, agent="ada") as pilot:
+        assert type(pilot.app.screen).__name__ == places.PLACES[name][1]
+        assert "Traceback" not in text_of(pilot)
+
+
+async def test_a_place_about_an_agent_says_so_where_there_is_none() -> None:
+    link = recorded()
+    link.answers(["status"], {"agents": []})
+    async with dashboard(link) as pilot:
+        await press(pilot, "2")
+        assert "choose an agent first" in notes(pilot)[-1]
+
+
+async def test_escape_leads_back_and_never_out() -> None:
+    async with dashboard() as pilot:
+        await press(pilot, "enter")
+        assert type(pilot.app.screen).__name__ == "Timeline"
+        await press(pilot, "escape", "escape", "escape")
+        assert type(pilot.app.screen).__name__ == "Dashboard"
+
+
+async def test_q_closes_the_dashboard() -> None:
+    async with dashboard() as pilot:
+        await pilot.press("q")
+        await pilot.pause()
+        assert pilot.app._exit
+
+
+async def test_the_palette_has_everything_that_can_be_done_and_says_what_cannot() -> None:
+    async with dashboard() as pilot:
+        await pilot.press("ctrl+p")
+        await pilot.pause(0.3)
+        shown = text_of(pilot)
+        assert "Sync (s)" in shown and "Not now: nothing of this agent is held" in shown
+
+
+async def test_the_palette_finds_an_agent_and_opens_its_timeline() -> None:
+    async with dashboard() as pilot:
+        await pilot.press("ctrl+p")
+        await pilot.pause(0.3)
+        pilot.app.screen.query_one(Input).value = "agent: bookkeeper"
+        await pilot.pause(0.6)
+        await press(pilot, "enter")
+        assert type(pilot.app.screen).__name__ == "Timeline"
+
+
+async def test_the_palette_has_no_useless_commands_of_the_toolkit() -> None:
+    async with dashboard() as pilot:
+        titles = [command.title for command in pilot.app.get_system_commands(pilot.app.screen)]
+        assert titles and all(title.startswith("Theme: ") for title in titles)
+
+
+async def test_help_says_what_the_screen_is_for_and_every_key_of_it() -> None:
+    async with dashboard(size=(120, 100)) as pilot:
+        screen = pilot.app.screen
+        await press(pilot, "question_mark")
+        shown = text_of(pilot)
+        assert "last verified copy" in shown
+        for act in (*screen.ACTS, *EVERYWHERE, *PLACES):  # type: ignore[attr-defined]
+            assert act.help.split(",")[0][:40] in shown, act.name
+        for word, _ in GLOSSARY:
+            assert word in shown
+        await press(pilot, "escape")
+        assert not isinstance(pilot.app.screen, Help)
+
+
+async def test_help_leads_to_the_doctor() -> None:
+    async with dashboard() as pilot:
+        await press(pilot, "question_mark", "8")
+        assert type(pilot.app.screen).__name__ == "Doctor"
+
+
+async def test_jump_mode_goes_to_the_part_whose_letter_is_typed() -> None:
+    async with dashboard() as pilot:
+        await press(pilot, "slash", "tab")
+        before = pilot.app.focused
+        await press(pilot, "ctrl+o")
+        assert type(pilot.app.screen).__name__ == "Jump"
+        await press(pilot, "a")
+        assert pilot.app.focused is not None and pilot.app.focused.id == "agents-table"
+        assert before is not None
+        await press(pilot, "ctrl+o", "z")
+        assert type(pilot.app.screen).__name__ == "Dashboard"
+
+
+@pytest.mark.parametrize("theme", BY_SETTING.values())
+async def test_every_theme_can_be_drawn(theme: str) -> None:
+    async with dashboard(theme=theme) as pilot:
+        assert pilot.app.theme == theme and "bookkeeper" in text_of(pilot)
+
+
+async def test_an_event_that_nobody_knows_changes_nothing() -> None:
+    link = recorded()
+    async with dashboard(link) as pilot:
+        before = text_of(pilot)
+        link.happens({"event": "from a newer service", "agent": 7, "extra": [None]})
+        link.happens({})
+        await settled(pilot)
+        assert text_of(pilot) == before
+
+
+def test_a_mistake_of_the_program_ends_in_two_sentences_and_shows_no_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = LifeboatApp(recorded())
+    said: list[object] = []
+    monkeypatch.setattr(app, "exit", lambda **outcome: said.append(outcome))
+    secret = "a token that nobody may see"
+    try:
+        raise RuntimeError(secret)
+    except RuntimeError as error:
+        app._handle_exception(error)
+    (outcome,) = said
+    assert secret not in str(outcome) and "RuntimeError" in str(outcome) and "lifeboat doctor --bundle" in str(outcome)
