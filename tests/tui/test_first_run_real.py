@@ -16,9 +16,9 @@ import pytest
 from cli_client import run
 from commands import PROGRAM
 from fake_systemctl import FakeSystemctl
-from first_run_home import choose, driven, fill
+from first_run_home import driven
 from openclaw_workspaces import make_state_dir
-from pilots import press, settled, text_of
+from pilots import text_of
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -69,6 +69,30 @@ class ShellLink:
         pass
 
 
+async def settled(pilot: Pilot[None]) -> None:
+    """Wait until every command that was asked for has ended and its answer is drawn."""
+    for _ in range(2):
+        for _ in range(600):
+            await pilot.pause(0.05)
+            if not any(each.is_running and each.group != "follow" for each in pilot.app.workers):
+                break
+
+
+async def press(pilot: Pilot[None], *keys: str) -> None:
+    for each in keys:
+        await pilot.press(each)
+        await settled(pilot)
+
+
+async def choose(pilot: Pilot[None], way: str) -> None:
+    await press(pilot, *(["down"] if way == "return" else []), "enter")
+
+
+async def fill(pilot: Pilot[None], name: str, text: str) -> None:
+    pilot.app.screen.query_one(f"#{name}", Input).value = text
+    await pilot.pause()
+
+
 @pytest.fixture(autouse=True)
 def systemctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSystemctl]:
     made = FakeSystemctl(tmp_path / "bin")
@@ -94,8 +118,9 @@ async def _protect(stick: Path) -> None:
         await press(pilot, "ctrl+n")
         for number, place in enumerate(re.findall(r"Word (\d+)", text_of(pilot))):
             await fill(pilot, f"answer-{number}", words[int(place) - 1])
+        pilot.app.screen.query_one("#answer-2", Input).focus()
         await press(pilot, "enter")
-        pilot.app.screen.query_one("#address", Input).value = str(stick)
+        await fill(pilot, "address", str(stick))
         await press(pilot, "ctrl+n")
         assert "can read nothing of your agents" in " ".join(text_of(pilot).split())
         await press(pilot, "ctrl+n", "ctrl+n")

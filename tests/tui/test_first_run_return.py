@@ -240,15 +240,19 @@ async def test_the_agent_is_brought_back_and_its_next_steps_are_told() -> None:
 
 @driven
 async def test_a_machine_that_wrote_lately_gives_the_agent_up_only_by_its_typed_name() -> None:
-    link = machine(knows_stick(), ((*REST, "--take-over", "laptop-2"), RESTORED))
+    link = machine(knows_stick())
     link.fails(REST, MovedElsewhere("laptop-2 wrote Juniper 5 minutes ago"))
+    link.answers((*REST, "--take-over", "laptop-2"), RESTORED)
     async with _run(link) as pilot:
         await go_to(pilot, "return", 5)
         await _until(pilot, "enter", "laptop-2 wrote Juniper")
         await press_in_dialog(pilot, "escape")
+        await settled(pilot)
         assert "laptop-2 wrote Juniper 5 minutes ago" in text_of(pilot) and "is back" not in text_of(pilot)
         await _until(pilot, "enter", "Take it over?")
-        await press_in_dialog(pilot, "shift+tab", *"laptop", "minus", "2", "enter", "enter")
+        await press_in_dialog(pilot, "shift+tab", *"laptop", "minus", "2", "enter")
+        assert pilot.app.focused is pilot.app.screen.query_one("#yes"), "enter in the field does not press the button"
+        await press_in_dialog(pilot, "enter")
         await settled(pilot)
         assert (*REST, "--take-over", "laptop-2") in _said_to(link) and "Juniper is back" in text_of(pilot)
 
