@@ -26,6 +26,7 @@ def live_and_record(story: Story) -> None:
     _found(story)
     _live(story)
     record_everything(story)
+    record_purges(story)
 
 
 def _workspace(story: Story, folder: str, name: str) -> None:
@@ -98,8 +99,6 @@ def record_everything(story: Story) -> None:
     story.record("config", "list")
     story.record("doctor")
     story.record("agents", "discover")
-    story.record("receipts", "list")
-    story.record("purge", ada, "--text-stdin", "--dry-run", text="The passport of the canary")
 
 
 def _record_timeline(story: Story, ada: str) -> None:
@@ -107,3 +106,34 @@ def _record_timeline(story: Story, ada: str) -> None:
     story.record("timeline", ada, "--days", "60")
     story.record("diff", ada, "20", "44")
     story.record("diff", ada, "44", "workspace")
+
+
+def record_purges(story: Story) -> None:
+    """The purge wizard and the receipts: last of all, for it really destroys."""
+    ids = [each["id"] for each in story.run("status")["agents"]]
+    for agent_id in ids:
+        words = ("purge", agent_id, "--dry-run")
+        story.record(*words, "--text-stdin", text=NOTES[-1], as_words=words)
+        story.record("purge", agent_id, "--dry-run", "--all")
+    looking = {"text": "Destroying it in the histories", "done": 0, "total": 4}
+    progress = [{**looking, "done": done, "rate": 2.0, "seconds_left": 2 - done / 2} for done in range(5)]
+    for agent_id in ids:
+        words = ("purge", agent_id, "--yes")
+        done = story.record(*words, "--text-stdin", text=NOTES[-1], as_words=words, progress=progress)
+        story.record("receipts", "show", done["receipt"])
+        if agent_id == ids[0]:
+            _record_receipt(story, agent_id, done["receipt"])
+    for agent_id in ids:
+        done = story.record("purge", agent_id, "--yes", "--all", progress=progress)
+        story.record("receipts", "show", done["receipt"])
+
+
+def _record_receipt(story: Story, agent_id: str, receipt: str) -> None:
+    """What can be done with one."""
+    file = str(story.folder / "receipt.json")
+    story.record("receipts", "list")
+    story.record("receipts", "show", receipt, "--audit")
+    story.record("receipts", "export", receipt, "-o", file, as_words=("receipts", "export", receipt))
+    story.record("receipts", "verify", file, as_words=("receipts", "verify"))
+    story.record("purge", agent_id, "--kept-out", "--dry-run")
+    story.record("purge", agent_id, "--kept-out", "--yes")

@@ -1,0 +1,96 @@
+"""What can be done with the receipt of a purge, on every screen that shows one: export it, confirm it at a second copy
+where it waits."""
+
+from __future__ import annotations
+
+import os
+
+from textual import work
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_tui import documents
+from lifeboat_tui.documents.receipts import DONE, WAITING, Confirmed, Vault
+from lifeboat_tui.screens.base import LifeboatScreen
+from lifeboat_tui.screens.purge_proof import stands
+from lifeboat_tui.widgets.dialogs import Ask, Choose
+
+CONFIRMS = (
+    "The second token (scope purge) is one that whoever owns the endpoint has. It is used once, and kept nowhere.",
+    "What the purge destroys there cannot be brought back.",
+)
+
+
+def to_confirm(vaults: tuple[Vault, ...]) -> list[Vault]:
+    """Where the word of its owner would let it happen now."""
+    return [each for each in vaults if each.state == WAITING or (each.kind == "endpoint" and each.state != DONE)]
+
+
+class ReceiptScreen(LifeboatScreen):
+    """`after_confirming` is called when it may stand otherwise."""
+
+    def after_confirming(self) -> None:
+        """Ask again for what is shown."""
+        self.reload()
+
+    @work(group="act", exit_on_error=False)
+    async def export_receipt(self, receipt_id: str) -> None:
+        """Write a receipt into a file for somebody else."""
+        question = Ask(
+            "Export the receipt",
+            ["It holds ids, names of second copies and hashes, and nothing of what was purged.", "A new file:"],
+            value=f"~/purge-{receipt_id[:13]}.json",
+            yes="Export",
+            problem=lambda text: None if text.strip() else "type the name of a file",
+        )
+        file = await self.app.push_screen_wait(question)
+        if file is None:
+            return
+        try:
+            said = await self.ask("receipts", "export", receipt_id, "-o", os.path.expanduser(file.strip()))
+        except LifeboatError as error:
+            self.failed(error)
+        else:
+            self.say_problem(None)
+            path = said.document.get("path", file)
+            self.tell_user(f"Exported to {path}. Anybody can check it: lifeboat receipts verify FILE")
+
+    @work(group="act", exit_on_error=False)
+    async def confirm_somewhere(self, receipt_id: str, vaults: tuple[Vault, ...]) -> None:
+        """Let a purge that waits happen now: where, and the second token."""
+        possible = to_confirm(vaults)
+        name: str | None = possible[0].name
+        if len(possible) > 1:
+            choices = [(each.name, f"{each.name}: {stands(each)}") for each in possible]
+            name = await self.app.push_screen_wait(Choose("Where is it to happen now?", choices))
+        if name is None:
+            return
+        question = Ask(
+            f"Let it happen at {name} now",
+            CONFIRMS,
+            placeholder="second token, not shown",
+            secret=True,
+            yes="Destroy it there",
+            problem=lambda text: None if text.strip() else "type the second token",
+        )
+        token = await self.app.push_screen_wait(question)
+        if token is not None:
+            self.tell_user(f"Purging at {name}...")
+            self.tell_user(await self.confirmed(receipt_id, name, token))
+            self.after_confirming()
+
+    async def confirmed(self, receipt_id: str, name: str, token: str) -> str:
+        """Confirm it at one second copy; how it stands there now, or what failed. The token goes to standard input."""
+        try:
+            said = await self.ask(
+                "receipts", "confirm", receipt_id, "--remote", name, "--token-stdin", text=f"{token}\n"
+            )
+            vault = documents.read(Confirmed, said.document).vault
+        except LifeboatError as error:
+            self.say_problem(error)
+            return f"{name}: {error.title}: {error.message}"
+        return f"{name}: {'confirmed' if vault is None else stands(vault)}"
+
+    def failed(self, error: LifeboatError) -> None:
+        """Say it in the banner and in the corner."""
+        self.say_problem(error)
+        self.tell_user(f"{error.title}: {error.message}", severity="error")
