@@ -29,8 +29,9 @@ class _Laps:
     def __init__(self, first: str) -> None:
         self._told = [(first, time.perf_counter())]
 
-    def tell(self, name: str) -> None:
-        self._told.append((name, time.perf_counter()))
+    def tell(self, text: str, done: int, total: int | None) -> None:
+        if text.startswith(doing.TELLING):
+            self._told.append((text.removeprefix(doing.TELLING), time.perf_counter()))
 
     def seconds(self) -> dict[str, float]:
         ends = [moment for _, moment in self._told[1:]] + [time.perf_counter()]
@@ -51,7 +52,6 @@ def main() -> None:
     laps = _Laps(HERE)
     done = doing.purge(subject.context, subject.agent, request, found, tokens, laps.tell)
     seconds = laps.seconds()
-    seconds[HERE] += seconds.pop("this machine")
     with subject.context.vault(subject.agent.id) as vault:
         redaction = next(one for one in vault.redactions if one.id == done.receipt)
         document = len(codec.encode(redaction.to_json()))

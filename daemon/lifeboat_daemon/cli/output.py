@@ -90,9 +90,9 @@ class Output:
         stands where the yielded function is told no words."""
         if listener is not None:
             seldom = Seldom(listener, _BETWEEN_FIGURES)
-            tell = Steps(description, seldom)
-            tell("", 0, None)
-            yield tell
+            steps = Steps(description, seldom)
+            steps("", 0, None)
+            yield steps
             seldom.finish()
             return
         with bar(self.notes, description) as tell:

@@ -112,7 +112,7 @@ class CommandProcess:
             self._write(Cancel(number))
             return
         with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(signal.CTRL_BREAK_EVENT if sys.platform == "win32" else signal.SIGINT)
+            self._process.send_signal(_stop_signal())
 
     def _write(self, message: messages.ToServer) -> None:
         """To a process that has just ended nothing is written: `_listen` finds out."""
@@ -179,6 +179,12 @@ class CommandProcess:
             return CommandLost(f"the process that runs commands {how}; what was at work may still be")
         last = self._said.decode(errors="backslashreplace").splitlines()[-1:]  # it has read nothing of anybody's yet
         return WorkerFailed(": ".join([f"commands cannot be run: their process {how}", *last]))
+
+
+def _stop_signal() -> int:
+    if sys.platform == "win32":
+        return signal.CTRL_BREAK_EVENT
+    return signal.SIGINT
 
 
 def _flags() -> int:

@@ -16,7 +16,7 @@ from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.progress import Tell, counted, nothing, quietly
+from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.purge import applying, erased, erasing, finding, histories, places, receipts, workspace
 from lifeboat_daemon.purge.applying import Applied
 from lifeboat_daemon.purge.finding import Found
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from lifeboat_endpoint.remote.contract import RedactionState
     from lifeboat_endpoint.vault import Vault
 
+TELLING = "Telling "
+"""With the name of a second copy: what a purge does there."""
 Owners = Mapping[str, str]
 """The second token of a remote, by its name: with it the purge does not wait there."""
 
@@ -164,11 +166,10 @@ def _searched(context: Context, agent: Agent, request: Request, opened: Historie
 
 def _told(context: Context, agent: Agent, redaction: Redaction, owners: Owners, tell: Tell) -> list[Told]:
     configs = registry.everyone(context)
-    told = counted(tell, "Telling the second copies", len(configs)) if configs else nothing
     answers = []
-    for config in configs:
+    for number, config in enumerate(configs):
+        tell(f"{TELLING}{config.name}", number, len(configs))
         answers.append(_tell_one(context, agent, redaction, config.name, owners))
-        told()
     return answers
 
 

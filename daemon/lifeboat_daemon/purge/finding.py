@@ -17,7 +17,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.prints import Prints
 from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.progress import Tell, counted, nothing, quietly
+from lifeboat_daemon.progress import Tell, counted, quietly
 from lifeboat_daemon.purge import histories, places
 from lifeboat_daemon.purge.histories import Histories
 from lifeboat_daemon.purge.places import Looked, Sight
@@ -154,11 +154,10 @@ def _holds(item: Item, wanted: Wanted) -> bool:
 def ask(context: Context, agent: Agent, vault: Vault | None, tell: Tell = quietly) -> list[Asked]:
     """Every second copy, and what only it keeps. What is wrong with one is in its answer."""
     configs = registry.everyone(context)
-    asked = counted(tell, "Asking the second copies", len(configs)) if configs else nothing
     found = []
-    for config in configs:
+    for number, config in enumerate(configs):
+        tell(f"Asking {config.name}", number, len(configs))
         found.append(_ask(context, agent, vault, config))
-        asked()
     return found
 
 
