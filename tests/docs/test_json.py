@@ -115,6 +115,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield "`lifeboat diff`", run("diff", name, "0", "1")
     hits = run("search", name, "plotter", "ink")
     yield "`lifeboat search`", hits
+    yield "`lifeboat search`", run("search", name, "ink", "--history")
     yield "`lifeboat records list`", run("records", "list", name)
     yield "`lifeboat records show`", run("records", "show", name, hits["hits"][0]["id"])
     yield "`lifeboat verify`", run("verify", name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from lifeboat_alf.codec import JsonObject
@@ -10,6 +12,9 @@ from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, COUNT, MOMENT, SIZE
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.words import NO_BREAK, argument, change_groups, count_text, size_text, time_text
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.search import Filters
 
 _BY_KIND = {"import": "a whole archive", "rotate": "credentials sealed anew"}
 """What a sequence of a kind changed, where its counts do not say it."""
@@ -143,7 +148,11 @@ def diff(
 
 
 @click.command(
-    epilog=examples("lifeboat search Juniper insurance", "lifeboat search Juniper blue folder --type semantic")
+    epilog=examples(
+        "lifeboat search Juniper insurance",
+        "lifeboat search Juniper blue folder --type semantic",
+        "lifeboat search Juniper insurance --history",
+    )
 )
 @click.argument("agent", type=AGENT)
 @click.argument("words", nargs=-1, required=True)
@@ -151,6 +160,7 @@ def diff(
 @click.option("--namespace", help="Only this namespace.")
 @click.option("--tag", help="Only records with this tag.")
 @click.option("--identity-version", type=int, help="Only memories made under this version of the identity.")
+@click.option("--history", "in_history", is_flag=True, help="Also what is not there any more, and lines of files.")
 @click.option("--limit", type=COUNT, default=20, show_default=True, help="At most so many.")
 @session_command
 def search(
@@ -161,13 +171,21 @@ def search(
     namespace: str | None,
     tag: str | None,
     identity_version: int | None,
+    in_history: bool,
     limit: int,
 ) -> None:
-    """Search an agent's present memory."""
+    """Search an agent's present memory; with --history everything that is kept of it.
+
+    In the history a word may be a part of a longer one, and each hit says from which sequence to which it stood
+    there. What was purged is found nowhere.
+    """
     from lifeboat_daemon import search as index
 
     found = agents.find(session.context, agent)
     filters = index.Filters(memory_type, namespace, tag, identity_version)
+    if in_history:
+        _search_history(session, found, " ".join(words), filters, limit)
+        return
     hits = index.search(session.context, found, " ".join(words), filters, limit=limit)
 
     def text() -> None:
@@ -177,3 +195,23 @@ def search(
         session.output.note(f"{count_text(len(hits), 'memory', 'memories')} found")
 
     session.output.document({"agent": found.id, "hits": [hit.to_json() for hit in hits]}, text)
+
+
+def _search_history(session: Session, found: agents.Agent, words: str, filters: Filters, limit: int) -> None:
+    from lifeboat_daemon import history_search
+
+    document = history_search.find(session.context, found, words, filters, limit=limit)
+
+    def text() -> None:
+        for hit in document["hits"]:
+            place = hit["id"] if hit["path"] is None else f"line {hit['line']}"
+            until = "now" if hit["present"] else f"sequence {hit['last']}"
+            origin = hit["origin_file"] or "no file"
+            session.output.line(f"{origin}  {place}  from sequence {hit['first']} until {until}", style="bold")
+            session.output.line(f"  {hit['snippet']}")
+        session.output.note(f"{len(document['hits'])} of {count_text(document['total'], 'place')} shown")
+        if document["unread"]:
+            unread = count_text(document["unread"], "old version of a file", "old versions of files")
+            session.output.note(f"{unread} would have been too much to read")
+
+    session.output.document(document, text)

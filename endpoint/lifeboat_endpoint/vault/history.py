@@ -31,6 +31,28 @@ class HistoryItem(NamedTuple):
     held: bool = True
 
 
+class EntryStay(NamedTuple):
+    """One stay of a file's bytes in the history, without reading its meta. `is_marked`: a text stands in that."""
+
+    path: str
+    object: int
+    size: int
+    first: int
+    last: int | None
+    is_marked: bool
+
+
+def entry_stays(metadata: MetadataStore, columns: Columns, mark: str) -> Iterator[EntryStay]:
+    """Every row of an entry whose bytes are held, in no order. Metas list all memories of a file: they are looked at by
+    the database, where it can read them."""
+    if columns.is_plain:
+        for *row, marked in metadata.rows(sql.STAYS_OF_ENTRIES, (mark,)):
+            yield EntryStay(*row, bool(marked))
+        return
+    for path, *row, meta in metadata.rows(sql.METAS_OF_ENTRIES):
+        yield EntryStay(columns.path_of(path), *row, mark in columns.text_of(META, meta))
+
+
 def items(metadata: MetadataStore, columns: Columns) -> Iterator[HistoryItem]:
     """Every row of an entry, then every row of a record whose line is here."""
     for path, meta, leaf, salt, size, number, held, first, last in metadata.rows(sql.HISTORY_OF_ENTRIES):

@@ -24,6 +24,7 @@ from lifeboat_endpoint.vault.columns import DECISION, LABEL, Columns
 from lifeboat_endpoint.vault.commit import content_of, text_key
 from lifeboat_endpoint.vault.filling import Artifacts
 from lifeboat_endpoint.vault.history import HistoryItem
+from lifeboat_endpoint.vault.objects import Stored
 from lifeboat_endpoint.vault.redacted import NOTHING_KNOWN, Counts, Known, RedactionRow
 from lifeboat_endpoint.vault.rows import AuditRow, Pin, SequenceRow, json_of, sequence_row
 from lifeboat_endpoint.vault.state import VaultState
@@ -243,6 +244,19 @@ class VaultReading:
         """Everything that is kept, each stay of an entry or a record once; the bytes by `read_object`."""
         self._columns.check(self._metadata)
         return history.items(self._metadata, self._columns)
+
+    def stays_of_entries(self, mark: str) -> Iterator[history.EntryStay]:
+        """Every stay of a file's bytes that are held, with whether `mark` stands in its meta as it is spelled."""
+        self._columns.check(self._metadata)
+        return history.entry_stays(self._metadata, self._columns, mark)
+
+    def stays_of_records(self) -> Iterator[tuple[str, bytes, int, int | None]]:
+        """Every line that any record has had, oldest first: id, line, and from which sequence until before which one it
+        stood (None: the head has it). Purged lines are not among them."""
+        self._columns.check(self._metadata)
+        for record_id, first, last, *stored in self._metadata.rows(sql.STAYS_OF_RECORDS):
+            held = Stored(*stored)
+            yield record_id, self._objects.whole(held), first, last
 
     def read_object(self, number: int) -> bytes:
         """The bytes of an object of the history. Raises BodyAbsent, VaultDamaged."""

@@ -214,6 +214,13 @@ HISTORY_OF_ENTRIES = """select e.path, e.meta, o.leaf, o.salt, o.size, o.id, o.b
 HISTORY_OF_RECORDS = f"""select r.id, r.partition, o.leaf, o.salt, o.size, o.id, r.first, r.last
     from record r join object o on o.id = r.object where {_HAS_LINE} order by r.object"""
 
+STAYS_OF_ENTRIES = """select e.path, e.object, o.size, e.first, e.last, instr(e.meta, ?) > 0
+    from entry e join object o on o.id = e.object where o.body is not null or o.file is not null"""
+METAS_OF_ENTRIES = """select e.path, e.object, o.size, e.first, e.last, e.meta
+    from entry e join object o on o.id = e.object where o.body is not null or o.file is not null"""
+STAYS_OF_RECORDS = f"""select r.id, r.first, r.last, o.id, o.coding, o.body, o.file, o.base, o.size
+    from record r join object o on o.id = r.object where {_HAS_LINE} order by r.object"""
+
 # Under another sealer
 OBJECTS_AFTER = "select id, salt, sha256, file, body from object where id > ? order by id limit ?"
 RESEAL_OBJECT = "update object set salt = ?, sha256 = ?, body = ?, file = ? where id = ?"

@@ -1,0 +1,257 @@
+"""Search in everything that is kept: also what an agent does not know any more.
+
+Memories are looked through line by line of their records, other files version by version, the newest first. What a file
+says that is divided into memories is found in these, so that no file of notes is read for each of its versions.
+"""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+
+from lifeboat_alf import layout, metas, records
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.state import BodyAbsent
+from lifeboat_daemon import search
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.search import NO_FILTERS, Filters
+from lifeboat_daemon.state_db import StateDb
+from lifeboat_daemon.words import path_text, snippet_text
+from lifeboat_endpoint.vault import Vault
+
+MEMORY, FILE = "memory", "file"
+MOST_BYTES = 512 * 1024 * 1024
+"""Of versions of files that one search reads."""
+SECONDS = 5.0
+"""That it reads them for."""
+LARGEST_FILE = 4 * 1024 * 1024
+_AROUND = 70
+_LISTS_MEMORIES = f'"{metas.RECORDS}":["'
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A text that stands, or stood, in a memory or in one line of a file, from the kept sequence `first` to `last`.
+    `present`: it stands there now. `id` and `memory_type` are those of a memory, `path` and `line` those of a file."""
+
+    kind: str
+    id: str | None
+    path: str | None
+    line: int | None
+    snippet: str
+    origin_file: str
+    memory_type: str | None
+    first: int
+    last: int
+    present: bool
+
+    def to_json(self) -> JsonObject:
+        return {**asdict(self), "sequence": self.last}
+
+
+@dataclass(slots=True)
+class _Found:
+    """A text and where it stood: `ends` are the kept sequences of its stays."""
+
+    text: str
+    first: int
+    last: int
+    present: bool
+    record: JsonObject | None = None
+    path: str = ""
+    line: int | None = None
+
+    def add(self, other: _Found) -> None:
+        """The same memory at another time."""
+        if other.last >= self.last:
+            self.record = other.record
+        self.first, self.last = min(self.first, other.first), max(self.last, other.last)
+        self.present = self.present or other.present
+
+
+def find(context: Context, agent: Agent, words: str, filters: Filters = NO_FILTERS, *, limit: int = 20) -> JsonObject:
+    """Everything that holds all words, what stood there last first: what `search --history` writes. Filters are about
+    memories: with one no file is looked at. Raises UnknownKind, and what opening the vault raises."""
+    with context.vault(agent.id) as vault, StateDb.open(context.home.state_file(agent.id), vault.id) as db:
+        search.catch_up(db, vault)
+        search.check_type(db, filters.memory_type)
+        sought = _Sought(words)
+        kept = [row.number for row in vault.sequences()] if sought.words else []
+        found = _in_memories(vault, db, kept, sought, filters)
+        in_files, unread = ([], 0) if filters != NO_FILTERS or not kept else _in_files(vault, kept, sought)
+    ordered = sorted([*found, *in_files], key=lambda each: (-each.last, -each.first, each.path, each.line or 0))
+    return {
+        "agent": agent.id,
+        "history": True,
+        "total": len(ordered),
+        "truncated": len(ordered) > limit or unread > 0,
+        "unread": unread,
+        "hits": [_hit(each, sought).to_json() for each in ordered[:limit]],
+    }
+
+
+def _hit(found: _Found, sought: _Sought) -> Hit:
+    snippet, record = sought.snippet(found.text), found.record
+    span = (found.first, found.last, found.present)
+    if record is None:
+        return Hit(FILE, None, found.path, found.line, snippet, found.path, None, *span)
+    memory_type = str(record.get("memory_type", "semantic"))
+    return Hit(MEMORY, str(record["id"]), None, None, snippet, records.origin_file(record), memory_type, *span)
+
+
+def _kept_within(kept: list[int], first: int, end: int | None) -> tuple[int, int] | None:
+    """The first and the last kept sequence from one until before another."""
+    low = bisect_left(kept, first)
+    high = len(kept) if end is None else bisect_left(kept, end)
+    return (kept[low], kept[high - 1]) if low < high else None
+
+
+# Memories -----------------------------------------------------------------------------------------------------------
+
+
+def _in_memories(vault: Vault, db: StateDb, kept: list[int], sought: _Sought, filters: Filters) -> Iterable[_Found]:
+    superseded: dict[str, int] = {}
+    fitting = []
+    for record_id, line, first, last in vault.stays_of_records() if kept else ():
+        if b'"supersedes"' in line:
+            before = str(records.parse(line).get("supersedes"))
+            superseded[before] = min(first, superseded.get(before, first))
+        if sought.may_be_in(line):
+            fitting.append((record_id, line, first, last))
+    found: dict[tuple[str, str], _Found] = {}
+    for record_id, line, first, last in fitting:
+        record = records.parse(line)
+        text = str(record.get("content", ""))
+        if records.is_deleted(record) or not _fits(record, filters) or not sought.is_in(text):
+            continue
+        end = min((each for each in (last, superseded.get(record_id)) if each is not None), default=None)
+        if (span := _kept_within(kept, first, end)) is not None:
+            # A chain says the same again when somebody pins it, or brings it back.
+            one = _Found(text, *span, present=end is None, record=record)
+            key = (db.winner(record_id), text)
+            found.setdefault(key, one).add(one)
+    return found.values()
+
+
+def _fits(record: JsonObject, filters: Filters) -> bool:
+    pairs = (
+        (filters.memory_type, record.get("memory_type", "semantic")),
+        (filters.namespace, record.get("namespace", "default")),
+        (filters.identity_version, record.get("source", {}).get("identity_version")),
+    )
+    tagged = filters.tag is None or filters.tag in (record.get("tags") or ())
+    return tagged and all(wanted is None or wanted == has for wanted, has in pairs)
+
+
+# Files --------------------------------------------------------------------------------------------------------------
+
+
+def _in_files(vault: Vault, kept: list[int], sought: _Sought) -> tuple[list[_Found], int]:
+    """Lines of files that are not divided into memories, and how many versions were too much to read."""
+    stays = [stay for stay in vault.stays_of_entries(_LISTS_MEMORIES) if _is_text(stay.path) and not stay.is_marked]
+    stays.sort(key=lambda stay: (stay.last is not None, -(stay.last or 0), -stay.first))
+    found: dict[tuple[str, str], _Found] = {}
+    left, over, unread = MOST_BYTES, time.monotonic() + SECONDS, 0
+    for stay in stays:
+        span = _kept_within(kept, stay.first, stay.last)
+        if span is None or stay.size > LARGEST_FILE:
+            continue
+        left -= stay.size
+        if left < 0 or time.monotonic() > over:
+            unread += 1
+            continue
+        path = path_text(stay.path)
+        for number, line in _lines(vault, stay.object, sought):
+            known = found.get((path, line))
+            if known is None:
+                found[path, line] = _Found(line, *span, present=stay.last is None, path=path, line=number)
+            else:  # of newer versions all was read before
+                known.first = min(known.first, span[0])
+    return list(found.values()), unread
+
+
+def _is_text(path: str) -> bool:
+    return path.startswith((layout.RAW, layout.ARTIFACTS))
+
+
+def _lines(vault: Vault, number: int, sought: _Sought) -> Iterator[tuple[int, str]]:
+    """Lines of a body that hold all words, counted from 1; none of what is no text."""
+    try:
+        body = vault.read_object(number)
+    except BodyAbsent:
+        return
+    if b"\0" in body or not sought.may_be_in(body):
+        return
+    text = body.decode("utf-8", "replace")
+    lines = _lines_with(text, max(sought.words, key=len)) if text.isascii() else enumerate(text.split("\n"), 1)
+    for place, line in lines:
+        if sought.is_in(line):
+            yield place, line.rstrip("\r")
+
+
+def _lines_with(text: str, word: str) -> Iterator[tuple[int, str]]:
+    """Lines of a plain text that hold a word, counted from 1, without looking at the others."""
+    lowered, number, counted = text.lower(), 1, 0
+    at = lowered.find(word)
+    while at >= 0:
+        begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+        number, counted = number + text.count("\n", counted, begin), begin
+        yield number, text[begin : None if end < 0 else end]
+        at = -1 if end < 0 else lowered.find(word, end)
+
+
+# Words --------------------------------------------------------------------------------------------------------------
+
+
+class _Sought:
+    """Words that all have to stand somewhere, whatever their case and accents; each may be a part of a longer one."""
+
+    def __init__(self, words: str) -> None:
+        self.words = [folded for word in words.split() if (folded := fold(word))]
+        self._plain = [data for word in self.words if (data := word.encode()).isalnum()]
+
+    def may_be_in(self, data: bytes) -> bool:
+        """A quick look that finds too much, never too little: JSON spells some characters otherwise."""
+        if not data.isascii() or b"\\u" in data:
+            return True
+        lowered = data.lower()
+        return all(word in lowered for word in self._plain)
+
+    def is_in(self, text: str) -> bool:
+        folded = fold(text)
+        return all(word in folded for word in self.words)
+
+    def snippet(self, text: str) -> str:
+        """The place of the first word in one line, every word in brackets."""
+        flat = snippet_text(text, width=len(text) + 1)
+        folded = [fold(sign) for sign in flat]
+        whole = "".join(folded)
+        places: list[int] = [place for place, signs in enumerate(folded) for _ in signs]
+        marks = sorted(self._marks(whole, places))
+        first = marks[0][0] if marks else 0
+        begin, end = max(0, first - _AROUND), min(len(flat), first + 2 * _AROUND)
+        made, at = "..." if begin else "", begin
+        for start, stop in marks:
+            if at <= start and stop <= end:
+                made += f"{flat[at:start]}[{flat[start:stop]}]"
+                at = stop
+        return made + flat[at:end] + ("..." if end < len(flat) else "")
+
+    def _marks(self, whole: str, places: list[int]) -> Iterator[tuple[int, int]]:
+        """Where words begin and end in the text that was folded."""
+        for word in self.words:
+            at = whole.find(word)
+            while at >= 0:
+                yield places[at], places[at + len(word) - 1] + 1
+                at = whole.find(word, at + len(word))
+
+
+def fold(text: str) -> str:
+    """Text without case and accents."""
+    if text.isascii():
+        return text.lower()
+    return "".join(sign for sign in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(sign))
