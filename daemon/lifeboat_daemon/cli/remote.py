@@ -198,7 +198,7 @@ def _standing(context: Context, config: RemoteConfig) -> JsonObject:
     oldest = min(verified) if verified and all(verified) else None
     return {
         **_config_json(config),
-        "readable": None if config.problem else opening.kind_of(config.url).readable_by(config),
+        "readable": "" if config.problem else opening.kind_of(config.url).readable_by(config),
         "has_token": registry.token(context, config.name) is not None,
         "problem": config.problem,
         "verified_at": oldest,

@@ -1,0 +1,59 @@
+"""A screen whose acts ask questions, run commands and say how they ended."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import TypeVar
+
+from textual import work
+from textual.screen import Screen
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.control.commands import Said
+from lifeboat_tui.screens.base import LifeboatScreen
+from lifeboat_tui.widgets.dialogs import Ask
+from lifeboat_tui.widgets.working import Working
+
+Answer = TypeVar("Answer")
+LOCKED = "key_locked"
+"""The code of the error that a passphrase helps against."""
+
+
+class ActingScreen(LifeboatScreen):
+    """`attempt` carries out an act; in it `answer` asks the user, `carry_out` runs what may take long."""
+
+    @work(group="act", exit_on_error=False)
+    async def attempt(self, act: Coroutine[object, object, None]) -> None:
+        """Carry out an act. What fails is said, and what is shown is asked for again where it went well."""
+        try:
+            await act
+        except LifeboatError as error:
+            self.tell_failure(error)
+        else:
+            self.reload()
+
+    def tell_failure(self, error: LifeboatError) -> None:
+        """In the banner with what helps, and in the corner."""
+        self.say_problem(error)
+        self.tell_user(f"{error.title}: {error.message}", severity="error")
+
+    async def answer(self, question: Screen[Answer]) -> Answer | None:
+        """What the user says to a question."""
+        return await self.app.push_screen_wait(question)
+
+    async def carry_out(self, title: str, *words: str, text: str = "") -> Said:
+        """Run a command while the user looks on and may stop it. Raises LifeboatError."""
+        done = await self.answer(Working(title, lambda tell: self.ask(*words, text=text, tell=tell), self.glyphs))
+        if isinstance(done, LifeboatError):
+            raise done
+        assert done is not None
+        return done
+
+    async def ask_passphrase(self) -> str | None:
+        """The passphrase of the key as a line for standard input, None when the user does not want to."""
+        typed = await self.answer(Ask("The passphrase of your key", secret=True, yes="Go on", problem=_empty))
+        return None if typed is None else f"{typed}\n"
+
+
+def _empty(text: str) -> str | None:
+    return None if text else "type the passphrase, or cancel"

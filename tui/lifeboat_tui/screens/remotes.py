@@ -1,0 +1,247 @@
+"""Second copies: endpoints and folders, how each stands with each agent, and what can be done with them."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from lifeboat_daemon.words import count_text
+from lifeboat_tui import documents
+from lifeboat_tui.acts import Act
+from lifeboat_tui.documents.receipts import Listed, Receipts
+from lifeboat_tui.documents.remotes import Met, Removed, SecondCopies, SecondCopy, Tried
+from lifeboat_tui.link import JsonObject
+from lifeboat_tui.screens.acting import ActingScreen
+from lifeboat_tui.screens.base import FILTER
+from lifeboat_tui.screens.remotes_add import AddRemote
+from lifeboat_tui.screens.remotes_lines import COLUMNS, detail, met_lines, row, tried_lines, waiting_vault
+from lifeboat_tui.widgets.dialogs import Ask, Choose, Confirm
+from lifeboat_tui.widgets.listing import Listing
+from lifeboat_tui.widgets.table import Table
+from lifeboat_tui.widgets.working import Told
+
+NOBODY = (
+    "There is no second copy: your agents are on this disk only, and go with it.\n"
+    "Press a to make one known: a stick, a share, or an endpoint on another machine (lifeboat endpoint serve)."
+)
+REVOKE, KEEP = "revoke", "keep"
+OF_ONE = frozenset({"open", "test", "token", "remove"})
+
+
+class Remotes(ActingScreen):
+    NAME = "Second copies"
+    ACTS = (
+        Act("add", "a", "add", "Make another second copy known", footer=True),
+        Act(
+            "open",
+            "enter",
+            "agents there",
+            "Agents that this second copy has; to bring one back, or take it over",
+            footer=True,
+        ),
+        Act("test", "t", "test", "Try out on the real one what every second copy must do", footer=True, writes=True),
+        Act(
+            "sync",
+            "s",
+            "sync",
+            "Capture every agent now, and bring everything to every second copy",
+            footer=True,
+            writes=True,
+        ),
+        Act("token", "T", "new token", "Give this machine another token for it", writes=True),
+        Act("remove", "x", "remove", "Send nothing there any more", writes=True),
+        Act("purges", "p", "purges", "Purges that wait there, and their receipts"),
+        FILTER,
+    )
+    HELP = """
+A second copy survives the loss of this disk. Each capture is sent to all of them, read back, and counts as verified
+where it was. An endpoint runs on another machine; a folder may be on a stick or a share.
+
+READABLE THERE says whether whoever has it can read your agents; the sentence is below. Credentials are sealed for your
+key everywhere.
+"""
+    CSS = """
+    Remotes #copies { height: 1fr; min-height: 5; }
+    Remotes #detail { height: 50%; min-height: 7; border: round $secondary; padding: 0 1; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._copies: tuple[SecondCopy, ...] = ()
+        self._receipts: tuple[Listed, ...] = ()
+
+    # What is shown ----------------------------------------------------------------------------------------------
+
+    def body(self) -> ComposeResult:
+        yield Listing(COLUMNS, title="Second copies", empty=NOBODY, glyphs=self.glyphs, id="copies")
+        with VerticalScroll(id="detail", can_focus=False):
+            yield Static("", id="detail-text")
+
+    def twin(self) -> tuple[str, ...]:
+        return ("remote", "list")
+
+    async def load(self) -> None:
+        self._copies = documents.read(SecondCopies, (await self.ask("remote", "list")).document).remotes
+        self._show()
+        self._receipts = documents.read(Receipts, (await self.ask("receipts", "list")).document).receipts
+        self._show_detail()
+
+    def happened(self, event: JsonObject) -> None:
+        if event.get("event") == "tick":
+            self._show()
+        elif event.get("event") in ("push", "agent", "gone", "notice"):
+            self.reload()
+
+    def _show(self) -> None:
+        if self.is_mounted:
+            now = self.link.now()
+            self.table.show([row(one, self.glyphs, now) for one in self._copies], flash=True)
+            self._show_detail()
+
+    @property
+    def table(self) -> Table:
+        return self.query_one("#copies", Listing).table
+
+    @property
+    def chosen(self) -> SecondCopy | None:
+        """The second copy under the cursor."""
+        current = self.table.current if self.is_mounted else None
+        return next((one for one in self._copies if current is not None and one.name == current.key), None)
+
+    @property
+    def waiting(self) -> list[Listed]:
+        """Purges that are not done at the second copy under the cursor."""
+        one = self.chosen
+        return [] if one is None else [each for each in self._receipts if waiting_vault(each, one.name) is not None]
+
+    @on(Table.Moved, "#copies-table")
+    def _show_detail(self) -> None:
+        one = self.chosen
+        self.query_one("#detail").border_title = "" if one is None else one.name.replace("[", r"\[")
+        lines = [] if one is None else list(detail(one, self.waiting, self.glyphs, self.link.now()))
+        self.query_one("#detail-text", Static).update(Content("\n").join(lines))
+        self.refresh_bars()
+
+    # Acts -------------------------------------------------------------------------------------------------------
+
+    def why_not(self, act: str) -> str | None:
+        one = self.chosen
+        if act in OF_ONE and one is None:
+            return "there is no second copy yet (a adds one)"
+        if act in ("open", "test", "token") and one is not None and one.problem:
+            return "its file cannot be used; x removes it"
+        if act == "token" and one is not None and one.is_folder:
+            return "a folder has no token"
+        if act == "purges" and not self.waiting:
+            return "no purge waits there"
+        return None
+
+    @on(Table.Chosen, "#copies-table")
+    async def _chosen(self) -> None:
+        await self.action_act("open")
+
+    def do_open(self) -> None:
+        from lifeboat_tui.screens.remote_agents import RemoteAgents
+
+        one = self.chosen
+        assert one is not None
+        self.app.push_screen(RemoteAgents(one.name))
+
+    def do_purges(self) -> None:
+        from lifeboat_tui.screens.receipts import Receipts as ReceiptsScreen
+
+        self.app.push_screen(ReceiptsScreen())
+
+    def do_add(self) -> None:
+        self.attempt(self._add())
+
+    async def _add(self) -> None:
+        met = await self.answer(AddRemote(self.link, may_add=not self.lifeboat.is_readonly))
+        if met is None:
+            return
+        self.reload()
+        question = Confirm(
+            f"{met.name} is a second copy of your agents", [met.readable, "", "Bring everything there now?"], yes="Sync"
+        )
+        if await self.answer(question):
+            await self._sync()
+
+    def do_sync(self) -> None:
+        self.attempt(self._sync())
+
+    async def _sync(self) -> None:
+        said = await self.carry_out("Bringing everything to every second copy", "sync")
+        agents: list[JsonObject] = said.document.get("agents", [])
+        behind = sum(any(each.get("state") != "ok" for each in one.get("remotes", [])) for one in agents)
+        done = f"{count_text(len(agents), 'agent')} synced"
+        self.tell_user(f"{done}; {behind} not everywhere yet" if behind else done)
+        self.lifeboat.ask_status()
+
+    def do_test(self) -> None:
+        self.attempt(self._test())
+
+    async def _test(self) -> None:
+        one = self.chosen
+        assert one is not None
+        said = await self.carry_out(f"Trying out {one.name}", "remote", "test", one.name)
+        tried = documents.read(Tried, said.document)
+        failed = sum(not check.ok for check in tried.checks)
+        title = (
+            f"{one.name}: {failed} of {count_text(len(tried.checks), 'check')} failed"
+            if failed
+            else f"{one.name} does what it must ({count_text(len(tried.checks), 'check')})"
+        )
+        await self.answer(Told(title, list(tried_lines(tried, self.glyphs))))
+
+    def do_token(self) -> None:
+        self.attempt(self._token())
+
+    async def _token(self) -> None:
+        one = self.chosen
+        assert one is not None
+        lines = ["It is tried out before it is kept. The one before counts until it is revoked there."]
+        token = await self.answer(
+            Ask(f"Another token for {one.name}", lines, secret=True, yes="Try it out", problem=_no_token)
+        )
+        if token is not None:
+            said = await self.carry_out(
+                "Trying it out", "remote", "token", one.name, "--token-stdin", text=f"{token}\n"
+            )
+            ends = list(met_lines(documents.read(Met, said.document)))[2:]
+            self.tell_user(" ".join([f"{one.name} lets this machine in with the new token.", *ends]))
+
+    def do_remove(self) -> None:
+        self.attempt(self._remove())
+
+    async def _remove(self) -> None:
+        one = self.chosen
+        assert one is not None
+        words = ["remote", "remove", one.name, "--yes"]
+        if one.has_token:
+            choices = [
+                (REVOKE, "Have the token of this machine revoked there"),
+                (KEEP, "Leave the token: another machine uses it, too"),
+            ]
+            chosen = await self.answer(Choose(f"And its token of {one.name}?", choices))
+            if chosen is None:
+                return
+            words += ["--keep-token"] if chosen == KEEP else []
+        left = sum(not other.problem for other in self._copies) - 1
+        lines = [
+            f"Nothing is sent to {one.name} any more, and what this machine knows of it is forgotten.",
+            "What it keeps of your agents stays there; adding it again brings it back.",
+            *([] if left else ["It is the last one: your agents would be on this disk only."]),
+        ]
+        if await self.answer(Confirm(f"Remove {one.name}?", lines, yes="Remove it", phrase=one.name)):
+            said = await self.ask(*words)
+            revoked = documents.read(Removed, said.document).token_revoked
+            told = f"{one.name} is no second copy any more.{' Its token was revoked.' if revoked else ''}"
+            self.tell_user(" ".join([told, *said.notes]))
+            self.lifeboat.ask_status()
+
+
+def _no_token(text: str) -> str | None:
+    return None if text.strip() else "type or paste the token, or cancel"

@@ -1,0 +1,109 @@
+"""Over a screen: work that takes its time and can be stopped, and what has come of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Button, Static
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.control.commands import Progress, Said
+from lifeboat_daemon.errors import Cancelled
+from lifeboat_tui.glyphs import Glyphs
+from lifeboat_tui.text import plain
+from lifeboat_tui.widgets.running import Running
+
+Run = Callable[[Callable[[Progress], None]], Awaitable[Said]]
+STOPPING = "Stopping where it is safe..."
+
+
+class Working(ModalScreen[Said | LifeboatError]):
+    """Carries out a command while one looks on; esc stops it at its next safe point. The result is what it said, or
+    the error that it ended with."""
+
+    CSS = """
+    Working { align: center middle; }
+    Working > Vertical {
+        width: 76; max-width: 95%; height: auto; border: round $border; background: $surface; padding: 1 2;
+    }
+    Working .title { text-style: bold; margin-bottom: 1; }
+    Working Horizontal { height: auto; align-horizontal: right; margin-top: 1; }
+    """
+    BINDINGS = [Binding("escape", "stop", "Stop")]
+
+    def __init__(self, title: str, run: Run, glyphs: Glyphs) -> None:
+        super().__init__()
+        self._title, self._run, self._glyphs = title, run, glyphs
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static(plain(self._title), classes="title", markup=False)
+            yield Running(self._glyphs)
+            with Horizontal():
+                yield Button("Stop (esc)", id="stop")
+
+    def on_mount(self) -> None:
+        self.carry_out()
+
+    @work(exclusive=True, group="work", exit_on_error=False)
+    async def carry_out(self) -> None:
+        """The command, until it ends or is stopped."""
+        try:
+            said = await self._run(self._tell)
+        except LifeboatError as error:
+            self.dismiss(error)
+        except asyncio.CancelledError:
+            if self.is_mounted:
+                self.dismiss(Cancelled("you stopped it"))
+            raise
+        else:
+            self.dismiss(said)
+
+    def _tell(self, progress: Progress) -> None:
+        if self.is_mounted:
+            self.query_one(Running).tell(progress)
+
+    @on(Button.Pressed)
+    def action_stop(self) -> None:
+        """Ask the command to stop; it is seen through to a safe point."""
+        self.query_one(".title", Static).update(STOPPING)
+        self.query_one("#stop", Button).disabled = True
+        self.workers.cancel_group(self, "work")
+
+
+class Told(ModalScreen[None]):
+    """What has come of something, for as long as one wants to read it."""
+
+    CSS = """
+    Told { align: center middle; }
+    Told > Vertical {
+        width: 90; max-width: 95%; height: auto; max-height: 90%; border: round $border; background: $surface;
+        padding: 1 2;
+    }
+    Told .title { text-style: bold; }
+    Told VerticalScroll { height: auto; max-height: 24; margin: 1 0; }
+    Told Horizontal { height: auto; align-horizontal: right; }
+    """
+    BINDINGS = [Binding("escape", "close", "Close")]
+
+    def __init__(self, title: str, lines: Sequence[str]) -> None:
+        super().__init__()
+        self._title, self._lines = title, lines
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static(plain(self._title), classes="title", markup=False)
+            with VerticalScroll(can_focus=False):
+                yield Static("\n".join(plain(line) for line in self._lines), markup=False)
+            with Horizontal():
+                yield Button("Close", id="close")
+
+    @on(Button.Pressed)
+    def action_close(self) -> None:
+        self.dismiss(None)
