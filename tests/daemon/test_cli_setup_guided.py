@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli_client import Json, run
+from endpoint_servers import running_endpoint
 from fake_systemctl import FakeSystemctl
 from openclaw_workspaces import make_state_dir
 
@@ -158,6 +159,22 @@ def test_a_join_line_is_never_shown_and_a_wrong_one_can_be_given_again(workspace
         _say(terminal, "captured by itself", "n")
         assert terminal.ended() == 0
         assert "canary" not in terminal.said
+
+
+def test_a_join_line_makes_an_endpoint_a_second_copy(workspace: Path, tmp_path: Path) -> None:
+    run("agents", "add", workspace)
+    run("agents", "discover", "--dismiss", f"{workspace}-rover")
+    with running_endpoint(tmp_path / "endpoint") as endpoint, Terminal("setup") as terminal:
+        _say(terminal, "Your choice")
+        _say(terminal, "Show them now", "n")
+        _say(terminal, "Enter skips", "1")
+        _say(terminal, "What to call it")
+        _say(terminal, "not shown", endpoint.join)
+        terminal.wait_for("home has sequence 0")
+        _say(terminal, "captured by itself", "n")
+        assert terminal.ended() == 0
+        assert endpoint.join not in terminal.said
+    assert _states()["second_copy"] == "done"
 
 
 def test_where_no_manager_answers_the_daemon_can_be_started_by_hand(workspace: Path, systemctl: FakeSystemctl) -> None:

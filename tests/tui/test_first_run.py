@@ -31,6 +31,7 @@ from textual.widgets import Input
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.errors import LooksLike, NotRunning, WordsNotProven
 from lifeboat_keys.errors import KeyLocked
+from lifeboat_tui.link import Connection, Stage
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens import first_run_words
 from lifeboat_tui.screens.dashboard import Dashboard
@@ -423,6 +424,50 @@ async def test_a_command_that_fails_is_said_on_its_page(step: int) -> None:
     async with _run(link) as pilot:
         await go_to(pilot, "protect", step)
         assert "nobody is there" in text_of(pilot) and isinstance(pilot.app.screen, FirstRun)
+
+
+@driven
+async def test_nothing_is_done_on_a_page_that_could_not_look() -> None:
+    link = machine()
+    link.fails(("setup",), NotRunning("nobody is there"))
+    async with _run(link) as pilot:
+        await go_to(pilot, "protect", 5)
+        await press(pilot, "ctrl+n")
+        assert "nobody is there" in text_of(pilot) and "5 Service" in text_of(pilot)
+        link.answers(("setup",), steps())
+        await press(pilot, "ctrl+n")
+        assert "Going on installs the service" in text_of(pilot) and asked(link, "service", "install") == []
+        await press(pilot, "ctrl+n")
+        assert asked(link, "service", "install") == [""]
+
+
+@driven
+async def test_what_is_done_already_is_told_first() -> None:
+    link = machine((("setup",), steps(find="done", protect="done")))
+    async with _run(link) as pilot:
+        said = text_of(pilot)
+        assert "The protect is so." in said and "The words is so." not in said
+
+
+@driven
+async def test_without_the_service_everything_works_and_that_is_said() -> None:
+    link = machine()
+    link.connection = Connection(Stage.DOWN)
+    async with _run(link) as pilot:
+        await choose(pilot, "protect")
+        assert "The service does not run" in text_of(pilot) and "2 agents are not protected" in text_of(pilot)
+        await press(pilot, "enter")
+        assert len(asked(link, "agents", "add")) == 2
+
+
+@driven
+async def test_plain_letters_are_enough() -> None:
+    async with _run(ascii=True) as pilot:
+        await go_to(pilot, "protect", 4)
+        assert "4 Copy @" in text_of(pilot) and "[ ] It is away at times" in text_of(pilot)
+        pilot.app.screen.query_one("#away").toggle()  # type: ignore[attr-defined]
+        await settled(pilot)
+        assert "[x] It is away at times" in text_of(pilot)
 
 
 @pytest.mark.parametrize(

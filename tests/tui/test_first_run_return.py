@@ -28,7 +28,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.control.commands import Progress
 from lifeboat_daemon.errors import MovedElsewhere, TargetRefused
 from lifeboat_endpoint.errors import RemoteDenied
-from lifeboat_keys.errors import BadWords
+from lifeboat_keys.errors import BadWords, KeyLocked
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens.first_run import FirstRun
 
@@ -168,6 +168,31 @@ async def test_a_second_copy_that_does_not_answer_is_said() -> None:
     async with _run(link) as pilot:
         await go_to(pilot, "return", 3)
         assert "stick is not there" in text_of(pilot)
+
+
+@driven
+async def test_a_sealed_second_copy_asks_for_the_passphrase_of_a_locked_key() -> None:
+    link = machine(knows_stick(), (("keys", "status"), key(state="needs_key", store="passphrase", note="key: locked")))
+    link.fails(("agents", "list", "--remote", "stick"), KeyLocked("it is wrapped with a passphrase"))
+    async with _run(link) as pilot:
+        await go_to(pilot, "return", 2)
+        assert "Your key is here" in text_of(pilot)
+        await _until(pilot, "ctrl+n", "Your key is locked")
+        link.answers(("agents", "list", "--remote", "stick"), {"remote": "stick", "agents": [away()]})
+        await press_in_dialog(pilot, *"canary", "enter")
+        await settled(pilot)
+        assert asked(link, "keys", "unlock") == ["canary\n"]
+        assert "Juniper" in text_of(pilot) and "canary" not in text_of(pilot)
+
+
+@driven
+async def test_where_nobody_was_reached_nothing_is_said_of_its_agents() -> None:
+    link = machine(knows_stick())
+    link.fails(("agents", "list", "--remote", "stick"), LifeboatError("stick is not there"))
+    async with _run(link) as pilot:
+        await go_to(pilot, "return", 3)
+        await press(pilot, "ctrl+n")
+        assert "has no agent" not in text_of(pilot) and "3 Agent" in text_of(pilot)
 
 
 # Folder and preview -----------------------------------------------------------------------------------------------

@@ -8,11 +8,13 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.widgets import Button
+from textual.widgets import Button, Static
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.control.commands import Progress
+from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
+from lifeboat_tui.documents.first_run import Setup
 from lifeboat_tui.screens.base import LifeboatScreen
 from lifeboat_tui.screens.first_run_agents import AgentsPage
 from lifeboat_tui.screens.first_run_end import DonePage, ServicePage
@@ -37,6 +39,7 @@ class WayPage(Page):
     def compose(self) -> ComposeResult:
         yield from super().compose()
         yield Table((Column("WHAT DO YOU WANT?", 20, grow=1),), id="ways")
+        yield Static("", id="already", markup=False)
 
     async def begin(self) -> None:
         self.say(
@@ -48,6 +51,10 @@ class WayPage(Page):
             Row("return", ("Bring my agent back from a second copy",)),
         ]
         self.query_one(Table).show(rows)
+        self.focus_first()
+        found = documents.read(Setup, (await self.ask("setup")).document)
+        done = [step.text for step in found.steps if step.state == "done" and step.name != "find"]
+        self.say(*(f"{self.first_run.glyphs.sign('done')} {text}" for text in done), where="already")
 
 
 class FirstRun(LifeboatScreen):
@@ -81,6 +88,7 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
         self._way: tuple[type[Page], ...] = ()
         self._at = 0
         self._page: Page = WayPage(self._known)
+        self._is_loaded = False
 
     # What is shown ----------------------------------------------------------------------------------------------
 
@@ -102,6 +110,7 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
         page = self._page
         await page.begin()
         if page is self._page and self.is_mounted:
+            self._is_loaded = True
             self._say_buttons()
             if self.focused is None or self.focused.disabled:
                 page.focus_first()
@@ -126,7 +135,7 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
         self._page.leave()
         holder = self.query_one("#page", Vertical)
         await holder.remove_children()
-        self._page = page
+        self._page, self._is_loaded = page, False
         await holder.mount(page)
         for steps in self.query(Steps):
             steps.go(self._at)
@@ -181,6 +190,8 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
         if isinstance(self._page, WayPage):
             row = self._page.query_one(Table).current
             await self._begin(RETURN if row is not None and row.key == "return" else PROTECT)
+        elif not self._is_loaded:  # nobody agrees to what is not shown yet
+            await self._carry_out(self.load())
         elif await self._carry_out(self._page.go_on(self._tell)):
             await self._onwards()
 

@@ -29,7 +29,7 @@ class AgentsPage(Page):
 
     def compose(self) -> ComposeResult:
         yield Static("Looking for agents...", id="said", markup=False)
-        yield Table(COLUMNS, empty=NOBODY, glyphs=self.first_run.glyphs, markable=True, id="found")
+        yield Table(COLUMNS, glyphs=self.first_run.glyphs, markable=True, id="found")
         yield Static("Another one, which was not found:", classes="label", markup=False)
         yield Input(placeholder="its folder", id="folder", compact=True)
 
@@ -40,6 +40,7 @@ class AgentsPage(Page):
         said = await self.ask("agents", "discover")
         self._found = documents.read(Discovered, said.document).found
         table = self.query_one(Table)
+        table.empty = NOBODY
         table.show([_row(one) for one in self._found])
         if not self._seen:
             table.mark(one.workspace for one in self._open())

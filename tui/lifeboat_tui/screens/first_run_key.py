@@ -12,7 +12,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_tui import documents
 from lifeboat_tui.documents.first_run import Key
 from lifeboat_tui.link import Tell
-from lifeboat_tui.screens.first_run_page import Known, NotYet, Page
+from lifeboat_tui.screens.first_run_page import OPEN_FOR, Known, NotYet, Page
 from lifeboat_tui.widgets.ticks import Tick
 
 PLACES = {
@@ -22,8 +22,6 @@ PLACES = {
     "key_file": "the file that LIFEBOAT_KEY_FILE names",
     "file": "a file that only its mode protects",
 }
-OPEN_FOR = "30m"
-"""How long a key that was just wrapped stays open, for its words to be shown and proven."""
 SHORTEST = 8
 """Characters of a passphrase."""
 WORDS = 24
@@ -73,7 +71,7 @@ class KeyPage(Page):
         wrap = ("--store", "passphrase", "--passphrase-stdin") if passphrase else ()
         if self._key.key_id is None:
             words = ("keys", "init", "--words-to", "-", "--no-prove")
-            await self.first_run.link.run_text(*words, *wrap, text=_line(passphrase))
+            await self.ask_text(*words, *wrap, text=_line(passphrase))
         elif passphrase:
             await self.ask("keys", "init", *wrap, text=_line(passphrase))
         if passphrase:

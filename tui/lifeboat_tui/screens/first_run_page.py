@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -17,10 +17,17 @@ from lifeboat_daemon.control.commands import Said
 from lifeboat_tui.documents.first_run import Away, Plan
 from lifeboat_tui.link import Tell
 from lifeboat_tui.text import plain
+from lifeboat_tui.widgets.dialogs import Ask
 from lifeboat_tui.widgets.table import Table
 
 if TYPE_CHECKING:
     from lifeboat_tui.screens.first_run import FirstRun
+
+
+LOCKED = "key_locked"
+"""The code of the error of a key that wants its passphrase."""
+OPEN_FOR = "30m"
+"""How long a key stays open that was unlocked here."""
 
 
 @dataclass
@@ -93,7 +100,25 @@ class Page(VerticalScroll, can_focus=False):
         return cast("FirstRun", self.screen)
 
     async def ask(self, *words: str, text: str = "", tell: Tell | None = None) -> Said:
-        return await self.first_run.ask(*words, text=text, tell=tell)
+        """Run a command; where that needs the key and it is locked, its passphrase is asked for first."""
+        return await self._with_key(lambda: self.first_run.ask(*words, text=text, tell=tell))
+
+    async def ask_text(self, *words: str, text: str = "") -> Said:
+        """The same for the plain text of a command."""
+        return await self._with_key(lambda: self.first_run.link.run_text(*words, text=text))
+
+    async def _with_key(self, run: Callable[[], Awaitable[Said]]) -> Said:
+        try:
+            return await run()
+        except LifeboatError as error:
+            if error.code != LOCKED:
+                raise
+            question = Ask("Your key is locked. Its passphrase:", secret=True, yes="Unlock")
+            passphrase = await self.app.push_screen_wait(question)
+            if not passphrase:
+                raise
+        await self.first_run.ask("keys", "unlock", "--for", OPEN_FOR, "--passphrase-stdin", text=f"{passphrase}\n")
+        return await run()
 
     def say(self, *lines: str, where: str = "said") -> None:
         """What stands on top of the page; without lines nothing does."""

@@ -43,16 +43,17 @@ class AgentPage(Page):
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
-        empty = f"{self.known.remote} has no agent yet."
-        yield Table(COLUMNS, empty=empty, glyphs=self.first_run.glyphs, id="there")
+        yield Table(COLUMNS, glyphs=self.first_run.glyphs, id="there")
 
     def twin(self) -> tuple[str, ...]:
         return ("agents", "list", "--remote", self.known.remote)
 
     async def begin(self) -> None:
-        self.say(f"Asking {self.known.remote}...")
+        self.say(f"Which agents has {self.known.remote}?")
         self._agents = documents.read(There, (await self.ask(*self.twin())).document).agents
-        self.query_one(Table).show([self._row(one) for one in self._agents])
+        table = self.query_one(Table)
+        table.empty = f"{self.known.remote} has no agent yet."
+        table.show([self._row(one) for one in self._agents])
         self.say("Which agent shall come here?")
 
     def _row(self, one: Away) -> Row:

@@ -14,10 +14,10 @@ from lifeboat_tui.documents.first_run import Key
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run_page import Known, Page
 from lifeboat_tui.text import local_day
-from lifeboat_tui.widgets.dialogs import Ask
 
 SHOWN_FOR = 20.0
 """Seconds until the words are hidden again."""
+REVEAL = ("keys", "init", "--words-to", "-", "--no-prove")
 ASKED, WORDS, COLUMNS, CELL = 3, 24, 4, 16
 _CHANCE = random.SystemRandom()
 
@@ -69,7 +69,7 @@ class WordsPage(Page):
         if self._is_proven:
             await self.begin()
             return False
-        words = (await self._told_words()).split()
+        words = (await self.ask_text(*REVEAL)).text.split()
         self._ask_for([])
         self._was_shown = True
         self._name_button()
@@ -81,24 +81,6 @@ class WordsPage(Page):
             self._timer.stop()
         self._timer = self.set_timer(SHOWN_FOR, self.hide)
         return False
-
-    async def _told_words(self) -> str:
-        """A key that is locked is opened first."""
-        words = ("keys", "init", "--words-to", "-", "--no-prove")
-        try:
-            return (await self.first_run.link.run_text(*words)).text
-        except LifeboatError as error:
-            if error.code != "key_locked" or not await self._unlocked():
-                raise
-        return (await self.first_run.link.run_text(*words)).text
-
-    async def _unlocked(self) -> bool:
-        passphrase = await self.app.push_screen_wait(
-            Ask("Your key is locked. Its passphrase:", secret=True, yes="Unlock")
-        )
-        if passphrase:
-            await self.ask("keys", "unlock", "--for", "30m", "--passphrase-stdin", text=f"{passphrase}\n")
-        return bool(passphrase)
 
     def step_back(self) -> bool:
         """From the questions back to the words."""
