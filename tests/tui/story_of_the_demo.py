@@ -27,6 +27,7 @@ def live_and_record(story: Story) -> None:
     _live(story)
     record_everything(story)
     record_purges(story)
+    record_care(story)
 
 
 def _workspace(story: Story, folder: str, name: str) -> None:
@@ -97,6 +98,7 @@ def record_everything(story: Story) -> None:
     story.record("keys", "status")
     story.record("remote", "list")
     story.record("config", "list")
+    _record_places(story, ids)
     story.record("doctor")
     story.record("agents", "discover")
 
@@ -137,3 +139,55 @@ def _record_receipt(story: Story, agent_id: str, receipt: str) -> None:
     story.record("receipts", "verify", file, as_words=("receipts", "verify"))
     story.record("purge", agent_id, "--kept-out", "--dry-run")
     story.record("purge", agent_id, "--kept-out", "--yes")
+
+
+# Keys, second copies, settings ----------------------------------------------------------------------------------------
+
+A_MOMENT = [
+    {"text": "Asking it who it is", "done": done, "total": 4, "rate": 2.0, "seconds_left": 2 - done / 2}
+    for done in range(5)
+]
+
+
+def _record_places(story: Story, ids: dict[str, str]) -> None:
+    """What those screens show, but for `keys status`, `remote list` and `config list`."""
+    for agent_id in ids.values():
+        story.record("config", "list", agent_id)
+    story.record("agents", "list", "--remote", "stick")
+    for agent_id in ids.values():
+        words = ("agents", "adopt", agent_id, "--from", "stick", "--dry-run")
+        story.record(*words, progress=A_MOMENT)
+
+
+def record_care(story: Story) -> None:
+    """What those screens do. After everything else: keys, second copies and settings are others then."""
+    share = story.folder / "media/share"
+    share.mkdir()
+    add = ("remote", "add", "share", share.as_uri())
+    story.record(*add, "--dry-run", as_words=add[:2])
+    story.record(*add, as_words=add[:2])
+    story.record("remote", "test", "stick", "--quick", as_words=("remote", "test"), progress=A_MOMENT)
+    story.record("remote", "remove", "share", "--yes", as_words=("remote", "remove"))
+    for one in story.run("config", "list")["settings"]:
+        for value in one["choices"]:
+            story.record("config", "set", one["name"], value)
+        given = ("--stdin",) if one["private"] else (one["example"],)
+        for command in ("check", "set"):
+            words = ("config", command, one["name"])
+            story.record(*words, *given, text=f"{one['example']}\n", as_words=words)
+        story.record("config", "set", one["name"], "--default")
+    story.record("keys", "unlock", as_words=("keys", "unlock"))
+    story.record("keys", "lock")
+    story.record("keys", "export-kit", "-o", str(story.folder / "lifeboat-kit.txt"), as_words=("keys", "export-kit"))
+    story.record_text("keys", "export-kit", "-o", "-", text=INVENTED_WORDS)
+    machine = story.run("keys", "status")["machines"][0]["id"]
+    story.record("keys", "rename-machine", machine, "workbench", as_words=("keys", "rename-machine"))
+    words_to = story.folder / "lifeboat-words.txt"
+    rotate = ("keys", "rotate", "--words-to", str(words_to), "--no-prove", "--yes")
+    story.record(*rotate, as_words=rotate[:2], progress=[{**one, "text": "Replacing the key"} for one in A_MOMENT])
+    proof = story.run("keys", "prove", "--words-from", str(words_to))
+    story.answers.append({"words": ["keys", "prove"], "status": 0, "document": proof})
+
+
+INVENTED_WORDS = "\n".join(f"{place:>6}. {'abandon' if place < 24 else 'art'}" for place in range(1, 25))
+"""Words of nobody's key."""
