@@ -32,6 +32,10 @@ def nothing() -> None:
     """Where units are not counted."""
 
 
+_TELLING = 0.05
+"""Seconds. What was done in less says nothing about a pace."""
+
+
 @dataclass(frozen=True, slots=True)
 class Figures:
     """What can be said of a step: `rate` in units a second, None before anything is done."""
@@ -45,7 +49,7 @@ class Figures:
 
 def figures(text: str, done: int, total: int | None, seconds: float) -> Figures:
     """Of a step that began `seconds` ago; what is left is known once it counts towards a total."""
-    rate = done / seconds if seconds > 0 and done else None
+    rate = done / seconds if seconds >= _TELLING and done else None
     left = None if rate is None or total is None else max(0.0, (total - done) / rate)
     return Figures(text, done, total, None if rate is None else round(rate, 1), None if left is None else round(left))
 

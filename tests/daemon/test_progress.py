@@ -36,7 +36,7 @@ def test_the_pace_and_what_is_left_follow_from_what_was_done() -> None:
 
 def test_nothing_is_guessed_before_anything_is_done() -> None:
     assert figures("Writing", 0, 100, 10.0) == Figures("Writing", 0, 100, None, None)
-    assert figures("Writing", 3, None, 0.0) == Figures("Writing", 3, None, None, None)
+    assert figures("Writing", 3, None, 0.01) == Figures("Writing", 3, None, None, None)
     assert figures("Writing", 30, None, 10.0).seconds_left is None
 
 
@@ -135,7 +135,20 @@ def test_a_restore_tells_of_every_file(tmp_path: Path) -> None:
     ada, said = harbour(tmp_path), list[tuple[str, int, int | None]]()
     ada.day_passes()
     restore(ada.context, ada.agent, RestoreOptions(at=0, yes=True, reindex=False), lambda *each: said.append(each))
-    assert _steps(said) == ["Writing files", "Checking what stays", "Putting files in place"]
+    assert _steps(said) == [
+        "Keeping what is there now",
+        "Writing files",
+        "Checking what stays",
+        "Putting files in place",
+        "Keeping what was restored",
+    ]
+
+
+def test_a_restore_into_a_new_folder_counts_to_its_end(tmp_path: Path) -> None:
+    ada, said = harbour(tmp_path), list[tuple[str, int, int | None]]()
+    options = RestoreOptions(to=tmp_path / "copy", reindex=False)
+    restore(ada.context, ada.agent, options, lambda *each: said.append(each))
+    assert _steps(said)[-2:] == ["Putting files in place", "Keeping what was restored"]
 
 
 def test_a_drill_tells_of_every_file(tmp_path: Path) -> None:

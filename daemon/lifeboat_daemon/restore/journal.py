@@ -148,6 +148,11 @@ class Journal:
     former: Lives | None = None
     report: JsonObject = field(default_factory=dict)
 
+    @property
+    def renames(self) -> int:
+        """How many things are put in place."""
+        return len(self.moves) + (self.whole is not None)
+
 
 def path_of(home: Home, journal_id: str) -> Path:
     return home.restore_folder / f"{journal_id}.json"

@@ -51,9 +51,11 @@ def _has_something(files: FileOperations, log: Path) -> bool:
 
 
 def roll_forward(files: FileOperations, journal: Journal, moved: Callable[[], None] = nothing) -> None:
-    """Do what is left of a journal in phase `moving`; `moved` is called after each move. Raises OSError."""
+    """Do what is left of a journal in phase `moving`; `moved` is called after each move, and after the
+    one of a whole folder. Raises OSError."""
     if journal.whole is not None:
         _rename_whole(files, to_path(journal.whole[0]), to_path(journal.whole[1]))
+        moved()
     for move in journal.moves:
         _advance(files, move)
         moved()

@@ -47,6 +47,7 @@ def run(context: Context, plan: Plan, tell: Tell = quietly) -> RestoreReport:
     with system_errors(), agent_lock(context, plan.agent_id, "restore"):
         steps.reached(Step.RESTORE_PLANNED)
         drafted = report.draft(plan, context.now(), adopted=plan.options.adopt and plan.agent is not None)
+        tell("Keeping what is there now", 0, None)
         drafted = _with_safety(context, plan, drafted)
         steps.reached(Step.RESTORE_SAFETY_CAPTURED)
         assembled = assemble(context.files, plan, drafted.time, drafted.to_json())
@@ -54,6 +55,7 @@ def run(context: Context, plan: Plan, tell: Tell = quietly) -> RestoreReport:
         with held_back() as pressed:
             journal = _begin_to_move(context, journal)
             carry_out(context, journal, tell)
+            tell("Keeping what was restored", 0, None)
             done = finish(context, journal)
             plan, done = server_steps.put(context, plan, done)
             done = runtime_steps.give_credentials(context, plan, done)
@@ -198,7 +200,7 @@ def _prove_rest(plan: Plan, stage: Stage, tell: Tell) -> None:
 def carry_out(context: Context, journal: Journal, tell: Tell = quietly) -> None:
     """Run a journal in phase `moving`; if the file system refuses a step, put everything back."""
     try:
-        moves.roll_forward(context.files, journal, counted(tell, "Putting files in place", len(journal.moves) or 1))
+        moves.roll_forward(context.files, journal, counted(tell, "Putting files in place", journal.renames))
     except OSError as error:
         _take_back(context, journal, error)
 

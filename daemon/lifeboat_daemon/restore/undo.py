@@ -45,6 +45,7 @@ def undo(context: Context, agent: Agent | None = None, *, force: bool = False, t
             check_untouched(context.files, last)
         check_before_undo(context, last)
         steps.reached(Step.RESTORE_PLANNED)
+        tell("Keeping what is there now", 0, None)
         safety = capture_for_safety(context, agent)
         steps.reached(Step.RESTORE_SAFETY_CAPTURED)
         journal = _reversed(context, last, safety)
@@ -52,6 +53,7 @@ def undo(context: Context, agent: Agent | None = None, *, force: bool = False, t
             steps.reached(Step.RESTORE_JOURNAL_WRITTEN)
             journals.write(context.files, journals.path_of(context.home, journal.id), journal)
             carry_out(context, journal, tell)
+            tell("Keeping what was restored", 0, None)
             done = finish(context, journal)
             return replace(done, warnings=[*done.warnings, TOO_LATE]) if pressed.take() else done
 
