@@ -125,7 +125,8 @@ class _Room:
 
     def filled(self, items: Iterable[JsonObject]) -> tuple[list[JsonObject], int]:
         """Those that there is room for, and how many there were."""
-        told, total = [], 0
+        told: list[JsonObject] = []
+        total = 0
         for item in items:
             total += 1
             told += self._fitted(item)

@@ -23,10 +23,10 @@ from lifeboat_daemon.state_db import StateDb
 from lifeboat_daemon.words import snippet_text
 from lifeboat_endpoint.vault import Vault
 
-LARGEST_PAGE = 12 * 1024 * 1024
+LARGEST_PAGE = 15 * 1024 * 1024
 """Bytes of a page as JSON: a client takes 16 MiB."""
-_LAID_OUT = 400
-"""Bytes that laying out one record as readable JSON adds, at most."""
+_LAID_OUT, _LAID_OUT_TAG = 160, 16
+"""Bytes that laying out one record, and each of its tags, as readable JSON adds, at most."""
 _READ = 600
 """Characters of a memory that are looked at for its snippet."""
 DELETED, SUPERSEDED = "deleted", "superseded"
@@ -146,7 +146,7 @@ def _fitting(told: Iterable[JsonObject], limit: int | None) -> tuple[list[JsonOb
     shown: list[JsonObject] = []
     left = LARGEST_PAGE
     for record in told:
-        left -= len(codec.encode(record)) + _LAID_OUT
+        left -= len(codec.encode(record)) + _LAID_OUT + _LAID_OUT_TAG * len(record["tags"])
         if len(shown) == limit or (left < 0 and shown):
             return shown, False
         shown.append(record)

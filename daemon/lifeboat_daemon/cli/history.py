@@ -148,11 +148,12 @@ def diff(
 
 
 @click.command(
+    short_help="Search an agent's memory, and with --history its past.",
     epilog=examples(
         "lifeboat search Juniper insurance",
         "lifeboat search Juniper blue folder --type semantic",
         "lifeboat search Juniper insurance --history",
-    )
+    ),
 )
 @click.argument("agent", type=AGENT)
 @click.argument("words", nargs=-1, required=True)

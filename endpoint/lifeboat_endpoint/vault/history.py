@@ -46,11 +46,11 @@ def entry_stays(metadata: MetadataStore, columns: Columns, mark: str) -> Iterato
     """Every row of an entry whose bytes are held, in no order. Metas list all memories of a file: they are looked at by
     the database, where it can read them."""
     if columns.is_plain:
-        for *row, marked in metadata.rows(sql.STAYS_OF_ENTRIES, (mark,)):
-            yield EntryStay(*row, bool(marked))
+        for path, number, size, first, last, marked in metadata.rows(sql.STAYS_OF_ENTRIES, (mark,)):
+            yield EntryStay(path, number, size, first, last, bool(marked))
         return
-    for path, *row, meta in metadata.rows(sql.METAS_OF_ENTRIES):
-        yield EntryStay(columns.path_of(path), *row, mark in columns.text_of(META, meta))
+    for path, number, size, first, last, meta in metadata.rows(sql.METAS_OF_ENTRIES):
+        yield EntryStay(columns.path_of(path), number, size, first, last, mark in columns.text_of(META, meta))
 
 
 def items(metadata: MetadataStore, columns: Columns) -> Iterator[HistoryItem]:

@@ -23,7 +23,7 @@ from lifeboat_endpoint.vault.beginning import RECORD_SEED, opened_seed
 from lifeboat_endpoint.vault.columns import DECISION, LABEL, Columns
 from lifeboat_endpoint.vault.commit import content_of, text_key
 from lifeboat_endpoint.vault.filling import Artifacts
-from lifeboat_endpoint.vault.history import HistoryItem
+from lifeboat_endpoint.vault.history import EntryStay, HistoryItem
 from lifeboat_endpoint.vault.objects import Stored
 from lifeboat_endpoint.vault.redacted import NOTHING_KNOWN, Counts, Known, RedactionRow
 from lifeboat_endpoint.vault.rows import AuditRow, Pin, SequenceRow, json_of, sequence_row
@@ -245,7 +245,7 @@ class VaultReading:
         self._columns.check(self._metadata)
         return history.items(self._metadata, self._columns)
 
-    def stays_of_entries(self, mark: str) -> Iterator[history.EntryStay]:
+    def stays_of_entries(self, mark: str) -> Iterator[EntryStay]:
         """Every stay of a file's bytes that are held, with whether `mark` stands in its meta as it is spelled."""
         self._columns.check(self._metadata)
         return history.entry_stays(self._metadata, self._columns, mark)
