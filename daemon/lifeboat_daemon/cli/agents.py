@@ -240,6 +240,8 @@ def list_agents(session: Session, remote: str | None) -> None:
     if remote is not None:
         print_remote(session, remote)
         return
+    from lifeboat_daemon.restore import usual
+
     now = session.context.now()
     found = registry.everyone(session.context)
     documents = [
@@ -249,6 +251,7 @@ def list_agents(session: Session, remote: str | None) -> None:
             "paused": agent.is_paused(now),
             "paused_until": agent.paused_until if agent.is_paused(now) else None,
             "problem": agent.problem,
+            "folders": {name: str(folder) for name, folder in usual.folders(session.context, agent.name).items()},
         }
         for agent in found
     ]

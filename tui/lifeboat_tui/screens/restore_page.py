@@ -1,0 +1,65 @@
+"""A step of the restore wizard: what all of them have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Button, Static
+
+from lifeboat_tui.screens.restore_words import Wanted
+from lifeboat_tui.text import plain
+from lifeboat_tui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from lifeboat_tui.screens.restore import Restore
+
+_COLOURS = {"error": "$text-error", "warning": "$text-warning", "success": "$text-success"}
+
+
+class Page(Vertical):
+    """`STEP` names it in the line of steps, `LABELS` are the acts in its footer with what they are called there."""
+
+    STEP: ClassVar[str] = ""
+    LABELS: ClassVar[dict[str, str]] = {}
+    DEFAULT_CSS = """
+    Page .said { height: auto; padding: 0 1; }
+    Page .gone { display: none; }
+    """
+
+    @property
+    def wizard(self) -> Restore:
+        return cast("Restore", self.screen)
+
+    @property
+    def wanted(self) -> Wanted:
+        return self.wizard.wanted
+
+    def twin(self) -> tuple[str, ...]:
+        """The words of the command that shows what stands here."""
+        raise NotImplementedError
+
+    async def begin(self) -> None:
+        """Ask, and show. Raises LifeboatError."""
+
+    def why_not(self, act: str) -> str | None:
+        """Why an act that this page has in its footer does nothing now."""
+        return None
+
+    async def open_row(self, key: str) -> None:
+        """Enter on a row."""
+
+    def focus_first(self) -> None:
+        """Its table, else its first button."""
+        for each in (*self.query(Table), *self.query(Button)):
+            if each.focusable:
+                each.focus()
+                return
+
+    def say(self, where: str, *lines: str | tuple[str, str]) -> None:
+        """Sentences, one a line, each perhaps with the kind of its style; none of them: nothing is shown there."""
+        said = self.query_one(f"#{where}", Static)
+        pairs = [("", line) if isinstance(line, str) else line for line in lines]
+        said.update(Content("\n").join(Content.styled(plain(text), _COLOURS.get(kind, "")) for kind, text in pairs))
+        said.set_class(not lines, "gone")
