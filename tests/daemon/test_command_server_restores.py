@@ -153,3 +153,43 @@ def test_one_goes_on_when_the_server_is_killed(place: Place) -> None:
             assert (await made.run("verify", "Juniper")).status == 0
 
     run(story())
+
+
+# Other work that must not end halfway -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [Step.PURGE_SWEPT, Step.PURGE_UNDO_EMPTIED, Step.PURGE_RECEIPT_WRITTEN])
+def test_a_purge_that_is_cancelled_is_finished_by_the_next_command(place: Place, step: Step) -> None:
+    async def story() -> None:
+        await place.live()
+        async with place.commands(step) as made:
+            task = asyncio.create_task(made.run("purge", "Juniper", "--text-stdin", "--yes", text="Green tea"))
+            await place.reached()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await made.run("status")
+            (receipt,) = (await made.run("receipts", "list")).document["receipts"]
+            assert receipt["done"]
+            assert (await made.run("restore", "Juniper", "--at", "0", "--to", str(place.folder / "old"))).status == 0
+            assert "Green tea" not in (place.folder / "old" / "MEMORY.md").read_text()
+            assert (await made.run("verify", "Juniper", "--whole")).status == 0
+
+    run(story())
+
+
+def test_an_adoption_that_is_cancelled_can_be_asked_for_again(place: Place, tmp_path: Path) -> None:
+    async def story() -> None:
+        await place.live()
+        async with place.commands(Step.ADOPT_EPOCH_RAISED) as made:
+            await made.run("remote", "add", "stick", f"file://{tmp_path}/stick", "--plain")
+            await made.run("sync")
+            task = asyncio.create_task(made.run("agents", "adopt", "Juniper", "--yes"))
+            await place.reached()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert (await made.run("agents", "adopt", "Juniper", "--yes")).document["name"] == "Juniper"
+            assert (await made.run("verify", "Juniper")).status == 0
+
+    run(story())
