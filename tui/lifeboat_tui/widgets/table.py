@@ -209,14 +209,15 @@ class Table(ScrollView, can_focus=True):
         """Those that the filter lets through."""
         return self._rows
 
-    def show(self, rows: Iterable[Row], *, flash: bool = False) -> None:
+    def show(self, rows: Iterable[Row], *, flash: bool = False, flash_new: bool = False) -> None:
         """Other rows. The cursor stays on the row with the same key; `flash`: rows that changed stand out for a
-        moment."""
+        moment, `flash_new`: those that were not there before, too."""
         before = {row.key: row for row in self._all} if flash else {}
         here = self.current
         self._all = list(rows)
         if flash and before:
-            self._flash({row.key for row in self._all if before.get(row.key) not in (row, None)})
+            changed = {row.key for row in self._all if before.get(row.key) not in (row, None)}
+            self._flash(changed | ({row.key for row in self._all if row.key not in before} if flash_new else set()))
         self._refilter(None if here is None else here.key)
 
     def select(self, key: str) -> bool:

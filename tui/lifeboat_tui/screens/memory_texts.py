@@ -1,0 +1,188 @@
+"""What there is to say of a memory, as lines and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from textual.content import Content
+
+from lifeboat_daemon.words import count_text, when_text
+from lifeboat_tui.documents.records import Before, Link, Memory, Provenance, Shown
+from lifeboat_tui.glyphs import Glyphs
+from lifeboat_tui.text import local_day, plain
+from lifeboat_tui.widgets.table import Cell, Column, Row
+
+COLUMNS = (
+    Column("SINCE", 10, rank=1),
+    Column("TYPE", 10, rank=3),
+    Column("STATE", 9, rank=2),
+    Column("FROM", 16, grow=1, rank=5),
+    Column("SELF", 4, rank=6, right=True),
+    Column("MEMORY", 36, grow=4),
+)
+RELATIONS = (Column("WHAT", 16), Column("STATE", 13), Column("WHERE", 24, grow=1))
+LINE_LIMIT = 120
+"""Lines of a memory beside a list; the whole stands on a screen of its own."""
+LONGEST = 200_000
+"""Characters of a memory on a screen."""
+_LINK_STATES = {
+    "present": ("ok", "there", "success"),
+    "deleted": ("pending", "deleted", "warning"),
+    "missing": ("unknown", "missing", "warning"),
+    "purged": ("error", "purged", "error"),
+}
+"""Of the target of a link: sign, word and style."""
+LINK, BEFORE = "link", "before"
+"""What the key of a row of relations begins with."""
+
+
+def row_of(memory: Memory) -> Row:
+    """A memory in a list."""
+    version = "" if memory.identity_version is None else f"v{memory.identity_version}"
+    cells = (
+        Cell(day(memory.created_at), "muted"),
+        Cell(memory.memory_type, "muted"),
+        state_cell(memory),
+        Cell(memory.origin_file, "muted"),
+        Cell(version, "muted"),
+        Cell(memory.snippet, "muted" if memory.is_gone else ""),
+    )
+    texts = (memory.memory_type, state_of(memory), memory.origin_file, memory.snippet, memory.id, *memory.tags)
+    return Row(memory.id, cells, search=" ".join(texts))
+
+
+def state_of(memory: Memory | Shown) -> str:
+    """`active`, `archived`, `deleted`, and what somebody said about it: `pinned`, `forgotten`."""
+    if memory.forgotten:
+        return "forgotten"
+    return "pinned" if memory.pinned and memory.status == "active" else memory.status
+
+
+def state_cell(memory: Memory) -> Cell:
+    kinds = {"pinned": "accent", "forgotten": "warning", "deleted": "warning", "archived": "muted"}
+    state = state_of(memory)
+    return Cell(state, kinds.get(state, "muted"))
+
+
+def day(moment: str) -> str:
+    """A date; what is no time is shown as it is."""
+    try:
+        return local_day(moment)
+    except ValueError:
+        return moment
+
+
+def brief(memory: Memory) -> list[Content]:
+    """What the list itself knows, until the memory is read."""
+    return [Content(plain(memory.snippet)), Content(""), faint("Reading the rest...")]
+
+
+def described(shown: Shown, glyphs: Glyphs, *, whole: bool) -> list[Content]:
+    """A memory for people: what it says (`whole`: not here, it stands elsewhere), and everything known of it."""
+    lines = [] if whole else [*_text_lines(shown), Content("")]
+    return [*lines, *facts(shown), *_related(shown, glyphs)]
+
+
+def _text_lines(shown: Shown) -> Iterator[Content]:
+    text = shown.about.text
+    if not text.strip():
+        yield faint("What it said is not kept any more." if shown.status == "deleted" else "It says nothing.")
+        return
+    said = text.rstrip("\n").split("\n")
+    for line in said[:LINE_LIMIT]:
+        yield Content(plain(line[:LONGEST]))
+    if len(said) > LINE_LIMIT:
+        yield faint(f"and {count_text(len(said) - LINE_LIMIT, 'line')} more: enter shows them")
+
+
+def facts(shown: Shown) -> Iterator[Content]:
+    """Pairs: state, where it came from, since when it says so."""
+    about, origin = shown.about, shown.about.provenance
+    yield pair("state", ", ".join(filter(None, (state_of(shown), shown.memory_type, shown.namespace))))
+    yield pair("from", source_text(origin))
+    if origin.session_id or origin.interaction_id:
+        yield pair("session", " ".join(filter(None, (origin.session_id, origin.interaction_id))))
+    speaks = f", about {when_text(shown.temporal.observed_at)}" if shown.temporal.observed_at else ""
+    yield pair("made", f"{when_text(shown.temporal.created_at)}{speaks}")
+    if origin.identity_version is not None:
+        yield pair("identity", f"version {origin.identity_version} of who the agent is")
+    yield pair("kept", kept_text(shown))
+    if shown.tags:
+        yield pair("tags", ", ".join(shown.tags))
+    if about.confidence is not None:
+        yield pair("sure", f"{about.confidence:.0%}")
+    if about.stats is not None and about.stats.access_count:
+        last = f", last {when_text(about.stats.last_accessed_at)}" if about.stats.last_accessed_at else ""
+        yield pair("read", f"{count_text(about.stats.access_count, 'time')}{last}")
+    yield pair("id", shown.id)
+
+
+def source_text(origin: Provenance) -> str:
+    """`MEMORY.md of openclaw 2026.2, written by the agent`."""
+    runtime = " ".join(filter(None, (origin.runtime, origin.runtime_version)))
+    place = origin.origin_file or "no file"
+    how = f", {origin.extraction_method.replace('_', ' ')}" if origin.extraction_method else ""
+    return f"{place}{f' of {runtime}' if runtime else ''}{how}"
+
+
+def kept_text(shown: Shown) -> str:
+    """Since when, and until when, it says what it says."""
+    about = shown.about
+    if about.first_sequence is None:
+        return "in no sequence yet"
+    until = "until now" if about.present else f"until sequence {about.last_sequence}"
+    return f"from sequence {about.first_sequence} {until}"
+
+
+def _related(shown: Shown, glyphs: Glyphs) -> Iterator[Content]:
+    before = len(earlier(shown))
+    if before:
+        yield pair("before", f"{count_text(before, 'earlier text')} (enter shows them)")
+    for link in shown.about.links:
+        yield pair(link.relation or "link", f"{link_state(link, glyphs)}  {link.snippet or link.id}")
+
+
+def earlier(shown: Shown) -> list[Before]:
+    """What the memory was before, the newest first."""
+    return [one for one in reversed(shown.about.chain) if not one.current]
+
+
+def relations(shown: Shown, glyphs: Glyphs) -> list[Row]:
+    """What the memory was before, and what it leads to, as rows."""
+    rows: list[Row] = []
+    if before := earlier(shown):
+        rows.append(Row("before-heading", ("WHAT IT WAS BEFORE",), heading=True))
+        rows += [_before_row(at, one, glyphs) for at, one in enumerate(before)]
+    if links := shown.about.links:
+        rows.append(Row("links-heading", ("WHAT IT LEADS TO",), heading=True))
+        rows += [_link_row(at, one, glyphs) for at, one in enumerate(links)]
+    return rows
+
+
+def _before_row(at: int, one: Before, glyphs: Glyphs) -> Row:
+    state = f"{glyphs.sign('error')} purged" if one.purged else f"{glyphs.sign('done')} kept"
+    if one.sequence is None and not one.purged:
+        state = f"{glyphs.sign('unknown')} thinned"
+    where = "" if one.sequence is None else f"sequence {one.sequence}"
+    since = when_text(one.time) if one.time else ""
+    kind = "error" if one.purged else "success" if one.sequence is not None else "muted"
+    return Row(f"{BEFORE}:{at}", (f"since {since}" if since else "earlier", Cell(state, kind), where))
+
+
+def _link_row(at: int, link: Link, glyphs: Glyphs) -> Row:
+    kind = _LINK_STATES.get(link.state, ("unknown", link.state, "muted"))[2]
+    return Row(f"{LINK}:{at}", (link.relation or "link", Cell(link_state(link, glyphs), kind), link.snippet or link.id))
+
+
+def link_state(link: Link, glyphs: Glyphs) -> str:
+    """`● there`, `? missing`, `✖ purged`."""
+    sign, word, _ = _LINK_STATES.get(link.state, ("unknown", link.state, "muted"))
+    return f"{glyphs.sign(sign)} {plain(word)}"
+
+
+def pair(name: str, value: str) -> Content:
+    return Content.assemble((f"{plain(name):<10} ", "$foreground 60%"), plain(value))
+
+
+def faint(text: str) -> Content:
+    return Content.styled(plain(text), "$foreground 60%")
