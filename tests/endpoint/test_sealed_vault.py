@@ -366,3 +366,25 @@ def test_what_is_looked_up_opens_nothing_else(tmp_path: Path) -> None:
         state = vault.state()
         counting.opened.clear()
         assert state.body("raw/50.md") == b"50" and counting.opened == {"body": 1}
+
+
+def test_where_bytes_and_lines_stood_is_told_alike(twins: tuple[Vault, Vault]) -> None:
+    plain, hidden = twins
+
+    def files(vault: Vault) -> list[tuple[object, ...]]:
+        stays = vault.stays_of_entries('"mode":"keeper-only"')
+        return sorted((one.path, one.first, one.last or 0, one.size, one.is_marked) for one in stays)
+
+    def lines(vault: Vault) -> list[tuple[object, ...]]:
+        return sorted((line, first, last or 0) for _, line, first, last in vault.stays_of_records())
+
+    assert files(plain) == files(hidden) and lines(plain) == lines(hidden)
+    assert [one for one in files(plain) if one[-1]] == [("raw/keeper.md", 1, 5, 17, True)]
+    for record_id in {record.id for record in plain.state().records()}:
+        assert list(plain.stays_of_record(record_id)) == list(hidden.stays_of_record(record_id)) != []
+
+
+def test_the_kept_ends_of_a_span_are_told_alike(twins: tuple[Vault, Vault]) -> None:
+    for vault in twins:
+        assert vault.kept_within(1, 4) == (1, 3) and vault.kept_within(2, None) == (2, 5)
+        assert vault.kept_within(6, None) is None and vault.kept_within(3, 3) is None
