@@ -6,6 +6,8 @@ A screen that shows the answer of another command adds a line to `record_everyth
 from __future__ import annotations
 
 import itertools
+import json
+from datetime import timedelta
 
 from recorder import Story
 
@@ -26,8 +28,10 @@ def live_and_record(story: Story) -> None:
     _found(story)
     _live(story)
     record_everything(story)
+    record_changed_memories(story)
     record_purges(story)
     record_care(story)
+    record_restores(story)
 
 
 def _workspace(story: Story, folder: str, name: str) -> None:
@@ -92,15 +96,18 @@ def record_everything(story: Story) -> None:
         story.record("diff", agent_id)
     ada = ids["ada"]
     _record_timeline(story, ada)
-    story.record("restore", ada, "--dry-run")
+    _record_previews(story, ids)
     story.record("search", ada, "harbour")
     story.record("log")
+    _record_memories(story, ids)
+    _record_logs(story)
     story.record("keys", "status")
     story.record("remote", "list")
     story.record("config", "list")
     _record_places(story, ids)
-    story.record("doctor")
+    story.record("doctor", progress=[{"text": "Examining"}])
     story.record("agents", "discover")
+    story.record("setup")
 
 
 def _record_timeline(story: Story, ada: str) -> None:
@@ -191,3 +198,105 @@ def record_care(story: Story) -> None:
 
 INVENTED_WORDS = "\n".join(f"{place:>6}. {'abandon' if place < 24 else 'art'}" for place in range(1, 25))
 """Words of nobody's key."""
+
+
+# Memories, activity, doctor -------------------------------------------------------------------------------------------
+
+NOTED = (
+    ("info", "started", {"pid": 4711, "release": "0.1.0"}),
+    ("info", "captured", {"agent": "ada", "sequence": 43, "reason": "changed"}),
+    ("info", "pushed", {"agent": "ada", "bytes": 2140}),
+    ("warning", "push_failed", {"agent": "courier", "code": "offline"}),
+    ("info", "woke", {"slept": 3600, "jumped": 0}),
+    ("error", "capture_failed", {"agent": "researcher", "code": "busy"}),
+    ("info", "verified", {"agent": "ada", "whole": False, "deferred": False}),
+)
+"""What the service noted: level, kind, fields; `agent` by name."""
+
+
+def _record_memories(story: Story, ids: dict[str, str]) -> None:
+    """The memories of each agent, by what narrows them down, and each of them."""
+    for agent_id in ids.values():
+        words = ("records", "list", agent_id)
+        page = story.record(*words)
+        for memory in (*page["records"], *story.record(*words, "--status", "deleted")["records"]):
+            story.record("records", "show", agent_id, memory["id"])
+        for status in page["statuses"]:
+            if status != "deleted":
+                story.record(*words, "--status", status)
+        for kind in page["types"]:
+            story.record(*words, "--type", kind)
+        for version in page["identity_versions"]:
+            story.record(*words, "--identity-version", version)
+    story.record("records", "list", ids["ada"], "--words", "harbour")
+
+
+def _record_logs(story: Story) -> None:
+    """What was done, by kind, and what the service noted."""
+    everything = story.record("log", "--limit", "300")
+    for kind in dict.fromkeys(entry["kind"] for entry in everything["entries"]):
+        story.record("log", "--limit", "300", "--kind", kind)
+    _note(story)
+    lines = ("daemon", "log", "--lines", "300")
+    story.record(*lines)
+    for level in ("info", "warning", "error"):
+        story.record(*lines, "--level", level)
+    file = str(story.folder / "lifeboat-report.zip")
+    story.record("doctor", "--bundle", file, as_words=("doctor", "--bundle"))
+
+
+def _note(story: Story) -> None:
+    """The log of a service that never ran: the story's time is invented."""
+    ids = {each["name"]: each["id"] for each in story.run("status")["agents"]}
+    lines = []
+    for back, (level, kind, fields) in zip(range(70, 0, -10), NOTED, strict=True):
+        moment = story.clock.now() - timedelta(minutes=back)
+        named = {name: ids[value] if name == "agent" else value for name, value in fields.items()}
+        lines.append(json.dumps({"time": moment.isoformat(), "level": level, "kind": kind, **named}))
+    log = story.folder / ".local/share/lifeboat/logs/daemon.log"
+    log.parent.mkdir(mode=0o700, exist_ok=True)
+    log.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    log.chmod(0o600)
+
+
+def record_changed_memories(story: Story) -> None:
+    """What can be done with one memory, and taken back."""
+    ada = next(each["id"] for each in story.run("status")["agents"] if each["name"] == "ada")
+    memory = story.run("records", "list", ada, "--limit", "1")["records"][0]["id"]
+    for command in ("pin", "unpin", "forget", "restore"):
+        story.record("records", command, ada, memory, as_words=("records", command))
+
+
+# The restore wizard ---------------------------------------------------------------------------------------------------
+
+RESTORING = (
+    {"text": "Restoring", "done": 0},
+    *({"text": "Writing files", "done": done, "total": 19, "rate": 12.0, "seconds_left": (19 - done) / 12}
+      for done in range(0, 20, 3)),
+    {"text": "Putting files in place", "done": 1, "total": 2, "rate": 4.0, "seconds_left": 0.25},
+)  # fmt: skip
+"""What a restore tells while it runs."""
+
+
+def _record_previews(story: Story, ids: dict[str, str]) -> None:
+    """What a restore would do, for each agent and for the newest sequences of one."""
+    story.record("agents", "list")
+    story.record("agents", "list", "--remote", "stick")
+    for agent_id in ids.values():
+        story.record("restore", agent_id, "--dry-run")
+    for name in ("ada", "researcher"):
+        for entry in story.run("timeline", ids[name])["entries"][:8]:
+            story.record("restore", ids[name], "--dry-run", "--at", str(entry["sequence"]))
+    story.record("restore", ids["ada"], "--dry-run", "--from", "stick")
+
+
+def record_restores(story: Story) -> None:
+    """Restores that are really done, and taken back."""
+    ids = {each["name"]: each["id"] for each in story.run("status")["agents"]}
+    for name, agent_id in ids.items():
+        numbers = [entry["sequence"] for entry in story.run("timeline", agent_id)["entries"]]
+        done = ("restore", agent_id, "--yes", "--at", str(numbers[1]))
+        document = story.record(*done, as_words=("restore", agent_id, "--yes"), progress=RESTORING)
+        if document.get("undo"):
+            story.record("undo", agent_id, progress=RESTORING[-1:])
+        assert "error" not in document, (name, document)
