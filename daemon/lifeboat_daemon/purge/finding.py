@@ -40,11 +40,20 @@ class Asked:
 
 
 @dataclass(slots=True)
+class Kept:
+    """Versions of one file or memory, and the first and the last kept sequence that has one of them."""
+
+    versions: int
+    first: int
+    last: int
+
+
+@dataclass(slots=True)
 class Found:
     """What was found. `head` and `purges`: the newest sequence and how many redactions there were when it was looked
     for; what came later has to be looked for again. `sequences` are the numbers of states that hold any of it,
-    `searched` all that were looked through, `live` what
-    can be cut in the workspace. `closed` are histories that do not open, by name."""
+    `searched` all that were looked through, `live` what can be cut in the workspace. `closed` are histories that do not
+    open, by name; `kept` says of each file and memory that loses something in which kept states it does."""
 
     plan: CutPlan
     head: int | None
@@ -57,6 +66,7 @@ class Found:
     elsewhere: dict[str, int] = field(default_factory=dict)
     sealed: bool = False
     live: list[WorkspaceCut] = field(default_factory=list)
+    kept: dict[str, Kept] = field(default_factory=dict)
 
     @property
     def sights(self) -> list[Sight]:
@@ -98,6 +108,7 @@ def find(
         closed=opened.closed,
         elsewhere=_elsewhere(context, agent, request.wanted) if request.wanted else {},
         sealed=own is not None and _is_sealed(context, agent, own, request.wanted),
+        kept={} if own is None else _kept(own, plan, numbers),
     )
 
 
@@ -113,10 +124,27 @@ def _holding(vault: Vault, plan: CutPlan, numbers: list[int]) -> Iterator[int]:
     touched = set[int]()
     for item in vault.history() if plan.leaves else ():
         if item.leaf.digest in plan.leaves:
-            first = bisect_left(numbers, item.first)
-            last = len(numbers) if item.last is None else bisect_left(numbers, item.last)
-            touched.update(numbers[first:last])
+            touched.update(_numbers_of(item.first, item.last, numbers))
     yield from sorted(touched)
+
+
+def _kept(vault: Vault, plan: CutPlan, numbers: list[int]) -> dict[str, Kept]:
+    """By archive path, or id of a memory: where a named leaf stands."""
+    found: dict[str, Kept] = {}
+    for item in vault.history() if plan.leaves else ():
+        held = _numbers_of(item.first, item.last, numbers)
+        if item.leaf.digest not in plan.leaves or not held:
+            continue
+        where = item.path or str(item.record_id)
+        known = found.setdefault(where, Kept(0, held[0], held[-1]))
+        known.versions += 1
+        known.first, known.last = min(known.first, held[0]), max(known.last, held[-1])
+    return found
+
+
+def _numbers_of(first: int, end: int | None, numbers: list[int]) -> list[int]:
+    """Kept sequences from `first` up to `end`, which has it no more."""
+    return numbers[bisect_left(numbers, first) : None if end is None else bisect_left(numbers, end)]
 
 
 def _elsewhere(context: Context, agent: Agent, wanted: Wanted) -> dict[str, int]:

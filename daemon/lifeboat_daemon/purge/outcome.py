@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from lifeboat_alf.purging import Hit
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import erasing, histories, receipts
 from lifeboat_daemon.purge.doing import Done
-from lifeboat_daemon.purge.finding import Asked, Found
+from lifeboat_daemon.purge.finding import Asked, Found, Kept
 from lifeboat_daemon.purge.workspace import WorkspaceCut
 from lifeboat_daemon.remotes import registry
 
@@ -91,7 +92,7 @@ def _found(found: Found) -> JsonObject:
         "versions": len(plan.leaves),
         "sequences_rewritten": len(found.sequences),
         "files": dict(plan.files),
-        "hits": [hit._asdict() for hit in plan.hits],
+        "hits": [_hit(hit, found.kept.get(hit.where)) for hit in plan.hits],
         "beside": [sight.to_json() for sight in found.sights],
         "live": _live(found.live),
         "names": list(plan.names),
@@ -101,6 +102,13 @@ def _found(found: Found) -> JsonObject:
         "sealed": found.sealed,
         "unreachable": unreachable,
     }
+
+
+def _hit(hit: Hit, kept: Kept | None) -> JsonObject:
+    """A place; of a name, and of what only a second copy keeps, nobody counts versions."""
+    counted = None if hit.kind == "name" else kept
+    span = (None, None, None) if counted is None else (counted.versions, counted.first, counted.last)
+    return {**hit._asdict(), **dict(zip(("versions", "first", "last"), span, strict=True))}
 
 
 def _planned_at(asked: Asked) -> JsonObject:

@@ -18,7 +18,6 @@ from textual.widgets import Button, ContentSwitcher, Input
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.control.commands import Progress, Said
-from lifeboat_daemon.words import count_text, path_text
 from lifeboat_tui import documents
 from lifeboat_tui.acts import PLACES, Act
 from lifeboat_tui.documents.purge import Purged
@@ -30,7 +29,7 @@ from lifeboat_tui.screens.purge_pages import ConfirmPage, PreviewPage, ProofPage
 from lifeboat_tui.screens.purge_proof import Line, outcome, proof
 from lifeboat_tui.screens.purge_receipt import ReceiptScreen, to_confirm
 from lifeboat_tui.screens.purge_wanted import Wanted, What, words
-from lifeboat_tui.widgets.dialogs import Choose, Confirm
+from lifeboat_tui.widgets.dialogs import Choose
 from lifeboat_tui.widgets.listing import Listing
 from lifeboat_tui.widgets.running import Running
 from lifeboat_tui.widgets.steps import Steps
@@ -60,7 +59,7 @@ class Purge(ReceiptScreen):
         Act(
             "export", "e", "export", "Write the receipt into a file, for whoever wants proof", footer=True, writes=True
         ),
-        Act("kept_out", "k", "cut live files", "Cut from live files what was purged and still lies there", writes=True),
+        Act("kept_out", "x", "cut live files", "Cut from live files what was purged and still lies there", writes=True),
         Act("others", "o", "other agents", "Go on with another agent that holds it too"),
         Act("receipts", "v", "receipts", "Every purge, and whether its receipt holds"),
         FILTER,
@@ -371,13 +370,12 @@ happen at once; it is used once, and kept nowhere.
     async def _show_done(self, done: Purged, said: Said, tokens: dict[str, str]) -> None:
         self.say_problem(None)
         self._others = [name for name in done.elsewhere if self.lifeboat.find_agent(name) is not None]
-        self._lines = [*outcome(done), *(("warning", note) for note in said.notes)]
+        self._lines = [*outcome(done, self._plan), *(("warning", note) for note in said.notes)]
         if done.receipt is not None:
             for name, token in tokens.items():
                 self._lines.append(("", await self.confirmed(done.receipt, name, token)))
             await self._show_receipt(done.receipt)
         self._show_lines()
-        self.tell_user(self._lines[0][1])
 
     @work(group="look-into", exit_on_error=False)
     async def find_out_later(self, before: set[str]) -> None:
@@ -446,22 +444,5 @@ happen at once; it is used once, and kept nowhere.
         if agent is not None:
             self.app.push_screen(Purge(agent.id))
 
-    @work(group="act", exit_on_error=False)
-    async def do_kept_out(self) -> None:
-        """Cut from live files what was purged before and lies there still."""
-        try:
-            said = await self.ask("purge", self._agent_id, "--kept-out", "--dry-run")
-            live = documents.read(Purged, said.document).live
-            files = [f"{path_text(one.path)}: {count_text(one.places, 'place')}" for one in live if one.command is None]
-            running = [f"the running {path_text(one.path)}: {one.command}" for one in live if one.command is not None]
-            if not files:
-                self.tell_user("; ".join(running) or "Nothing that was purged lies in live files.")
-                return
-            lines = [*files, *running, "", "Undo folders do not keep it either: it cannot be taken back."]
-            if await self.app.push_screen_wait(Confirm("Cut it from live files", lines, yes="Cut", phrase="cut")):
-                said = await self.ask("purge", self._agent_id, "--kept-out", "--yes")
-                cut = documents.read(Purged, said.document).workspace or ()
-                self.tell_user(f"{count_text(len(cut), 'live file')} cut.")
-                self.reload()
-        except LifeboatError as error:
-            self.failed(error)
+    def do_kept_out(self) -> None:
+        self.cut_kept_out(self._agent_id)

@@ -18,8 +18,8 @@ _LOOKED = {"bodies": "version", "files": "file", "live": "live place", "read": "
 _LEVELS = {"holds": "done", "open": "pending", "wrong": "error"}
 
 
-def outcome(done: Purged) -> Iterator[Line]:
-    """What was destroyed here, and what is left to do here."""
+def outcome(done: Purged, planned: Purged | None) -> Iterator[Line]:
+    """What was destroyed here, and what is left to do here; `planned` is what the preview said."""
     if done.receipt is None:
         yield "done", f"Nothing that is kept of {done.agent.name} holds it: nothing was destroyed."
         return
@@ -27,6 +27,9 @@ def outcome(done: Purged) -> Iterator[Line]:
         yield "done", f"{done.agent.name} is gone from this machine."
     else:
         yield "done", f"Destroyed: {what_goes(done)}."
+        if planned is not None and done.versions > planned.versions:
+            more = count_text(done.versions - planned.versions, "version")
+            yield "", f"That is {more} more than the preview said: what was written since was captured, and went too."
     if done.workspace:
         yield "done", f"Cut in the workspace: {listed([path_text(path) for path in done.workspace])}."
     if done.remains:
@@ -56,7 +59,7 @@ def _here(here: Here) -> Iterator[Line]:
     if here.searched.get("live"):
         until = f" until {when_text(here.keep_out_until)}" if here.keep_out_until else ""
         live = count_text(here.searched["live"], "place")
-        yield "waiting", f"Live files still hold it in {live}; captures leave it out{until}. k cuts it there."
+        yield "waiting", f"Live files still hold it in {live}; captures leave it out{until}. x cuts it there."
     if here.undo_folders:
         yield "done", f"{count_text(here.undo_folders, 'undo folder')} emptied: u has nothing to take back."
 

@@ -1,5 +1,5 @@
 """What can be done with the receipt of a purge, on every screen that shows one: export it, confirm it at a second copy
-where it waits."""
+where it waits, cut what it keeps out of captures from live files."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import os
 from textual import work
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.words import count_text, path_text
 from lifeboat_tui import documents
+from lifeboat_tui.documents.purge import Purged
 from lifeboat_tui.documents.receipts import DONE, WAITING, Confirmed, Vault
 from lifeboat_tui.screens.base import LifeboatScreen
 from lifeboat_tui.screens.purge_proof import stands
-from lifeboat_tui.widgets.dialogs import Ask, Choose
+from lifeboat_tui.widgets.dialogs import Ask, Choose, Confirm
 
 CONFIRMS = (
     "The second token (scope purge) is one that whoever owns the endpoint has. It is used once, and kept nowhere.",
@@ -77,6 +79,26 @@ class ReceiptScreen(LifeboatScreen):
             self.tell_user(f"Purging at {name}...")
             self.tell_user(await self.confirmed(receipt_id, name, token))
             self.after_confirming()
+
+    @work(group="act", exit_on_error=False)
+    async def cut_kept_out(self, agent_id: str) -> None:
+        """Cut from live files what was purged before and lies there still."""
+        try:
+            said = await self.ask("purge", agent_id, "--kept-out", "--dry-run")
+            live = documents.read(Purged, said.document).live
+            files = [f"{path_text(one.path)}: {count_text(one.places, 'place')}" for one in live if one.command is None]
+            running = [f"the running {path_text(one.path)}: {one.command}" for one in live if one.command is not None]
+            if not files:
+                self.tell_user("; ".join(running) or "Nothing that was purged lies in live files.")
+                return
+            lines = [*files, *running, "", "It cannot be taken back: undo folders do not keep it either."]
+            if await self.app.push_screen_wait(Confirm("Cut it from live files", lines, yes="Cut", phrase="cut")):
+                said = await self.ask("purge", agent_id, "--kept-out", "--yes")
+                cut = documents.read(Purged, said.document).workspace or ()
+                self.tell_user(f"{count_text(len(cut), 'live file')} cut.")
+                self.after_confirming()
+        except LifeboatError as error:
+            self.failed(error)
 
     async def confirmed(self, receipt_id: str, name: str, token: str) -> str:
         """Confirm it at one second copy; how it stands there now, or what failed. The token goes to standard input."""

@@ -51,6 +51,7 @@ class Receipts(ReceiptScreen):
         Act(
             "confirm", "c", "confirm", "Let it happen now where it waits, by the second token", footer=True, writes=True
         ),
+        Act("kept_out", "x", "cut live files", "Cut from live files what was purged and still lies there", writes=True),
         Act("check", "V", "verify a file", "Whether a receipt in a file holds, whoever made it", footer=True),
         FILTER,
     )
@@ -158,13 +159,15 @@ that was exported can be checked on any machine, offline.
     # Acts -------------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
-        if act not in ("audit", "export", "confirm"):
+        if act not in ("audit", "export", "confirm", "kept_out"):
             return None
         one = self._chosen()
         if one is None:
             return "there is no receipt under the cursor"
         if act == "confirm" and not to_confirm(one.vaults):
             return "it waits nowhere"
+        if act == "kept_out" and self.lifeboat.find_agent(one.agent_id) is None:
+            return "that agent is not here any more"
         return None
 
     def _chosen(self) -> Listed | None:
@@ -184,6 +187,11 @@ that was exported can be checked on any machine, offline.
         one = self._chosen()
         assert one is not None
         self.confirm_somewhere(one.id, one.vaults)
+
+    def do_kept_out(self) -> None:
+        one = self._chosen()
+        assert one is not None
+        self.cut_kept_out(one.agent_id)
 
     @work(group="act", exit_on_error=False)
     async def do_check(self) -> None:
