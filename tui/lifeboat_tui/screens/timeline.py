@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from textual import on, work
@@ -24,8 +25,18 @@ from lifeboat_tui.link import JsonObject
 from lifeboat_tui.screens.base import FILTER, LifeboatScreen
 from lifeboat_tui.screens.dashboard import outcome
 from lifeboat_tui.screens.diff import Diff
-from lifeboat_tui.screens.diff_lines import Change, changes_of, summary
-from lifeboat_tui.screens.timeline_rows import COLUMNS, WORKSPACE, about, chart_texts, rows_of, told, workspace_row
+from lifeboat_tui.screens.diff_lines import FILES, MEMORIES, Change, changes_of
+from lifeboat_tui.screens.timeline_rows import (
+    COLUMNS,
+    WORKSPACE,
+    about,
+    chart_range,
+    chart_unit,
+    counted,
+    rows_of,
+    told,
+    workspace_row,
+)
 from lifeboat_tui.text import plain
 from lifeboat_tui.widgets.chart import Chart
 from lifeboat_tui.widgets.dialogs import Ask, Choose
@@ -77,7 +88,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
     Timeline #running { display: none; }
     Timeline #running.-shown { display: block; }
     Timeline #split { height: 1fr; }
-    Timeline #sequences { width: 58%; }
+    Timeline #sequences { width: 62%; }
     Timeline #preview { width: 1fr; height: 1fr; }
     Timeline.-narrow #split { layout: vertical; }
     Timeline.-narrow #sequences { width: 100%; height: 60%; }
@@ -155,7 +166,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         if not self.is_mounted:
             return
         activity, aside = self._answer.activity, self._answer.set_aside
-        self.query_one(Chart).say(activity.counts, *chart_texts(activity))
+        self.query_one(Chart).say(activity.counts, chart_unit(activity), partial(chart_range, activity))
         marks = {key: f"m{nth}" for nth, key in enumerate(self._marks, 1)}
         rows = list(rows_of(self._answer.entries, marks, self.link.now(), self.glyphs))
         if self._ahead is not None:
@@ -451,7 +462,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
 
 
 def _waiting_text(changes: list[Change]) -> str:
-    return f"{summary(changes)} not captured yet"
+    return counted(*(sum(change.kind == kind for change in changes) for kind in (FILES, MEMORIES)))
 
 
 def _name_problem(text: str) -> str | None:

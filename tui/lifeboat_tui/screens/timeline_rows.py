@@ -20,10 +20,10 @@ COLUMNS = (
     Column("", 2),
     Column("SEQ", 5, right=True),
     Column("TIME", 8),
-    Column("CHANGES", 17, grow=2),
+    Column("CHANGES", 19, grow=2),
     Column("SIZE", 8, rank=4, right=True),
-    Column("VERIFIED IN", 13, rank=2),
-    Column("NAME", 10, grow=3, rank=3),
+    Column("VERIFIED IN", 12, rank=2),
+    Column("NAME", 8, grow=3, rank=3),
 )
 KINDS = {
     "capture": "",
@@ -69,7 +69,9 @@ def _row(entry: Entry, made: datetime, mark: str, glyphs: Glyphs) -> Row:
 
 def workspace_row(text: str, kind: str, *, mark: str) -> Row:
     """The line of the workspace as it stands."""
-    return Row(WORKSPACE, (Cell(mark, "accent"), Cell("now", "strong"), "", Cell(text, kind), "", "", ""))
+    state = "not captured" if kind == "warning" else ""
+    cells = (Cell(mark, "accent"), Cell("now", "strong"), "", Cell(text, kind), "", Cell(state, kind), "")
+    return Row(WORKSPACE, cells, search=f"now workspace {text} {state}")
 
 
 def day_text(day: str, today: str) -> str:
@@ -84,11 +86,16 @@ def day_text(day: str, today: str) -> str:
 
 def changed(entry: Entry) -> str:
     """`1 file, 2 memories`, with what made it where that is no usual capture."""
-    counts = [count_text(entry.files, "file")] * bool(entry.files)
-    counts += [count_text(entry.records_changed, "memory", "memories")] * bool(entry.records_changed)
-    what = ", ".join(counts) or "details"
+    what = counted(entry.files, entry.records_changed)
     made = KINDS.get(entry.kind, entry.kind)
     return f"{made}: {what}" if made else what
+
+
+def counted(files: int, memories: int) -> str:
+    """`1 file, 2 memories`."""
+    counts = [count_text(files, "file")] * bool(files)
+    counts += [count_text(memories, "memory", "memories")] * bool(memories)
+    return ", ".join(counts) or "details"
 
 
 def verified_text(entry: Entry) -> str:
@@ -101,14 +108,21 @@ def name_text(entry: Entry) -> str:
     return ", ".join(filter(None, (entry.label, *entry.pins)))
 
 
-def chart_texts(activity: Activity) -> tuple[str, str]:
-    """What stands before and behind the bars."""
-    if activity.start is None:
-        return "", ""
+def chart_unit(activity: Activity) -> str:
+    """What stands before the bars."""
+    return {"hour": "captures an hour", "day": "captures a day"}.get(activity.unit, "captures")
+
+
+def chart_range(activity: Activity, shown: int) -> str:
+    """What stands behind the newest bars: since when they are, and how much the highest is."""
+    if activity.start is None or not shown:
+        return ""
+    left_out = len(activity.counts) - shown
+    is_by_hour = activity.unit == "hour"
     begin = times.parse(activity.start).astimezone()
-    since = f"{begin:%a %H:%M}" if activity.unit == "hour" else f"{begin:%Y-%m-%d}"
-    most = max(activity.counts, default=0)
-    return f"captures an {activity.unit}".replace("an day", "a day"), f"since {since}, at most {most}"
+    begin += timedelta(hours=left_out) if is_by_hour else timedelta(days=left_out)
+    since = f"{begin:%a %H:%M}" if is_by_hour else f"{begin:%Y-%m-%d}"
+    return f"since {since}, at most {max(activity.counts[-shown:])}"
 
 
 # What is told of the sequence under the cursor ----------------------------------------------------------------------

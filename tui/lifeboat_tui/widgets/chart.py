@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -23,27 +23,27 @@ class Chart(Widget):
     def __init__(self, glyphs: Glyphs | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._glyphs = glyphs or Glyphs()
-        self._said: tuple[tuple[int, ...], str, str] = ((), "", "")
+        self._counts: tuple[int, ...] = ()
+        self._before = ""
+        self._after: Callable[[int], str] = lambda count: ""
 
-    def say(self, counts: Sequence[int], before: str, after: str) -> None:
-        """`before` and `after` stand beside the bars. What is the same is not drawn again."""
-        new = (tuple(counts), before, after)
-        if new != self._said:
-            self._said = new
+    def say(self, counts: Sequence[int], before: str, after: Callable[[int], str]) -> None:
+        """`before` stands on the left; `after` says what stands on the right where so many bars are drawn. What is the
+        same is not drawn again."""
+        old = (self._counts, self._before, self._after(len(self._counts)))
+        self._counts, self._before, self._after = tuple(counts), before, after
+        if old != (self._counts, before, after(len(counts))):
             self.refresh()
 
     def render(self) -> Content:
-        counts, before, after = self._said
-        room = self.size.width - cell_len(before) - 2
-        if room - cell_len(after) - 2 >= min(_FEWEST, len(counts)):
-            room -= cell_len(after) + 2
-        else:
-            after = ""
-        if not counts or room < min(_FEWEST, len(counts)):
-            return Content.assemble((plain(before), "$foreground 60%"), "  ", (plain(after), "$foreground 60%"))
-        bars = self._glyphs.bars(widened(list(counts), room))
         muted = "$foreground 60%"
-        return Content.assemble((plain(before), muted), "  ", (bars, "$text-accent"), "  ", (plain(after), muted))
+        room = self.size.width - cell_len(self._before) - 4 - cell_len(self._after(len(self._counts)))
+        shown = min(len(self._counts), room)
+        if shown < min(_FEWEST, len(self._counts)):
+            return Content.styled(plain(f"{self._before}  {self._after(len(self._counts))}"), muted)
+        bars = self._glyphs.bars(widened(list(self._counts), room))
+        after = plain(self._after(shown)) if shown else ""
+        return Content.assemble((plain(self._before), muted), "  ", (bars, "$text-accent"), "  ", (after, muted))
 
 
 def widened(counts: list[int], room: int) -> list[int]:

@@ -18,6 +18,7 @@ from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.text import plain
 
 TITLE, PLACE, ADDED, REMOVED, NOTE, MUTED, TEXT = "title", "place", "added", "removed", "note", "muted", "text"
+KINDS = ("", TITLE, PLACE, ADDED, REMOVED, NOTE, MUTED, TEXT)
 _CHANGED = (ADDED, REMOVED)
 _SIGNS = {ADDED: "+ ", REMOVED: "- ", "": "  "}
 """In front of a line, beside its colour. Other kinds begin at the left."""
@@ -35,7 +36,7 @@ class Line(NamedTuple):
     key: str = ""
 
 
-class _Drawn(NamedTuple):
+class _Piece(NamedTuple):
     """A line of the screen: which line it belongs to, the piece of its text, and whether it is the first piece."""
 
     line: int
@@ -84,12 +85,14 @@ class DiffView(ScrollView, can_focus=True):
         self.glyphs = glyphs or Glyphs()
         self.here: int | None = None
         self._lines: Sequence[Line] = ()
-        self._drawn: list[_Drawn] = []
+        self._drawn: list[int | _Piece] = []
+        """The lines of the screen: a number where a line is drawn whole."""
         self._tops: list[int] = []
         """Of each line the first line of the screen."""
         self._titles: list[int] = []
         self._changes: list[int] = []
-        self._wrapped_for = 0
+        self._highest = self._numbers = self._wrapped_for = 0
+        """The highest line number, the cells that numbers take, and the width for which lines are laid out."""
 
     # What others do -------------------------------------------------------------------------------------------------
 
@@ -109,6 +112,7 @@ class DiffView(ScrollView, can_focus=True):
         self._lines, self.here = lines, None
         self._titles = [at for at, line in enumerate(lines) if line.kind == TITLE]
         self._changes = list(_beginnings(lines))
+        self._highest = max((line.number or 0 for line in lines), default=0)
         self._wrap()
         self.scroll_to(y=0, animate=False, immediate=True)
         self.refresh()
@@ -141,7 +145,7 @@ class DiffView(ScrollView, can_focus=True):
         if self.here is not None and self.here < len(self._tops) and top <= self._tops[self.here] < top + height:
             return self.here
         self.here = None
-        return self._drawn[top].line if top < len(self._drawn) else 0
+        return self._piece(top).line if top < len(self._drawn) else 0
 
     def _go_to(self, line: int, *, above: int) -> None:
         self.here = line
@@ -164,13 +168,6 @@ class DiffView(ScrollView, can_focus=True):
     def _room(self) -> int:
         return max(1, self.scrollable_content_region.width)
 
-    @property
-    def _number_width(self) -> int:
-        """Cells of a line number with a gap; 0 where there is no room for it."""
-        if self._room < _NUMBERED:
-            return 0
-        return len(str(max((line.number or 0 for line in self._lines), default=0))) + 1
-
     def on_resize(self, event: events.Resize) -> None:
         if self._room != self._wrapped_for:
             top = self._from_line() if self._drawn else 0
@@ -180,46 +177,47 @@ class DiffView(ScrollView, can_focus=True):
             self.refresh()
 
     def _wrap(self) -> None:
-        """Lay the lines out for the width that there is."""
+        """Lay the lines out for the width that there is. A line that fits is drawn whole, and made safe only then."""
         self._wrapped_for = room = self._room
-        self._numbers = self._number_width
-        lead = 1 + self._numbers
-        self._drawn, self._tops = [], []
-        for at, line in enumerate(self._lines):
-            self._tops.append(len(self._drawn))
-            width = max(8, room - lead - len(_SIGNS.get(line.kind, "")))
-            text = line.text if line.text.isprintable() else plain(line.text)
-            if len(text) * 2 <= width or (text.isascii() and len(text) <= width):
-                self._drawn.append(_Drawn(at, text, True))
+        self._numbers = 0 if room < _NUMBERED else len(str(self._highest)) + 1
+        widths = {kind: max(8, room - 1 - self._numbers - len(_SIGNS.get(kind, ""))) for kind in KINDS}
+        drawn: list[int | _Piece] = []
+        self._tops = tops = []
+        for at, (text, kind, _, _) in enumerate(self._lines):
+            tops.append(len(drawn))
+            width = widths[kind]
+            if len(text) <= width and text.isascii() and "\t" not in text:
+                drawn.append(at)
             else:
-                self._drawn += [_Drawn(at, piece, not nth) for nth, piece in enumerate(pieces(text, width))]
-        self.virtual_size = Size(room, len(self._drawn))
+                safe = text if text.isprintable() else plain(text)
+                drawn += [_Piece(at, piece, not nth) for nth, piece in enumerate(pieces(safe, width))]
+        self._drawn = drawn
+        self.virtual_size = Size(room, len(drawn))
+
+    def _piece(self, at: int) -> _Piece:
+        drawn = self._drawn[at]
+        return _Piece(drawn, plain(self._lines[drawn].text), True) if isinstance(drawn, int) else drawn
 
     def render_line(self, y: int) -> Strip:
         width, base = self._room, self.rich_style
         at = y + int(self.scroll_offset.y)
         if at >= len(self._drawn):
             return Strip.blank(width, base)
-        drawn = self._drawn[at]
-        line = self._lines[drawn.line]
-        is_here = drawn.is_first and drawn.line == self.here
-        style = base + self.get_component_rich_style(f"diff--{line.kind}", partial=True) if line.kind else base
-        number = str(line.number) if line.number is not None and drawn.is_first else ""
+        piece = self._piece(at)
+        line = self._lines[piece.line]
+        style = base + self.get_component_rich_style(f"diff--{line.kind}") if line.kind else base
+        is_here = piece.is_first and piece.line == self.here
+        cursor = Segment(self.glyphs.sign("cursor") if is_here else " ", style)
+        number = str(line.number) if line.number is not None and piece.is_first else ""
+        number = number.rjust(self._numbers - 1) + " " if self._numbers else ""
         sign = _SIGNS.get(line.kind, "")
-        segments = [
-            Segment(self.glyphs.sign("cursor") if is_here else " ", style),
-            Segment(
-                number.rjust(self._numbers - 1) + " " if self._numbers else "",
-                base + self.get_component_rich_style("diff--number", partial=True),
-            ),
-            Segment((sign if drawn.is_first else " " * len(sign)) + drawn.text, style),
-        ]
-        if line.kind == TITLE and drawn.is_first:
-            rule = self.glyphs.sign("line") * max(0, width - sum(cell_len(each.text) for each in segments) - 1)
-            segments.append(Segment(f" {rule}", base + self.get_component_rich_style("diff--muted", partial=True)))
+        text = (sign if piece.is_first else " " * len(sign)) + piece.text
+        faint = base + self.get_component_rich_style("diff--number")
+        segments = [cursor, Segment(number, faint), Segment(text, style)]
+        if line.kind == TITLE and piece.is_first:
+            room = width - 2 - len(number) - cell_len(text) - 1
+            segments.append(Segment(f" {self.glyphs.sign('line') * max(0, room)}", faint))
         return Strip(segments).adjust_cell_length(width, base)
-
-    _numbers = 0
 
 
 def _beginnings(lines: Sequence[Line]) -> Iterator[int]:
@@ -234,7 +232,7 @@ def _beginnings(lines: Sequence[Line]) -> Iterator[int]:
 
 def pieces(text: str, width: int) -> Iterator[str]:
     """A text in pieces that are as wide as the screen at most, cut between words where that is not far."""
-    if cell_len(text) != len(text):
+    if not text.isascii() and cell_len(text) != len(text):
         yield from chop_cells(text, width) or [""]
         return
     begin = 0

@@ -1,0 +1,147 @@
+"""Words in the history of an agent, on a screen."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+
+import pytest
+from histories import ada_of, history, opened
+from pilots import SIZES, dashboard, notes, press, settled, text_of
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from lifeboat_daemon.errors import NotRunning
+from lifeboat_tui.link.recorded import RecordedLink
+from lifeboat_tui.screens.search import Search
+from lifeboat_tui.screens.timeline import Timeline
+
+pytestmark = pytest.mark.anyio
+
+HITS = [
+    {
+        "kind": "file",
+        "path": "notes/3.md",
+        "line": 12,
+        "snippet": "the red boat needs a [rudder]",
+        "first": 3,
+        "last": 5,
+        "present": True,
+    },
+    {
+        "kind": "memory",
+        "id": "r-1",
+        "snippet": "a [rudder] was ordered",
+        "origin_file": "MEMORY.md",
+        "memory_type": "semantic",
+        "first": 2,
+        "last": 4,
+        "present": False,
+        "sequence": 4,
+    },
+    {"kind": "memory", "id": "r-2", "snippet": "\x1b[31m[bold]", "memory_type": "episodic", "first": 1, "last": 1},
+]
+
+
+def _link(hits: list[dict[str, object]] | None = None, **more: object) -> RecordedLink:
+    link = history()
+    document = {"history": True, "truncated": False, "hits": HITS if hits is None else hits, **more}
+    link.answers(["search", ada_of(link)], document)
+    return link
+
+
+@contextlib.asynccontextmanager
+async def _shown(link: RecordedLink | None = None, *typed: str, **options: object) -> AsyncIterator[Pilot[None]]:
+    link = link or _link()
+    async with dashboard(link, **options) as pilot:  # type: ignore[arg-type]
+        pilot.app.push_screen(Search(ada_of(link)))
+        await settled(pilot)
+        if typed:
+            await press(pilot, *typed, "enter")
+        yield pilot
+
+
+async def test_nothing_is_asked_before_words_are_typed() -> None:
+    link = _link()
+    async with _shown(link) as pilot:
+        assert "Type words and press enter" in text_of(pilot)
+        assert isinstance(pilot.app.focused, Input)
+        await press(pilot, "enter")
+        assert not [words for words, _ in link.asked if words[0] == "search"]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+async def test_places_say_where_and_in_which_sequences_words_stood(size: tuple[int, int]) -> None:
+    async with _shown(None, *"rudder", size=size) as pilot:
+        said = text_of(pilot)
+        assert "notes/3.md:12" in said and "[rudder]" in said and "there" in said and "gone" in said
+        await press(pilot, "down")
+        assert "in sequences 2 to 4, and is gone" in text_of(pilot)
+
+
+async def test_the_command_that_finds_the_same_is_copied() -> None:
+    async with _shown(None, *"red", "space", *"boat") as pilot:
+        await press(pilot, "y")
+        assert pilot.app.clipboard == "lifeboat search ada red boat --history --limit 500"
+
+
+async def test_a_dash_in_front_makes_no_option_of_a_word() -> None:
+    link = _link()
+    async with _shown(link, *"--help", "space", "-"):
+        assert link.asked[-1][0][2:] == ("help", "--history", "--limit", "500")
+
+
+async def test_words_that_stand_nowhere_are_said_to() -> None:
+    async with _shown(_link([]), *"nowhere") as pilot:
+        assert "stand nowhere in what is kept of ada" in text_of(pilot)
+        await press(pilot, "tab")
+        for key in ("r",):
+            await press(pilot, key)
+            assert "nothing is found yet" in notes(pilot)[-1]
+
+
+async def test_more_than_is_shown_is_said() -> None:
+    async with _shown(_link(truncated=True), *"rudder") as pilot:
+        assert "the newest 3" in text_of(pilot)
+
+
+async def test_enter_goes_to_the_sequence_where_it_stood_last() -> None:
+    async with _shown(None, *"rudder") as pilot:
+        await press(pilot, "down", "enter")
+        screen = pilot.app.screen
+        assert isinstance(screen, Timeline)
+        assert screen.chosen is not None and screen.chosen.sequence == 4
+
+
+async def test_r_brings_the_file_back_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = opened(monkeypatch)
+    async with _shown(None, *"rudder") as pilot:
+        await press(pilot, "r", "escape", "down", "r", "escape", "down", "r")
+        assert [(call["at"], call["paths"]) for call in calls] == [
+            ("5", ("notes/3.md",)),
+            ("4", ("MEMORY.md",)),
+            ("1", ()),
+        ]
+
+
+async def test_other_words_can_be_searched_for() -> None:
+    link = _link()
+    async with _shown(link, *"rudder") as pilot:
+        await press(pilot, "F", "home", "x", "enter")
+        assert link.asked[-1][0][2] == "xrudder"
+
+
+async def test_a_search_that_fails_is_said_and_can_be_left() -> None:
+    link = _link()
+    link.fails(["search", ada_of(link)], NotRunning("the index is away"))
+    async with _shown(link, *"rudder") as pilot:
+        assert "the index is away" in text_of(pilot)
+        await press(pilot, "escape")
+        assert not isinstance(pilot.app.screen, Search)
+
+
+async def test_hostile_snippets_do_not_reach_the_terminal() -> None:
+    async with _shown(None, *"rudder") as pilot:
+        await press(pilot, "down", "down")
+        said = text_of(pilot)
+        assert "\x1b" not in said and "[bold]" in said
