@@ -203,7 +203,7 @@ it: they are never shown.
     def do_default(self) -> None:
         one = self.chosen
         assert one is not None
-        self.attempt(self._set(one, "--default"))
+        self.attempt(self._set(one, None))
 
     async def _edit(self) -> None:
         one = self.chosen
@@ -239,14 +239,15 @@ it: they are never shown.
             await self._set(one, value)
             return
 
-    def _words(self, command: str, one: Setting, value: str) -> tuple[str, ...]:
-        """`config check` or `config set`; a private value comes on standard input, a value may begin with a dash."""
+    def _words(self, command: str, one: Setting, value: str | None) -> tuple[str, ...]:
+        """`config check` or `config set`; None is the default. What is private, or looks like an option, comes on
+        standard input."""
         agent = () if self._agent_id is None else ("--agent", self._agent_id)
-        given = ("--stdin",) if (one.private or value.startswith("-")) and value != "--default" else (value,)
-        return ("config", command, one.name, *given, *agent)
+        given = "--default" if value is None else "--stdin" if _is_told(one, value) else value
+        return ("config", command, one.name, given, *agent)
 
-    async def _set(self, one: Setting, value: str) -> None:
-        """Change it, and say what that does."""
+    async def _set(self, one: Setting, value: str | None) -> None:
+        """Change it, None takes its default, and say what that does."""
         said = await self.ask(*self._words("set", one, value), text=_input(one, value))
         now = documents.read(Setting, said.document)
         whose = "" if self._agent_id is None else f" for {self._agent_name}"
@@ -256,9 +257,13 @@ it: they are never shown.
             self.app.theme = BY_SETTING[spelled(now.value)]
 
 
-def _input(one: Setting, value: str) -> str:
-    is_told = value != "--default" and (one.private or value.startswith("-"))
-    return f"{value}\n" if is_told else ""
+def _is_told(one: Setting, value: str) -> bool:
+    """Whether a value goes to standard input."""
+    return one.private or value.startswith("-")
+
+
+def _input(one: Setting, value: str | None) -> str:
+    return f"{value}\n" if value is not None and _is_told(one, value) else ""
 
 
 def _nothing_typed(text: str) -> str | None:

@@ -1,0 +1,432 @@
+"""Second copies: seen, added after a look, tried out, given tokens, removed; and the agents that they have."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+from pilots import dashboard, notes, press, recorded, settled, text_of
+from textual.pilot import Pilot
+from textual.widgets import Button, Input
+
+from lifeboat_daemon.control.commands import Progress
+from lifeboat_daemon.errors import Busy
+from lifeboat_endpoint.errors import RemoteUnreachable
+from lifeboat_tui.link.recorded import RecordedLink
+from lifeboat_tui.screens.base import LifeboatScreen
+from lifeboat_tui.screens.remote_agents import RemoteAgents
+from lifeboat_tui.screens.remotes import Remotes
+from lifeboat_tui.screens.remotes_add import AddRemote
+from lifeboat_tui.widgets.working import Told, Working
+
+pytestmark = pytest.mark.anyio
+SECRET = "lb_abcdefgh_4711secret"
+JOIN = f"lifeboat+https://boat.example.com#{SECRET}"
+READABLE = "Whoever runs it can read memory, identity, files and names."
+HOME = {
+    "name": "home",
+    "url": "https://boat.example.com",
+    "id": "v1",
+    "pin": "ab12",
+    "optional": True,
+    "sealed": False,
+    "added_at": "2026-11-08T08:00:00.000Z",
+    "readable": READABLE,
+    "has_token": True,
+    "verified_at": "2026-11-20T08:00:00.000Z",
+    "agents": [
+        {"id": "a1", "name": "ada", "state": "ok", "sequence": 44, "at": "2026-11-20T14:24:00.000Z"},
+        {"id": "a2", "name": "rover", "state": "fenced", "message": "desktop writes it"},
+    ],
+}
+STICK = {"name": "stick", "url": "file:///media/stick", "sealed": True, "readable": "Nothing.", "agents": []}
+BROKEN = {"name": "share", "url": None, "problem": "share.toml: what is this?", "agents": []}
+WAITS = {
+    "receipts": [
+        {
+            "id": "p1",
+            "agent": "ada",
+            "vaults": [{"name": "home", "state": "waiting", "applies_at": "2026-11-21T08:00:00.000Z"}],
+        }
+    ]
+}
+
+
+def copies(*remotes: dict[str, Any], receipts: dict[str, Any] | None = None) -> RecordedLink:
+    link = recorded()
+    link.answers(["remote", "list"], {"remotes": list(remotes)})
+    link.answers(["receipts", "list"], receipts or {"receipts": []})
+    return link
+
+
+def asked(link: RecordedLink, *words: str) -> list[tuple[tuple[str, ...], str]]:
+    return [each for each in link.asked if each[0][: len(words)] == words]
+
+
+async def fill(pilot: Pilot[None], **fields: str) -> None:
+    for field, text in fields.items():
+        pilot.app.screen.query_one(f"#{field}", Input).value = text
+    await settled(pilot)
+
+
+async def confirm(pilot: Pilot[None], phrase: str) -> None:
+    await fill(pilot, phrase=phrase)
+    pilot.app.screen.query_one("#phrase", Input).focus()
+    await press(pilot, "enter", "enter")
+
+
+# What is shown ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 50)])
+async def test_each_has_a_state_in_words_and_a_sentence_who_can_read_it(size: tuple[int, int]) -> None:
+    async with dashboard(copies(HOME, STICK), size=size, screen="remotes") as pilot:
+        shown = text_of(pilot)
+        assert "⇄ moved" in shown and "● ok" in shown
+        assert READABLE[:50] in shown
+
+
+async def test_the_detail_has_every_agent_and_why_one_is_not_well() -> None:
+    async with dashboard(copies(HOME), screen="remotes") as pilot:
+        shown = text_of(pilot)
+        assert "sequence 44" in shown and "nothing yet, never read back: desktop writes it" in shown
+        assert "pinned to ab12" in shown and "may be away (optional)" in shown
+
+
+async def test_without_any_it_says_what_that_means_and_which_key_adds_one() -> None:
+    async with dashboard(copies(), screen="remotes") as pilot:
+        assert "on this disk only" in text_of(pilot) and "Press a" in text_of(pilot)
+        for key in "tTx":
+            await press(pilot, key)
+            assert notes(pilot)[-1].endswith("there is no second copy yet (a adds one)")
+
+
+async def test_one_whose_file_is_broken_is_shown_and_can_be_removed_only() -> None:
+    link = copies(BROKEN)
+    async with dashboard(link, screen="remotes") as pilot:
+        assert "what is this?" in text_of(pilot)
+        await press(pilot, "t")
+        assert notes(pilot)[-1] == "Test: its file cannot be used; x removes it"
+        await press(pilot, "x")
+        await confirm(pilot, "share")
+        assert asked(link, "remote", "remove") == [(("remote", "remove", "share", "--yes"), "")]
+
+
+async def test_a_list_that_cannot_be_had_is_said() -> None:
+    link = recorded()
+    link.fails(["remote", "list"], Busy("process 4711 is at work"))
+    async with dashboard(link, screen="remotes") as pilot:
+        assert "process 4711 is at work" in text_of(pilot)
+
+
+async def test_what_was_sent_is_asked_for_again() -> None:
+    link = copies(HOME)
+    async with dashboard(link, screen="remotes") as pilot:
+        link.answers(["remote", "list"], {"remotes": [HOME, STICK]})
+        link.happens({"event": "push", "agent": "a1"})
+        await settled(pilot)
+        assert "stick" in text_of(pilot)
+
+
+async def test_purges_that_wait_there_are_said_and_p_goes_to_the_receipts(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with dashboard(copies(HOME, STICK, receipts=WAITS), screen="remotes") as pilot:
+        assert "a purge of ada waits here, until 2026-11-21 (p)" in text_of(pilot)
+        opened = stand_in(monkeypatch, "receipts", "Receipts")
+        await press(pilot, "p")
+        assert opened == [((), {})]
+        await press(pilot, "escape", "down", "p")
+        assert notes(pilot)[-1] == "Purges: no purge waits there"
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, module: str, kind: str) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Another screen, of which only is seen how it was opened."""
+    opened: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+
+    class Opened(LifeboatScreen):
+        NAME = kind
+
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__()
+            opened.append((given, named))
+
+        def twin(self) -> tuple[str, ...]:
+            return ("status",)
+
+    made = ModuleType(module)
+    setattr(made, kind, Opened)
+    monkeypatch.setitem(sys.modules, f"lifeboat_tui.screens.{module}", made)
+    return opened
+
+
+# Adding -------------------------------------------------------------------------------------------------------------
+
+MET = {
+    "name": "home",
+    "url": "https://boat.example.com",
+    "readable": READABLE,
+    "release": "0.9",
+    "token": {"scopes": ["pull", "push", "purge"], "expires_at": "2027-01-01T00:00:00.000Z"},
+}
+
+
+async def test_before_it_is_added_it_is_said_who_answers_and_who_can_read_what() -> None:
+    link = copies()
+    link.answers(["remote", "add"], MET)
+    async with dashboard(link, screen="remotes") as pilot:
+        await press(pilot, "a")
+        await fill(pilot, name="home", address="https://boat.example.com", secret=SECRET)
+        await press(pilot, "enter")
+        look = ("remote", "add", "home", "https://boat.example.com", "--token-stdin", "--dry-run")
+        assert asked(link, "remote", "add") == [(look, f"{SECRET}\n")]
+        shown = text_of(pilot)
+        assert READABLE in shown and "It ends on 2027-01-01" in shown and "more than this machine needs" in shown
+        await press(pilot, "enter")
+        assert asked(link, "remote", "add")[1] == (look[:-1], f"{SECRET}\n")
+        assert "Bring everything there now?" in text_of(pilot)
+
+
+async def test_a_join_line_goes_to_the_field_that_is_not_shown_and_to_standard_input() -> None:
+    link = copies()
+    link.answers(["remote", "add"], MET)
+    async with dashboard(link, screen="remotes") as pilot:
+        await press(pilot, "a")
+        await fill(pilot, name="home", address=JOIN)
+        assert pilot.app.screen.query_one("#address", Input).value == ""
+        assert SECRET not in text_of(pilot)
+        await press(pilot, "enter", "enter")
+        words = ("remote", "add", "home", "--join-stdin")
+        assert asked(link, "remote", "add") == [((*words, "--dry-run"), f"{JOIN}\n"), (words, f"{JOIN}\n")]
+        await press(pilot, "escape", "y")
+        assert SECRET not in text_of(pilot) + " ".join(notes(pilot)) + pilot.app.clipboard
+
+
+async def test_a_folder_is_given_by_its_path_and_may_be_away_and_in_clear() -> None:
+    link = copies()
+    link.answers(["remote", "add"], {**MET, "token": None})
+    async with dashboard(link, screen="remotes") as pilot:
+        await press(pilot, "a")
+        await fill(pilot, name="stick", address="media")
+        await press(pilot, "enter")
+        assert "the whole path" in text_of(pilot)
+        await fill(pilot, address="/media/a stick")
+        for tick in ("optional", "plain"):
+            pilot.app.screen.query_one(f"#{tick}").toggle()  # type: ignore[attr-defined]
+        await press(pilot, "enter")
+        words = ("remote", "add", "stick", "file:///media/a%20stick", "--optional", "--plain", "--dry-run")
+        assert asked(link, "remote", "add") == [(words, "")]
+
+
+async def test_what_is_missing_or_wrong_is_said_in_the_form() -> None:
+    link = copies()
+    link.fails(["remote", "add"], RemoteUnreachable("boat.example.com does not answer", fix="look at its address"))
+    async with dashboard(link, screen="remotes") as pilot:
+        await press(pilot, "a", "enter")
+        assert "type what to call it" in text_of(pilot)
+        await fill(pilot, name="home")
+        await press(pilot, "enter")
+        assert "type an address, a folder or a join line" in text_of(pilot)
+        await fill(pilot, address="https://boat.example.com", secret=SECRET)
+        await press(pilot, "enter")
+        assert "boat.example.com does not answer" in text_of(pilot) and "look at its address" in text_of(pilot)
+        assert isinstance(pilot.app.screen, AddRemote)
+        assert pilot.app.screen.query_one("#secret", Input).value == SECRET
+        await press(pilot, "escape")
+        assert isinstance(pilot.app.screen, Remotes)
+
+
+async def test_after_another_answer_it_is_looked_at_again() -> None:
+    link = copies()
+    link.answers(["remote", "add"], MET)
+    async with dashboard(link, screen="remotes") as pilot:
+        await press(pilot, "a")
+        await fill(pilot, name="home", address="https://boat.example.com")
+        await press(pilot, "enter")
+        await fill(pilot, address="https://other.example.com")
+        pilot.app.screen.query_one("#yes", Button).press()
+        await settled(pilot)
+        assert [words[-1] for words, _ in asked(link, "remote", "add")] == ["--dry-run", "--dry-run"]
+
+
+async def test_under_readonly_one_can_look_and_not_add() -> None:
+    link = copies()
+    link.answers(["remote", "add"], MET)
+    async with dashboard(link, screen="remotes", readonly=True) as pilot:
+        await press(pilot, "a")
+        await fill(pilot, name="home", address="https://boat.example.com")
+        await press(pilot, "enter")
+        assert READABLE in text_of(pilot)
+        assert pilot.app.screen.query_one("#yes", Button).disabled
+        await press(pilot, "enter")
+        assert len(asked(link, "remote", "add")) == 1
+
+
+# What can be done with one ------------------------------------------------------------------------------------------
+
+
+async def test_the_test_tells_how_far_it_is_and_lists_what_failed_first() -> None:
+    link = copies(HOME)
+    checks = [{"name": "it gives back", "ok": True}, {"name": "it keeps", "ok": False, "message": "it does not"}]
+    progress = (Progress("it gives back", 1, 2),)
+    link.answers(["remote", "test"], {"ok": False, "checks": checks, "left": 2}, status=1, progress=progress)
+    async with dashboard(link, screen="remotes") as pilot:
+        await press(pilot, "t")
+        shown = text_of(pilot)
+        assert "home: 1 of 2 checks failed" in shown and "2 made-up agents left there" in shown
+        assert shown.index("failed: it keeps") < shown.index("it gives back")
+        assert isinstance(pilot.app.screen, Told)
+        await press(pilot, "enter")
+        assert isinstance(pilot.app.screen, Remotes)
+
+
+async def test_long_work_is_stopped_by_esc_and_that_is_said() -> None:
+    link = copies(HOME)
+    link._pause = 60.0
+    link.answers(["remote", "test"], {}, progress=(Progress("it gives back", 1, 2),) * 2)
+    async with dashboard(link, screen="remotes") as pilot:
+        await pilot.press("t")
+        for _ in range(20):
+            await pilot.pause()
+        assert isinstance(pilot.app.screen, Working)
+        await press(pilot, "escape")
+        assert isinstance(pilot.app.screen, Remotes)
+        assert notes(pilot)[-1] == "The work was stopped: you stopped it"
+
+
+async def test_a_token_is_not_shown_and_is_said_to_count() -> None:
+    link = copies(HOME)
+    link.answers(["remote", "token"], MET)
+    async with dashboard(link, screen="remotes") as pilot:
+        await press(pilot, "T", "enter")
+        assert "type or paste the token" in text_of(pilot)
+        await fill(pilot, answer=SECRET)
+        assert SECRET not in text_of(pilot)
+        await press(pilot, "enter")
+        assert asked(link, "remote", "token") == [(("remote", "token", "home", "--token-stdin"), f"{SECRET}\n")]
+        assert "lets this machine in with the new token" in notes(pilot)[-1]
+
+
+async def test_a_folder_has_no_token() -> None:
+    async with dashboard(copies(STICK), screen="remotes") as pilot:
+        await press(pilot, "T")
+        assert notes(pilot)[-1] == "New token: a folder has no token"
+
+
+@pytest.mark.parametrize(("keys", "more"), [(("enter",), ()), (("down", "enter"), ("--keep-token",))])
+async def test_one_is_removed_when_its_name_was_typed(keys: tuple[str, ...], more: tuple[str, ...]) -> None:
+    link = copies(HOME)
+    link.answers(["remote", "remove"], {"name": "home", "removed": True, "token_revoked": not more})
+    async with dashboard(link, screen="remotes") as pilot:
+        await press(pilot, "x", *keys)
+        assert "It is the last one" in text_of(pilot)
+        assert pilot.app.focused is pilot.app.screen.query_one("#cancel", Button)
+        await confirm(pilot, "hom")
+        assert not asked(link, "remote", "remove")
+        await confirm(pilot, "home")
+        assert asked(link, "remote", "remove") == [(("remote", "remove", "home", "--yes", *more), "")]
+        assert ("Its token was revoked" in notes(pilot)[-1]) == (not more)
+
+
+async def test_s_brings_everything_there_and_says_what_is_left() -> None:
+    link = copies(HOME)
+    agents = [{"id": "a1", "remotes": [{"name": "home", "state": "waiting"}]}, {"id": "a2", "remotes": []}]
+    link.answers(["sync"], {"agents": agents})
+    async with dashboard(link, screen="remotes") as pilot:
+        await press(pilot, "s")
+        assert notes(pilot)[-1] == "2 agents synced; 1 not everywhere yet"
+
+
+@pytest.mark.parametrize("key", ["t", "s", "T", "x"])
+async def test_what_changes_something_is_refused_under_readonly(key: str) -> None:
+    async with dashboard(copies(HOME), screen="remotes", readonly=True) as pilot:
+        await press(pilot, key)
+        assert "only looks" in notes(pilot)[-1]
+
+
+# Agents that are there ----------------------------------------------------------------------------------------------
+
+AWAY = [
+    {
+        "id": "a1",
+        "name": "ada",
+        "runtime": "openclaw",
+        "sequence": 44,
+        "machine": "desktop",
+        "here": "ada",
+        "bytes": 4096,
+    },
+    {"id": "a9", "name": "juniper", "sequence": 3, "machine": "desktop", "here": None},
+    {"id": "a8", "name": "empty", "sequence": None, "here": None},
+]
+ADOPTION = {
+    "name": "ada",
+    "remote": "home",
+    "base": 44,
+    "machine": "desktop",
+    "take_over": "desktop",
+    "changes": {"files": [{"path": "MEMORY.md", "operation": "changed"}], "held": {"reason": "6 of 8 were removed"}},
+}
+
+
+def away() -> RecordedLink:
+    link = copies(HOME)
+    link.answers(["agents", "list", "--remote"], {"remote": "home", "agents": AWAY})
+    link.answers(["agents", "adopt"], {"missed": {"stick": "it is away"}, "aside": "/x", "warnings": []})
+    link.answers(["agents", "adopt", "a1", "--from", "home", "--dry-run"], ADOPTION)
+    return link
+
+
+async def test_enter_shows_the_agents_there_and_esc_comes_back() -> None:
+    link = away()
+    async with dashboard(link, screen="remotes") as pilot:
+        await press(pilot, "enter")
+        shown = text_of(pilot)
+        assert "Second copies › home" in shown and "juniper" in shown and "not here" in shown
+        await press(pilot, "y")
+        assert notes(pilot)[-1].endswith("lifeboat agents list --remote home")
+        await press(pilot, "escape")
+        assert isinstance(pilot.app.screen, Remotes)
+
+
+async def test_one_that_cannot_be_asked_says_so() -> None:
+    link = away()
+    link.fails(["agents", "list", "--remote"], RemoteUnreachable("boat.example.com does not answer"))
+    async with dashboard(link, screen="remotes") as pilot:
+        await press(pilot, "enter")
+        assert "boat.example.com does not answer" in text_of(pilot)
+
+
+async def test_r_brings_an_agent_back_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = stand_in(monkeypatch, "restore", "Restore")
+    async with dashboard(away(), screen="remotes") as pilot:
+        await press(pilot, "enter", "down", "r")
+        assert opened == [(("a9",), {"remote": "home"})]
+
+
+async def test_an_agent_is_adopted_after_its_changes_were_seen_and_the_machine_typed() -> None:
+    link = away()
+    async with dashboard(link, screen="remotes") as pilot:
+        await press(pilot, "enter", "A")
+        shown = text_of(pilot)
+        assert "changed   MEMORY.md" in shown and "6 of 8 were removed: it will be held" in shown
+        await confirm(pilot, "desktop")
+        words = ("agents", "adopt", "a1", "--from", "home", "--take-over", "desktop", "--yes")
+        assert asked(link, "agents", "adopt")[-1] == (words, "")
+        assert "stick does not follow yet: it is away" in text_of(pilot)
+
+
+async def test_adopting_that_was_not_confirmed_does_nothing() -> None:
+    link = away()
+    async with dashboard(link, screen="remotes") as pilot:
+        await press(pilot, "enter", "A", "enter")
+        assert len(asked(link, "agents", "adopt")) == 1
+        assert isinstance(pilot.app.screen, RemoteAgents)
+
+
+async def test_what_cannot_be_done_with_an_agent_there_says_why() -> None:
+    async with dashboard(away(), screen="remotes") as pilot:
+        await press(pilot, "enter", "down", "A")
+        assert notes(pilot)[-1] == "Adopt: it is not on this machine; r brings it back"
+        await press(pilot, "down", "r")
+        assert notes(pilot)[-1] == "Bring back: nothing was captured there yet"
