@@ -51,6 +51,7 @@ LifeboatError
     |   +-- RestoreFailed       the file system refused; everything was put back
     |   +-- NothingToUndo       no restore of this agent within seven days
     |   +-- NothingToRestore    nothing is kept, or nothing fits what was asked for
+    |   |   +-- BadMoment       what was typed is neither a sequence nor a time
     +-- ExchangeError
     |   +-- FileExists          the file to be written is there already
     |   +-- MisleadingName      the name says that the file is encrypted, or that it is not
@@ -492,6 +493,11 @@ class NothingToRestore(RestoreError):
     code = "nothing_to_restore"
     title = "There is nothing to restore"
     fix = "lifeboat timeline AGENT"
+
+
+class BadMoment(NothingToRestore):
+    code = "bad_moment"
+    title = "This is no moment of the history"
 
 
 class ExchangeError(DaemonError):

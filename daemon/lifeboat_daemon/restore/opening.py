@@ -10,7 +10,7 @@ from pathlib import Path
 from lifeboat_alf import times
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NothingToRestore, system_errors
+from lifeboat_daemon.errors import BadMoment, NothingToRestore, system_errors
 from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.restore.options import RestoreOptions
 from lifeboat_daemon.restore.plan import Plan, plan
@@ -53,8 +53,8 @@ def number_at(vault: Vault, at: int | str | None) -> int:
 
 
 def moment(text: str) -> datetime:
-    """A time as people type it, local where it has no offset. Raises NothingToRestore."""
+    """A time as people type it, local where it has no offset. Raises BadMoment."""
     try:
         return datetime.fromisoformat(text).astimezone()
     except ValueError:
-        raise NothingToRestore(f"{text!r} is neither a sequence nor a time like 2026-11-20T18:00") from None
+        raise BadMoment(f"{text!r} is neither a sequence nor a time like 2026-11-20T18:00") from None
