@@ -445,8 +445,8 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             app.notify(plain(f"{error.title}: {error.message}"), severity="error", markup=False)
             self._ended(error)
         else:
-            severity = "error" if said.status else "information"
-            app.notify(plain(f"{name}: {outcome(words, said.document)}"), severity=severity, markup=False)
+            ended = plain(f"{name}: {outcome(words, said.document)}")
+            app.notify(ended, severity="error" if said.status else "information", markup=False)
             self._ended(None)
         finally:
             self._at_work = None
