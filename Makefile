@@ -77,6 +77,13 @@ fuzz: $(VENV)/fuzz.stamp ## coverage-guided fuzzing of the readers (FUZZ_SECONDS
 docs: $(VENV)/run.stamp ## write the pages that follow from the code: commands, errors
 	$(BIN)/python tests/doc_pages.py
 
+recording: $(VENV)/dev.stamp ## what the demonstration of the dashboard shows, from real commands on an invented home
+	$(BIN)/python tests/tui/recorder.py
+
+pictures: $(VENV)/dev.stamp ## pictures of every screen, for tests and docs/screenshots (chromium); look at them then
+	$(PYTEST) tests/tui/test_pictures.py --snapshot-update
+	$(BIN)/python tests/tui/pictures.py
+
 COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --quiet
 
 lock: ## write the lock files anew (needs uv)
@@ -103,4 +110,4 @@ clean: ## remove the environment and every cache
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo test check bench test-real test-soak package test-package formula fuzz docs lock system-packages clean
+.PHONY: help demo test check bench test-real test-soak package test-package formula fuzz docs recording pictures lock system-packages clean

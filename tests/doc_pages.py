@@ -1,6 +1,6 @@
-"""The pages of the documentation that follow from the code: commands, errors, the example of an adapter.
+"""The pages of the documentation that follow from the code: commands, errors, screens, the example of an adapter.
 
-    python tests/doc_pages.py      writes docs/commands.md, docs/errors.md and docs/adapters.md anew (`make docs`)
+    python tests/doc_pages.py      writes them anew in docs/ (`make docs`)
 
 A test compares what is written with what would be written.
 """
@@ -19,7 +19,11 @@ from types import ModuleType
 import click
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.cli import examples
+from lifeboat_daemon.cli import examples, tui
+from lifeboat_tui.acts import EVERYWHERE, PLACES, Act
+from lifeboat_tui.screens import places
+from lifeboat_tui.screens.base import LifeboatScreen
+from lifeboat_tui.screens.places import OF_AN_AGENT
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -41,7 +45,7 @@ Progress, notes and warnings go to standard error.
 | `3` | refused by a guard: nothing was done |
 | `130` | stopped by Ctrl-C, or by a no to a question |
 
-Without a command, `lifeboat` shows the status.
+Without a command, `lifeboat` opens [the dashboard](dashboard.md) on a terminal, and shows the status elsewhere.
 """
 
 _ERRORS = """# Errors
@@ -57,6 +61,7 @@ An error says what happened, where and why, and which command helps. With `--jso
 """
 
 
+_SCREENS = "<!-- From here on written by `make docs` from the screens themselves. -->"
 _EXAMPLE = "<!-- Written by `make docs` from tests/notebook_runtime.py. -->"
 
 
@@ -153,7 +158,32 @@ def adapters_page() -> str:
     return f"{before}{_EXAMPLE}\n\n```python\n{code}```{after.split('```', 2)[2]}"
 
 
+def dashboard_page() -> str:
+    """docs/dashboard.md: what a person wrote, then every screen with its keys."""
+    written = (DOCS / "dashboard.md").read_text().split(_SCREENS)[0]
+    parts = [f"{written}{_SCREENS}", "## On every screen", _act_table((*EVERYWHERE, *PLACES))]
+    for name in places.PLACES:
+        parts += _screen_section(name, places.kind(name))
+    return "\n\n".join(parts) + "\n"
+
+
+def _screen_section(name: str, screen: type[LifeboatScreen]) -> list[str]:
+    twin = " ".join(("lifeboat", *tui.TWINS[name]))
+    return [
+        f"## {screen.NAME}",
+        _prose(screen.HELP),
+        f"`lifeboat tui {name}{' AGENT' if name in OF_AN_AGENT else ''}`; its twin is `{twin}`.",
+        _act_table(screen.ACTS),
+    ]
+
+
+def _act_table(acts: tuple[Act, ...]) -> str:
+    rows = [f"| `{act.key_text}` | {act.label} | {act.help} |" for act in acts]
+    return "\n".join(["| key | | what it does |", "|---|---|---|", *rows])
+
+
 def main() -> None:
+    (DOCS / "dashboard.md").write_text(dashboard_page())
     (DOCS / "adapters.md").write_text(adapters_page())
     (DOCS / "commands.md").write_text(commands_page())
     (DOCS / "errors.md").write_text(errors_page())

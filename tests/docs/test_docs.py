@@ -43,6 +43,10 @@ def test_the_example_of_an_adapter_is_the_one_that_is_tested() -> None:
     assert (DOCS / "adapters.md").read_text() == doc_pages.adapters_page(), "make docs writes it anew"
 
 
+def test_the_page_of_the_dashboard_has_every_screen_and_every_key() -> None:
+    assert (DOCS / "dashboard.md").read_text() == doc_pages.dashboard_page(), "make docs writes it anew"
+
+
 def test_every_function_that_an_adapter_must_answer_stands_on_its_page() -> None:
     """What no adapter has to say is what BaseAdapter answers for it."""
     own = {name for name in vars(Adapter) if not name.startswith("_")} - set(dir(BaseAdapter))

@@ -61,6 +61,8 @@ class RecordedLink:
         self._events: asyncio.Queue[JsonObject | None] = asyncio.Queue()
         self.is_demo = is_demo
         self.asked: list[tuple[tuple[str, ...], str]] = []
+        self.failing: LifeboatError | None = None
+        """While it is set, every command fails with it."""
         self.connection = Connection(Stage.UP, started_at=recording.started_at or None, release="demo")
 
     # For tests and demonstrations -------------------------------------------------------------------------------
@@ -104,6 +106,8 @@ class RecordedLink:
             if tell is not None:
                 tell(progress)
         await asyncio.sleep(0)
+        if self.failing is not None:
+            raise self.failing
         if found.error is not None:
             raise failures.from_document(found.error)
         return Said(found.status, found.document, found.text, found.notes)

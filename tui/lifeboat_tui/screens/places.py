@@ -30,7 +30,12 @@ def make(name: str, agent_id: str | None) -> LifeboatScreen:
     """A new screen; without an agent, one that is about an agent gives way to the dashboard."""
     if name in OF_AN_AGENT and agent_id is None:
         name = "dashboard"
-    module, kind = PLACES[name]
-    found = getattr(import_module(f"lifeboat_tui.screens.{module}"), kind)
-    screen: LifeboatScreen = found(agent_id) if name in OF_AN_AGENT else found()
+    screen: LifeboatScreen = kind(name)(agent_id) if name in OF_AN_AGENT else kind(name)()  # type: ignore[call-arg]
     return screen
+
+
+def kind(name: str) -> type[LifeboatScreen]:
+    """The class of a place."""
+    module, called = PLACES[name]
+    found: type[LifeboatScreen] = getattr(import_module(f"lifeboat_tui.screens.{module}"), called)
+    return found

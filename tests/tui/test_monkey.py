@@ -1,0 +1,20 @@
+"""Whatever keys are pressed, there is never a traceback. `tests/soak/test_soak_monkey.py` presses 2,000."""
+
+from __future__ import annotations
+
+import asyncio
+
+import monkey
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+WITHOUT_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
+"""A life takes seconds, and shrinking one would take hundreds of lives."""
+
+
+@pytest.mark.parametrize("readonly", [False, True], ids=["as usual", "readonly"])
+@settings(max_examples=4, phases=WITHOUT_SHRINKING)
+@given(steps=st.lists(st.sampled_from(monkey.STEPS), min_size=20, max_size=20))
+def test_whatever_is_pressed_there_is_no_traceback(readonly: bool, steps: list[str]) -> None:
+    assert asyncio.run(monkey.plays(steps, readonly=readonly)) == len(steps)

@@ -1,0 +1,36 @@
+"""Every screen as it is drawn, at three sizes and without colours. `make pictures` takes them anew: look at them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import scenes
+from scenes import Scene
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+pytestmark = pytest.mark.anyio
+
+
+class Picture(SingleFileSnapshotExtension):
+    """One SVG a picture, to be opened in a browser."""
+
+    _write_mode = WriteMode.TEXT
+    file_extension = "svg"
+    _file_extension = "svg"
+
+
+@pytest.fixture
+def picture(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    return snapshot.use_extension(Picture)
+
+
+@pytest.mark.parametrize("size", scenes.SIZES)
+@pytest.mark.parametrize("scene", scenes.SCENES, ids=lambda scene: scene.name)
+async def test_a_screen_looks_as_it_did(
+    scene: Scene, size: str, picture: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if size == "no-color":
+        monkeypatch.setenv("NO_COLOR", "1")
+    assert re.sub(r"terminal-\d+", "terminal-0", await scenes.drawn(scene, size)) == picture
