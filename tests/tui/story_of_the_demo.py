@@ -29,9 +29,9 @@ def live_and_record(story: Story) -> None:
     _live(story)
     record_everything(story)
     record_changed_memories(story)
+    record_restores(story)
     record_purges(story)
     record_care(story)
-    record_restores(story)
 
 
 def _workspace(story: Story, folder: str, name: str) -> None:
