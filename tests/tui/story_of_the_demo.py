@@ -30,6 +30,7 @@ def live_and_record(story: Story) -> None:
     record_everything(story)
     record_changed_memories(story)
     record_restores(story)
+    record_timeline_acts(story)
     record_purges(story)
     record_care(story)
 
@@ -115,6 +116,20 @@ def _record_timeline(story: Story, ada: str) -> None:
     story.record("timeline", ada, "--days", "60")
     story.record("diff", ada, "20", "44")
     story.record("diff", ada, "44", "workspace")
+    for words in ("harbour", "rudder", "letter", "canary"):
+        story.record("search", ada, words, "--history")
+
+
+def record_timeline_acts(story: Story) -> None:
+    """What is done on a timeline."""
+    for agent in story.run("status")["agents"]:
+        sequence = str(agent["sequence"])
+        reading = [{"text": "Reading every byte back", "done": done, "total": 8, "rate": 4.0} for done in range(9)]
+        verify, sync = ("verify", agent["id"]), ("sync", agent["id"])
+        story.record(*verify, "--at", sequence, as_words=verify, progress=reading)
+        story.record(*sync, progress=[{"text": "Sending what is new", "done": done, "total": 3} for done in range(4)])
+        for more in (("a name",), ("--remove",)):
+            story.record("label", agent["id"], sequence, *more, as_words=("label", agent["id"]))
 
 
 def record_purges(story: Story) -> None:
