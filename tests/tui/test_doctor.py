@@ -1,0 +1,232 @@
+"""The doctor: findings, the worst first, and what is done about them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from pilots import SIZES, dashboard, notes, press, recorded, settled, text_of
+
+from lifeboat_daemon.control.commands import Said
+from lifeboat_daemon.errors import Busy, FileExists
+from lifeboat_tui.documents.doctor import Finding
+from lifeboat_tui.link.recorded import RecordedLink
+from lifeboat_tui.screens.doctor import CHECKING, Doctor
+from lifeboat_tui.screens.doctor_places import place_of
+from lifeboat_tui.screens.restore import Restore
+
+pytestmark = pytest.mark.anyio
+
+
+def _finding(level: str, subject: str, fix: str | None = None, **more: str) -> dict[str, Any]:
+    return {
+        "check": "copies",
+        "title": "A copy elsewhere",
+        "level": level,
+        "subject": subject,
+        "result": f"{subject} was looked at",
+        "fix": fix,
+    } | more
+
+
+def _found(*findings: dict[str, Any]) -> dict[str, Any]:
+    return {"ok": all(one["level"] != "error" for one in findings), "findings": list(findings)}
+
+
+def _finding_that(*findings: dict[str, Any]) -> RecordedLink:
+    link = recorded()
+    link.answers(["doctor"], _found(*findings), status=1)
+    return link
+
+
+def _open(link: RecordedLink, **options: Any) -> Any:
+    return dashboard(link, screen="doctor", **options)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_findings_stand_with_the_worst_first(size: tuple[int, int]) -> None:
+    link = _finding_that(_finding("ok", "ada"), _finding("warning", "bea"), _finding("error", "cid"))
+    async with _open(link, size=size) as pilot:
+        said = text_of(pilot)
+        assert "1 of 3 checks found something broken" in said
+        words = ("BROKEN (1)", "✖ error", "TO LOOK AT (1)", "▲ warning", "AS IT MUST BE")
+        places = [said.index(word) for word in words]
+        assert places == sorted(places)
+        assert "cid was looked at" in said
+
+
+async def test_when_nothing_is_broken_it_says_so() -> None:
+    async with _open(_finding_that(_finding("ok", "ada"))) as pilot:
+        assert "All is as it must be (1 check)" in text_of(pilot)
+    async with _open(_finding_that(_finding("warning", "ada"))) as pilot:
+        assert "Nothing is broken; 1 of 1 check found something to look at" in text_of(pilot)
+
+
+async def test_a_level_that_nobody_knows_is_not_lost() -> None:
+    async with _open(_finding_that(_finding("grave", "ada"), _finding("ok", "bea"))) as pilot:
+        assert "OTHERS (1)" in text_of(pilot) and "grave" in text_of(pilot)
+
+
+async def test_y_copies_what_helps_and_the_check_itself_where_nothing_has_to() -> None:
+    link = _finding_that(_finding("error", "ada", "lifeboat sync ada"), _finding("ok", "bea"))
+    async with _open(link) as pilot:
+        await press(pilot, "y")
+        assert pilot.app.clipboard == "lifeboat sync ada"
+        await press(pilot, "down", "y")
+        assert pilot.app.clipboard == "lifeboat doctor"
+
+
+async def test_enter_goes_to_the_place_where_it_is_put_right() -> None:
+    async with _open(_finding_that(_finding("error", "ada", "lifeboat restore ada --at 14 takes it back"))) as pilot:
+        assert "enter opens the way back" in text_of(pilot)
+        await press(pilot, "enter")
+        assert isinstance(pilot.app.screen, Restore)
+
+
+async def test_enter_starts_the_service_that_does_not_run() -> None:
+    link = _finding_that(_finding("warning", "daemon", "lifeboat daemon start"))
+    link.answers(["daemon", "start"], {"running": True})
+    async with _open(link) as pilot:
+        await press(pilot, "enter")
+    assert ("daemon", "start") in [words for words, _ in link.asked] or "it runs" in notes(pilot)[-1]
+
+
+async def test_what_only_a_shell_does_is_said_to_be() -> None:
+    link = _finding_that(_finding("error", "ada", "sudo chown -R 1000 /srv/ada"), _finding("ok", "bea"))
+    async with _open(link) as pilot:
+        await press(pilot, "enter")
+        assert "done in a shell (y copies" in notes(pilot)[-1]
+        await press(pilot, "down", "enter")
+        assert "nothing is to be done" in notes(pilot)[-1]
+
+
+@pytest.mark.parametrize(
+    ("fix", "screen", "agent"),
+    [
+        ("lifeboat keys init", "keys", None),
+        ("lifeboat config set vault.max_size 20GB", "settings", None),
+        ("lifeboat remote add NAME URL", "remotes", None),
+        ("lifeboat doctor --remote home", "remotes", None),
+        ("lifeboat agents adopt ada", "remotes", None),
+        ("lifeboat agents discover", "setup", None),
+        ("lifeboat agents accept ada", "dashboard", None),
+        ("lifeboat receipts show 7", "receipts", None),
+        ("lifeboat purge 'my agent' --kept-out", "purge", "my agent"),
+        ("lifeboat restore ada --at SEQ, a sequence that lifeboat verify ada --at SEQ accepts", "restore", "ada"),
+    ],
+)
+async def test_what_helps_has_its_place(fix: str, screen: str, agent: str | None) -> None:
+    place = place_of(Finding(fix=fix))
+    assert place is not None and (place.screen, place.agent) == (screen, agent)
+
+
+@pytest.mark.parametrize("fix", [None, "", "set it right, or lifeboat doctor --trust-clock", "lifeboat restore 'x"])
+async def test_what_has_no_place_has_none(fix: str | None) -> None:
+    assert place_of(Finding(fix=fix)) is None
+
+
+class _Slow(RecordedLink):
+    """A doctor that takes until it is let go."""
+
+    def __init__(self, link: RecordedLink) -> None:
+        self.__dict__ = link.__dict__
+        self.go = asyncio.Event()
+
+    async def run(self, *words: str, **more: Any) -> Said:
+        if words == ("doctor",):
+            await self.go.wait()
+        return await super().run(*words, **more)
+
+
+async def test_while_it_checks_it_says_so_and_x_stops_it() -> None:
+    link = _Slow(_finding_that(_finding("ok", "ada")))
+    async with _open(link) as pilot:
+        assert CHECKING in text_of(pilot)
+        await press(pilot, "r")
+        assert "it is being checked" in notes(pilot)[-1]
+        await press(pilot, "x")
+        assert notes(pilot)[-1] == "Stopped." and CHECKING not in text_of(pilot)
+        assert "Nothing was checked: r checks." in text_of(pilot)
+        link.go.set()
+        await press(pilot, "r")
+        assert "All is as it must be" in text_of(pilot)
+        await press(pilot, "x")
+        assert "nothing runs" in notes(pilot)[-1]
+
+
+async def test_what_was_found_stays_when_the_next_check_fails() -> None:
+    link = _finding_that(_finding("warning", "ada"))
+    async with _open(link) as pilot:
+        link.fails(["doctor"], Busy("another process has the vault"))
+        await press(pilot, "r")
+        assert "another process has the vault" in text_of(pilot) and "ada was looked at" in text_of(pilot)
+
+
+async def test_the_cursor_stays_on_a_finding_that_is_found_again() -> None:
+    link = _finding_that(_finding("warning", "ada"), _finding("warning", "bea"))
+    async with _open(link) as pilot:
+        await press(pilot, "down")
+        again = (_finding("error", "new"), _finding("warning", "ada"), _finding("warning", "bea"))
+        link.answers(["doctor"], _found(*again))
+        await press(pilot, "r")
+        screen = pilot.app.screen
+        assert isinstance(screen, Doctor) and screen.finding is not None and screen.finding.subject == "bea"
+
+
+# The report ---------------------------------------------------------------------------------------------------------
+
+
+def _reporting() -> RecordedLink:
+    link = _finding_that(_finding("ok", "ada"))
+    parts = [{"name": "versions.json", "what": "versions of Lifeboat"}]
+    link.answers(["doctor", "--bundle"], {"path": "/srv/ada/report.zip", "bytes": 4000, "parts": parts})
+    return link
+
+
+def _bundles(link: RecordedLink) -> list[str]:
+    return [words[2] for words, _ in link.asked if words[:2] == ("doctor", "--bundle")]
+
+
+async def test_b_writes_a_report_and_says_what_is_in_it() -> None:
+    link = _reporting()
+    async with _open(link) as pilot:
+        await press(pilot, "b")
+        assert "No content, no names of files or agents" in text_of(pilot)
+        await press(pilot, "enter")
+        await settled(pilot)
+        said = text_of(pilot)
+        assert "The report is written" in said and "versions of Lifeboat" in said and "unzip -p" in said
+        await press(pilot, "escape")
+        assert isinstance(pilot.app.screen, Doctor)
+    assert len(_bundles(link)) == 1 and _bundles(link)[0].endswith("lifeboat-report-2026-11-20.zip")
+    assert "~" not in _bundles(link)[0]
+
+
+async def test_a_file_that_is_there_is_not_replaced_and_another_name_is_asked_for() -> None:
+    link = _reporting()
+    link.fails(["doctor", "--bundle"], FileExists("/srv/ada/report.zip would be replaced"))
+    async with _open(link) as pilot:
+        await press(pilot, "b", "enter")
+        await settled(pilot)
+        assert "choose another one" in text_of(pilot)
+        await press(pilot, "escape")
+        assert isinstance(pilot.app.screen, Doctor)
+    assert len(_bundles(link)) == 1
+
+
+async def test_no_name_is_no_file() -> None:
+    link = _reporting()
+    async with _open(link) as pilot:
+        await press(pilot, "b", "ctrl+u", "enter")
+        assert "type the name of a file" in text_of(pilot)
+        await press(pilot, "escape")
+    assert _bundles(link) == []
+
+
+async def test_a_dashboard_that_only_looks_writes_no_report() -> None:
+    link = _reporting()
+    async with _open(link, readonly=True) as pilot:
+        await press(pilot, "b")
+        assert "only looks" in notes(pilot)[-1]
+    assert _bundles(link) == []
