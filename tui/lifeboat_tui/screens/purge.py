@@ -266,7 +266,7 @@ happen at once; it is used once, and kept nowhere.
         if self.is_at_work:
             await self.action_act("stop")
         else:
-            self.lifeboat.back()
+            self._leave()
 
     async def do_go_on(self) -> None:
         if self._step == SEARCH:
@@ -282,17 +282,24 @@ happen at once; it is used once, and kept nowhere.
         elif self._step == CONFIRM:
             await self.action_act("destroy")
         else:
-            self.lifeboat.back()
+            self._leave()
 
     def do_back(self) -> None:
         """One step back; from the first one and from the proof to where one came from."""
         if self._step in (SEARCH, PROOF):
-            super().do_back()
+            self._leave()
         elif self._step == CONFIRM:
             self.query_one(ConfirmPage).take_tokens()
             self._go(PREVIEW)
         elif not self.query_one("#places", Listing).clear_filter():
             self._go(SEARCH)
+
+    def _leave(self) -> None:
+        """To where one came from; from a dashboard that was opened here, to its first place."""
+        if len(self.app.screen_stack) > 2:
+            self.lifeboat.back()
+        else:
+            self.lifeboat.go("dashboard")
 
     def do_stop(self) -> None:
         self.workers.cancel_group(self, "purge")
