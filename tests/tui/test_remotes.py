@@ -430,3 +430,25 @@ async def test_what_cannot_be_done_with_an_agent_there_says_why() -> None:
         assert notes(pilot)[-1] == "Adopt: it is not on this machine; r brings it back"
         await press(pilot, "down", "r")
         assert notes(pilot)[-1] == "Bring back: nothing was captured there yet"
+
+
+async def test_a_long_answer_leaves_room_for_its_button_and_is_read_line_by_line() -> None:
+    link = copies(HOME)
+    link.answers(["remote", "test"], {"checks": [{"name": f"check {number}"} for number in range(60)]})
+    async with dashboard(link, size=(80, 24), screen="remotes") as pilot:
+        await press(pilot, "t")
+        assert "Close" in text_of(pilot) and "check 0" in text_of(pilot)
+        await press(pilot, *["down"] * 20)
+        assert "check 0\n" not in text_of(pilot) and "check 25" in text_of(pilot)
+
+
+async def test_a_long_question_leaves_room_for_its_buttons() -> None:
+    link = away()
+    files = [{"path": f"notes/{number}.md", "operation": "changed"} for number in range(60)]
+    adoption = {**ADOPTION, "changes": {"files": files}}
+    link.answers(["agents", "adopt", "a1", "--from", "home", "--dry-run"], adoption)
+    async with dashboard(link, size=(80, 24), screen="remotes") as pilot:
+        await press(pilot, "enter", "A")
+        assert "Cancel" in text_of(pilot) and "Type  desktop  to go on" in text_of(pilot)
+        await press(pilot, *["down"] * 50)
+        assert "and 20 more" in text_of(pilot)

@@ -30,6 +30,7 @@ from lifeboat_tui.widgets.working import Told
 FOR_A_MOMENT = "2m"
 """How long a locked key is open for one thing; it is locked again right after it."""
 SPANS = (("1h", "for an hour"), ("8h", "for eight hours"), ("", "until it is locked"))
+DEMO_HOME = "/srv/ada"
 LOOKED_AT = "others may look on (--readonly)"
 NEEDS_A_KEY = frozenset({"test", "unlock", "lock", "words", "prove", "kit", "rotate", "lost"})
 
@@ -264,7 +265,7 @@ words are shown only when you type that you want to see them, and go by themselv
                     "One page with the 24 words, a code to scan, and what a new machine needs. It is the key:",
                     "print it, keep it where you keep deeds, and delete the file.",
                 ],
-                value=str(Path.home() / "lifeboat-kit.txt"),
+                value=self._file("lifeboat-kit.txt"),
                 yes="Write it",
                 problem=file_problem,
             )
@@ -276,6 +277,10 @@ words are shown only when you type that you want to see them, and go by themselv
         finally:
             await self._close_again()
         self.tell_user(f"{file.strip()} is the key: print it, then delete the file.")
+
+    def _file(self, name: str) -> str:
+        """A file in the user's folder, as a proposal."""
+        return f"{DEMO_HOME}/{name}" if self.link.is_demo else str(Path.home() / name)
 
     # Another key ------------------------------------------------------------------------------------------------
 
@@ -342,7 +347,7 @@ words are shown only when you type that you want to see them, and go by themselv
                 Ask(
                     "Where shall the new words go?",
                     [WORDS_FILE],
-                    value=str(Path.home() / "lifeboat-words.txt"),
+                    value=self._file("lifeboat-words.txt"),
                     problem=file_problem,
                 )
             )

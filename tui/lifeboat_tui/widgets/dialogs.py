@@ -17,10 +17,11 @@ from lifeboat_tui.widgets.table import Column, Row, Table
 _CSS = """
 {name} {{ align: center middle; }}
 {name} > Vertical {{
-    width: 76; max-width: 95%; height: auto; max-height: 90%; border: round $border; background: $surface; padding: 1 2;
+    width: 76; max-width: 95%; height: auto; max-height: 100%; border: round $border; background: $surface;
+    padding: 1 2;
 }}
 {name} .title {{ text-style: bold; }}
-{name} .text {{ height: auto; max-height: 16; margin: 1 0; }}
+{name} .text {{ height: auto; max-height: 30vh; margin: 1 0; }}
 {name} .problem {{ color: $text-error; text-style: bold; height: auto; }}
 {name} Horizontal {{ height: auto; align-horizontal: right; margin-top: 1; }}
 {name} Button {{ margin-left: 2; }}
@@ -36,6 +37,8 @@ class Confirm(ModalScreen[bool]):
         Binding("escape", "cancel", "Cancel"),
         Binding("left", "app.focus_previous", show=False),
         Binding("right", "app.focus_next", show=False),
+        Binding("up", "scroll(-1)", show=False),
+        Binding("down", "scroll(1)", show=False),
     ]
 
     def __init__(
@@ -60,6 +63,10 @@ class Confirm(ModalScreen[bool]):
 
     def on_mount(self) -> None:
         self.query_one("#cancel", Button).focus()
+
+    def action_scroll(self, lines: int) -> None:
+        """What does not fit is read line by line."""
+        self.query_one(".text", VerticalScroll).scroll_relative(y=lines, animate=False)
 
     @on(Input.Changed, "#phrase")
     def _typed(self, event: Input.Changed) -> None:

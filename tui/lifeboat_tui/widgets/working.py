@@ -83,14 +83,18 @@ class Told(ModalScreen[None]):
     CSS = """
     Told { align: center middle; }
     Told > Vertical {
-        width: 90; max-width: 95%; height: auto; max-height: 90%; border: round $border; background: $surface;
+        width: 90; max-width: 95%; height: auto; max-height: 100%; border: round $border; background: $surface;
         padding: 1 2;
     }
     Told .title { text-style: bold; }
-    Told VerticalScroll { height: auto; max-height: 24; margin: 1 0; }
+    Told VerticalScroll { height: auto; max-height: 55vh; margin: 1 0; }
     Told Horizontal { height: auto; align-horizontal: right; }
     """
-    BINDINGS = [Binding("escape", "close", "Close")]
+    BINDINGS = [
+        Binding("escape", "close", "Close"),
+        Binding("up", "scroll(-1)", show=False),
+        Binding("down", "scroll(1)", show=False),
+    ]
 
     def __init__(self, title: str, lines: Sequence[str]) -> None:
         super().__init__()
@@ -103,6 +107,10 @@ class Told(ModalScreen[None]):
                 yield Static("\n".join(plain(line) for line in self._lines), markup=False)
             with Horizontal():
                 yield Button("Close", id="close")
+
+    def action_scroll(self, lines: int) -> None:
+        """What does not fit is read line by line."""
+        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
 
     @on(Button.Pressed)
     def action_close(self) -> None:

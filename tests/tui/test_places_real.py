@@ -1,0 +1,145 @@
+"""Keys, second copies and settings against real commands of the command server, without a daemon."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from pilots import notes, text_of
+from textual.pilot import Pilot
+from textual.widgets import Button, Input
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.control.commands import Commands
+from lifeboat_daemon.control.door import Door
+from lifeboat_keys.stores.kinds import StoreKind
+from lifeboat_keys.user_key import UserKey
+from lifeboat_tui.app import LifeboatApp, Options
+from lifeboat_tui.link.live import LiveLink
+from lifeboat_tui.screens.keys import Keys
+from lifeboat_tui.screens.keys_words import ProveWords, ShownWords
+from lifeboat_tui.screens.remotes import Remotes
+from lifeboat_tui.screens.settings import Settings
+from lifeboat_tui.widgets.dialogs import Ask, Choose, Confirm
+from lifeboat_tui.widgets.working import Told
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the command server starts too slowly"),
+]
+PASSPHRASE = "a boat under the bridge"
+
+
+@contextlib.asynccontextmanager
+async def live(screen: str) -> AsyncIterator[Pilot[None]]:
+    """The dashboard of the home that the environment names."""
+    app = LifeboatApp(LiveLink(Door(), Commands(os.environ)), Options(screen=screen))
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        yield pilot
+
+
+async def until(pilot: Pilot[None], there: Callable[[], bool]) -> None:
+    """Wait for what a command brings."""
+    for _ in range(600):
+        await pilot.pause()
+        if there():
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{notes(pilot)}\n{text_of(pilot)}")
+
+
+async def answer(pilot: Pilot[None], kind: type, **fields: str) -> None:
+    """Fill in a dialog once it is there, and press its button."""
+    await until(pilot, lambda: isinstance(pilot.app.screen, kind))
+    dialog = pilot.app.screen
+    for field, text in fields.items():
+        dialog.query_one(f"#{field}", Input).value = text
+    await pilot.pause()
+    dialog.query_one("#yes", Button).press()
+    await until(pilot, lambda: pilot.app.screen is not dialog)
+
+
+@pytest.fixture
+def wrapped(isolated_home: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
+    """A key wrapped with a passphrase that nothing but its user knows."""
+    monkeypatch.setenv("LIFEBOAT_PASSPHRASE", PASSPHRASE)
+    Context.open().keys().ensure(StoreKind.PASSPHRASE)
+    monkeypatch.delenv("LIFEBOAT_PASSPHRASE")
+    return Context.open()
+
+
+async def test_the_words_of_a_locked_key_are_seen_proven_and_replaced(
+    wrapped: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with live("keys") as pilot:
+        await until(pilot, lambda: "your key" in text_of(pilot))
+        await pilot.press("w")
+        await answer(pilot, Confirm, phrase="reveal")
+        await answer(pilot, Ask, answer=PASSPHRASE)
+        await until(pilot, lambda: isinstance(pilot.app.screen, ShownWords))
+        words = pilot.app.screen._words.copy()  # type: ignore[attr-defined]
+        assert UserKey.from_words(" ".join(words)).key_id == wrapped.keys().public.key_id
+        await pilot.press("x")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Keys))
+        await pilot.press("p")
+        await answer(pilot, Ask, answer=PASSPHRASE)  # it was locked again
+        await until(pilot, lambda: isinstance(pilot.app.screen, ProveWords))
+        places = pilot.app.screen.places  # type: ignore[attr-defined]
+        await answer(pilot, ProveWords, **{f"word-{place}": words[place - 1] for place in places})
+        await until(pilot, lambda: "They are the words of your key." in notes(pilot))
+        await pilot.press("o")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Choose))
+        await pilot.press("enter")
+        await answer(pilot, Ask, answer=str(tmp_path / "words"))
+        await until(pilot, lambda: "passphrase" in text_of(pilot))
+        await answer(pilot, Ask, answer=PASSPHRASE)
+        await answer(pilot, Confirm, phrase="replace the key")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Told))
+    new = UserKey.from_words((tmp_path / "words").read_text())
+    monkeypatch.setenv("LIFEBOAT_PASSPHRASE", PASSPHRASE)
+    assert Context.open().keys().user_key().key_id == new.key_id
+
+
+async def test_a_folder_is_looked_at_added_tried_out_and_removed(isolated_home: Path, tmp_path: Path) -> None:
+    (tmp_path / "stick").mkdir()
+    Context.open().keys().ensure(StoreKind.FILE)
+    async with live("remotes") as pilot:
+        await until(pilot, lambda: "on this disk only" in text_of(pilot))
+        await pilot.press("a")
+        await pilot.pause()
+        form = pilot.app.screen
+        form.query_one("#name", Input).value = "stick"
+        form.query_one("#address", Input).value = str(tmp_path / "stick")
+        await pilot.press("enter")
+        await until(pilot, lambda: "can read nothing" in text_of(pilot) and isinstance(pilot.app.focused, Button))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Remotes) and "● ok" in text_of(pilot))
+        await pilot.press("t")
+        await until(pilot, lambda: "stick does what it must" in text_of(pilot))
+        await pilot.press("escape", "x")
+        await answer(pilot, Confirm, phrase="stick")
+        await until(pilot, lambda: "on this disk only" in text_of(pilot))
+
+
+async def test_a_setting_is_tried_out_kept_and_taken_back(isolated_home: Path) -> None:
+    async with live("settings") as pilot:
+        await until(pilot, lambda: "cadence" in text_of(pilot))
+        screen = pilot.app.screen
+        assert isinstance(screen, Settings) and screen.table.select("retention.daily")
+        await pilot.press("e")
+        await answer(pilot, Ask, answer="soon")
+        await until(pilot, lambda: "Not that" in text_of(pilot))
+        await answer(pilot, Ask, answer="60d")
+        await until(pilot, lambda: "60d" in text_of(pilot))
+        assert Context.open().config().get("retention.daily", None).written == "60d"
+        await until(pilot, lambda: screen.why_not("default") is None)
+        await pilot.press("x")
+        await until(pilot, lambda: screen.why_not("default") is not None)
+        assert Context.open().config().get("retention.daily", None).written == "90d"
