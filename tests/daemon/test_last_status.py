@@ -63,3 +63,10 @@ def test_one_that_no_file_can_hold_leaves_the_one_before(home: Home, monkeypatch
     last_status.save(home, FILES, {"verdict": "x" * 1000})
     last_status.save(home, FILES, {"verdict": object()})
     assert last_status.load(home, FILES) == {"verdict": "small"}
+
+
+def test_what_is_forgotten_is_gone_and_forgetting_twice_is_no_failure(home: Home) -> None:
+    last_status.save(home, FILES, {"agents": [{"name": "Juniper"}]})
+    last_status.forget(home, FILES)
+    last_status.forget(home, FILES)
+    assert last_status.load(home, FILES) is None and not _file(home).exists()

@@ -106,7 +106,7 @@ def open_dashboard(
 ) -> int:
     """Open it on this terminal; its exit status. Raises UnexpectedError where it is not installed, HomeError, Busy."""
     look = _Look.of_settings() if not demo else _Look()
-    return _opener()(
+    status: int = _opener()(
         screen=screen,
         agent=agent,
         readonly=readonly,
@@ -114,6 +114,7 @@ def open_dashboard(
         ascii=as_ascii or look.ascii == "yes" or (look.ascii == "auto" and not _knows_signs()),
         theme=theme or look.theme,
     )
+    return status
 
 
 class _Look:

@@ -38,6 +38,12 @@ def load(home: Home, files: FileOperations) -> JsonObject | None:
     return None if kept is None else kept.status
 
 
+def forget(home: Home, files: FileOperations) -> None:
+    """Nothing is kept any more: it may name an agent that is gone for good. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError):
+        files.remove(_path(home))
+
+
 def _encoded(document: JsonObject) -> bytes | None:
     try:
         data = msgspec.json.encode(_Kept(_FORMAT, document))

@@ -94,6 +94,7 @@ def purge(context: Context, agent: Agent, request: Request, found: Found, owners
         with histories.opened(context, agent.id) as opened:
             found = _fresh(context, agent, request, found, opened)
             redaction = signatures.sign(_redaction(context, agent, request, found, opened), context.keys().device)
+            _take_names_away(request, opened)
         unreachable = tuple(_unreachable(found))
         applied = applying.apply(
             context,
@@ -106,6 +107,13 @@ def purge(context: Context, agent: Agent, request: Request, found: Found, owners
         )
     remotes = _told(context, agent, redaction, owners, tell)
     return Done(redaction.id, found, applied, remotes, unreachable, found.plan.partitions)
+
+
+def _take_names_away(request: Request, opened: Histories) -> None:
+    """First of all: what `apply` then rewrites holds them no more."""
+    for history in opened.open if request.wanted else ():
+        for number in finding.named(history.vault, request.wanted):
+            history.vault.label(number, None)
 
 
 def _fresh(context: Context, agent: Agent, request: Request, found: Found, opened: Histories) -> Found:
@@ -154,7 +162,7 @@ def _searched(context: Context, agent: Agent, request: Request, opened: Historie
     """Once more, after everything: how many hits are left in what was purged. Live files count by themselves."""
     if not request.wanted:
         return {"bodies": sum(1 for each in opened.open for _ in each.vault.history()), "hits": 0}
-    looked = places.look(context, agent, request.wanted)
+    looked = finding.beside(context, agent, request.wanted, opened)
     live = sum(sight.place == places.WORKSPACE for sight in looked.sights)
     beside = len(looked.sights) - live
     bodies, hits = finding.count_in(opened, request.wanted)

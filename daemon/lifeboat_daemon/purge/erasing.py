@@ -18,6 +18,7 @@ from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.control import last_status
 from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock, home_lock
 from lifeboat_daemon.purge import erased, histories, orders, receipts, restore_receipts, undo_folders
@@ -61,6 +62,7 @@ def finish(context: Context, order: Order) -> None:
     reached(Step.ERASE_KEYS_DESTROYED)
     context.keys().destroy_agent(agent_id)
     throw_away(context.home.state_file(agent_id))
+    last_status.forget(context.home, context.files)
     with home_lock(context, "purge"), contextlib.suppress(FileNotFoundError):
         agent_files.forget(context, agent_id)
     _write_receipt(context, order.redaction)

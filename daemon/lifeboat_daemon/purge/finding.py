@@ -103,13 +103,29 @@ def find(
         purges=0 if own is None else len(own.redactions),
         sequences=() if own is None else tuple(_holding(own, plan, numbers)),
         searched=tuple(sorted({*numbers, *(number for asked in remotes for number in asked.only_there)})),
-        looked=places.look(context, agent, request.wanted) if request.wanted else Looked([], 0, {}),
+        looked=beside(context, agent, request.wanted, opened) if request.wanted else Looked([], 0, {}),
         remotes=remotes,
         closed=opened.closed,
         elsewhere=_elsewhere(context, agent, request.wanted) if request.wanted else {},
         sealed=own is not None and _is_sealed(context, agent, own, request.wanted),
         kept={} if own is None else _kept(own, plan, numbers),
     )
+
+
+def beside(context: Context, agent: Agent, wanted: Wanted, opened: Histories) -> Looked:
+    """What lies beside the histories, and names of sequences."""
+    looked = places.look(context, agent, wanted)
+    looked.sights += [
+        Sight(places.HOME, f"the name of sequence {number}", None, "")
+        for history in opened.open
+        for number in named(history.vault, wanted)
+    ]
+    return looked
+
+
+def named(vault: Vault, wanted: Wanted) -> list[int]:
+    """Sequences to which somebody gave a name that holds what is wanted."""
+    return [row.number for row in vault.sequences() if row.label and wanted.spans("", row.label.encode())]
 
 
 def _is_sealed(context: Context, agent: Agent, vault: Vault, wanted: Wanted) -> bool:

@@ -61,6 +61,19 @@ def test_a_text_is_gone_at_every_sequence_and_nothing_else_changed(machine: Mach
     assert done.applied.searched["hits"] == 0
 
 
+def test_a_name_of_a_sequence_that_holds_the_text_is_found_and_taken_away(machine: Machine) -> None:
+    with machine.context.vault(machine.agent.id) as vault:
+        vault.label(1, f"learned {TEXT}")
+        vault.label(2, "the day before the journey")
+    found, _ = doing.look(machine.context, machine.agent, request())
+    assert "the name of sequence 1" in [sight.where for sight in found.sights]
+    done = purge(machine)
+    with machine.context.vault(machine.agent.id) as vault:
+        assert [vault.sequence(number).label for number in (1, 2)] == [None, "the day before the journey"]
+    assert leaks_below(machine.folder / "home") == []
+    assert done.applied.searched["hits"] == 0
+
+
 def test_a_purge_makes_no_sequence_and_the_next_capture_finds_nothing_new(machine: Machine) -> None:
     with machine.context.vault(machine.agent.id) as vault:
         head = vault.head()
