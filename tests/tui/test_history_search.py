@@ -113,6 +113,19 @@ async def test_enter_goes_to_the_sequence_where_it_stood_last() -> None:
         assert screen.chosen is not None and screen.chosen.sequence == 4
 
 
+async def test_enter_goes_to_where_it_came_if_it_is_still_there() -> None:
+    async with _shown(None, *"rudder") as pilot:
+        await press(pilot, "enter")
+        screen = pilot.app.screen
+        assert isinstance(screen, Timeline) and screen.chosen is not None and screen.chosen.sequence == 3
+
+
+async def test_figures_are_whole_when_a_scrollbar_stands_beside_them() -> None:
+    many = [{**HITS[0], "line": line, "last": 4321} for line in range(60)]
+    async with _shown(_link(many), *"rudder", size=(80, 24)) as pilot:
+        assert text_of(pilot).count("4321") > 5
+
+
 async def test_r_brings_the_file_back_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = opened(monkeypatch)
     async with _shown(None, *"rudder") as pilot:

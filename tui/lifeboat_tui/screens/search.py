@@ -37,14 +37,14 @@ class Search(LifeboatScreen):
 
     NAME = "Find in history"
     ACTS = (
-        Act("open", "enter", "go to the sequence", "The timeline, where it stood last", footer=True),
+        Act("open", "enter", "go to the sequence", "The sequence in which it came, or stood last", footer=True),
         Act("restore", "r", "restore that", "Bring the file back as it was where it stood last", footer=True),
         Act("words", "F", "other words", "Search for something else", footer=True),
         FILTER,
     )
     HELP = """
 Every kept sequence is searched, memories and lines of files. Each place is told once, with the first and the last
-sequence in which it stood. "gone" is what is not there any more; enter goes to where it stood last, r brings it back.
+sequence in which it stood. Enter goes to where it came; where it is gone, to where it stood last. r brings it back.
 
 What was purged is never found.
 """
@@ -137,7 +137,7 @@ What was purged is never found.
 
     def do_open(self) -> None:
         hit = self.chosen
-        number = None if hit is None else _last(hit)
+        number = None if hit is None else _telling(hit)
         if number is None:
             return
         if self._tell_found is not None:
@@ -163,6 +163,11 @@ What was purged is never found.
 
 def _last(hit: Hit) -> int | None:
     return hit.last if hit.last is not None else hit.sequence
+
+
+def _telling(hit: Hit) -> int | None:
+    """The sequence that says most: where it came, or, of what is gone, where it stood last."""
+    return hit.first if hit.present and hit.first is not None else _last(hit)
 
 
 def _where(hit: Hit) -> str:

@@ -193,7 +193,8 @@ class Table(ScrollView, can_focus=True):
         self._all: list[Row] = []
         self._rows: list[Row] = []
         self._words: list[str] = []
-        self._layout = _Layout()
+        self._layout, self._laid_out = _Layout(), 0
+        self._fitted_for = -1
         self._flashing: set[str] = set()
         self._said_count = ""
 
@@ -298,7 +299,6 @@ class Table(ScrollView, can_focus=True):
         return max(1, self.scrollable_content_region.width)
 
     def on_resize(self, event: events.Resize) -> None:
-        self._layout = fitted(self.columns, self._room - self._lead)
         self._resize()
         self._scroll_to_cursor()
         self.refresh()
@@ -415,8 +415,9 @@ class Table(ScrollView, can_focus=True):
     def _line(
         self, cells: Sequence[Cell | str], width: int, style: Style, lead: str | None, *, plain_colours: bool = False
     ) -> Strip:
-        if not self._layout.shown:
-            self._layout = fitted(self.columns, width - self._lead)
+        if self._fitted_for != width - self._lead:  # a scrollbar came or went: no resize tells of that
+            self._fitted_for = width - self._lead
+            self._layout = fitted(self.columns, self._fitted_for)
         segments = [Segment(set_cell_size(lead or "", self._lead), style)]
         for place, (at, room) in enumerate(zip(self._layout.shown, self._layout.widths, strict=True)):
             cell = cells[at] if at < len(cells) else ""
