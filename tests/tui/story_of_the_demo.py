@@ -97,6 +97,8 @@ def record_everything(story: Story) -> None:
         story.record("diff", agent_id)
     ada = ids["ada"]
     _record_timeline(story, ada)
+    for agent_id in ids.values():
+        story.record("verify", agent_id, progress=READING)
     _record_previews(story, ids)
     story.record("search", ada, "harbour")
     story.record("log")
@@ -109,6 +111,9 @@ def record_everything(story: Story) -> None:
     story.record("doctor", progress=[{"text": "Examining"}])
     story.record("agents", "discover")
     story.record("setup")
+
+
+READING = [{"text": "Reading every byte back", "done": done, "total": 8, "rate": 4.0} for done in range(9)]
 
 
 def _record_timeline(story: Story, ada: str) -> None:
@@ -124,9 +129,7 @@ def record_timeline_acts(story: Story) -> None:
     """What is done on a timeline."""
     for agent in story.run("status")["agents"]:
         sequence = str(agent["sequence"])
-        reading = [{"text": "Reading every byte back", "done": done, "total": 8, "rate": 4.0} for done in range(9)]
-        verify, sync = ("verify", agent["id"]), ("sync", agent["id"])
-        story.record(*verify, "--at", sequence, as_words=verify, progress=reading)
+        sync = ("sync", agent["id"])
         story.record(*sync, progress=[{"text": "Sending what is new", "done": done, "total": 3} for done in range(4)])
         for more in (("a name",), ("--remove",)):
             story.record("label", agent["id"], sequence, *more, as_words=("label", agent["id"]))
