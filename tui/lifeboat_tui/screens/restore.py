@@ -61,7 +61,7 @@ class Restore(LifeboatScreen):
         Act("time", "t", "type a time", "Type a sequence or a time instead of choosing one"),
         Act("source", "f", "from elsewhere", "From a second copy, or from a history that gave way"),
         Act("credentials", "i", "credentials", "Put secrets back where they were cut out, or leave them out"),
-        Act("unlock", "k", "unlock", "Unlock your key with its passphrase", writes=True),
+        Act("unlock", "U", "unlock", "Unlock your key with its passphrase", writes=True),
         Act("accept", "A", "accept unsigned", "Take a state that nobody signed, once you typed it out", writes=True),
         Act("stop", "c", "stop", "Stop at the next safe point: nothing is changed then", footer=True),
         Act("undo", "u", "take it back", "Take the last restore of the agent back", writes=True),
@@ -157,7 +157,10 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
     def _hints(self) -> Iterator[Hint]:
         """The keys of the step that is shown."""
         acts = {act.name: act for act in self.acts()}
-        labels = {"stop": "stop"} if self.is_at_work else self.page.LABELS
+        labels = {"stop": "stop"} if self.is_at_work else dict(self.page.LABELS)
+        if self.step == PREVIEW and not self.is_at_work:
+            needed = {"unlock": self.preview.refused is not None and self._is_locked(), "accept": self._is_unproven()}
+            labels = {**{name: acts[name].label for name, is_needed in needed.items() if is_needed}, **labels}
         for name, label in {**labels, "help": "help", "back": "back"}.items():
             act = acts[name]
             yield Hint(act.key_text, label, f"screen.act('{name}')", self.refusal(act) is not None)

@@ -167,7 +167,7 @@ _HELPS = {
     "network": "R or ^r tries again; esc goes back, where another second copy or this machine can be chosen.",
     "target_refused": "esc goes back to the choice of another folder.",
     "names_do_not_fit": "esc goes back to the choice of another folder.",
-    "key_locked": "k unlocks it; i leaves the credentials out.",
+    "key_locked": "U unlocks it; i leaves the credentials out.",
     "needs_key": "4 opens the keys; i leaves the credentials out.",
     "keyring_locked": "Unlock the keyring of your desktop, or press i to leave the credentials out.",
     "unsigned": "A accepts it all the same, once you typed it out.",
