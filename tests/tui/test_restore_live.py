@@ -1,0 +1,150 @@
+"""The restore wizard over a real home, a real service and real commands; the service is killed in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from harbour import Harbour, harbour
+from pilots import text_of
+from serving import Daemon
+from serving import settled as serving
+from textual.pilot import Pilot
+
+from lifeboat_daemon.control.commands import Commands
+from lifeboat_daemon.control.door import Door
+from lifeboat_daemon.demo.tree import Tree, read_tree
+from lifeboat_tui.app import LifeboatApp
+from lifeboat_tui.link import Stage
+from lifeboat_tui.link.live import LiveLink
+from lifeboat_tui.screens.restore import Restore
+
+pytestmark = pytest.mark.anyio
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Harbour:
+    """Two days of a life, so that the first sequence differs from what stands there now."""
+    made = harbour(tmp_path)
+    made.day_passes()
+    made.another_day_passes()
+    return made
+
+
+@asynccontextmanager
+async def wizard(ada: Harbour, **more: str) -> AsyncIterator[Pilot[None]]:
+    around = {**os.environ, **ada.context.environment}
+    app = LifeboatApp(LiveLink(Door(around), Commands(around)))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: app.link.connection.stage is Stage.UP)
+        await app.push_screen(Restore(ada.agent.id, **more))  # type: ignore[arg-type]
+        yield pilot
+
+
+async def until(pilot: Pilot[None], met: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not met():
+        assert time.monotonic() < deadline, text_of(pilot)
+        await asyncio.sleep(0.02)
+        await pilot.pause()
+
+
+async def says(pilot: Pilot[None], text: str) -> None:
+    await until(pilot, lambda: text in text_of(pilot))
+
+
+async def kill(daemon: Daemon) -> None:
+    await asyncio.to_thread(daemon.kill)
+
+
+def written(ada: Harbour) -> Tree:
+    """What stands in the workspace."""
+    return read_tree(ada.workspace)
+
+
+async def test_a_restore_by_keys_brings_back_what_was_and_u_takes_it_back(ada: Harbour) -> None:
+    before = written(ada)
+    with serving(ada.context):
+        async with wizard(ada) as pilot:
+            await says(pilot, "Kept moments [3]")
+            await pilot.press("end", "enter")
+            await says(pilot, "in place:")
+            await pilot.press("ctrl+n")
+            await says(pilot, "Same as: lifeboat restore")
+            assert written(ada) == before
+            await pilot.press("R")
+            await says(pilot, "u takes it back")
+            assert written(ada) == ada.trees[0]
+            await pilot.press("u")
+            await says(pilot, "Take the last restore back?")
+            await pilot.press("right", "enter")
+            await says(pilot, "is taken back")
+            assert written(ada) == before
+
+
+async def test_a_service_that_is_killed_at_the_preview_is_not_missed(ada: Harbour) -> None:
+    with serving(ada.context) as daemon:
+        async with wizard(ada, at="0") as pilot:
+            await says(pilot, "Same as: lifeboat restore")
+            await kill(daemon)
+            await says(pilot, "The service does not run")
+            await pilot.press("R")
+            await says(pilot, "Sequence 0 of")
+            assert written(ada) == ada.trees[0]
+
+
+async def test_a_service_that_is_killed_while_it_is_done_leaves_all_new(ada: Harbour) -> None:
+    with serving(ada.context) as daemon:
+        async with wizard(ada, at="0") as pilot:
+            await says(pilot, "Same as: lifeboat restore")
+            await pilot.press("R")
+            await kill(daemon)
+            await says(pilot, "Sequence 0 of")
+            assert written(ada) == ada.trees[0]
+            await says(pilot, "The service does not run")
+
+
+async def test_stopped_in_the_middle_it_is_all_old_or_all_new_and_the_wizard_says_which(ada: Harbour) -> None:
+    before = written(ada)
+    with serving(ada.context):
+        async with wizard(ada, at="0") as pilot:
+            await says(pilot, "Same as: lifeboat restore")
+            await pilot.press("R")
+            await until(
+                pilot, lambda: any(isinstance(each, Restore) and each.is_at_work for each in pilot.app.screen_stack)
+            )
+            await pilot.press("c")
+            await until(
+                pilot,
+                lambda: any(said in text_of(pilot) for said in ("It was stopped", "It was done", "Sequence 0 of")),
+            )
+            if "It was stopped" in text_of(pilot):
+                assert written(ada) == before
+            else:
+                assert written(ada) == ada.trees[0]
+
+
+async def test_a_command_server_that_is_killed_in_the_middle_leaves_all_old_or_all_new(ada: Harbour) -> None:
+    before = written(ada)
+    with serving(ada.context):
+        async with wizard(ada, at="0") as pilot:
+            await says(pilot, "Same as: lifeboat restore")
+            link = pilot.app.link  # type: ignore[attr-defined]
+            starting = link._commands._starting
+            assert starting is not None
+            await pilot.press("R")
+            os.kill(starting.result().pid, 9)
+            await until(
+                pilot,
+                lambda: any(said in text_of(pilot) for said in ("whole or not at all", "It was done", "Sequence 0 of")),
+            )
+            await until(pilot, lambda: written(ada) in (before, ada.trees[0]))
+            await pilot.press("escape")
+            await until(pilot, lambda: "Same as" in text_of(pilot) or "lifeboat › restore" not in text_of(pilot))
+            assert written(ada) in (before, ada.trees[0])
