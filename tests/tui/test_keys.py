@@ -258,6 +258,15 @@ async def test_a_wrapped_key_is_opened_for_a_time_with_its_passphrase() -> None:
         assert notes(pilot)[-1] == "key: open until 18:00"
 
 
+async def test_the_keyring_of_the_desktop_is_asked_without_a_passphrase() -> None:
+    link = keyed(state="needs_key", store="keyring")
+    link.answers(["keys", "unlock"], {**STATUS, "note": "key: in the keyring"})
+    async with dashboard(link, screen="keys") as pilot:
+        await press(pilot, "U")
+        assert asked(link, "keys", "unlock") == [(("keys", "unlock"), "")]
+        assert notes(pilot)[-1] == "key: in the keyring"
+
+
 async def test_a_wrong_passphrase_is_said_and_not_repeated() -> None:
     link = keyed(state="needs_key", store="passphrase")
     link.fails(["keys", "unlock"], KeyLocked("the passphrase is another one"))

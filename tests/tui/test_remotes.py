@@ -130,6 +130,18 @@ async def test_what_was_sent_is_asked_for_again() -> None:
         assert "stick" in text_of(pilot)
 
 
+async def test_many_events_in_a_row_are_few_questions_of_which_none_is_cut_off() -> None:
+    link = copies(HOME)
+    async with dashboard(link, screen="remotes") as pilot:
+        before = len(asked(link, "remote", "list"))
+        for _ in range(100):
+            link.happens({"event": "push", "agent": "a1"})
+        await settled(pilot)
+        await settled(pilot)
+        assert 1 <= len(asked(link, "remote", "list")) - before < 50
+        assert len(asked(link, "remote", "list")) == len(asked(link, "receipts", "list"))
+
+
 async def test_purges_that_wait_there_are_said_and_p_goes_to_the_receipts(monkeypatch: pytest.MonkeyPatch) -> None:
     async with dashboard(copies(HOME, STICK, receipts=WAITS), screen="remotes") as pilot:
         assert "a purge of ada waits here, until 2026-11-21 (p)" in text_of(pilot)

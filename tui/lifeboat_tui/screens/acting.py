@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Coroutine
 from typing import TypeVar
 
 from textual import work
 from textual.screen import Screen
+from textual.worker import WorkerError
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.control.commands import Said
@@ -22,6 +24,10 @@ LOCKED = "key_locked"
 class ActingScreen(LifeboatScreen):
     """`attempt` carries out an act; in it `answer` asks the user, `carry_out` runs what may take long."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_looking = self._has_news = False
+
     @work(group="act", exit_on_error=False)
     async def attempt(self, act: Coroutine[object, object, None]) -> None:
         """Carry out an act. What fails is said, and what is shown is asked for again where it went well."""
@@ -31,6 +37,22 @@ class ActingScreen(LifeboatScreen):
             self.tell_failure(error)
         else:
             self.reload()
+
+    @work(group="again", exit_on_error=False)
+    async def look_again(self) -> None:
+        """Ask the twin once more, for something happened. Many events in a row are one question after the one that
+        runs: none of them is cut off, so that it is answered some time."""
+        if self._is_looking:
+            self._has_news = True
+            return
+        self._is_looking = self._has_news = True
+        try:
+            while self._has_news:
+                self._has_news = False
+                with contextlib.suppress(WorkerError):  # of what failed, `reload` has told
+                    await self.reload().wait()
+        finally:
+            self._is_looking = False
 
     def tell_failure(self, error: LifeboatError) -> None:
         """In the banner with what helps, and in the corner."""

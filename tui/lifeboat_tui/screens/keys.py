@@ -93,7 +93,7 @@ words are shown only when you type that you want to see them, and go by themselv
         if event.get("event") == "tick":
             self._show()
         elif event.get("event") in ("agent", "gone", "notice"):
-            self.reload()
+            self.look_again()
 
     def _show(self) -> None:
         if self._status is None or not self.is_mounted:
@@ -159,15 +159,15 @@ words are shown only when you type that you want to see them, and go by themselv
 
     async def _unlock(self) -> None:
         words = ["keys", "unlock"]
-        passphrase = ""
         if self._is_wrapped:
             span = await self.answer(Choose("How long shall the key stay open?", SPANS, here=SPANS[1][0]))
             typed = None if span is None else await self.ask_passphrase()
             if typed is None:
                 return
             words += [*(["--for", span] if span else []), "--passphrase-stdin"]
-            passphrase = typed
-        said = await self.ask(*words, text=passphrase)
+            said = await self.ask(*words, text=typed)
+        else:
+            said = await self.carry_out("Asking for the key", *words)
         self._tell_state(said)
 
     def do_lock(self) -> None:

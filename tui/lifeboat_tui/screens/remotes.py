@@ -93,7 +93,7 @@ key everywhere.
         if event.get("event") == "tick":
             self._show()
         elif event.get("event") in ("push", "agent", "gone", "notice"):
-            self.reload()
+            self.look_again()
 
     def _show(self) -> None:
         if self.is_mounted:
