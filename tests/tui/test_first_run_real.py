@@ -158,11 +158,11 @@ async def _bring_back(stick: Path, words: list[str]) -> None:
 
 async def _take_over(pilot: Pilot[None]) -> None:
     """The other machine wrote a moment ago: its name is typed."""
+    machine = None
     for _ in range(600):
         await pilot.pause(0.1)
-        if pilot.app.screen.query("#phrase"):
+        if machine := re.search(r"Type\s+(\S+)\s+to go on", text_of(pilot)):
             break
-    machine = re.search(r"Type\s+(\S+)\s+to go on", text_of(pilot))
     assert machine is not None, text_of(pilot)
     pilot.app.screen.query_one("#phrase", Input).value = machine[1]
     await pilot.pause()

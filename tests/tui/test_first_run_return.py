@@ -303,8 +303,8 @@ async def test_esc_stops_a_restore_that_is_at_work_and_says_how_far_it_is() -> N
     link = machine(knows_stick())
     async with _run(link) as pilot:
         await go_to(pilot, "return", 5)
-        link.answers(REST, RESTORED, progress=(Progress("Writing", 5, 10, 2.0, 2.5), Progress("Writing", 6, 10)))
-        link._pause = 0.2
+        link.answers(REST, RESTORED, progress=(Progress("Writing", 5, 10, 2.0, 2.5),) * 300)
+        link._pause = 0.1
         await _until(pilot, "enter", "5 of 10")
         assert "0:02 left" in text_of(pilot)
         await press_in_dialog(pilot, "ctrl+n")

@@ -120,9 +120,12 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
         return self.has_class("-working")
 
     def focus_button(self) -> None:
-        self.query_one("#go", Button).focus()
+        for button in self.query("#go"):
+            button.focus()
 
     def _say_buttons(self) -> None:
+        if not self.query("#go"):  # the dashboard is being closed
+            return
         go, later = self.query_one("#go", Button), self.query_one("#later", Button)
         go.label, go.disabled = self._page.YES, self.is_working
         go.refresh(layout=True)
@@ -214,13 +217,15 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
         return bool(outcome)
 
     def _work(self, at_work: bool) -> None:
+        if not self.query("#go"):  # the dashboard is being closed
+            return
         self.set_class(at_work, "-working")
         self._page.disabled = at_work
+        self._say_buttons()
         if at_work:
             self.query_one(Running).tell(Progress("..."))
         else:
             self._page.focus_first()
-        self._say_buttons()
 
     def _tell(self, progress: Progress) -> None:
         if self.is_mounted:
