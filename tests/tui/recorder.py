@@ -11,6 +11,7 @@ import contextlib
 import io
 import json
 import os
+import platform
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -30,6 +31,8 @@ from lifeboat_daemon.cli import program  # noqa: E402
 TARGET = ROOT / "tui/lifeboat_tui/demo/recording.json"
 HOME = "/srv/ada"
 """Where the invented user lives."""
+MACHINE = "harbour"
+"""What the invented machine is called."""
 BEGIN = datetime(2026, 11, 8, 8, tzinfo=UTC)
 JsonObject = dict[str, Any]
 
@@ -124,6 +127,7 @@ def story() -> Iterator[Story]:
         patches = [
             mock.patch.dict(os.environ, environment, clear=True),
             mock.patch.object(clocks.SystemClock, "now", lambda _: steady.now()),
+            mock.patch.object(platform, "node", lambda: MACHINE),
         ]
         with contextlib.ExitStack() as stack:
             for patch in patches:
