@@ -266,6 +266,16 @@ async def test_r_restores_from_the_sequence_under_the_cursor(monkeypatch: pytest
         assert [call["at"] for call in calls] == ["4"]
 
 
+async def test_who_comes_back_from_a_restore_sees_what_has_become_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(monkeypatch)
+    link = history()
+    async with _shown(link) as pilot:
+        await press(pilot, "r")
+        link.answers(["timeline", ada_of(link)], timeline(link, [entry(link, 6, 0, kind="restore")]))
+        await press(pilot, "escape")
+        assert "6" in _keys(pilot)
+
+
 async def test_the_workspace_is_nothing_to_restore_name_or_verify() -> None:
     async with _shown() as pilot:
         await press(pilot, "home")

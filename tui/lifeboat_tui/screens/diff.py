@@ -69,6 +69,8 @@ either.
         self.agent_id, self.first, self.second, self.path = agent_id, first, second, path
         self._difference: Difference | None = None
         self._changes: dict[str, Change] = {}
+        self._is_old = False
+        """Whether one left for a screen that may have changed the workspace."""
 
     # What is shown ----------------------------------------------------------------------------------------------
 
@@ -107,6 +109,12 @@ either.
         self.table.empty = "Nothing changed between the two."
         self.table.show(_rows(changes))
         self.query_one("#about", Static).update("\n".join(map(plain, self._about(found, changes))))
+
+    def on_screen_resume(self) -> None:
+        """Where no service runs, nobody tells of a restore."""
+        if self._is_old:
+            self._is_old = False
+            self.reload()
 
     def happened(self, event: JsonObject) -> None:
         if event.get("event") == "capture" and event.get("agent") == self.agent_id and self.second == WORKSPACE:
@@ -188,6 +196,7 @@ either.
     def _restore(self, at: str) -> None:
         from lifeboat_tui.screens.restore import Restore
 
+        self._is_old = True
         change = self.chosen
         paths = (change.path,) if change is not None and change.path else ()
         self.app.push_screen(Restore(self.agent_id, at=at, paths=paths))

@@ -110,6 +110,8 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         self._days: int | None = None
         self._at_work: Worker[None] | None = None
         self._known: tuple[object, ...] = ()
+        self._is_old = False
+        """Whether one left for a screen that may have changed what is kept."""
 
     # What is shown ----------------------------------------------------------------------------------------------
 
@@ -146,6 +148,12 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         if self._at is not None:
             self.show_sequence(self._at)
             self._at = None
+
+    def on_screen_resume(self) -> None:
+        """Where no service runs, nobody tells of a restore."""
+        if self._is_old:
+            self._is_old = False
+            self.reload()
 
     def happened(self, event: JsonObject) -> None:
         kind, about_whom = event.get("event"), event.get("agent")
@@ -363,6 +371,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
     def _restore(self, **of: Any) -> None:
         from lifeboat_tui.screens.restore import Restore
 
+        self._is_old = True
         self.app.push_screen(Restore(self.agent_id, **of))
 
     @work(group="act", exit_on_error=False)
