@@ -371,10 +371,14 @@ async def test_while_it_runs_nothing_leaves_it_and_stopping_says_what_became_of_
         await pilot.pause()
         assert "it is at work; c stops it" in notes(pilot)[-1] and isinstance(pilot.app.screen, Purge)
         made.answers(("receipts", "list"), {"receipts": [{"id": RECEIPT}], "damaged": []})
+        receipt = shown()
+        del receipt["receipt"]["vaults"][1]
+        made.answers(("receipts", "show", RECEIPT), receipt)
         await press(pilot, "c")
         said = text_of(pilot)
         assert "What had begun is finished by the next command" in said
-        assert "It had begun, and is finished now" in said and "office: waits" in said
+        assert "It had begun, and is finished on this machine now" in said
+        assert "office: not told yet; it is told at the next contact" in said
 
 
 async def test_a_purge_that_was_stopped_before_it_began_says_so() -> None:

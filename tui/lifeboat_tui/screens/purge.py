@@ -18,9 +18,10 @@ from textual.widgets import Button, ContentSwitcher, Input
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.control.commands import Progress, Said
+from lifeboat_daemon.errors import CommandLost
 from lifeboat_tui import documents
 from lifeboat_tui.acts import PLACES, Act
-from lifeboat_tui.documents.purge import Purged
+from lifeboat_tui.documents.purge import Purged, Remote
 from lifeboat_tui.documents.receipts import Receipts as ReceiptList
 from lifeboat_tui.documents.receipts import Shown
 from lifeboat_tui.link import JsonObject
@@ -42,6 +43,7 @@ _STAY = frozenset({"back", "quit", *(act.name for act in PLACES if act.name.star
 """Acts that would leave the wizard."""
 AT_WORK = "it is at work; c stops it"
 STOPPED = "Stopped. What had begun is finished by the next command, or by the service; nothing of it is taken back."
+LOST = "There is no receipt of it yet, but it may still be at work: v shows the receipts. Then look for it once more."
 NOT_BEGUN = "Nothing was destroyed: there is no new receipt, and no purge that was begun."
 
 
@@ -95,6 +97,8 @@ happen at once; it is used once, and kept nowhere.
         self._lines: list[Line] = []
         self._receipt: Shown | None = None
         self._others: list[str] = []
+        self._told: tuple[Remote, ...] = ()
+        """How it stands at second copies of which the receipt says nothing yet."""
 
     # What is shown ----------------------------------------------------------------------------------------------
 
@@ -365,7 +369,8 @@ happen at once; it is used once, and kept nowhere.
             await self._show_done(documents.read(Purged, said.document), said, tokens)
         except LifeboatError as error:
             self.failed(error)
-            await self._find_out(before, ("error", f"{error.title}: {error.message}"))
+            nothing = LOST if isinstance(error, CommandLost) else NOT_BEGUN
+            await self._find_out(before, ("error", f"{error.title}: {error.message}"), nothing)
         except asyncio.CancelledError:
             if self.is_mounted and self.app.is_running:
                 self.find_out_later(before)
@@ -377,6 +382,7 @@ happen at once; it is used once, and kept nowhere.
     async def _show_done(self, done: Purged, said: Said, tokens: dict[str, str]) -> None:
         self.say_problem(None)
         self._others = [name for name in done.elsewhere if self.lifeboat.find_agent(name) is not None]
+        self._told = done.remotes
         self._lines = [*outcome(done, self._plan), *(("warning", note) for note in said.notes)]
         if done.receipt is not None:
             for name, token in tokens.items():
@@ -390,17 +396,18 @@ happen at once; it is used once, and kept nowhere.
         with contextlib.suppress(LifeboatError):
             await self._find_out(before, ("warning", STOPPED))
 
-    async def _find_out(self, before: set[str], first: Line) -> None:
+    async def _find_out(self, before: set[str], first: Line, nothing: str = NOT_BEGUN) -> None:
         """What became of a purge that did not end by itself: the next command finishes what has begun, and a receipt
-        tells of it."""
+        tells of it; else `nothing` is said."""
         self._lines = [first]
         self._show_lines()
         new = sorted(await self._receipts() - before)
         if new:
-            self._lines.append(("done", "It had begun, and is finished now: its receipt is here."))
+            self._lines.append(("done", "It had begun, and is finished on this machine now: its receipt is here."))
+            self._told = () if self._plan is None else self._plan.remotes
             await self._show_receipt(new[-1])
         elif self._lines == [first]:  # nobody said that something could not be finished
-            self._lines.append(("", NOT_BEGUN))
+            self._lines.append(("", nothing))
         self._show_lines()
 
     async def _receipts(self) -> set[str]:
@@ -421,7 +428,7 @@ happen at once; it is used once, and kept nowhere.
 
     def _show_lines(self) -> None:
         if self.is_mounted:
-            shown = [] if self._receipt is None else list(proof(self._receipt))
+            shown = [] if self._receipt is None else list(proof(self._receipt, self._told))
             others = others_text(self._others) if self._receipt is not None else ""
             self.query_one(ProofPage).show([*self._lines, *shown, *([("warning", others)] if others else [])])
             self._say_buttons()

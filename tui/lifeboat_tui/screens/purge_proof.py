@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from lifeboat_daemon.words import count_text, listed, path_text, time_text, when_text
-from lifeboat_tui.documents.purge import Purged
+from lifeboat_tui.documents.purge import Purged, Remote
 from lifeboat_tui.documents.receipts import DONE, WAITING, Audited, Finding, Here, Listed, Receipt, Shown, Vault
 from lifeboat_tui.screens.purge_plan import NEVER, what_goes
 from lifeboat_tui.screens.purge_wanted import REASONS
@@ -39,12 +39,17 @@ def outcome(done: Purged, planned: Purged | None) -> Iterator[Line]:
         yield "error", f"Looked for again: {count_text(hits, 'place')} still hold it. Purge again."
 
 
-def proof(shown: Shown) -> Iterator[Line]:
-    """The receipt: what went on this machine, every vault, what nobody can reach, and whether it holds."""
+def proof(shown: Shown, told: Sequence[Remote] = ()) -> Iterator[Line]:
+    """The receipt: what went on this machine, every vault, what nobody can reach, and whether it holds. `told`: second
+    copies, of which it may say nothing yet."""
     receipt = shown.receipt
     yield from _here(receipt.here)
     for vault in receipt.vaults:
         yield _kind(vault), f"{vault.name}: {stands(vault)}{_signed(vault)}"
+    known = {vault.name for vault in receipt.vaults} | {each.name for each in receipt.unreachable}
+    for remote in told:
+        if remote.name not in known:
+            yield _at_remote(remote)
     for each in receipt.unreachable:
         yield "pending", f"Not reached: {path_text(each.name)}: {each.why} ({each.what})"
     yield from verdict(shown.holds, shown.findings, said={each.name for each in receipt.vaults if each.state != DONE})
@@ -62,6 +67,14 @@ def _here(here: Here) -> Iterator[Line]:
         yield "waiting", f"Live files still hold it in {live}; captures leave it out{until}. x cuts it there."
     if here.undo_folders:
         yield "done", f"{count_text(here.undo_folders, 'undo folder')} emptied: u has nothing to take back."
+
+
+def _at_remote(remote: Remote) -> Line:
+    """Of a second copy that signed nothing."""
+    why = f" ({remote.message})" if remote.message else ""
+    if remote.state == DONE:
+        return "done", f"{remote.name}: done{why}"
+    return "pending", f"{remote.name}: not told yet{why}; it is told at the next contact"
 
 
 def stands(vault: Vault) -> str:

@@ -1,0 +1,160 @@
+"""The purge wizard over a real home, a real daemon and a real second copy: whole purges by keys, and what is killed on
+the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from cli_client import run
+from invariants import always, what_was_purged_is_gone
+from live import live, shows, until
+from openclaw_workspaces import make_workspace
+from pilots import notes, text_of
+from purged import SCANNER, TEXT
+from purging import fill
+from serving import Daemon, serving
+from textual.pilot import Pilot
+from textual.widgets import Button
+
+from lifeboat_daemon import agents
+from lifeboat_daemon.context import Context
+from lifeboat_tui.link import Stage
+from lifeboat_tui.screens.purge import PROOF, Purge
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def stick(tmp_path: Path) -> Path:
+    """Ada has learned it, and a second copy on a stick has it too."""
+    workspace, stick = tmp_path / "workspace", tmp_path / "stick"
+    make_workspace(workspace)
+    run("agents", "add", workspace, "--name", "ada")
+    stick.mkdir()
+    run("remote", "add", "stick", stick.as_uri())
+    memory = workspace / "MEMORY.md"
+    for day in range(2):
+        memory.write_text(f"{memory.read_text()}\n## Day {day}\n\n{TEXT} It is day {day}.\n")
+        run("sync")
+    return stick
+
+
+def wizard(pilot: Pilot[None]) -> Purge:
+    found = pilot.app.screen
+    assert isinstance(found, Purge)
+    return found
+
+
+def nothing_shows(pilot: Pilot[None]) -> None:
+    """Not on the screen, not in what was said, not in the clipboard."""
+    seen = pilot.app.export_screenshot() + text_of(pilot) + " ".join(notes(pilot)) + pilot.app.clipboard
+    assert SCANNER.text(seen, "the screen") == []
+
+
+async def look(pilot: Pilot[None]) -> None:
+    """The first step, up to the preview."""
+    await until(pilot, lambda: isinstance(pilot.app.screen, Purge) and wizard(pilot).lifeboat.status, "the wizard")
+    await fill(pilot, "text", TEXT)
+    nothing_shows(pilot)
+    await pilot.press("enter")
+    await shows(pilot, "would be destroyed")
+    nothing_shows(pilot)
+
+
+async def say_the_words(pilot: Pilot[None]) -> None:
+    await pilot.press("ctrl+n")
+    await shows(pilot, "Type  purge ")
+    await fill(pilot, "phrase", f"purge {wizard(pilot)._plan.versions}")  # type: ignore[union-attr]
+    nothing_shows(pilot)
+    wizard(pilot).query_one("#go", Button).focus()
+    await pilot.press("D")
+
+
+async def ends(pilot: Pilot[None]) -> str:
+    """What the last step says once nothing is at work any more."""
+    await until(pilot, lambda: wizard(pilot)._step == PROOF and not wizard(pilot).is_at_work, "the end")
+    await until(
+        pilot, lambda: not [each for each in pilot.app.workers if each.group in ("purge", "look-into")], "its workers"
+    )
+    nothing_shows(pilot)
+    return str(wizard(pilot).query_one("#proof-text").render())
+
+
+def is_gone(stick: Path) -> None:
+    context = Context.open()
+    (agent,) = agents.everyone(context)
+    what_was_purged_is_gone(context, agent, SCANNER, stick)
+    always(context, agent)
+
+
+async def test_a_whole_purge_by_keys_leaves_nothing_of_it_anywhere(stick: Path, tmp_path: Path) -> None:
+    with serving(Context.open()):
+        async with live(screen="purge", agent="ada") as pilot:
+            await look(pilot)
+            await pilot.press("w")
+            await shows(pilot, "Live files are cut as well")
+            await say_the_words(pilot)
+            said = await ends(pilot)
+            assert "Destroyed:" in said and "0 hits" in said and "stick: done" in said and "receipt holds" in said
+            assert "Cut in the workspace: MEMORY.md" in said
+            assert wizard(pilot)._text == ""
+    is_gone(stick)
+    assert SCANNER.folders(tmp_path / "workspace") == []
+    assert (
+        SCANNER.text((tmp_path / "daemon.out").read_text() if (tmp_path / "daemon.out").exists() else "", "log") == []
+    )
+    assert run("receipts", "list")["receipts"][0]["done"] is True
+
+
+async def test_a_daemon_that_is_killed_in_the_preview_and_in_the_purge_changes_nothing(stick: Path) -> None:
+    daemon = Daemon(Context.open()).start()
+    try:
+        async with live(screen="purge", agent="ada") as pilot:
+            await until(pilot, lambda: wizard(pilot).link.connection.stage is Stage.UP, "the connection")
+            await look(pilot)
+            daemon.kill()
+            await shows(pilot, "The service does not run")
+            daemon = Daemon(Context.open()).start()
+            await until(pilot, lambda: wizard(pilot).link.connection.stage is Stage.UP, "the connection")
+            await say_the_words(pilot)
+            daemon.kill()
+            said = await ends(pilot)
+            assert "Destroyed:" in said and "stick: done" in said
+    finally:
+        daemon.kill()
+    is_gone(stick)
+
+
+async def test_commands_that_are_killed_in_the_purge_are_told_of_honestly(stick: Path) -> None:
+    async with live(screen="purge", agent="ada") as pilot:
+        await look(pilot)
+        server = wizard(pilot).link._commands._starting.result()  # type: ignore[attr-defined]
+        await say_the_words(pilot)
+        await until(pilot, lambda: wizard(pilot).is_at_work or wizard(pilot)._receipt, "the beginning")
+        os.kill(server.pid, signal.SIGKILL)
+        said = await ends(pilot)
+        told = [each for each in ("Destroyed:", "finished on this machine now", "may still be at work") if each in said]
+        assert len(told) == 1, said
+        gone = bool(run("receipts", "list")["receipts"])
+        assert gone or told == ["may still be at work"]
+    if gone:
+        run("sync")  # what was cut off before the second copy heard of it is told now
+        is_gone(stick)
+
+
+async def test_a_purge_that_is_stopped_is_all_or_nothing_and_says_which(stick: Path) -> None:
+    async with live(screen="purge", agent="ada") as pilot:
+        await look(pilot)
+        await say_the_words(pilot)
+        await until(pilot, lambda: wizard(pilot).is_at_work or wizard(pilot)._receipt, "the beginning")
+        await pilot.press("c")
+        said = await ends(pilot)
+        gone = bool(run("receipts", "list")["receipts"])
+        assert not gone or "stick: " in said, said
+        assert ("Nothing was destroyed" in said) is not gone, said
+    if gone:
+        run("sync")  # what was cut off before the second copy heard of it is told now
+        is_gone(stick)
