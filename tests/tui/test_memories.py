@@ -79,7 +79,7 @@ async def test_who_holds_a_key_down_reads_only_the_last_one() -> None:
 async def test_a_memory_that_cannot_be_read_keeps_its_beginning_and_says_why() -> None:
     link = remembering()
     link.fails(["records", "show"], Busy("another process has the vault"))
-    async with _open(link) as pilot:
+    async with _open(link, size=(200, 50)) as pilot:
         said = text_of(pilot)
         assert "another process" in said and said.count("What number 0 says") == 2
 
@@ -216,6 +216,15 @@ async def test_esc_takes_back_one_after_the_other_the_last_first() -> None:
         await press(pilot, "escape")
 
 
+async def test_a_list_that_is_narrowed_begins_at_its_top() -> None:
+    link = remembering(30)
+    async with _open(link) as pilot:
+        await press(pilot, "G")
+        link.answers(["records", "list"], page(map(memory, range(10))))
+        await press(pilot, "T", "down", "enter")
+        assert pilot.app.screen.memory_id == "m0"  # type: ignore[attr-defined]
+
+
 async def test_what_fits_nothing_says_how_to_go_back() -> None:
     link = remembering()
     link.answers(["records", "list", agent_id(link), "--status"], page([]))
@@ -286,7 +295,7 @@ async def test_o_says_when_no_sequence_is_known() -> None:
     link = remembering()
     link.answers(["records", "show"], shown(first_sequence=None, last_sequence=None))
     async with _open(link) as pilot:
-        assert "in no sequence yet" in text_of(pilot)
+        assert "in no kept sequence" in text_of(pilot)
         await press(pilot, "o")
         assert "no kept sequence" in notes(pilot)[-1]
 

@@ -101,7 +101,7 @@ def done_lines(one: Entry) -> Iterator[Content]:
     if meaning:
         yield Content(meaning)
     if helps:
-        yield Content.assemble(("what helps  ", "$foreground 60%"), plain(helps.format(name=argument(one.name))))
+        yield Content.assemble(("next        ", "$foreground 60%"), plain(helps.format(name=argument(one.name))))
     if one.details.get("set") is False:
         yield Content("It does not stand any more: this is the line that says so.")
     yield Content("")

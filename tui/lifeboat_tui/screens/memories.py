@@ -85,6 +85,8 @@ it although its file still holds the text, and can be taken back; P destroys it 
         """Those that were changed here: they stay in sight, also where they fit the list no more."""
         self._read: dict[str, Shown] = {}
         self._is_loaded = self._is_left = False
+        self._is_other = False
+        """Whether the next answer is another list than the one in sight."""
         self._typing: Timer | None = None
         self._sequence: int | None = None
 
@@ -142,7 +144,11 @@ it although its file still holds the text, and can be taken back; P destroys it 
         table = self.table
         table.empty = NOTHING_FITS if self._filters else NOTHING
         table.title = self._title(len(memories))
+        here = None if table.current is None else table.current.key
         table.show([row_of(one) for one in memories])
+        if self._is_other and here not in {one.id for one in memories}:
+            table.cursor = 0
+        self._is_other = False
         self.refresh_bars()
 
     def _title(self, shown: int) -> str:
@@ -230,6 +236,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
         if value:
             self._filters[option] = value
         self._memories, self._changed, self._page = {}, {}, msgspec.structs.replace(self._page, next=None)
+        self._is_other = True
         self.reload()
 
     def do_type(self) -> None:

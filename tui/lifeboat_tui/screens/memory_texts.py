@@ -114,7 +114,6 @@ def facts(shown: Shown) -> Iterator[Content]:
     if about.stats is not None and about.stats.access_count:
         last = f", last {when_text(about.stats.last_accessed_at)}" if about.stats.last_accessed_at else ""
         yield pair("read", f"{count_text(about.stats.access_count, 'time')}{last}")
-    yield pair("id", shown.id)
 
 
 def source_text(origin: Provenance) -> str:
@@ -129,7 +128,7 @@ def kept_text(shown: Shown) -> str:
     """Since when, and until when, it says what it says."""
     about = shown.about
     if about.first_sequence is None:
-        return "in no sequence yet"
+        return "in no kept sequence"
     until = "until now" if about.present else f"until sequence {about.last_sequence}"
     return f"from sequence {about.first_sequence} {until}"
 
