@@ -35,6 +35,7 @@ COLUMNS = (
 )
 CHANGES = 12
 """Lines of the last changes."""
+ASKING = "Asking how your agents stand..."
 NOBODY = "No agent is protected yet. Press a to look for agents on this machine and protect them."
 
 
@@ -76,7 +77,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
 
     def body(self) -> ComposeResult:
         yield Static("", id="verdict", markup=False)
-        yield Listing(COLUMNS, title="Agents", empty=NOBODY, glyphs=self.glyphs, id="agents")
+        yield Listing(COLUMNS, title="Agents", empty=ASKING, glyphs=self.glyphs, id="agents")
         with Horizontal(id="below"):
             with VerticalScroll(id="detail", can_focus=False):
                 yield Static("", id="detail-text")

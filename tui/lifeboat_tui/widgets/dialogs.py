@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -55,7 +55,7 @@ class Confirm(ModalScreen[bool]):
                 yield Static("\n".join(plain(line) for line in self._lines), markup=False)
             if self._phrase is not None:
                 yield Static(f"Type  {plain(self._phrase)}  to go on:", markup=False)
-                yield Input(id="phrase")
+                yield Input(id="phrase", select_on_focus=False)
             with Horizontal():
                 yield Button("Cancel", id="cancel")
                 disabled = self._phrase is not None
@@ -67,6 +67,15 @@ class Confirm(ModalScreen[bool]):
     def action_scroll(self, lines: int) -> None:
         """What does not fit is read line by line."""
         self.query_one(".text", VerticalScroll).scroll_relative(y=lines, animate=False)
+
+    def on_key(self, event: events.Key) -> None:
+        """What is typed goes into the field, although Cancel has the focus."""
+        if self._phrase is not None and event.is_printable and not isinstance(self.focused, Input):
+            event.stop()
+            event.prevent_default()
+            field = self.query_one("#phrase", Input)
+            field.focus()
+            field.insert_text_at_cursor(event.character or "")
 
     @on(Input.Changed, "#phrase")
     def _typed(self, event: Input.Changed) -> None:
