@@ -75,6 +75,9 @@ DONE: JsonObject = {
     ],
     "next": [{"title": "Start its gateway", "command": "openclaw gateway start"}],
     "receipt": "r-1",
+    "objects": 22,
+    "outcomes": {"accepted": 20, "omitted": 2},
+    "fates": [{"kind": "vector", "outcome": "omitted", "reason": "it is made again", "names": ["v-1", "v-2"]}],
     "safety": 15,
     "undo": True,
 }
@@ -430,6 +433,17 @@ async def test_a_restore_tells_what_was_done_and_what_is_left_to_do() -> None:
             assert text in said
         await press(pilot, "y")
         assert pilot.app.clipboard == "openclaw gateway start"
+
+
+async def test_the_receipt_says_what_became_of_each_thing() -> None:
+    async with wizard(machine(), at="12") as pilot:
+        await press(pilot, "e")
+        assert any("that is for the step Run" in note for note in notes(pilot))
+        await press(pilot, "R", "e")
+        said = text_of(pilot)
+        assert "20 accepted, 2 omitted" in said and "omitted, vector (2): it is made again" in said
+        await press(pilot, "escape")
+        assert pilot.app.screen is screen(pilot)
 
 
 async def test_r_does_not_begin_it_and_neither_does_enter_on_what_has_the_focus() -> None:

@@ -124,6 +124,15 @@ class Without(msgspec.Struct, frozen=True):
     credentials: tuple[str, ...] = ()
 
 
+class Fate(msgspec.Struct, frozen=True):
+    """What became of things that are alike."""
+
+    kind: str = ""
+    outcome: str = ""
+    reason: str = ""
+    names: tuple[str, ...] = ()
+
+
 class Done(msgspec.Struct, frozen=True):
     """`restore` or `undo`."""
 
@@ -140,6 +149,9 @@ class Done(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     next: tuple[Step, ...] = ()
     receipt: str = ""
+    objects: int = 0
+    outcomes: dict[str, int] = {}
+    fates: tuple[Fate, ...] = ()
     safety: int | None = None
     captured: int | None = None
     undo: bool = False

@@ -23,6 +23,7 @@ from lifeboat_tui.screens.base import FILTER, LifeboatScreen
 from lifeboat_tui.screens.restore_page import Page
 from lifeboat_tui.screens.restore_point import PointPage
 from lifeboat_tui.screens.restore_preview import PreviewPage
+from lifeboat_tui.screens.restore_receipt import Receipt
 from lifeboat_tui.screens.restore_run import RunPage
 from lifeboat_tui.screens.restore_texts import ALL_OR_NOTHING, KEPT, UNCERTAIN, UNPROVEN, trouble_lines
 from lifeboat_tui.screens.restore_what import WhatPage
@@ -286,7 +287,9 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
             self.go(PREVIEW)
 
     def do_receipt(self) -> None:
-        self.lifeboat.open("receipts")
+        done = self.run.done
+        if done is not None:
+            self.app.push_screen(Receipt(done))
 
     def do_copy(self) -> None:
         """What is left to do, where that is under the cursor; else the command of the step."""
@@ -434,7 +437,8 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
     async def _forced(self, error: LifeboatError) -> bool:
         lines = [f"{error.message}.", f"What was changed since is moved aside and kept for {KEPT}."]
         question = Confirm("Take it back all the same?", lines, yes="Take it back", dangerous=True)
-        return bool(await self.app.push_screen_wait(question))
+        wants = await self.app.push_screen_wait(question)
+        return bool(wants)
 
     async def _taken_over(self, error: LifeboatError) -> bool:
         """Whether the name of the machine that wrote lately was typed."""

@@ -20,7 +20,7 @@ COLUMNS = (Column("LEFT TO DO", 22), Column("COMMAND", 20, grow=1))
 
 class RunPage(Page):
     STEP = "Run"
-    LABELS = {"stop": "stop", "undo": "take it back", "receipt": "receipt", "copy": "copy command"}
+    LABELS = {"undo": "take it back", "receipt": "receipt", "copy": "copy command"}
     DEFAULT_CSS = """
     RunPage > VerticalScroll { height: auto; max-height: 60%; padding: 1 1; }
     RunPage > VerticalScroll > Static { height: auto; }

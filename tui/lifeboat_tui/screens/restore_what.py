@@ -116,6 +116,7 @@ class WhatPage(Page):
         yield _switch("with_sessions", "Sessions", wanted.with_sessions)
         refused = ONLY_ELSEWHERE if wanted.to is None else ""
         adopted = "the agent lives there from then on" if wanted.is_adopted else "a copy; the agent stays where it is"
+        adopted = "the agent itself, where it lives" if wanted.to is None else adopted
         yield Option("adopt", "Whose it is", adopted, refused)
         state_dir = wanted.state_dir or "the one around the folder"
         yield Option("state_dir", "Runtime's folder", state_dir)
@@ -156,7 +157,8 @@ class WhatPage(Page):
 
     def switch(self, name: str) -> None:
         """Change one that is yes or no."""
-        self.wizard.wanted = replace(self.wanted, **{name: not getattr(self.wanted, name)})
+        is_on = getattr(self.wanted, name)
+        self.wizard.wanted = replace(self.wanted, **{name: not is_on})  # type: ignore[arg-type]
         self.show()
 
     async def _choose_folder(self) -> None:
