@@ -111,7 +111,7 @@ class PreviewPage(Vertical):
     DEFAULT_CSS = """
     PreviewPage #headline { height: auto; max-height: 4; padding: 0 1; text-style: bold; }
     PreviewPage #places { height: 1fr; min-height: 4; }
-    PreviewPage #remarks { height: auto; max-height: 40%; padding: 0 1; border: round $border-blurred; }
+    PreviewPage #remarks { height: auto; max-height: 40%; padding: 0 1; border: round $secondary; }
     PreviewPage #remarks:focus { border: round $border; }
     """
 

@@ -64,7 +64,7 @@ that was exported can be checked on any machine, offline.
 """
     CSS = """
     Receipts #list { height: 1fr; min-height: 6; }
-    Receipts #below { height: 55%; min-height: 6; border: round $border-blurred; padding: 0 1; }
+    Receipts #below { height: 55%; min-height: 6; border: round $secondary; padding: 0 1; }
     Receipts #below:focus { border: round $border; }
     Receipts.-wide #parts { layout: horizontal; }
     Receipts.-narrow #parts { layout: vertical; }
