@@ -15,13 +15,13 @@ from lifeboat_tui.screens.base import LifeboatScreen
 def screens() -> list[type[LifeboatScreen]]:
     for module, _ in places.PLACES.values():
         import_module(f"lifeboat_tui.screens.{module}")
-    for module in ("diff", "receipts"):
+    for module in ("diff", "memory", "receipts"):
         import_module(f"lifeboat_tui.screens.{module}")
     found, left = [], [LifeboatScreen]
     while left:
         kind = left.pop()
         left += kind.__subclasses__()
-        if kind is not LifeboatScreen:
+        if kind.NAME:  # what several screens have in common has none
             found.append(kind)
     return sorted(found, key=lambda kind: kind.__name__)
 

@@ -169,7 +169,7 @@ async def test_a_type_is_chosen_with_its_count_and_stands_in_the_title() -> None
 async def test_deleted_ones_are_shown_when_asked_for() -> None:
     link = remembering()
     async with _open(link) as pilot:
-        await press(pilot, "S", "end", "enter")
+        await press(pilot, "D", "end", "enter")
         assert _lists(link)[-1] == ("--status", "deleted") and "state: deleted" in text_of(pilot)
 
 
@@ -201,7 +201,7 @@ async def test_words_are_looked_for_when_one_stops_typing() -> None:
 async def test_esc_takes_back_one_after_the_other_the_last_first() -> None:
     link = remembering()
     async with _open(link) as pilot:
-        await press(pilot, "T", "down", "enter", "S", "down", "enter", "w", *"x", "enter", "slash", *"2", "enter")
+        await press(pilot, "T", "down", "enter", "D", "down", "enter", "w", *"x", "enter", "slash", *"2", "enter")
         assert "[1 of 3]" in text_of(pilot)
         expected = [
             ("--type", "semantic", "--status", "active", "--words", "x"),
@@ -229,7 +229,7 @@ async def test_what_fits_nothing_says_how_to_go_back() -> None:
     link = remembering()
     link.answers(["records", "list", agent_id(link), "--status"], page([]))
     async with _open(link) as pilot:
-        await press(pilot, "S", "down", "enter")
+        await press(pilot, "D", "down", "enter")
         assert "No memory fits. esc takes back" in text_of(pilot)
 
 

@@ -50,15 +50,15 @@ class Memories(MemoryActs):
         Act("words", "w", "find", "Find words in all memories, also in those that are not loaded yet", footer=True),
         *ACTS,
         Act("type", "T", "type", "Only memories of one type"),
-        Act("status", "S", "state", "Only active, archived or deleted ones"),
+        Act("status", "D", "state", "Only active, archived or deleted ones"),
         Act("identity", "I", "identity", "Only those made under one version of the agent's identity"),
         FILTER,
     )
     HELP = """
 Each line is a memory that counts now, the newest first. Beside it, or below, stands what it says, where it came from
-and since when. Deleted and forgotten ones are shown by S.
+and since when. Deleted and forgotten ones are shown by D.
 
-w finds words in everything; T, S and I narrow the list down; esc takes that back step by step. To forget a memory drops
+w finds words in everything; T, D and I narrow the list down; esc takes that back step by step. To forget a memory drops
 it although its file still holds the text, and can be taken back; P destroys it for good.
 """
     CSS = """
