@@ -208,7 +208,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         if act == "stop":
             return "nothing is being done"
         if self.step not in _ONLY_IN.get(act, range(4)):
-            return f"that is for the step {self._pages[_ONLY_IN[act][0]].STEP}"
+            return f"that is for the step {' or '.join(self._pages[step].STEP for step in _ONLY_IN[act])}"
         if act == "unlock" and not self._is_locked():
             return "nothing says that your key is locked"
         if act == "accept" and not self._is_unproven():

@@ -110,7 +110,7 @@ class PointPage(Page):
         if away is None or away.sequence is None:
             return Row(NEWEST, ("", Cell("none", "muted"), "", "it has nothing of this agent", "", "", ""))
         when = short_age(away.written_at or away.time, now)
-        what = f"the newest there, of {when}" + (f" by {away.machine}" if away.machine else "")
+        what = f"the newest there, {when}" + (f" by {away.machine}" if away.machine else "")
         return Row(NEWEST, ("", Cell(str(away.sequence), "strong"), "", what, "", "", ""))
 
     def entry(self, at: str | None) -> Entry | None:

@@ -115,12 +115,15 @@ class WhatPage(Page):
         yield _switch("with_cron", "Scheduled jobs", wanted.with_cron)
         yield _switch("with_sessions", "Sessions", wanted.with_sessions)
         refused = ONLY_ELSEWHERE if wanted.to is None else ""
-        adopted = "the agent lives there from then on" if wanted.is_adopted else "a copy; the agent stays where it is"
-        adopted = "the agent itself, where it lives" if wanted.to is None else adopted
-        yield Option("adopt", "Whose it is", adopted, refused)
+        yield Option("adopt", "Whose it is", self._whose(), refused)
         state_dir = wanted.state_dir or "the one around the folder"
         yield Option("state_dir", "Runtime's folder", state_dir)
         yield _switch("finish", "Last steps", wanted.finish)
+
+    def _whose(self) -> str:
+        if self.wanted.to is None:
+            return "the agent itself, where it lives"
+        return "the agent lives there from then on" if self.wanted.adopt else "a copy; the agent stays where it is"
 
     @on(Table.Moved, "#options-table")
     def _moved(self, event: Table.Moved) -> None:
