@@ -312,17 +312,17 @@ async def test_a_second_token_is_used_after_the_purge_by_standard_input_and_not_
         assert all(field.value != TOKEN for field in screen(pilot).query(Input))
 
 
-async def test_c_confirms_it_where_it_waits() -> None:
+async def test_t_confirms_it_where_it_waits() -> None:
     made = link()
     async with run(made) as pilot:
         await destroy(pilot)
-        await press(pilot, "c")
+        await press(pilot, "t")
         await fill(pilot, "answer", TOKEN)
         made.answers(("receipts", "show", RECEIPT), shown(office="done"))
         await press(pilot, "enter")
         assert asked(made, "receipts", "confirm")[0][1] == f"{TOKEN}\n"
         assert "office: done" in text_of(pilot)
-        await press(pilot, "c")
+        await press(pilot, "t")
         assert "it waits nowhere" in notes(pilot)[-1]
 
 

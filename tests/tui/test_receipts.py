@@ -102,10 +102,10 @@ async def test_a_shows_what_an_auditor_wants_and_takes_it_back() -> None:
         assert "cd" * 32 not in detail(pilot)
 
 
-async def test_c_confirms_it_by_the_second_token_on_standard_input() -> None:
+async def test_t_confirms_it_by_the_second_token_on_standard_input() -> None:
     made = two()
     async with run(made) as pilot:
-        await press(pilot, "down", "c")
+        await press(pilot, "down", "t")
         await fill(pilot, "answer", TOKEN)
         await press(pilot, "enter")
         assert asked(made, "receipts", "confirm") == [
@@ -129,7 +129,7 @@ async def test_v_checks_a_file_whoever_made_it() -> None:
 async def test_a_dashboard_that_only_looks_exports_and_confirms_nothing() -> None:
     made = two()
     async with run(made, readonly=True) as pilot:
-        await press(pilot, "down", "e", "c", "x")
+        await press(pilot, "down", "e", "t", "x")
         assert all("only looks" in note for note in notes(pilot)) and len(notes(pilot)) == 3
 
 

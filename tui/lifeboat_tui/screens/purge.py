@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
 from dataclasses import replace
 
 from textual import on, work
@@ -56,7 +55,7 @@ class Purge(ReceiptScreen):
         Act("destroy", "D", "destroy", "Carry the purge out, once its words are typed", footer=True, writes=True),
         Act("stop", "c", "stop", "Stop what is at work; a purge that has begun is finished by whoever starts next"),
         Act(
-            "confirm", "c", "confirm", "Let it happen now where it waits, by the second token", footer=True, writes=True
+            "confirm", "t", "confirm", "Let it happen now where it waits, by the second token", footer=True, writes=True
         ),
         Act(
             "export", "e", "export", "Write the receipt into a file, for whoever wants proof", footer=True, writes=True
@@ -198,18 +197,19 @@ happen at once; it is used once, and kept nowhere.
 
     # Keys -------------------------------------------------------------------------------------------------------
 
-    def acts(self) -> Iterator[Act]:
-        """Of the two acts on `c` only the one that means something now."""
-        hidden = "confirm" if self.is_at_work else "stop"
-        yield from (act for act in super().acts() if act.name != hidden)
-
-    async def action_act(self, name: str) -> None:
-        if name in ("stop", "confirm"):
-            name = "stop" if self.is_at_work else "confirm"
-        await super().action_act(name)
-
     def why_not(self, act: str) -> str | None:
-        if self.is_at_work and act in (*_STAY, "go_on", "destroy", "workspace", "export", "kept_out", "others"):
+        if act == "stop":
+            return None if self.is_at_work else "nothing is at work"
+        if self.is_at_work and act in (
+            *_STAY,
+            "confirm",
+            "go_on",
+            "destroy",
+            "workspace",
+            "export",
+            "kept_out",
+            "others",
+        ):
             return AT_WORK
         if act == "go_on":
             return self._why_not_on()

@@ -83,7 +83,7 @@ def stands(vault: Vault) -> str:
         return f"done, but {vault.message}" if vault.message else "done"
     if vault.state == WAITING and vault.applies_at is not None:
         why = vault.message or "so that its owner can refuse it"
-        return f"waits until {time_text(vault.applies_at)} ({why}); c confirms it"
+        return f"waits until {time_text(vault.applies_at)} ({why}); t confirms it"
     since = f" since {time_text(vault.since)}" if vault.since else ""
     return f"pending{since}: {vault.message or 'it was not reached yet'}; told at the next contact"
 

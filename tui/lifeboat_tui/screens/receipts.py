@@ -49,7 +49,7 @@ class Receipts(ReceiptScreen):
             "export", "e", "export", "Write the receipt into a file, for whoever wants proof", footer=True, writes=True
         ),
         Act(
-            "confirm", "c", "confirm", "Let it happen now where it waits, by the second token", footer=True, writes=True
+            "confirm", "t", "confirm", "Let it happen now where it waits, by the second token", footer=True, writes=True
         ),
         Act("kept_out", "x", "cut live files", "Cut from live files what was purged and still lies there", writes=True),
         Act("check", "V", "verify a file", "Whether a receipt in a file holds, whoever made it", footer=True),
