@@ -3,14 +3,17 @@ the way."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from pathlib import Path
 
 import pytest
 from cli_client import run
+from endpoint_servers import running_endpoint
 from invariants import always, what_was_purged_is_gone
 from live import live, shows, until
+from machines import Machine
 from openclaw_workspaces import make_workspace
 from pilots import notes, text_of
 from purged import SCANNER, TEXT
@@ -21,6 +24,7 @@ from textual.widgets import Button
 
 from lifeboat_daemon import agents
 from lifeboat_daemon.context import Context
+from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_tui.link import Stage
 from lifeboat_tui.screens.purge import PROOF, Purge
 
@@ -158,3 +162,35 @@ async def test_a_purge_that_is_stopped_is_all_or_nothing_and_says_which(stick: P
     if gone:
         run("sync")  # what was cut off before the second copy heard of it is told now
         is_gone(stick)
+
+
+async def test_at_an_endpoint_it_happens_at_once_with_the_second_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running_endpoint(tmp_path / "served") as endpoint:
+        ada = Machine(tmp_path / "machine")
+        ada.add(name="ada")
+        ada.write("MEMORY.md", f"# Memory\n\n## Passport\n\n{TEXT}\n")
+        ada.add_remote("boat", endpoint.url, token=endpoint.token, pin=endpoint.pin)
+        ada.capture_and_push("boat")
+        with contextlib.closing(Endpoint.open(endpoint.data)) as data:
+            tenant = data.control.tenants()[0]
+            token = data.control.add_token(tenant.id, "owner", frozenset({"purge"}), None)[1]
+        monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "machine/home"))
+        async with live(screen="purge", agent="ada") as pilot:
+            await look(pilot)
+            await shows(pilot, "boat: after 24 hours, or at once with its second token")
+            await pilot.press("ctrl+n")
+            await shows(pilot, "Second token of boat")
+            await fill(pilot, "token-0", token)
+            await fill(pilot, "phrase", f"purge {wizard(pilot)._plan.versions}")  # type: ignore[union-attr]
+            wizard(pilot).query_one("#go", Button).focus()
+            await pilot.press("D")
+            said = await ends(pilot)
+            assert "boat: done" in said and "boat: waits" not in said
+            assert token not in pilot.app.export_screenshot() + said
+        assert all(token.encode() not in file.read_bytes() for file in files_below(tmp_path / "machine/home"))
+
+
+def files_below(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
