@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
+from textual.content import Content
 from textual.widgets import Checkbox, RadioButton
 
 
 class Tick(Checkbox):
     """`[x]` or `[ ]`."""
 
-    BUTTON_LEFT, BUTTON_RIGHT = "[", "]"
-
-    def watch_value(self) -> None:
-        self.BUTTON_INNER = "x" if self.value else " "
-        super().watch_value()
-
-    def on_mount(self) -> None:
-        self.BUTTON_INNER = "x" if self.value else " "
+    @property
+    def _button(self) -> Content:
+        return Content("[x]" if self.value else "[ ]")
 
 
 class Choice(RadioButton):
     """`(o)` or `( )`, in a RadioSet."""
 
-    BUTTON_LEFT, BUTTON_RIGHT = "(", ")"
-
-    def watch_value(self) -> None:
-        self.BUTTON_INNER = "o" if self.value else " "
-        super().watch_value()
-
-    def on_mount(self) -> None:
-        self.BUTTON_INNER = "o" if self.value else " "
+    @property
+    def _button(self) -> Content:
+        return Content("(o)" if self.value else "( )")
