@@ -27,6 +27,7 @@ from lifeboat_endpoint.vault import Vault
 
 KEPT_FOR = timedelta(days=30)
 REMOVED = ".removed-"
+LONGEST_NAME = 100
 AGENT_FILE = "agent.toml"
 """The agent's file, kept in the vault of an agent that was removed."""
 
@@ -79,7 +80,7 @@ def add(
             raise AlreadyProtected(f"{folder} belongs to {known.name} ({known.id})", fix=f"lifeboat sync {known.name}")
         if known is not None and not new:
             _fetch_vault(context, known.id)
-            agent = save(context, replace(known, watched=True, name=name or known.name))
+            agent = save(context, replace(known, watched=True, name=_typable(name) if name else known.name))
         else:
             if known is not None:
                 _put_away(context, known)
@@ -155,8 +156,16 @@ def _make(context: Context, folder: Path, runtime: str | None, name: str | None)
     return save(context, agent)
 
 
+def _typable(name: str) -> str:
+    """Without what steers a terminal or cannot be seen, and without a dash in front, by which it would be an option."""
+    seen = "".join(letter if letter.isprintable() else " " for letter in name)
+    return " ".join(seen.split()).lstrip("- ")[:LONGEST_NAME].rstrip() or "agent"
+
+
 def free_name(context: Context, wanted: str) -> str:
+    """The name that is wanted, or one like it: not taken, and one that can be typed. Agents name themselves."""
     taken = {agent.name.casefold() for agent in everyone(context)}
+    wanted = _typable(wanted)
     name, number = wanted, 2
     while name.casefold() in taken:
         name, number = f"{wanted}-{number}", number + 1
@@ -224,8 +233,11 @@ def clone(context: Context, agent: Agent, folder: Path, *, name: str | None = No
 def rename(context: Context, agent: Agent, name: str) -> Agent:
     """Raises NameRefused when the name is taken, or is none."""
     with home_lock(context, "agents rename"):
-        if not name.strip() or not name.isprintable():
+        name = name.strip()
+        if not name or not name.isprintable():
             raise NameRefused("a name has at least one letter, and no line breaks")
+        if _typable(name) != name:
+            raise NameRefused(f"a name has no dash in front, single spaces, and {LONGEST_NAME} characters at most")
         if free_name(context, name) != name and name.casefold() != agent.name.casefold():
             raise NameRefused(f"there is an agent called {name!r} already")
         return save(context, replace(agent, name=name))

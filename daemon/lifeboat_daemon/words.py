@@ -73,8 +73,18 @@ def path_text(path: str) -> str:
 
 
 def argument(name: str) -> str:
-    """A name as it has to be typed in a shell."""
-    return shlex.quote(name)
+    """A name as it has to be typed in a shell. What cannot be printed is spelled out: a name steers no terminal, also
+    when it is pasted."""
+    if name.isprintable():
+        return shlex.quote(name)
+    return f"$'{''.join(map(_spelled_out, name))}'"
+
+
+def _spelled_out(character: str) -> str:
+    """As bash, zsh and ksh read it within $''."""
+    if character.isprintable():
+        return f"\\{character}" if character in "\\'" else character
+    return "".join(f"\\{byte:03o}" for byte in character.encode(errors="surrogateescape"))
 
 
 def change_groups(records: Mapping[str, int], raw: Mapping[str, int]) -> list[str]:

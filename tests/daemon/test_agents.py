@@ -12,7 +12,14 @@ from lifeboat_alf import ids
 from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon import agents
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.errors import AlreadyProtected, AmbiguousAgent, ConfigError, UnknownAgent, WorkspaceRefused
+from lifeboat_daemon.errors import (
+    AlreadyProtected,
+    AmbiguousAgent,
+    ConfigError,
+    NameRefused,
+    UnknownAgent,
+    WorkspaceRefused,
+)
 
 
 @pytest.fixture
@@ -320,3 +327,14 @@ def test_a_file_with_which_nobody_can_reckon_is_refused_as_a_mistake_of_the_user
         agent_files.parse(
             f'name = "Ada"\nruntime = "openclaw"\n{broken}\n'.encode(), "01935f3e-0000-7000-8000-000000000001"
         )
+
+
+@pytest.mark.parametrize("evil", ["--yes", "-", "\x1b[31mred\u202e", "a\nb", "", "x" * 500])
+def test_an_agent_gets_a_name_that_can_be_typed_whatever_it_calls_itself(ada: Protected, evil: str) -> None:
+    name = agents.free_name(ada.context, evil)
+    assert name and name.isprintable() and not name.startswith("-") and len(name) <= agents.LONGEST_NAME
+
+
+def test_a_name_that_would_be_an_option_is_refused(ada: Protected) -> None:
+    with pytest.raises(NameRefused):
+        agents.rename(ada.context, ada.agent, "--all")

@@ -20,7 +20,7 @@ from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.link import CONNECTION, JsonObject, Link, Stage
 from lifeboat_tui.palette import ActCommands
 from lifeboat_tui.screens.base import LifeboatScreen
-from lifeboat_tui.text import local_time, short_age
+from lifeboat_tui.text import local_time, plain, plain_lines, short_age
 from lifeboat_tui.themes import DEFAULT_THEME, THEMES
 
 MISTAKE = (
@@ -261,7 +261,11 @@ class LifeboatApp(App[None]):
         try:
             await self.link.run("daemon", "start")
         except LifeboatError as error:
-            self.notify(f"{error.title}: {error.message}", severity="error", markup=False)
+            self.notify(plain(f"{error.title}: {error.message}"), severity="error", markup=False)
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """What is pasted may go to a shell: nothing steers it, whatever somebody selected."""
+        super().copy_to_clipboard(plain_lines(text))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Of Textual's own only the themes: everything else is an act of ours."""

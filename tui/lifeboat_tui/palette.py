@@ -7,8 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+from textual.fuzzy import Matcher
 
 from lifeboat_tui.screens.base import LifeboatScreen
+from lifeboat_tui.text import plain
 
 if TYPE_CHECKING:
     from lifeboat_tui.app import LifeboatApp
@@ -26,18 +29,33 @@ class ActCommands(Provider):
         for act in screen.acts():
             refusal = screen.refusal(act)
             said = act.help if refusal is None else f"Not now: {refusal}"
-            yield f"{act.label.capitalize()} ({act.key_text})", said, partial(screen.action_act, act.name)
+            yield f"{act.label.capitalize()} ({act.key_text})", plain(said), partial(screen.action_act, act.name)
         app = cast("LifeboatApp", screen.app)
         for agent in app.status.agents if app.status is not None else ():
-            yield f"Agent: {agent.name}", f"The timeline of {agent.name}", partial(app.go, "timeline", agent.id)
+            name = plain(agent.name)
+            yield f"Agent: {name}", f"The timeline of {name}", partial(app.go, "timeline", agent.id)
 
     async def discover(self) -> Hits:
         for title, said, run in self._entries():
-            yield DiscoveryHit(title, run, help=said)
+            yield DiscoveryHit(Content(title), run, text=title, help=_literally(said))
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for title, said, run in self._entries():
             score = max(matcher.match(title), matcher.match(said) * 0.8)
             if score > 0:
-                yield Hit(score, matcher.highlight(title), run, help=said)
+                yield Hit(score, _highlighted(matcher, title), run, text=title, help=_literally(said))
+
+
+def _literally(text: str) -> str:
+    """The help of a hit is read as markup: an agent can call itself anything."""
+    return text.replace("[", r"\[")
+
+
+def _highlighted(matcher: Matcher, title: str) -> Content:
+    """What fits stands out, as `Matcher.highlight` does it; that one reads markup."""
+    content = Content(title)
+    _score, places = matcher.fuzzy_search.match(matcher.query, title)
+    for place in places:
+        content = content.stylize(matcher.match_style, place, place + 1)
+    return content

@@ -18,6 +18,7 @@ from lifeboat_tui.screens.acting import ActingScreen
 from lifeboat_tui.screens.base import FILTER
 from lifeboat_tui.screens.remotes_add import AddRemote
 from lifeboat_tui.screens.remotes_lines import COLUMNS, detail, met_lines, row, tried_lines, waiting_vault
+from lifeboat_tui.text import as_title
 from lifeboat_tui.widgets.dialogs import Ask, Choose, Confirm
 from lifeboat_tui.widgets.listing import Listing
 from lifeboat_tui.widgets.table import Table
@@ -120,7 +121,7 @@ key everywhere.
     @on(Table.Moved, "#copies-table")
     def _show_detail(self) -> None:
         one = self.chosen
-        self.query_one("#detail").border_title = "" if one is None else one.name.replace("[", r"\[")
+        self.query_one("#detail").border_title = "" if one is None else as_title(one.name)
         lines = [] if one is None else list(detail(one, self.waiting, self.glyphs, self.link.now()))
         self.query_one("#detail-text", Static).update(Content("\n").join(lines))
         self.refresh_bars()

@@ -14,6 +14,7 @@ from lifeboat_tui.documents.restore import Plan
 from lifeboat_tui.screens.restore_page import Page
 from lifeboat_tui.screens.restore_texts import plan_head, plan_notes, plan_rows, trouble_lines
 from lifeboat_tui.screens.restore_words import command_text, words
+from lifeboat_tui.text import plain
 from lifeboat_tui.widgets.listing import Listing
 from lifeboat_tui.widgets.table import Column, Table
 
@@ -105,7 +106,7 @@ class PreviewPage(Page):
             (kind, f"{signs[kind]} {text}" if kind in signs else text) for kind, text in plan_notes(plan, self.wanted)
         ]
         self.say("notes-text", *notes)
-        self.query_one("#command", Static).update(f"Same as: {command_text(self._without_yes())}")
+        self.query_one("#command", Static).update(plain(f"Same as: {command_text(self._without_yes())}"))
         self._say_button()
 
     def _without_yes(self) -> tuple[str, ...]:
@@ -117,7 +118,7 @@ class PreviewPage(Page):
         self.table.empty = "There is no preview."
         self.table.show([])
         self.say("notes-text")
-        self.query_one("#command", Static).update(f"Same as: {command_text(self._without_yes())}")
+        self.query_one("#command", Static).update(plain(f"Same as: {command_text(self._without_yes())}"))
         self._say_button()
 
     def _say_button(self) -> None:

@@ -17,7 +17,7 @@ from lifeboat_tui.documents.settings import Setting, spelled
 from lifeboat_tui.documents.settings import Settings as Document
 from lifeboat_tui.screens.acting import ActingScreen
 from lifeboat_tui.screens.base import FILTER
-from lifeboat_tui.text import plain
+from lifeboat_tui.text import as_title, plain
 from lifeboat_tui.themes import BY_SETTING
 from lifeboat_tui.widgets.dialogs import Ask, Choose
 from lifeboat_tui.widgets.listing import Listing
@@ -146,7 +146,7 @@ it: they are never shown.
     @on(Table.Moved, "#settings-table")
     def _show_detail(self) -> None:
         one = self.chosen
-        self.query_one("#detail").border_title = "" if one is None else one.name
+        self.query_one("#detail").border_title = "" if one is None else as_title(one.name)
         lines = [] if one is None else list(self._detail(one))
         self.query_one("#detail-text", Static).update(Content("\n").join(lines))
         self.refresh_bars()

@@ -124,7 +124,7 @@ class Ask(ModalScreen[str | None]):
             if self._lines:
                 with VerticalScroll(classes="text", can_focus=False):
                     yield Static("\n".join(plain(line) for line in self._lines), markup=False)
-            yield Input(self._value, placeholder=self._placeholder, password=self._secret, id="answer")
+            yield Input(plain(self._value), placeholder=self._placeholder, password=self._secret, id="answer")
             yield Static("", id="problem", classes="problem", markup=False)
             with Horizontal():
                 yield Button("Cancel", id="cancel")
@@ -148,7 +148,9 @@ class Ask(ModalScreen[str | None]):
         text = self.query_one("#answer", Input).value
         problem = self._problem(text)
         if problem is None:
-            self.dismiss(text)
+            if self._secret:
+                self.query_one("#answer", Input).value = ""  # nothing of it stays on a dialog that is closed
+            self.dismiss(self._value if text == plain(self._value) else text)
         else:
             self.query_one("#problem", Static).update(plain(problem))
 

@@ -21,7 +21,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from lifeboat_tui.glyphs import Glyphs
-from lifeboat_tui.text import plain
+from lifeboat_tui.text import as_title, plain
 
 _GAP = 2
 _FLASH = 0.8
@@ -287,7 +287,7 @@ class Table(ScrollView, can_focus=True):
         total = sum(not row.heading for row in self._all)
         shown = sum(not row.heading for row in self._rows)
         count = f"{shown} of {total}" if self._words else str(total)
-        said = f"{self.title} [{count}]".replace("[", r"\[") if self.title else ""
+        said = as_title(f"{self.title} [{count}]") if self.title else ""
         if said != self._said_count:  # setting it draws everything again
             self._said_count = self.border_title = said
 

@@ -1,0 +1,144 @@
+"""An agent, a machine or an endpoint that calls itself something evil: the dashboard shows it, and does nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+
+import msgspec
+import pytest
+from pilots import dashboard, press, recorded, settled
+from textual.pilot import Pilot
+
+from lifeboat_daemon import words
+from lifeboat_tui.link import JsonObject
+from lifeboat_tui.link.recorded import RecordedLink
+from lifeboat_tui.text import as_title, plain
+from lifeboat_tui.widgets.dialogs import Ask
+
+pytestmark = pytest.mark.anyio
+EVIL = "\x1b[31m[@click=app.quit]X[/] [link=http://example.com]y[/] \\[b]Z \u202eabc\u2028d\u200f\u200b \udcff"
+NAMED = {
+    *("name", "text", "message", "path", "title", "workspace", "snippet", "label", "why", "reason", "machine", "where"),
+    *("what", "masked", "match", "result", "subject", "fix", "note", "verdict", "readable", "url", "file", "effect"),
+    *("origin_file", "command", "about", "tags", "summary", "warnings", "reasons", "executable", "advice", "lines"),
+    *("memory_type", "namespace"),
+}
+"""Fields in which somebody else's text stands."""
+
+
+def poisoned(value: object, field: str = "") -> object:
+    if isinstance(value, dict):
+        return {key: poisoned(each, key) for key, each in value.items()}
+    if isinstance(value, list):
+        return [poisoned(each, field) for each in value]
+    is_time = isinstance(value, str) and re.match(r"\d{4}-\d\d-", value)
+    return f"{value[:20]}{EVIL}" if isinstance(value, str) and field in NAMED and not is_time else value
+
+
+def hostile() -> RecordedLink:
+    """The demonstration, in which every text is evil."""
+    link = recorded()
+    for key, answer in link._answers.items():
+        document: JsonObject = poisoned(answer.document)  # type: ignore[assignment]
+        notes = tuple(f"{note}{EVIL}" for note in answer.notes)
+        link._answers[key] = msgspec.structs.replace(answer, document=document, notes=notes)
+    return link
+
+
+def what_steers(pilot: Pilot[None]) -> set[str]:
+    """What on the screen would steer a terminal, or follow a link that nobody here made."""
+    found = set()
+    for line in pilot.app.screen._compositor.render_strips():
+        for segment in line:
+            found |= {hex(ord(letter)) for letter in segment.text if plain(letter) != letter}
+            style = segment.style
+            if style is not None and (style.link or "quit" in str(style.meta.get("@click", ""))):
+                found.add("link")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("screen", "keys"),
+    [
+        ("dashboard", ("down", "A", "escape", "s", "y")),
+        ("timeline", ("down", "enter", "y", "escape", "t", "escape")),
+        ("memories", ("enter", "y", "escape", "T", "escape")),
+        ("activity", ("enter", "y", "enter", "L", "down")),
+        ("restore", ("enter", "ctrl+n", "y", "f")),
+        ("purge", ("y",)),
+        ("keys", ("down", "down", "m", "escape")),
+        ("remotes", ("t", "escape", "x", "escape", "enter")),
+        ("receipts", ("a", "V", "escape")),
+        ("settings", ("down", "down", "e", "escape")),
+        ("doctor", ("down", "y")),
+        ("setup", ("enter", "ctrl+n")),
+    ],
+)
+async def test_nothing_that_stands_on_a_screen_steers_the_terminal(screen: str, keys: tuple[str, ...]) -> None:
+    link = hostile()
+    agent = link._answers[("status",)].document["agents"][0]["id"]
+    async with dashboard(link, screen=screen, agent=agent) as pilot:
+        assert what_steers(pilot) == set()
+        for key in keys:
+            await press(pilot, key)
+            assert what_steers(pilot) == set(), key
+
+
+async def test_the_palette_takes_the_name_of_an_agent_as_it_is() -> None:
+    async with dashboard(hostile()) as pilot:
+        await press(pilot, "ctrl+p")
+        await pilot.press(*"timelineof")
+        for _ in range(100):
+            await asyncio.sleep(0.02)
+            await settled(pilot)
+            if "[@click" in str(pilot.app.screen.query_one("CommandList").options):  # type: ignore[attr-defined]
+                break
+        assert what_steers(pilot) == set()
+        assert pilot.app.is_running
+
+
+async def test_a_command_that_is_copied_holds_what_a_clipboard_can_take_and_nothing_that_steers() -> None:
+    async with dashboard(hostile()) as pilot:
+        await press(pilot, "y")
+        assert pilot.app.clipboard.startswith("lifeboat status $'")
+        assert plain(pilot.app.clipboard) == pilot.app.clipboard
+        pilot.app.copy_to_clipboard(EVIL)
+        assert pilot.app.clipboard == plain(EVIL)
+
+
+async def test_a_dialog_shows_what_can_be_edited_and_gives_back_what_was_not() -> None:
+    given: list[str | None] = []
+    async with dashboard() as pilot:
+        pilot.app.push_screen(Ask("?", value=EVIL), given.append)
+        await settled(pilot)
+        assert what_steers(pilot) == set()
+        await press(pilot, "enter")
+    assert given == [EVIL]
+
+
+async def test_a_secret_does_not_stay_on_the_dialog_that_took_it() -> None:
+    question = Ask("?", secret=True)
+    async with dashboard() as pilot:
+        given: list[str | None] = []
+        pilot.app.push_screen(question, given.append)
+        await settled(pilot)
+        field = question.query_one("#answer")
+        await press(pilot, *"swordfish", "enter")
+        assert given == ["swordfish"] and field.value == ""  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["a\x1b[201~b", "it's\nso", "back\\slash\u202e", "caf\u00e9\udcff"])
+def test_a_name_that_cannot_be_printed_is_spelled_out_for_the_shell(name: str) -> None:
+    typed = words.argument(name)
+    assert typed.isprintable()
+    said = subprocess.run(["bash", "-c", f"printf %s {typed}"], capture_output=True, check=True, env={"LC_ALL": "C"})
+    assert said.stdout == name.encode(errors="surrogateescape")
+
+
+def test_a_title_is_read_as_it_was_written() -> None:
+    from textual.content import Content
+
+    for name in ("[/]", "\\[b]", "[@click=app.quit]x", "a\\", "[ 1 ]"):
+        assert Content.from_markup(as_title(name)).plain == name
