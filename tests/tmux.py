@@ -71,6 +71,7 @@ def terminal(
     socket = f"lifeboat-{uuid.uuid4().hex[:12]}"
     shell = f"{shlex.join(command)}; echo EXIT $?; exec sleep 600"
     around = {**os.environ, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", **(environment or {})}
+    around = {name: value for name, value in around.items() if name not in ("COLUMNS", "LINES")}  # the window says that
     subprocess.run(
         [
             "tmux",

@@ -1,0 +1,105 @@
+"""A restore and a purge by keys alone, on a real terminal, with a real daemon: what a person does, and sees."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import cli_client
+import pytest
+import tmux
+from openclaw_workspaces import make_workspace
+from serving import serving
+from tmux import Terminal
+
+from lifeboat_daemon.context import Context
+
+run = cli_client.run
+CANARY = "the canary's passport is 4711-X"
+BEFORE = f"# Memory\n\n## Tea\n\nGreen tea in the morning.\n\n## Passport\n\nOf all things {CANARY}.\n"
+AFTER = "# Memory\n\n## Nothing\n\nAll was overwritten by accident.\n"
+LIFEBOAT = (sys.executable, "-c", "from lifeboat_daemon.cli import main; main()")
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """Three sequences: the canary comes in 1 and goes in 2."""
+    folder = tmp_path / "workspace"
+    make_workspace(folder)
+    run("agents", "add", folder, "--name", "ada")
+    for text in (BEFORE, AFTER):
+        (folder / "MEMORY.md").write_text(text)
+        run("sync")
+    return folder
+
+
+@pytest.fixture
+def terminal(workspace: Path) -> Iterator[Terminal]:
+    with serving(Context.open()), tmux.terminal(LIFEBOAT, dict(os.environ)) as opened:
+        opened.shows("Agents [1]", "ada")
+        yield opened
+
+
+def test_a_restore_from_the_timeline_and_back_again(terminal: Terminal, workspace: Path) -> None:
+    terminal.press("Enter")
+    terminal.shows("timeline", "Sequences [3]")
+    terminal.press("Down")
+    terminal.shows("0 → 1", "Green tea")
+    terminal.press("r")
+    terminal.shows("Preview", "From   sequence 1", "OVERWRITE", "lifeboat restore ada --at 1")
+    assert (workspace / "MEMORY.md").read_text() == AFTER
+    terminal.press("R")
+    terminal.shows("Sequence 1 of ada is in", "u takes it back")
+    assert (workspace / "MEMORY.md").read_text() == BEFORE
+    terminal.press("u")
+    terminal.shows("Take the last restore back?")
+    terminal.press("Tab", "Enter")
+    terminal.shows("is taken back")
+    assert (workspace / "MEMORY.md").read_text() == AFTER
+    terminal.press("Escape")
+    terminal.shows("timeline")
+
+
+def test_a_purge_from_the_search_to_the_proof(terminal: Terminal, workspace: Path) -> None:
+    terminal.press("P")
+    terminal.shows("1 Search", "What is to go")
+    terminal.type(CANARY)
+    terminal.press("Enter")
+    shown = terminal.shows("Preview", "would be destroyed", "MEMORY.md")
+    assert CANARY not in shown
+    terminal.press("C-n")
+    words = re.search(r"Type +(purge \d+) +to go on", terminal.shows("Type  purge"))
+    assert words is not None
+    terminal.press("BTab")
+    terminal.type(words[1])
+    terminal.shows(words[1])
+    terminal.press("Enter")  # on to the button, which is another step
+    time.sleep(1)
+    terminal.press("Enter")
+    shown = terminal.shows("0 hits", "The receipt holds")
+    assert CANARY not in shown
+    assert run("search", "ada", "canary", "--history")["hits"] == []
+    (receipt,) = run("receipts", "list")["receipts"]
+    assert receipt["done"] and run("receipts", "show", receipt["id"])["holds"]
+    run("restore", "ada", "--at", "1", "--to", workspace.with_name("then"))
+    then = (workspace.with_name("then") / "MEMORY.md").read_text()
+    assert "Green tea" in then and CANARY not in then
+
+
+def test_closing_it_leaves_the_terminal_as_it_was(terminal: Terminal) -> None:
+    terminal.press("q")
+    screen = terminal.shows("EXIT 0")
+    assert "Agents" not in screen
+
+
+def test_a_terminal_that_shrinks_and_grows_is_drawn_anew(terminal: Terminal) -> None:
+    terminal.resize(50, 12)
+    terminal.shows("50x12 is too small")
+    terminal.resize(80, 24)
+    terminal.shows("Agents [1]", "sync")
