@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import openclaw_workspaces as workspaces
@@ -36,6 +37,16 @@ def test_an_installation_is_located_with_layout_and_version(tmp_path: Path, layo
     assert (installed.native_id, installed.name, installed.layout) == ("rover", "Rover", layout)
     assert (installed.state_dir, installed.config) == (made.folder, made.config)
     assert installed.version is not None and installed.version.startswith(layout)
+
+
+def test_a_name_that_is_only_the_id_gives_way_to_the_one_that_the_agent_wrote(tmp_path: Path) -> None:
+    workspace = workspaces.make_workspace(tmp_path / ".openclaw" / "workspace", large=False)
+    (workspace / "IDENTITY.md").write_text("# IDENTITY.md\n\n- **Name:** Juniper\n")
+    entry = {"name": "main", "workspace": str(workspace), "identity": {"name": "main"}}
+    configuration = tmp_path / ".openclaw" / "openclaw.json"
+    configuration.write_text(json.dumps({"agents": {"entries": {"main": entry}}}))
+    assert [agent.name for agent in ADAPTER.discover({}, tmp_path)] == ["Juniper"]
+    assert ADAPTER.locate(workspace, {}, tmp_path).name == "Juniper"
 
 
 def test_looking_leaves_everything_as_it_was(tmp_path: Path) -> None:

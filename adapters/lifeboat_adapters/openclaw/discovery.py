@@ -47,8 +47,7 @@ def discover(environment: Mapping[str, str], user_home: Path) -> list[FoundAgent
     for state in host.state_folders(environment, user_home):
         for agent, workspace in _workspaces(state):
             if workspace.is_dir():
-                name = agent.name or _name_in(workspace) or agent.id
-                item = FoundAgent(paths.RUNTIME, agent.id, name, workspace, state.folder)
+                item = FoundAgent(paths.RUNTIME, agent.id, _name_of(agent, workspace), workspace, state.folder)
                 found.setdefault(workspace.resolve(), item)
     return list(found.values())
 
@@ -131,7 +130,7 @@ def _installation(
         runtime=paths.RUNTIME,
         workspace=workspace,
         native_id=agent.id,
-        name=agent.name or _name_in(workspace) or agent.id,
+        name=_name_of(agent, workspace),
         state_dir=state.folder,
         config=state.config if state.config.is_file() else None,
         layout=host.layout_of(state.folder, whole.values),
@@ -152,6 +151,12 @@ def _bare(workspace: Path, environment: Mapping[str, str]) -> Installation:
         name=_name_in(workspace) or native_id,
         program=host.program(environment),
     )
+
+
+def _name_of(agent: config.ConfiguredAgent, workspace: Path) -> str:
+    """What people call the agent. OpenClaw's onboarding writes its id as its name: nobody chose that one."""
+    chosen = None if agent.name == agent.id else agent.name
+    return chosen or _name_in(workspace) or agent.id
 
 
 def _name_in(workspace: Path) -> str | None:
