@@ -12,16 +12,18 @@ from typing import Any
 
 import pytest
 from endpoint_servers import RunningEndpoint, running_endpoint
+from killing import killed_at
 from machines import Machine, there
 from purged import TEXT, bodies, leaks_below, purge
 from replicated import Replicated, in_this_process, machine_in
 
 from lifeboat_alf import ids
 from lifeboat_alf.redactions import RECORDS, WHOLE_AGENT, Redaction
+from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import agents, status
 from lifeboat_daemon.errors import Busy
 from lifeboat_daemon.health import second_copies
-from lifeboat_daemon.purge import doing, erased, erasing, receipts
+from lifeboat_daemon.purge import doing, erased, erasing, receipts, resuming, standing
 from lifeboat_daemon.remotes import redacting, redacting_lists, replicating, verifying
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_endpoint.errors import AgentErased, RemoteBusy, RemoteDamaged, RemoteRefused
@@ -117,6 +119,29 @@ def test_a_folder_is_rewritten_at_once_and_its_receipt_is_kept(stick: Machine, t
     assert (note.state, note.message, note.receipt is not None) == ("done", "", True)
     assert not any(TEXT.encode() in body for body in there(stick.context, stick.remote(), stick.agent.id).values())
     assert facts(stick).state == "ok"
+
+
+def test_a_purge_that_ends_before_second_copies_are_told_says_so(stick: Machine) -> None:
+    assert killed_at(lambda: purge(stick), Step.PURGE_NOTED)  # it is done here, and nobody else knows
+    (receipt,) = receipts.everyone(stick.context)
+    note = vault_note(stick, receipt.id)
+    assert (receipt.is_done, note.state, note.message) == (False, "pending", "it was not told yet")
+    assert [(each.vault, each.state) for each in standing.outstanding(stick.context)] == [("home", "pending")]
+    assert resuming.finish(stick.context)
+    assert vault_note(stick, receipt.id).state == "pending"
+    assert stick.push().state == "ok"
+    assert vault_note(stick, receipt.id).state == "done"
+    assert standing.outstanding(stick.context) == []
+
+
+def test_a_second_copy_that_has_nothing_of_the_agent_is_not_waited_for(tmp_path: Path) -> None:
+    machine = Machine(tmp_path / "laptop")
+    machine.add(name="ada")
+    machine.add_remote("home", (tmp_path / "stick").as_uri(), sealed=True)
+    learned(machine)
+    assert killed_at(lambda: purge(machine), Step.PURGE_NOTED)
+    resuming.finish(machine.context)
+    assert standing.outstanding(machine.context) == []
 
 
 def test_at_an_endpoint_it_waits_and_is_shown_as_waiting(ada: Replicated) -> None:

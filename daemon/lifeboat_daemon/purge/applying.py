@@ -28,6 +28,7 @@ from lifeboat_daemon.purge import (
 from lifeboat_daemon.purge.histories import Histories, History
 from lifeboat_daemon.purge.orders import Order
 from lifeboat_daemon.purge.receipts import Here, Unreachable
+from lifeboat_daemon.remotes import acknowledged, registry
 from lifeboat_daemon.restore import scratch
 from lifeboat_daemon.state_db import throw_away
 
@@ -160,10 +161,13 @@ def _write_receipt(
     done: Applied,
     unreachable: tuple[Unreachable, ...],
 ) -> None:
+    """Second copies stand in it from the beginning: whoever is cut off before they are told has said so."""
     cut = None if done.workspace is None else len(done.workspace)
     until = None if opened.own is None else keep_out.KeepOut.of(context, opened.own).until
     here = Here(done.undo_folders, 0, True, cut, until, done.searched)
-    receipts.begin(context, order.redaction, context.now(), here=here, unreachable=unreachable)
+    now = context.now()
+    untold = receipts.untold(registry.everyone(context), acknowledged.having(opened.own), now)
+    receipts.begin(context, order.redaction, now, here=here, vaults=untold, unreachable=unreachable)
     for each in opened.open:
         _note(context, order, each, objects[each.name], done)
 

@@ -24,7 +24,7 @@ from lifeboat_daemon.locks import agent_lock, home_lock
 from lifeboat_daemon.purge import erased, histories, orders, receipts, restore_receipts, undo_folders
 from lifeboat_daemon.purge.erased import Erased
 from lifeboat_daemon.purge.orders import Order
-from lifeboat_daemon.purge.receipts import Here, VaultNote
+from lifeboat_daemon.purge.receipts import Here
 from lifeboat_daemon.remotes import acknowledged, registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.restore import scratch
@@ -40,7 +40,7 @@ def erase(context: Context, agent: Agent, redaction: Redaction) -> None:
         order = Order(redaction)
         with histories.opened(context, agent.id) as opened:
             vaults = tuple(_receipt(context, each.vault, redaction) for each in opened.open)
-            known_by = _second_copies(opened.own)
+            known_by = acknowledged.having(opened.own)
         reached(Step.ERASE_MARKED)
         erased.write(context, Erased(redaction, agent.name, agent.runtime, agent.workspace, vaults, known_by))
         orders.write(context, order)
@@ -67,12 +67,6 @@ def finish(context: Context, order: Order) -> None:
         agent_files.forget(context, agent_id)
     _write_receipt(context, order.redaction)
     orders.remove(context, order)
-
-
-def _second_copies(vault: Vault | None) -> tuple[str, ...]:
-    """The ids of those that have something of the agent, which nobody knows once its vault is gone."""
-    known = {} if vault is None else acknowledged.read(vault)
-    return tuple(remote for remote, each in known.items() if each.number is not None or each.sent is not None)
 
 
 def _receipt(context: Context, vault: Vault, redaction: Redaction) -> VaultReceipt:
@@ -105,11 +99,7 @@ def _as_it_was(context: Context, redaction: Redaction) -> Erased:
 
 def _write_receipt(context: Context, redaction: Redaction) -> None:
     known, now = _as_it_was(context, redaction), context.now()
-    untold = (
-        VaultNote(config.name, config.id, "remote", receipts.PENDING, now, message="it was not told yet")
-        for config in registry.everyone(context)
-        if config.id in known.again
-    )
+    untold = receipts.untold(registry.everyone(context), known.again, now)
     receipts.begin(context, redaction, now, here=Here(state_db=True), vaults=untold)
     for each in known.vaults:
         signed = sign_with_device(replace(each, completed_at=context.now()), context.keys().device)

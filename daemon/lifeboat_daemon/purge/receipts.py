@@ -7,8 +7,9 @@ this machine's device at every change. Whoever learns how a vault stands notes i
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
@@ -40,6 +41,7 @@ from lifeboat_keys.receipts import Audit, Head, VaultReceipt
 from lifeboat_keys.trusted import Trusted
 
 if TYPE_CHECKING:
+    from lifeboat_daemon.remotes.contract import RemoteConfig
     from lifeboat_endpoint.vault import Vault
 
 __all__ = [
@@ -64,6 +66,7 @@ __all__ = [
     "note_vault",
     "read",
     "sign_again",
+    "untold",
     "verify",
     "write",
 ]
@@ -107,6 +110,12 @@ def begin(
             unreachable=tuple(dict.fromkeys((*made.unreachable, *unreachable))),
         )
         return wanted if wanted == known else _sign_and_save(context, wanted)
+
+
+def untold(configs: Iterable[RemoteConfig], having: Collection[str], now: str) -> tuple[VaultNote, ...]:
+    """Notes of those second copies, of the ids in `having`, that have something of the agent and hear of it later."""
+    said = partial(VaultNote, kind="remote", state=PENDING, since=now, message="it was not told yet")
+    return tuple(said(config.name, config.id) for config in configs if config.id in having)
 
 
 def change(context: Context, receipt_id: str, how: Callable[[PurgeReceipt], PurgeReceipt]) -> PurgeReceipt | None:

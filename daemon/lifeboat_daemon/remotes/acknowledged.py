@@ -89,6 +89,12 @@ def read(vault: Vault) -> Known:
     return _read(vault.get(DECISION))
 
 
+def having(vault: Vault | None) -> tuple[str, ...]:
+    """The ids of those that have something of the agent, as far as its vault knows."""
+    known = {} if vault is None else read(vault)
+    return tuple(remote for remote, each in known.items() if each.number is not None or each.sent is not None)
+
+
 def note(vault: Vault, remote: str, **changes: Any) -> Acknowledged:
     """Change what is known of one remote; writes nothing when that is known already. Others that note something of
     other remotes at the same time lose nothing of it."""
