@@ -47,7 +47,11 @@ def family(pid: int) -> list[int]:
 
 def memory(pid: int) -> Memory:
     """What a family has now."""
-    pids = family(pid)
+    return memory_of(family(pid))
+
+
+def memory_of(pids: list[int]) -> Memory:
+    """What some processes have now."""
     pss = [_field(_read(Path(f"/proc/{each}/smaps_rollup")), "Pss:") for each in pids]
     return Memory(sum(map(rss, pids)), _sum(pss, 1024))
 
@@ -64,7 +68,11 @@ def peak(pid: int) -> int:
 
 def effort(pid: int) -> Effort:
     """What a family did until now."""
-    pids = family(pid)
+    return effort_of(family(pid))
+
+
+def effort_of(pids: list[int]) -> Effort:
+    """What some processes did until now."""
     written = _sum([_field(_read(Path(f"/proc/{each}/io")), "write_bytes:") for each in pids], 1)
     return Effort(sum(map(_cpu, pids)), sum(map(_switches, pids)), written)
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from random import Random
 
 from benchmarks import (
+    dashboard_rows,
     endpoint_rows,
     history_rows,
     idle_rows,
@@ -234,6 +235,7 @@ ROWS: dict[str, Callable[[Path, Scale], Iterator[Row]]] = {
     "history": history_rows.history,
     "replicate": endpoint_rows.replicate_one_change,
     "purge": purge_rows.purge,
+    "dashboard": dashboard_rows.dashboard,
 }
 
 

@@ -10,7 +10,8 @@ class Scale:
     """Files and records made; runs of what is quick, of what is slow, and of what waits until a service begins;
     seconds until a service that did nothing counts as settled, those of rest, and those for which something idle is
     watched after them; captures one after the other; agents that push to an endpoint, deltas of each, and the
-    sequences of those with long histories; sequences of one of which something is purged."""
+    sequences of those with long histories; sequences of one of which something is purged; sequences
+    and memories of the agent at which a dashboard looks."""
 
     files: int
     size: int
@@ -26,6 +27,8 @@ class Scale:
     deltas: int
     histories: tuple[int, ...]
     sequences: int
+    kept: int
+    listed: int
 
 
 FULL = Scale(
@@ -43,6 +46,8 @@ FULL = Scale(
     deltas=200,
     histories=(10, 1_000, 100_000),
     sequences=1_000,
+    kept=5_000,
+    listed=10_000,
 )
 QUICK = Scale(
     files=400,
@@ -59,4 +64,6 @@ QUICK = Scale(
     deltas=40,
     histories=(10, 1_000, 10_000),
     sequences=100,
+    kept=500,
+    listed=1_000,
 )
