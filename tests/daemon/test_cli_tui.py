@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import cli_client
@@ -88,6 +89,15 @@ def test_a_dashboard_that_is_not_installed_is_said(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(tui, "GROUP", "lifeboat.nothing")
     with pytest.raises(UnexpectedError, match="not installed"):
         tui._opener()
+
+
+@pytest.mark.parametrize("name", tui.OF_DEVELOPERS)
+def test_what_is_typed_is_written_down_nowhere_whatever_a_developer_left_in_the_environment(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "/nowhere/log")
+    tui._opener()
+    assert name not in os.environ
 
 
 def test_its_look_follows_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from lifeboat_tui.acts import PLACES
 from lifeboat_tui.documents.status import Agent, Status
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.link import CONNECTION, JsonObject, Link, Stage
+from lifeboat_tui.link.looking import LookingLink
 from lifeboat_tui.palette import ActCommands
 from lifeboat_tui.screens.base import LifeboatScreen
 from lifeboat_tui.text import local_time, plain, plain_lines, short_age
@@ -51,8 +52,8 @@ class LifeboatApp(App[None]):
 
     def __init__(self, link: Link, options: Options | None = None) -> None:
         super().__init__()
-        self.link = link
         self.options = options or Options()
+        self.link: Link = LookingLink(link) if self.options.readonly else link
         self.glyphs = Glyphs(ascii=self.options.ascii)
         self.status: Status | None = None
         self.is_stale = False

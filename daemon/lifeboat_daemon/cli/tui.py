@@ -34,6 +34,9 @@ TWINS = {
 GROUP = "lifeboat.dashboard"
 """The entry point through which the dashboard is opened: nothing of it is imported before."""
 
+OF_DEVELOPERS = ("TEXTUAL", "TEXTUAL_LOG", "TEXTUAL_DEBUG", "TEXTUAL_PRESS", "TEXTUAL_SCREENSHOT")
+"""By these Textual would write down, send away or press keys: also those of a passphrase."""
+
 
 @click.command(
     short_help="The dashboard on this terminal.",
@@ -135,6 +138,8 @@ def _knows_signs() -> bool:
 
 
 def _opener() -> Callable[..., Any]:
+    for name in OF_DEVELOPERS:  # Textual reads them when it is imported
+        os.environ.pop(name, None)
     for found in metadata.entry_points(group=GROUP):
         opener: Callable[..., Any] = found.load()
         return opener

@@ -245,21 +245,21 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
         self.lifeboat.open("setup")
 
     def do_sync(self) -> None:
-        self.carry_out("Syncing", "sync")
+        self.carry_out("Syncing", "sync", agent=self.chosen)
 
     def do_verify(self) -> None:
-        self.carry_out("Verifying", "verify")
+        self.carry_out("Verifying", "verify", agent=self.chosen)
 
     def do_undo(self) -> None:
-        self.carry_out("Taking back the last restore of", "undo")
+        self.carry_out("Taking back the last restore of", "undo", agent=self.chosen)
 
     def do_pause(self) -> None:
         agent = self.chosen
         assert agent is not None
         if agent.state == "paused":
-            self.carry_out("Going on with", "agents", "resume")
+            self.carry_out("Going on with", "agents", "resume", agent=agent)
         else:
-            self.carry_out("Pausing", "agents", "pause")
+            self.carry_out("Pausing", "agents", "pause", agent=agent)
 
     @work(group="act", exit_on_error=False)
     async def do_accept(self) -> None:
@@ -272,12 +272,11 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
             yes="It is meant",
         )
         if await self.app.push_screen_wait(question):
-            self.carry_out("Accepting", "agents", "accept")
+            self.carry_out("Accepting", "agents", "accept", agent=agent)
 
     @work(group="act", exit_on_error=False)
-    async def carry_out(self, doing: str, *words: str) -> None:
-        """Run a command about the agent under the cursor, and say how it ended."""
-        agent = self.chosen
+    async def carry_out(self, doing: str, *words: str, agent: Agent | None) -> None:
+        """Run a command about an agent, and say how it ended."""
         if agent is None:
             return
         self.tell_user(f"{doing} {agent.name}...")

@@ -359,7 +359,9 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
             self.start("Taking the last restore back", ("undo", self.wanted.agent))
 
     def start(self, doing: str, command: tuple[str, ...]) -> None:
-        """Run a command that writes, on the page of the last step."""
+        """Run a command that writes, on the page of the last step; one at a time, however often a key is pressed."""
+        if self.is_at_work:
+            return
         self.workers.cancel_group(self, "load")
         self.is_at_work, self._command = True, command
         self.go(RUN, look=False)

@@ -1,0 +1,95 @@
+"""What was shown and confirmed is what happens: to that agent, once, and with `--readonly` not at all."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from pilots import dashboard, press, recorded, settled
+from textual.widgets import Button
+
+from lifeboat_daemon.control.commands import Said
+from lifeboat_tui.link import JsonObject
+from lifeboat_tui.link.looking import LookingLink, OnlyLooking
+from lifeboat_tui.link.recorded import RecordedLink
+from lifeboat_tui.screens import places
+from lifeboat_tui.screens.restore import Restore
+
+pytestmark = pytest.mark.anyio
+WRITE = (
+    *(("sync",), ("undo", "a"), ("restore", "a", "--yes"), ("purge", "a", "--all", "--yes"), ("label", "a", "1", "x")),
+    *(("records", "forget", "a", "m"), ("agents", "accept", "a"), ("agents", "add", "/w"), ("agents", "pause", "a")),
+    *(("keys", "init"), ("keys", "rotate", "--yes"), ("keys", "unlock"), ("keys", "export-kit", "-o", "/k")),
+    *(("config", "set", "a", "b"), ("remote", "add", "a", "b"), ("remote", "remove", "a"), ("remote", "test", "a")),
+    *(("receipts", "confirm", "r"), ("receipts", "export", "r", "-o", "/f"), ("doctor", "--bundle", "/f")),
+    *(("daemon", "start"), ("daemon", "stop"), ("service", "install"), ("restore", "a", "--dry-run", "--yes")),
+)
+
+
+def status_of(link: RecordedLink) -> JsonObject:
+    return copy.deepcopy(link._answers[("status",)].document)
+
+
+async def test_what_is_confirmed_of_an_agent_never_happens_to_the_one_that_took_its_place() -> None:
+    link = recorded()
+    status = status_of(link)
+    held = next(one for one in status["agents"] if one["state"] == "held")
+    link.answers(["agents", "accept"], {})
+    async with dashboard(link, agent=held["id"]) as pilot:
+        await press(pilot, "A")
+        link.answers(["status"], {**status, "agents": [one for one in status["agents"] if one["id"] != held["id"]]})
+        link.happens({"event": "gone", "agent": held["id"]})
+        await settled(pilot)
+        await settled(pilot)
+        await press(pilot, "right", "enter")
+        said = [words for words, _ in link.asked if words[:2] == ("agents", "accept")]
+        assert said == [("agents", "accept", held["id"])]
+
+
+async def test_a_restore_is_done_once_however_often_its_key_was_pressed() -> None:
+    link = recorded()
+    agent = status_of(link)["agents"][0]["id"]
+    async with dashboard(link) as pilot:
+        pilot.app.push_screen(Restore(agent, at="44", paths=("*",)))
+        await settled(pilot)
+        for _ in range(5):
+            pilot.app.screen.do_run()  # type: ignore[attr-defined]
+        await settled(pilot)
+        assert len([words for words, _ in link.asked if words[0] == "restore" and "--yes" in words]) == 1
+
+
+@pytest.mark.parametrize("words", WRITE, ids=" ".join)
+async def test_a_link_that_only_looks_runs_nothing_that_changes_something(words: tuple[str, ...]) -> None:
+    link = recorded()
+    for run in (LookingLink(link).run, LookingLink(link).run_text):
+        with pytest.raises(OnlyLooking):
+            await run(*words)
+    assert not link.asked
+
+
+async def test_a_link_that_only_looks_shows_what_would_be_done() -> None:
+    link = recorded()
+    link.answers(["purge"], {"a": 1})
+    assert await LookingLink(link).run("purge", "a", "--dry-run", "--text-stdin", text="x\n") == Said(0, {"a": 1})
+    assert link.asked == [(("purge", "a", "--dry-run", "--text-stdin"), "x\n")]
+
+
+@pytest.mark.parametrize("name", sorted(places.PLACES))
+async def test_with_readonly_no_key_and_no_button_of_a_screen_asks_for_a_change(name: str) -> None:
+    link = recorded()
+    async with dashboard(link, screen=name, agent=status_of(link)["agents"][0]["id"], readonly=True) as pilot:
+        screen = pilot.app.screen
+        for act in screen.acts():  # type: ignore[attr-defined]
+            if act.writes:
+                await screen.action_act(act.name)  # type: ignore[attr-defined]
+                await settled(pilot)
+        for button in screen.query(Button):
+            if button.id not in ("cancel", "close"):
+                button.post_message(Button.Pressed(button).set_sender(button))
+                await settled(pilot)
+        looking = LookingLink(recorded())
+        for words, text in link.asked:
+            try:
+                await looking.run(*words, text=text)
+            except OnlyLooking:
+                pytest.fail(f"{words} was asked for")
