@@ -57,6 +57,16 @@ def test_small_steps_within_a_day_add_up(ada: Protected) -> None:
     assert held == [False, False, True]
 
 
+def test_losses_that_add_up_stay_held_when_memories_come_with_and_after_them(ada: Protected) -> None:
+    for left in (9, 6):
+        ada.write("MEMORY.md", "# Memory\n\n" + "".join(note(number) for number in range(left)))
+        ada.capture()
+    ada.write("MEMORY.md", "# Memory\n\n" + "".join(note(number) for number in (0, 1, 2, 20)))
+    with_it = ada.capture()
+    ada.write("MEMORY.md", "# Memory\n\n" + "".join(note(number) for number in (0, 1, 2, 20, 21)))
+    assert [report.held is not None for report in (with_it, ada.capture())] == [True, True]
+
+
 def test_tidying_up_is_not_held(ada: Protected) -> None:
     ada.write("MEMORY.md", "# Memory\n\n" + "".join(note(number) for number in range(10)))
     assert ada.capture().held is None

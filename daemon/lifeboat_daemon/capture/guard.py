@@ -54,10 +54,11 @@ def judge(change: Change, rows: Iterable[SequenceRow], since: int, now: datetime
     return _template(change, limits)
 
 
-def is_over(before: set[str], now: set[str], limits: Limits) -> bool:
-    """Whether what was held is back: of the memories before the loss (ids) fewer are missing than would count. `now`
-    has every id of each memory's chain."""
-    return len(before - now) < limits.minimum
+def is_over(before: set[str], now: set[str], lost: int, limits: Limits) -> bool:
+    """Whether what was held is back: of the memories before the loss (ids) fewer are missing than would count, and
+    fewer than the loss took. `now` has every id of each memory's chain."""
+    missing = len(before - now)
+    return not missing or missing < min(lost, limits.minimum)
 
 
 def _share(change: Change, window: list[SequenceRow], limits: Limits, words: str) -> str | None:
@@ -67,7 +68,7 @@ def _share(change: Change, window: list[SequenceRow], limits: Limits, words: str
     net = deleted - created - change.created
     if deleted < limits.minimum or deleted / at_start < limits.share or net <= 0:
         return None
-    return f"{deleted} of {at_start} memories were removed {words}"
+    return f"{deleted} of {at_start + created} memories were removed {words}"  # some came and went meanwhile
 
 
 def _count(row: SequenceRow, name: str) -> int:

@@ -214,14 +214,23 @@ def _end_hold(session: Session, row: SequenceRow) -> None:
     if held is None or (session.kind == CAPTURE and not session.report.records["created"]):
         return
     vault, previous = session.vault, int(held["previous"])
+    if session.kind == CAPTURE and row.number == previous + 1:
+        return  # this capture is the loss itself: what it brings beside it brings nothing back
     limits = guard.Limits(session.setting("held.share"), session.setting("held.minimum"))
     before = {each.record["id"] for each in visible_records(vault.state(previous))}
-    # What comes back with another time of its file is a new version of the memory, with an id of its own.
-    now = {one for each in visible_records(vault.state(row.number)) for one in each.chain_ids}
-    if guard.is_over(before, now, limits):
+    # Losses of earlier captures may have added up to it: the last one alone can be below the minimum.
+    is_kept = any(each.number == previous + 1 for each in vault.sequences())
+    lost = len(before - _memory_ids(session, previous + 1)) if is_kept else limits.minimum
+    if guard.is_over(before, _memory_ids(session, row.number), lost, limits):
         vault.unpin(previous, guard.PIN)
         vault.set(guard.DECISION, None, kind="restored")
         session.report.held = None
+
+
+def _memory_ids(session: Session, number: int) -> set[str]:
+    """The ids of every memory of a sequence. What comes back with another time of its file is a new version of the
+    memory, with an id of its own."""
+    return {one for each in visible_records(session.vault.state(number)) for one in each.chain_ids}
 
 
 def _note(session: Session, row: SequenceRow | None) -> None:
