@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,7 +29,8 @@ from lifeboat_keys import signing
 
 MIB = 1 << 20
 AGENTS = 50
-APART = timedelta(minutes=5)
+APART = timedelta(minutes=1)
+"""Between two sequences: near enough that none is thinned while it is measured."""
 LOG = "memory/today.md"
 FIRST, FRAME, LAG = 0.5, 0.05, 0.2
 """Seconds at most: until the first picture; from a key that only moves; from one that asks for something."""
@@ -186,7 +187,7 @@ def measure_in_turn(times: int, *works: Callable[[int], float]) -> list[list[flo
     return found
 
 
-def _first_picture(command: list[str], environment: dict[str, str], text: str) -> float:
+def _first_picture(command: list[str], environment: Mapping[str, str], text: str) -> float:
     with terminal(command, environment) as seen:
         return seen.drawn(text) - seen.began
 
@@ -269,7 +270,7 @@ def _timeline(seen: Terminal, crowd: Crowd) -> Iterator[Row]:
     seen.rest(1.0)
     yield _moved(seen, f"{work}: page down", PAGE_DOWN, min(MOVES, crowd.sequences // 40))
     yield _moved(seen, f"{work}: down", DOWN, MOVES)
-    yield _moved(seen, f"{work}: to the end and back", "Gg", MOVES // 2)
+    yield _moved(seen, f"{work}: to the end and back", "Gg", MOVES)
     seen.press(PAGE_DOWN)
     seen.rest(1.0)
     found = []
