@@ -46,6 +46,9 @@ demo: $(VENV)/run.stamp ## the whole story on a throw-away workspace
 test: $(VENV)/dev.stamp ## all tests but those that need a real OpenClaw
 	$(PYTEST) -n $(PROCESSES) --dist loadgroup
 
+test-tui: $(VENV)/dev.stamp ## every screen of the dashboard by keys, and its pictures
+	$(PYTEST) -n $(PROCESSES) --dist loadgroup -m tui tests/tui
+
 check: $(VENV)/dev.stamp ## lint, format, types, imports, documentation, map of the specification
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -81,7 +84,7 @@ recording: $(VENV)/dev.stamp ## what the demonstration of the dashboard shows, f
 	$(BIN)/python tests/tui/recorder.py
 
 pictures: $(VENV)/dev.stamp ## pictures of every screen, for tests and docs/screenshots (chromium); look at them then
-	$(PYTEST) tests/tui/test_pictures.py --snapshot-update
+	$(PYTEST) -m tui tests/tui/test_pictures.py --snapshot-update
 	$(BIN)/python tests/tui/pictures.py
 
 COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --quiet
@@ -110,4 +113,4 @@ clean: ## remove the environment and every cache
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo test check bench test-real test-soak package test-package formula fuzz docs recording pictures lock system-packages clean
+.PHONY: help demo test test-tui check bench test-real test-soak package test-package formula fuzz docs recording pictures lock system-packages clean

@@ -99,7 +99,7 @@ async def test_agents_that_were_found_are_marked_and_enter_protects_them() -> No
         assert "2 agents are not protected" in text_of(pilot)
         await press(pilot, "down", "space", "enter")
         assert [words for words, _ in link.asked if words[:2] == ("agents", "add")] == [("agents", "add", ADA)]
-        assert "Key" in text_of(pilot).splitlines()[0]
+        assert "› key" in text_of(pilot).splitlines()[0]
 
 
 @driven
@@ -373,7 +373,7 @@ async def test_what_captures_by_itself_is_started(command: str) -> None:
         await go_to(pilot, "protect", 5)
         await press(pilot, "ctrl+n")
         assert tuple(command.split()[1:]) in [words for words, _ in link.asked]
-        assert "Done" in text_of(pilot).splitlines()[0]
+        assert "› done" in text_of(pilot).splitlines()[0]
 
 
 @driven

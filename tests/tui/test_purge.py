@@ -356,7 +356,7 @@ async def test_o_goes_on_with_another_agent_and_asks_for_the_text_again() -> Non
         await destroy(pilot)
         await press(pilot, "o")
         assert screen(pilot)._agent_id == IDS["bookkeeper"] and screen(pilot)._text == ""
-        assert "bookkeeper › Purge › Search" in text_of(pilot)
+        assert "bookkeeper › purge › search" in text_of(pilot)
 
 
 async def test_while_it_runs_nothing_leaves_it_and_stopping_says_what_became_of_it() -> None:
@@ -438,3 +438,16 @@ async def test_what_is_looked_for_stands_nowhere_that_can_be_seen() -> None:
         assert CANARY not in everything and TOKEN not in everything
         kept = [repr(vars(each)) for each in (screen(pilot), *screen(pilot).query("*"))]
         assert not any(CANARY in each or TOKEN in each for each in kept)
+
+
+@driven
+async def test_the_words_that_confirm_are_typed_although_cancel_has_the_focus() -> None:
+    made = link()
+    async with dashboard(made, screen="purge", agent="ada") as pilot:
+        await preview(pilot)
+        await press(pilot, "ctrl+n")
+        assert screen(pilot).focused is screen(pilot).query_one("#cancel")
+        await press(pilot, *"purge", "space", "4")
+        assert screen(pilot).query_one("#phrase", Input).value == "purge 4"
+        assert not screen(pilot).query_one("#go", Button).disabled
+        assert not asked(made, "purge", "ada", "--yes")

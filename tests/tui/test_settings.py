@@ -214,7 +214,7 @@ async def test_a_setting_can_be_another_one_for_an_agent() -> None:
     async with dashboard(link, screen="settings") as pilot:
         ada = pilot.app.find_agent("ada")  # type: ignore[attr-defined]
         await press(pilot, "A", "down", "enter")
-        assert "Settings › ada" in text_of(pilot)
+        assert "settings › ada" in text_of(pilot)
         assert (("config", "list", ada.id), "") in link.asked
         await to(pilot, "transcripts")
         await press(pilot, "enter")

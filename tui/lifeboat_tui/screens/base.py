@@ -39,6 +39,8 @@ class LifeboatScreen(Screen[None]):
 
     NAME: ClassVar[str] = ""
     ACTS: ClassVar[tuple[Act, ...]] = ()
+    IS_WIZARD: ClassVar[bool] = False
+    """Whether its footer has only the keys of the step that is shown; what is not possible now is in the help."""
     HELP: ClassVar[str] = ""
     """Prose for `?`, a paragraph or two."""
     CSS = """
@@ -65,7 +67,7 @@ class LifeboatScreen(Screen[None]):
 
     def crumbs(self) -> tuple[str, ...]:
         """Where one is, from left to right."""
-        return (self.NAME,)
+        return ("lifeboat", self.NAME.lower())
 
     async def load(self) -> None:
         """Ask the twin and show the answer. Raises LifeboatError, which is shown."""
@@ -181,8 +183,8 @@ class LifeboatScreen(Screen[None]):
 
     def _hints(self) -> Iterator[Hint]:
         for act in self.acts():
-            if act.footer:
-                refused = self.refusal(act) is not None
+            refused = act.footer and self.refusal(act) is not None
+            if act.footer and not (refused and self.IS_WIZARD):
                 yield Hint(act.key_text, act.label, f"screen.act('{act.name}')", refused)
 
     def do_back(self) -> None:

@@ -101,7 +101,7 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
             yield Button("Go on", id="go", variant="primary", compact=True)
 
     def crumbs(self) -> tuple[str, ...]:
-        return (self.NAME, self._page.STEP) if self._page.STEP else (self.NAME,)
+        return (*super().crumbs(), *filter(None, (self._page.STEP.lower(),)))
 
     def twin(self) -> tuple[str, ...]:
         return self._page.twin()

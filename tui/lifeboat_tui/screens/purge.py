@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from dataclasses import replace
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Button, ContentSwitcher, Input
@@ -49,6 +49,7 @@ NOT_BEGUN = "Nothing was destroyed: there is no new receipt, and no purge that w
 class Purge(ReceiptScreen):
     AUTO_FOCUS = "#text, #records"
     NAME = "Purge"
+    IS_WIZARD = True
     ACTS = (
         Act("go_on", "ctrl+n", "go on", "Do what this step says, then the next one comes", footer=True),
         Act("workspace", "w", "live files", "Cut the live files too, or leave them alone: looks again", footer=True),
@@ -114,7 +115,7 @@ happen at once; it is used once, and kept nowhere.
             yield Button(_BUTTONS[SEARCH], id="go", variant="primary", compact=True)
 
     def crumbs(self) -> tuple[str, ...]:
-        return (self.agent_name, self.NAME, STEPS[self._step])
+        return ("lifeboat", self.agent_name, self.NAME.lower(), STEPS[self._step].lower())
 
     def twin(self) -> tuple[str, ...]:
         if self._step == PROOF and self._receipt is not None:
@@ -247,6 +248,15 @@ happen at once; it is used once, and kept nowhere.
         if act == "kept_out" and self.lifeboat.find_agent(self._agent_id) is None:
             return "the whole agent went"
         return None
+
+    def on_key(self, event: events.Key) -> None:
+        """The words that confirm it go into their field, although Cancel has the focus: as keys they would do things."""
+        letter = event.character or ""
+        is_for_it = self._step == CONFIRM and not self.is_at_work and isinstance(self.focused, Button)
+        if is_for_it and event.is_printable and letter != "?":
+            event.stop()
+            event.prevent_default()
+            self.query_one(ConfirmPage).type(letter)
 
     @on(Input.Submitted)
     async def _entered(self, event: Input.Submitted) -> None:

@@ -62,7 +62,7 @@ nothing any more.
         return ("agents", "list", "--remote", self._remote)
 
     def crumbs(self) -> tuple[str, ...]:
-        return ("Second copies", self._remote)
+        return ("lifeboat", "second copies", self._remote)
 
     async def load(self) -> None:
         self._agents = documents.read(There, (await self.ask(*self.twin())).document).agents

@@ -93,7 +93,7 @@ it: they are never shown.
         return ("config", "list") if self._agent_id is None else ("config", "list", self._agent_name)
 
     def crumbs(self) -> tuple[str, ...]:
-        return ("Settings",) if self._agent_id is None else ("Settings", self._agent_name)
+        return (*super().crumbs(), *(() if self._agent_id is None else (self._agent_name,)))
 
     @property
     def _agent_name(self) -> str:

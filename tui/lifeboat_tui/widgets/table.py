@@ -430,7 +430,7 @@ class Table(ScrollView, can_focus=True):
         """On the cursor's row a colour would not be readable; the sign and the word stay."""
         if not kind:
             return Style.null()
-        found = self.get_component_rich_style(f"table--{kind}", partial=True)
+        found = self.get_component_rich_style(f"table--{kind}")  # blended with what lies under it
         return Style(bold=found.bold) if plain_colours and self.has_focus else Style(color=found.color, bold=found.bold)
 
     def _empty_line(self, y: int, width: int, base: Style) -> Strip:
