@@ -57,6 +57,13 @@ class Terminal:
         """Type, and wait for a text (a pattern) that is drawn after it; the seconds that took."""
         return -self.press(keys) + self.drawn(text)
 
+    def quiet(self, keys: str) -> float:
+        """Type, and wait until nothing more comes of it; the seconds until the last of it was drawn."""
+        moment = self.press(keys)
+        self.drawn(r"\S")
+        self.rest(0.15)
+        return self._last - moment
+
     def drawn(self, text: str) -> float:
         """Wait until a text is drawn that was not there at the last key; the moment at which it was."""
         pattern, deadline = re.compile(text.encode()), time.monotonic() + PATIENCE
