@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import cli_client
@@ -83,6 +84,14 @@ def test_on_a_terminal_the_dashboard_opens_and_q_closes_it(ada: str) -> None:
     terminal.press("q")
     assert terminal.ended() == 0
     assert "\x1b[?1049l" in terminal.said
+
+
+def test_a_dashboard_that_is_ended_leaves_the_terminal_as_it_was(ada: str) -> None:
+    terminal = Terminal(LANG="C.UTF-8")
+    terminal.wait_for("ada")
+    terminal._process.terminate()
+    assert terminal.ended() == 128 + signal.SIGTERM
+    assert "\x1b[?1049l" in terminal.said and "\x1b[?1000l" in terminal.said
 
 
 def test_a_dashboard_that_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from pilots import dashboard, press, recorded, settled
+from pilots import dashboard, notes, press, recorded, settled
 from textual.widgets import Button
 
 from lifeboat_daemon.control.commands import Said
@@ -93,3 +93,37 @@ async def test_with_readonly_no_key_and_no_button_of_a_screen_asks_for_a_change(
                 await looking.run(*words, text=text)
             except OnlyLooking:
                 pytest.fail(f"{words} was asked for")
+
+
+async def test_a_mistake_beside_the_screen_is_told_without_its_text_and_the_rest_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    link = recorded()
+
+    async def mistaken(self: object) -> None:
+        raise ValueError("swordfish")
+
+    async with dashboard(link) as pilot:
+        monkeypatch.setattr(type(pilot.app.screen), "load", mistaken)
+        await press(pilot, "ctrl+r")
+        assert "made a mistake" in notes(pilot)[-1] and "ValueError" in notes(pilot)[-1]
+        assert not any("swordfish" in note for note in notes(pilot))
+
+
+async def test_the_dashboard_hears_of_what_happens_after_a_screen_could_not_take_something(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    link, heard = recorded(), []
+
+    def happened(self: object, event: JsonObject) -> None:
+        heard.append(event["event"])
+        if event["event"] == "strange":
+            raise KeyError("swordfish")
+
+    async with dashboard(link) as pilot:
+        monkeypatch.setattr(type(pilot.app.screen), "happened", happened)
+        link.happens({"event": "strange"})
+        link.happens({"event": "capture"})
+        await settled(pilot)
+        assert "capture" in heard
+        assert any("KeyError" in note for note in notes(pilot))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import signal
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from textual import work
 from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
+from textual.worker import Worker
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_tui import documents
@@ -20,12 +25,16 @@ from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.link import CONNECTION, JsonObject, Link, Stage
 from lifeboat_tui.link.looking import LookingLink
 from lifeboat_tui.palette import ActCommands
-from lifeboat_tui.screens.base import LifeboatScreen
+from lifeboat_tui.screens.base import LifeboatScreen, tell_if_failed
 from lifeboat_tui.text import local_time, plain, plain_lines, short_age
 from lifeboat_tui.themes import DEFAULT_THEME, THEMES
 
 MISTAKE = (
     "The dashboard made a mistake and was closed. The service goes on, and nothing of yours was changed by it.\n"
+    "lifeboat doctor --bundle FILE writes what helps to find it.  ({kind} {place})"
+)
+SMALL_MISTAKE = (
+    "The dashboard made a mistake, and goes on; ^r looks again. "
     "lifeboat doctor --bundle FILE writes what helps to find it.  ({kind} {place})"
 )
 
@@ -72,10 +81,17 @@ class LifeboatApp(App[None]):
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = self.options.theme
+        self._leave_terminals_usable()
         self._take_status(self.link.remembered(), stale=True)
         self.push_screen(self._first_screen())
         self.follow()
         self.ask_status()
+
+    def _leave_terminals_usable(self) -> None:
+        """Whoever ends this process gets back the terminal as it was; without a handler it would end at once."""
+        if sys.platform != "win32" and not self.is_headless:
+            ended = partial(self.exit, return_code=128 + signal.SIGTERM)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended)
 
     def _first_screen(self) -> LifeboatScreen:
         from lifeboat_tui.screens import places
@@ -91,10 +107,13 @@ class LifeboatApp(App[None]):
         async for event in self.link.events():
             if event.get("event") in ("agent", "gone", "push", "notice", "offers", "tick", CONNECTION):
                 self.ask_status()
-            for screen in self.screen_stack:
-                if isinstance(screen, LifeboatScreen):
-                    screen.happened(event)
-            self.refresh_bars()
+            try:
+                for screen in self.screen_stack:
+                    if isinstance(screen, LifeboatScreen):
+                        screen.happened(event)
+                self.refresh_bars()
+            except Exception as error:  # whatever one event does to one screen, the next one is heard
+                self.tell_mistake(error)
 
     @work(group="status", exit_on_error=False)
     async def ask_status(self) -> None:
@@ -132,12 +151,16 @@ class LifeboatApp(App[None]):
         if self.is_headless:  # tests see it as it is
             super()._handle_exception(error)
             return
-        trace, place = error.__traceback__, ""
-        while trace is not None:
-            module = str(trace.tb_frame.f_globals.get("__name__", ""))
-            place = f"in {module}, line {trace.tb_lineno}" if module.startswith("lifeboat_") else place
-            trace = trace.tb_next
-        self.exit(return_code=1, message=MISTAKE.format(kind=type(error).__name__, place=place))
+        self.exit(return_code=1, message=MISTAKE.format(kind=type(error).__name__, place=_place(error)))
+
+    def tell_mistake(self, error: BaseException) -> None:
+        """Something failed that nobody foresaw, and the rest goes on. Its text is not said: it may hold anything."""
+        self.notify(
+            SMALL_MISTAKE.format(kind=type(error).__name__, place=_place(error)), severity="error", markup=False
+        )
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        tell_if_failed(self, event)
 
     # What screens show of everything ----------------------------------------------------------------------------
 
@@ -278,3 +301,13 @@ class LifeboatApp(App[None]):
             self.theme = name
 
         return change
+
+
+def _place(error: BaseException) -> str:
+    """Where of ours it happened."""
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        place = f"in {module}, line {trace.tb_lineno}" if module.startswith("lifeboat_") else place
+        trace = trace.tb_next
+    return place

@@ -15,6 +15,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widgets import Static
+from textual.worker import Worker, WorkerState
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.control.commands import Said
@@ -127,6 +128,9 @@ class LifeboatScreen(Screen[None]):
             self.query_one(Banner).say(self._problem or trouble, calm=not self._problem and app.connection_is_calm)
             self.query_one(Footer).say(list(self._hints()), app.daemon_text())
 
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        tell_if_failed(self.lifeboat, event)
+
     # Composing --------------------------------------------------------------------------------------------------
 
     def __init__(self) -> None:
@@ -218,6 +222,13 @@ class LifeboatScreen(Screen[None]):
         from lifeboat_tui.screens.jump import Jump
 
         self.app.push_screen(Jump(self))
+
+
+def tell_if_failed(app: LifeboatApp, event: Worker.StateChanged) -> None:
+    """What nobody foresaw in what goes on beside the screen is no failure without a word."""
+    error = event.worker.error
+    if event.state is WorkerState.ERROR and error is not None and not isinstance(error, LifeboatError):
+        app.tell_mistake(error)
 
 
 def problem_text(error: LifeboatError) -> str:
