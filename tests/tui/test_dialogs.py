@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from textual import events
 from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input
 
 from lifeboat_tui.widgets.dialogs import Ask, Choose, Confirm
+from lifeboat_tui.widgets.hidden import all_lines, first_line, one_line
 
 pytestmark = pytest.mark.anyio
 NOTHING = object()
@@ -109,3 +111,22 @@ async def test_markup_in_a_question_is_text() -> None:
         await pressed(pilot)
         shown = app.export_screenshot()
         assert "[red]" in shown.replace("&#x27;", "'") and "@click" in shown
+
+
+async def test_what_is_not_shown_is_not_copied_and_stays_nowhere() -> None:
+    app = Asked(Ask("The token", secret=True))  # type: ignore[arg-type]
+    async with app.run_test() as pilot:
+        await pressed(pilot, *"hidden", "shift+home", "ctrl+c")
+        assert app.clipboard == ""
+        await pressed(pilot, "ctrl+x")
+        field = app.screen.query_one(Input)
+        assert (app.clipboard, field.value) == ("", "")
+        field.post_message(events.Paste("second\r\nline"))
+        await pressed(pilot, "enter")
+        assert (app.answer, field.value) == ("second", "")
+
+
+def test_words_may_break_their_lines_and_a_text_keeps_them() -> None:
+    assert one_line("1. apple\n2. boat\n") == "1. apple 2. boat"
+    assert all_lines("a\nb\n") == "a\nb"
+    assert first_line("\ntoken\nrest") == "token"

@@ -13,6 +13,7 @@ from lifeboat_tui import documents
 from lifeboat_tui.documents.first_run import Key
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run_page import OPEN_FOR, Known, NotYet, Page
+from lifeboat_tui.widgets.hidden import HiddenInput, one_line
 from lifeboat_tui.widgets.ticks import Tick
 
 PLACES = {
@@ -43,8 +44,8 @@ class KeyPage(Page):
             classes="label of-passphrase",
             markup=False,
         )
-        yield Input(password=True, placeholder=f"{SHORTEST} characters or more", id="passphrase")
-        yield Input(password=True, placeholder="the same again", id="again", classes="of-passphrase")
+        yield HiddenInput(f"{SHORTEST} characters or more", id="passphrase")
+        yield HiddenInput("the same again", id="again", classes="of-passphrase")
 
     def twin(self) -> tuple[str, ...]:
         return ("keys", "status")
@@ -107,7 +108,7 @@ class RecoverPage(Page):
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
-        yield Input(password=True, placeholder="the 24 words in their order", id="words")
+        yield HiddenInput("the 24 words in their order", id="words", pasted=one_line)
         yield Static("", id="count", classes="label", markup=False)
         yield Tick("Show what I type", id="visible", compact=True)
 

@@ -14,6 +14,7 @@ from lifeboat_tui import documents
 from lifeboat_tui.documents.first_run import SecondCopies, SecondCopy
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run_page import Known, NotYet, Page, folder_of
+from lifeboat_tui.widgets.hidden import HiddenInput
 from lifeboat_tui.widgets.table import Column, Row, Table
 from lifeboat_tui.widgets.ticks import Tick
 
@@ -38,7 +39,7 @@ class SecondCopyPage(Page):
         yield Static("Address or folder (empty for a join line)", classes="label of-address", markup=False)
         yield Input(placeholder="https://boat.example.com  or  /media/stick/lifeboat", id="address", compact=True)
         yield Static("Join line or token (not shown)", classes="label of-secret", markup=False)
-        yield Input(password=True, id="secret", compact=True)
+        yield HiddenInput(id="secret", compact=True)
         yield Static("What to call it", classes="label of-name", markup=False)
         yield Input(placeholder="home, or stick for a folder", id="name", compact=True)
         yield Tick("It is away at times, like a stick", id="away", compact=True)

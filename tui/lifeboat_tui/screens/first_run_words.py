@@ -14,6 +14,7 @@ from lifeboat_tui.documents.first_run import Key
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run_page import Known, Page
 from lifeboat_tui.text import local_day
+from lifeboat_tui.widgets.hidden import HiddenInput
 
 SHOWN_FOR = 20.0
 """Seconds until the words are hidden again."""
@@ -40,7 +41,7 @@ class WordsPage(Page):
         yield Static("", id="sheet", classes="gone", markup=False)
         for number in range(ASKED):
             yield Static("", id=f"label-{number}", classes=f"label of-answer-{number} gone", markup=False)
-            yield Input(password=True, id=f"answer-{number}", classes="gone", compact=True)
+            yield HiddenInput(id=f"answer-{number}", classes="gone", compact=True)
 
     def twin(self) -> tuple[str, ...]:
         return ("keys", "prove") if self._is_proven else ("keys", "init")

@@ -13,6 +13,8 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
+from lifeboat_tui.widgets.hidden import HiddenInput
+
 SHOWN_FOR = 20.0
 """Seconds until the words are hidden again."""
 ASKED, WORDS, COLUMNS, CELL = 3, 24, 4, 16
@@ -114,7 +116,7 @@ class ProveWords(ModalScreen[str | None]):
             yield Static(self._problem, id="problem", classes="problem", markup=False)
             for place in self.places:
                 yield Static(f"Word {place}", markup=False)
-                yield Input(password=True, compact=True, id=f"word-{place}")
+                yield HiddenInput(compact=True, id=f"word-{place}")
             with Horizontal():
                 yield Button("Cancel", id="cancel")
                 yield Button("These are they", id="yes", variant="primary")
@@ -137,7 +139,7 @@ class ProveWords(ModalScreen[str | None]):
         if event.button.id == "yes":
             self._take()
         else:
-            self.dismiss(None)
+            self.action_cancel()
 
     def _take(self) -> None:
         answers = [self.query_one(f"#word-{place}", Input).value.strip().lower() for place in self.places]
@@ -145,9 +147,13 @@ class ProveWords(ModalScreen[str | None]):
             self.query_one("#problem", Static).update("Type all three of them, or cancel.")
             return
         lines = [f"{place} {answer}\n" for place, answer in zip(self.places, answers, strict=True)]
-        for field in self.query(Input):
-            field.value = ""
+        self._empty()
         self.dismiss("".join(lines))
 
+    def _empty(self) -> None:
+        for field in self.query(HiddenInput):
+            field.take()
+
     def action_cancel(self) -> None:
+        self._empty()
         self.dismiss(None)

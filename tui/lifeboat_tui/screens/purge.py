@@ -250,13 +250,11 @@ happen at once; it is used once, and kept nowhere.
         return None
 
     def on_key(self, event: events.Key) -> None:
-        """The words that confirm it go into their field, although Cancel has the focus: as keys they would do things."""
-        letter = event.character or ""
+        """The words that confirm it go into their field, although Cancel has the focus."""
         is_for_it = self._step == CONFIRM and not self.is_at_work and isinstance(self.focused, Button)
-        if is_for_it and event.is_printable and letter != "?":
+        if is_for_it and self.query_one(ConfirmPage).type(event.character or ""):
             event.stop()
             event.prevent_default()
-            self.query_one(ConfirmPage).type(letter)
 
     @on(Input.Submitted)
     async def _entered(self, event: Input.Submitted) -> None:

@@ -13,11 +13,11 @@ from textual.widgets import Input, RadioSet, Static
 from lifeboat_daemon.words import count_text
 from lifeboat_tui.documents.purge import Purged
 from lifeboat_tui.glyphs import Glyphs
-from lifeboat_tui.screens.purge_fields import HiddenInput
 from lifeboat_tui.screens.purge_lines import painted
 from lifeboat_tui.screens.purge_plan import COLUMNS, REVOKE, headline, remarks, rows
 from lifeboat_tui.screens.purge_wanted import REASONS, Wanted, What, goes_with, phrase
 from lifeboat_tui.text import plain
+from lifeboat_tui.widgets.hidden import HiddenInput, all_lines
 from lifeboat_tui.widgets.listing import Listing
 from lifeboat_tui.widgets.ticks import Choice, Tick
 
@@ -64,7 +64,7 @@ class SearchPage(VerticalScroll, can_focus=False):
                 yield Static("Why, for the record", classes="label", markup=False)
                 reasons = (Choice(said, value=at == 0, id=name) for at, (name, said) in enumerate(REASONS.items()))
                 yield RadioSet(*reasons, id="reason", compact=True)
-        yield HiddenInput("it is not shown, and stands in no log and no file", id="text")
+        yield HiddenInput("it is not shown, and stands in no log and no file", id="text", pasted=all_lines)
         yield Input(" ".join(self._records), placeholder="ids of memories, with spaces between", id="records")
         for name, said in _OPTIONS.items():
             yield Tick(said, id=name, compact=True)
@@ -169,7 +169,7 @@ class ConfirmPage(VerticalScroll, can_focus=False):
     def compose(self) -> ComposeResult:
         yield Static("", id="asked", markup=False)
         yield Static("", id="typed", classes="label", markup=False)
-        yield Input(id="phrase")
+        yield Input(id="phrase", select_on_focus=False)
         yield Vertical(id="tokens")
 
     async def show(self, plan: Purged) -> None:
@@ -190,6 +190,16 @@ class ConfirmPage(VerticalScroll, can_focus=False):
     @property
     def phrase(self) -> str:
         return self._phrase
+
+    def type(self, letter: str) -> bool:
+        """A letter that was typed while the button had the focus; whether it goes on with the words. Any other is a key
+        of the screen."""
+        field = self.query_one("#phrase", Input)
+        if not letter or not self._phrase.startswith(field.value + letter):
+            return False
+        field.focus()
+        field.insert_text_at_cursor(letter)
+        return True
 
     def take_tokens(self) -> dict[str, str]:
         """Second tokens by name of the second copy; afterwards they are not here any more."""

@@ -17,6 +17,7 @@ from lifeboat_tui.link import Link
 from lifeboat_tui.screens.base import problem_text
 from lifeboat_tui.screens.remotes_lines import met_lines
 from lifeboat_tui.text import plain
+from lifeboat_tui.widgets.hidden import HiddenInput
 from lifeboat_tui.widgets.ticks import Tick
 
 JOIN_LINE = "lifeboat+"
@@ -57,7 +58,7 @@ class AddRemote(ModalScreen[Met | None]):
             yield Static("Address or folder (empty for a join line)", classes="label", markup=False)
             yield Input(placeholder="https://boat.example.com  or  /media/stick/lifeboat", id="address", compact=True)
             yield Static("Join line or token (not shown)", classes="label", markup=False)
-            yield Input(password=True, id="secret", compact=True)
+            yield HiddenInput(id="secret", compact=True)
             yield Tick("It is away at times, like a stick", id="optional", compact=True)
             yield Tick("Encrypt everything here: whoever runs it can read nothing", id="sealed", compact=True)
             yield Tick("A folder in clear, readable by any ALF program", id="plain", compact=True)
@@ -174,4 +175,5 @@ class AddRemote(ModalScreen[Met | None]):
         self.query_one("#problem", Static).update(plain(problem))
 
     def action_cancel(self) -> None:
+        self.query_one("#secret", HiddenInput).take()
         self.dismiss(None)

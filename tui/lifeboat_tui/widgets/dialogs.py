@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from lifeboat_tui.text import plain
+from lifeboat_tui.widgets.hidden import HiddenInput
 from lifeboat_tui.widgets.table import Column, Row, Table
 
 _CSS = """
@@ -124,7 +125,10 @@ class Ask(ModalScreen[str | None]):
             if self._lines:
                 with VerticalScroll(classes="text", can_focus=False):
                     yield Static("\n".join(plain(line) for line in self._lines), markup=False)
-            yield Input(plain(self._value), placeholder=self._placeholder, password=self._secret, id="answer")
+            if self._secret:
+                yield HiddenInput(self._placeholder, id="answer")
+            else:
+                yield Input(plain(self._value), placeholder=self._placeholder, id="answer")
             yield Static("", id="problem", classes="problem", markup=False)
             with Horizontal():
                 yield Button("Cancel", id="cancel")
