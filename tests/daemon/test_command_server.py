@@ -69,6 +69,26 @@ def test_a_command_answers_with_its_document(tmp_path: Path, forks: bool) -> Non
     run(story())
 
 
+def test_a_word_behind_two_dashes_is_no_option(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with commands(tmp_path) as made:
+            with pytest.raises(UnknownAgent, match="--help"):
+                await made.run("status", "--", "--help")
+
+    run(story())
+
+
+@pytest.mark.parametrize("forks", [True, False])
+def test_too_much_input_is_refused_and_the_server_goes_on(tmp_path: Path, forks: bool) -> None:
+    async def story() -> None:
+        async with commands(tmp_path, forks=forks) as made:
+            with pytest.raises(BadRequest, match="16 MiB"):
+                await made.run("status", text="x" * messages.LONGEST_REQUEST)
+            assert (await made.run("status")).status == 0
+
+    run(story())
+
+
 @pytest.mark.parametrize("forks", [True, False])
 def test_what_a_command_fails_with_is_raised(tmp_path: Path, forks: bool) -> None:
     async def story() -> None:

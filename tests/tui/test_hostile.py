@@ -142,3 +142,13 @@ def test_a_title_is_read_as_it_was_written() -> None:
 
     for name in ("[/]", "\\[b]", "[@click=app.quit]x", "a\\", "[ 1 ]"):
         assert Content.from_markup(as_title(name)).plain == name
+
+
+async def test_a_file_that_begins_with_a_dash_is_no_option_of_a_command() -> None:
+    link = recorded()
+    async with dashboard(link, screen="receipts") as pilot:
+        await press(pilot, "V")
+        pilot.app.screen.query_one("#answer").value = "--help"  # type: ignore[attr-defined]
+        await press(pilot, "enter")
+        said = [words for words, _ in link.asked if words[:2] == ("receipts", "verify")]
+        assert said == [("receipts", "verify", "--", "--help")]

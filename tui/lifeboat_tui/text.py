@@ -34,6 +34,11 @@ def as_title(text: object) -> str:
     return plain(text).replace("[", r"\[")
 
 
+def named(text: str) -> tuple[str, ...]:
+    """A name that somebody typed, as the last words of a command: one that begins with a dash is no option."""
+    return ("--", text) if text.startswith("-") else (text,)
+
+
 def age(moment: str | None, now: datetime) -> str:
     """`3 minutes ago`; seconds are not counted, so that a cell changes once a minute at most."""
     if moment is None:

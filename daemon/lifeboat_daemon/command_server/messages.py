@@ -12,6 +12,8 @@ JsonObject = dict[str, Any]
 
 MOST_SAID = 64 * 1024 * 1024
 """Bytes that a command may say."""
+LONGEST_REQUEST = 16 * 1024 * 1024
+"""Bytes of a request: words and standard input."""
 LONGEST_LINE = 2 * MOST_SAID + 1024 * 1024
 """Bytes. What a command says is text within JSON: its quotes and line ends count twice."""
 

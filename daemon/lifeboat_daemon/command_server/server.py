@@ -29,7 +29,6 @@ from lifeboat_keys.hardening import no_core_dumps
 
 AT_ONCE = 8
 """Commands that run at the same time; the next ones wait."""
-_LONGEST_REQUEST = 16 * 1024 * 1024
 _PIECE = 256 * 1024
 _UNREAD = 1024 * 1024
 """Bytes that may wait for the program before no more is taken from the children."""
@@ -69,7 +68,7 @@ class Server:
 
     def __init__(self, requests: int, answers: int) -> None:
         self._requests, self._answers = requests, answers
-        self._lines = Lines(_LONGEST_REQUEST)
+        self._lines = Lines(messages.LONGEST_REQUEST)
         self._waiting: deque[Run] = deque()
         self._children: list[_Child] = []
         self._unsent: deque[memoryview] = deque()

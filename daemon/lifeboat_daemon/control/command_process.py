@@ -16,7 +16,7 @@ from lifeboat_daemon.command_server import messages
 from lifeboat_daemon.command_server.messages import Cancel, Ended, Failed, Ready, Run, Told
 from lifeboat_daemon.control import failures
 from lifeboat_daemon.control.framing import Lines
-from lifeboat_daemon.errors import CommandLost, WorkerFailed
+from lifeboat_daemon.errors import BadRequest, CommandLost, WorkerFailed
 from lifeboat_daemon.interpreter import how_it_ended, python
 
 SERVER = python("-m", "lifeboat_daemon.command_server")
@@ -77,9 +77,12 @@ class CommandProcess:
         number = self._number
         if self.gone.done():
             raise self._failure()
+        request = Run(number, tuple(words), text)
+        if len(messages.encode(request)) >= messages.LONGEST_REQUEST:
+            raise BadRequest(f"a command takes {messages.LONGEST_REQUEST >> 20} MiB at most, words and input together")
         answer: asyncio.Future[Ended] = self._loop.create_future()
         self._waiting[number] = _Waiting(answer, hear)
-        self._write(Run(number, tuple(words), text))
+        self._write(request)
         try:
             return await asyncio.shield(answer)
         except asyncio.CancelledError:

@@ -73,7 +73,8 @@ class Commands:
         Cancelling the task stops the command at its next safe point, as Ctrl-C does, and waits for that; cancelling it
         once more ends the waiting.
         """
-        said = await self._run((*words, "--json"), text, tell)
+        end = words.index("--") if "--" in words else len(words)
+        said = await self._run((*words[:end], "--json", *words[end:]), text, tell)
         document = _document(said)
         if set(document) == {"error"} and said.status != 0:
             raise failures.from_document({**document["error"], "exit_status": said.status})

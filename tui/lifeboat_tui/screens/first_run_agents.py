@@ -12,6 +12,7 @@ from lifeboat_tui import documents
 from lifeboat_tui.documents.first_run import Discovered, Found
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run_page import Known, Page, folder_of
+from lifeboat_tui.text import named
 from lifeboat_tui.widgets.table import Cell, Column, Row, Table
 
 COLUMNS = (Column("AGENT", 12, grow=1), Column("RUNTIME", 9, rank=1), Column("FOLDER", 20, grow=3), Column("", 13))
@@ -68,7 +69,7 @@ class AgentsPage(Page):
         for number, (folder, name) in enumerate(folders):
             tell(Progress(f"Protecting {name}", number, len(folders)))
             try:
-                await self.ask("agents", "add", folder)
+                await self.ask("agents", "add", *named(folder))
             except LifeboatError as error:
                 failed.append(error)
                 continue

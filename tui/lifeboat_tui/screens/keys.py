@@ -21,7 +21,7 @@ from lifeboat_tui.screens.base import FILTER
 from lifeboat_tui.screens.keys_lines import COLUMNS, MACHINE, NO_KEY, detail, rotation_lines, rows, summary
 from lifeboat_tui.screens.keys_rotation import CHOICES, FOLLOW, LOST, WORDS_FILE, Wanted, file_problem
 from lifeboat_tui.screens.keys_words import SHOWN_FOR, WORDS, ProveWords, ShownWords, words_on
-from lifeboat_tui.text import plain
+from lifeboat_tui.text import named, plain
 from lifeboat_tui.widgets.dialogs import Ask, Choose, Confirm
 from lifeboat_tui.widgets.listing import Listing
 from lifeboat_tui.widgets.table import Table
@@ -375,7 +375,7 @@ words are shown only when you type that you want to see them, and go by themselv
             Ask(f"What shall {machine.name} be called?", value=machine.name, problem=_name_problem)
         )
         if name is not None and name.strip() != machine.name:
-            await self.ask("keys", "rename-machine", machine.id, name.strip())
+            await self.ask("keys", "rename-machine", machine.id, *named(name.strip()))
             self.tell_user(f"The machine {machine.id} is called {name.strip()} now.")
 
 

@@ -21,7 +21,7 @@ from lifeboat_tui.screens.base import FILTER
 from lifeboat_tui.screens.purge_lines import painted
 from lifeboat_tui.screens.purge_proof import Line, audited, findings, heading, proof, what_went, where_it_stands
 from lifeboat_tui.screens.purge_receipt import ReceiptScreen, to_confirm
-from lifeboat_tui.text import plain, short_age
+from lifeboat_tui.text import named, plain, short_age
 from lifeboat_tui.widgets.dialogs import Ask
 from lifeboat_tui.widgets.listing import Listing
 from lifeboat_tui.widgets.table import Cell, Column, Row, Table
@@ -207,7 +207,7 @@ that was exported can be checked on any machine, offline.
         if file is None:
             return
         try:
-            said = await self.ask("receipts", "verify", os.path.expanduser(file.strip()))
+            said = await self.ask("receipts", "verify", *named(os.path.expanduser(file.strip())))
             shown = documents.read(Shown, said.document)
         except LifeboatError as error:
             self.failed(error)
