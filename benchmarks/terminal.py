@@ -83,7 +83,10 @@ class Terminal:
 
     def rest(self, seconds: float = 0.3) -> None:
         """Wait until nothing has been drawn for some seconds."""
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < self._last + seconds:
+            if time.monotonic() > deadline:
+                raise SystemExit(f"it never stopped drawing for {seconds} s")
             time.sleep(0.02)
 
     def end(self) -> None:

@@ -32,7 +32,12 @@ SCENES = (
     Scene("diff", "timeline", ("down", "down", "enter")),
     Scene("memories", "memories", ("down",)),
     Scene("restore", "restore"),
+    Scene("restore-what", "restore", ("enter",)),
+    Scene("restore-preview", "restore", ("enter", "ctrl+n")),
+    Scene("restore-done", "restore", ("enter", "ctrl+n", "R")),
     Scene("purge", "purge"),
+    Scene("purge-preview", "purge", ("type:canary", "enter")),
+    Scene("purge-confirm", "purge", ("type:canary", "enter", "ctrl+n")),
     Scene("receipts", "receipts"),
     Scene("activity", "activity"),
     Scene("keys", "keys"),
@@ -55,14 +60,12 @@ async def drawn(scene: Scene, size: str) -> str:
             await pilot.pause(0.5)
         for toast in list(pilot.app._notifications):
             pilot.app._unnotify(toast)
-        for field_ in pilot.app.screen.query("Input"):
-            field_.cursor_blink = False  # type: ignore[attr-defined]
         await pilot.pause()
         return pilot.app.export_screenshot(title="lifeboat", simplify=True)
 
 
 async def _do(pilot: Pilot[None], key: str) -> None:
     if key.startswith("type:"):
-        await press(pilot, *key.removeprefix("type:").replace(" ", "\0"))
+        await press(pilot, *key.removeprefix("type:"))
     else:
         await press(pilot, key)

@@ -118,6 +118,13 @@ async def test_every_theme_can_be_drawn(theme: str) -> None:
         assert pilot.app.theme == theme and "bookkeeper" in text_of(pilot)
 
 
+async def test_no_cursor_blinks() -> None:
+    async with dashboard() as pilot:
+        await press(pilot, "slash")
+        field = pilot.app.focused
+        assert isinstance(field, Input) and not field.cursor_blink
+
+
 async def test_an_event_that_nobody_knows_changes_nothing() -> None:
     link = recorded()
     async with dashboard(link) as pilot:

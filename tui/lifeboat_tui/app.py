@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from textual import work
+from textual import events, work
 from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
+from textual.widgets import Input
 from textual.worker import Worker
 
 from lifeboat_alf.errors import LifeboatError
@@ -161,6 +162,11 @@ class LifeboatApp(App[None]):
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         tell_if_failed(self, event)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """A cursor that blinks is a timer, and half the bytes that an idle dashboard would send over a slow line."""
+        if isinstance(event.widget, Input):
+            event.widget.cursor_blink = False
 
     # What screens show of everything ----------------------------------------------------------------------------
 

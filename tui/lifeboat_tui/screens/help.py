@@ -63,7 +63,7 @@ class Help(ModalScreen[None]):
             box.border_subtitle = "esc closes · 8 opens the doctor"
             with VerticalScroll():
                 part = getattr(screen.focused, "HELP", "")
-                yield Static("\n\n".join(filter(None, (part, screen.HELP.strip()))), markup=False)
+                yield Static("\n\n".join(filter(None, (_flowing(part), _flowing(screen.HELP)))), markup=False)
                 if screen.ACTS:
                     yield Static(_keys("Here", screen.ACTS, screen))
                 yield Static(_pairs("Lists", _MOVING))
@@ -80,6 +80,11 @@ class Help(ModalScreen[None]):
     def action_doctor(self) -> None:
         self.dismiss()
         self._screen.lifeboat.go("doctor")
+
+
+def _flowing(prose: str | None) -> str:
+    """Paragraphs without the line breaks of the source."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in (prose or "").strip().split("\n\n"))
 
 
 def _keys(title: str, acts: tuple[Act, ...], screen: LifeboatScreen) -> Content:

@@ -197,6 +197,7 @@ class Table(ScrollView, can_focus=True):
         self._fitted_for = -1
         self._flashing: set[str] = set()
         self._said_count = ""
+        self.border_title = title.replace("[", r"\[")
 
     # What others do -------------------------------------------------------------------------------------------------
 
