@@ -8,7 +8,7 @@ import subprocess
 
 import msgspec
 import pytest
-from pilots import dashboard, press, recorded, settled
+from pilots import dashboard, notes, press, recorded, settled, text_of
 from textual.pilot import Pilot
 
 from lifeboat_daemon import words
@@ -16,6 +16,7 @@ from lifeboat_tui.link import JsonObject
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.text import as_title, plain
 from lifeboat_tui.widgets.dialogs import Ask
+from lifeboat_tui.widgets.table import Row, Table
 
 pytestmark = pytest.mark.anyio
 EVIL = "\x1b[31m[@click=app.quit]X[/] [link=http://example.com]y[/] \\[b]Z \u202eabc\u2028d\u200f\u200b \udcff"
@@ -152,3 +153,13 @@ async def test_a_file_that_begins_with_a_dash_is_no_option_of_a_command() -> Non
         await press(pilot, "enter")
         said = [words for words, _ in link.asked if words[:2] == ("receipts", "verify")]
         assert said == [("receipts", "verify", "--", "--help")]
+
+
+async def test_a_megabyte_in_a_cell_and_in_a_note_is_cut_and_not_measured() -> None:
+    async with dashboard() as pilot:
+        screen, table = pilot.app.screen, pilot.app.screen.query_one(Table)
+        table.show([Row("a", ("\u6f22" * 1_000_000,) * len(table.columns))])
+        screen.tell_user("\u6f22" * 1_000_000)  # type: ignore[attr-defined]
+        await settled(pilot)
+        assert len(notes(pilot)[-1]) <= 1000
+        assert "\u2026" in text_of(pilot)

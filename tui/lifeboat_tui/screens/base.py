@@ -23,7 +23,7 @@ from lifeboat_daemon.words import argument
 from lifeboat_tui.acts import EVERYWHERE, PLACES, READ_ONLY, Act
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.link import JsonObject, Link, Tell
-from lifeboat_tui.text import plain
+from lifeboat_tui.text import cut, plain
 from lifeboat_tui.widgets.bars import Banner, Footer, Header, Hint
 from lifeboat_tui.widgets.listing import Listing
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 SMALLEST = (60, 15)
 """Columns and lines; on less there is one sentence instead of the screen."""
+LONGEST_NOTE = 1000
 FILTER = Act("filter", "slash", "filter", "Show only lines in which your words stand; esc clears it")
 
 
@@ -48,7 +49,8 @@ class LifeboatScreen(Screen[None]):
     LifeboatScreen { background: $background; }
     LifeboatScreen > #body { height: 1fr; }
     LifeboatScreen > #too-small { display: none; width: 100%; height: 1fr; content-align: center middle; }
-    LifeboatScreen.-tiny > * { display: none; }
+    LifeboatScreen.-tiny > Header, LifeboatScreen.-tiny > Banner, LifeboatScreen.-tiny > Footer { display: none; }
+    LifeboatScreen.-tiny > #body { display: none; }
     LifeboatScreen.-tiny > #too-small { display: block; }
     """
 
@@ -117,7 +119,7 @@ class LifeboatScreen(Screen[None]):
 
     def tell_user(self, text: str, *, severity: str = "information") -> None:
         """A note in the corner. `severity`: information, warning or error."""
-        self.notify(plain(text), severity=severity, markup=False)  # type: ignore[arg-type]
+        self.notify(cut(plain(text), LONGEST_NOTE), severity=severity, markup=False)  # type: ignore[arg-type]
 
     def refresh_bars(self) -> None:
         """Header, banner and footer as they are now; what is the same is not drawn again."""

@@ -10,7 +10,10 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from lifeboat_tui.text import plain
+from lifeboat_tui.text import cut, plain
+
+_LONGEST = 1000
+"""Characters of what somebody else wrote: no line here shows more."""
 
 
 class Header(Widget):
@@ -33,7 +36,7 @@ class Header(Widget):
             self.refresh()
 
     def render(self) -> Content:
-        left = f" {f' {self._separator} '.join(map(plain, self._crumbs))}"
+        left = f" {f' {self._separator} '.join(cut(plain(crumb), _LONGEST) for crumb in self._crumbs)}"
         room = self.size.width - cell_len(left) - 1
         right = plain(self._right) if cell_len(plain(self._right)) < room else ""
         gap = " " * max(1, room - cell_len(right))
@@ -62,7 +65,7 @@ class Banner(Static):
         self.set_class(calm, "-calm")
         if text != self._said:
             self._said = text
-            self.update(plain(text))
+            self.update(cut(plain(text), _LONGEST))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.text import as_title, plain
 
 _GAP = 2
+_LONGEST = 2000
+"""Characters of a cell that are looked at: no terminal shows more, and to measure a megabyte takes a second."""
 _FLASH = 0.8
 """Seconds that a changed row stands out."""
 
@@ -422,7 +424,7 @@ class Table(ScrollView, can_focus=True):
         segments = [Segment(set_cell_size(lead or "", self._lead), style)]
         for place, (at, room) in enumerate(zip(self._layout.shown, self._layout.widths, strict=True)):
             cell = cells[at] if at < len(cells) else ""
-            text = _placed(plain(text_of(cell)), room, right=self.columns[at].right)
+            text = _placed(plain(text_of(cell)[:_LONGEST]), room, right=self.columns[at].right)
             gap = " " * _GAP if place + 1 < len(self._layout.shown) else ""
             segments.append(Segment(text + gap, style + self._kind_style(kind_of(cell), plain_colours=plain_colours)))
         return Strip(segments).adjust_cell_length(width, style)
