@@ -45,12 +45,12 @@ class LifeboatScreen(Screen[None]):
     """Whether its footer has only the keys of the step that is shown; what is not possible now is in the help."""
     HELP: ClassVar[str] = ""
     """Prose for `?`, a paragraph or two."""
-    CSS = """
+    DEFAULT_CSS = """
     LifeboatScreen { background: $background; }
     LifeboatScreen > #body { height: 1fr; }
     LifeboatScreen > #too-small { display: none; width: 100%; height: 1fr; content-align: center middle; }
-    LifeboatScreen.-tiny > Header, LifeboatScreen.-tiny > Banner, LifeboatScreen.-tiny > Footer { display: none; }
-    LifeboatScreen.-tiny > #body { display: none; }
+    LifeboatScreen.-tiny > Header, LifeboatScreen.-tiny > Footer, LifeboatScreen.-tiny > #body { display: none; }
+    LifeboatScreen.-tiny > Banner.-shown { display: none; }
     LifeboatScreen.-tiny > #too-small { display: block; }
     """
 

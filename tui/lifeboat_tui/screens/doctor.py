@@ -221,7 +221,7 @@ b writes a report for somebody who helps you: versions, counts and findings, and
     def do_copy(self) -> None:
         """What helps against the finding under the cursor; the screen's own command where nothing has to."""
         found = self.finding
-        if found is None or found.fix is None:
+        if found is None or found.fix is None or ", lifeboat " in found.fix:  # a choice of two is no command
             super().do_copy()
             return
         self.app.copy_to_clipboard(plain(found.fix))
