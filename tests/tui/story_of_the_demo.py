@@ -205,6 +205,7 @@ def record_care(story: Story) -> None:
     story.record("keys", "lock")
     story.record("keys", "export-kit", "-o", str(story.folder / "lifeboat-kit.txt"), as_words=("keys", "export-kit"))
     story.record_text("keys", "export-kit", "-o", "-", text=INVENTED_WORDS)
+    story.record_text("keys", "init", "--words-to", "-", "--no-prove", text=" ".join(["abandon"] * 23 + ["art"]))
     machine = story.run("keys", "status")["machines"][0]["id"]
     story.record("keys", "rename-machine", machine, "workbench", as_words=("keys", "rename-machine"))
     words_to = story.folder / "lifeboat-words.txt"
