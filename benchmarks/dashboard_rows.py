@@ -16,7 +16,7 @@ from benchmarks.measure import Budget, Row
 from benchmarks.processes import Effort, Memory
 from benchmarks.scale import Scale
 from benchmarks.served import Served
-from benchmarks.terminal import Terminal, terminal
+from benchmarks.terminal import SIZE, Terminal, terminal
 
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
@@ -344,7 +344,7 @@ def _tables(scale: Scale) -> Iterator[Row]:
             seen.drawn("row-00000")
             seen.rest()
             times = []
-            for _ in range(MOVES):
+            for _ in range(min(MOVES, scale.listed // SIZE[1] - 1)):  # at the end nothing new would be drawn
                 times.append(seen.painted(PAGE_DOWN, r"row-\d+"))
                 seen.rest(0.05)
             moved[kind], memory[kind] = measure.median(times), processes.rss(seen.pid)
