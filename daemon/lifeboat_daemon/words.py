@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from lifeboat_alf import layout, times
 
@@ -78,6 +79,14 @@ def argument(name: str) -> str:
     if name.isprintable():
         return shlex.quote(name)
     return f"$'{''.join(map(_spelled_out, name))}'"
+
+
+def state_folder_words(runtime: str, workspace: str) -> tuple[str, ...]:
+    """The option of `restore` that names OpenClaw's own folder around a workspace: on a new machine it is not there
+    yet, and without it neither settings nor credentials would come."""
+    around = Path(workspace).parent
+    is_usual = runtime == "openclaw" and (around.name == ".openclaw" or around.name.startswith(".openclaw-"))
+    return ("--state-dir", str(around)) if is_usual else ()
 
 
 def _spelled_out(character: str) -> str:

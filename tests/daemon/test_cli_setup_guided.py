@@ -243,6 +243,7 @@ def test_an_agent_comes_back_to_a_new_machine(words: list[str], workspace: Path,
     assert (
         agent["workspace"] == str(here) and (here / "MEMORY.md").read_bytes() == (workspace / "MEMORY.md").read_bytes()
     )
+    assert (here.parent / "openclaw.json").is_file()  # there was no OpenClaw here: its own folder comes, too
 
 
 def test_a_way_back_that_was_cut_off_goes_on_where_it_was(words: list[str], tmp_path: Path) -> None:

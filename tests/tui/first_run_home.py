@@ -23,7 +23,18 @@ ADA = "/srv/ada/.openclaw/workspace"
 ROVER = "/srv/ada/.openclaw/workspace-rover"
 AWAY = "01a204cc-ca69-75e0-896f-6ebb69a19237"
 BACK = "/home/mira/.openclaw/workspace"
-RESTORE = ("restore", AWAY, "--from", "stick", "--to", BACK, "--with-credentials")
+INTO = ("--state-dir", "/home/mira/.openclaw")
+RESTORE = (
+    "restore",
+    AWAY,
+    "--from",
+    "stick",
+    "--to",
+    BACK,
+    "--state-dir",
+    "/home/mira/.openclaw",
+    "--with-credentials",
+)
 
 
 def driven(run: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:

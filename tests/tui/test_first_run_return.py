@@ -6,6 +6,7 @@ import pytest
 from first_run_home import (
     AWAY,
     BACK,
+    INTO,
     PLAN,
     RESTORE,
     RESTORED,
@@ -331,8 +332,14 @@ async def test_a_restore_that_fails_keeps_the_preview() -> None:
         (1, "lifeboat remote list"),
         (2, "lifeboat keys recover"),
         (3, "lifeboat agents list --remote stick"),
-        (4, f"lifeboat restore {AWAY} --from stick --to {BACK} --with-credentials --dry-run"),
-        (5, f"lifeboat restore {AWAY} --from stick --to {BACK} --with-credentials --adopt"),
+        (
+            4,
+            f"lifeboat restore {AWAY} --from stick --to {BACK} {' '.join(INTO)} --with-credentials --dry-run",
+        ),
+        (
+            5,
+            f"lifeboat restore {AWAY} --from stick --to {BACK} {' '.join(INTO)} --with-credentials --adopt",
+        ),
     ],
 )
 @driven

@@ -14,7 +14,7 @@ from lifeboat_daemon.cli.setup_protect import service
 from lifeboat_daemon.cli.setup_remote import add_second_copy
 from lifeboat_daemon.errors import MovedElsewhere
 from lifeboat_daemon.remotes import registry
-from lifeboat_daemon.words import count_text, size_text, time_text
+from lifeboat_daemon.words import count_text, size_text, state_folder_words, time_text
 
 JsonObject = dict[str, Any]
 
@@ -105,7 +105,8 @@ def _words(session: Session, remote: str, agent: JsonObject) -> list[str]:
     names = runtimes.runtimes()
     runtime = asking.text(f"For which runtime ({', '.join(names)})", agent["runtime"], names)
     folder = asking.text("Its folder on this machine", agent["folders"].get(runtime, ""))
-    words = [agent["id"], "--from", remote, "--to", str(Path(folder).expanduser().absolute())]
+    target = str(Path(folder).expanduser().absolute())
+    words = [agent["id"], "--from", remote, "--to", target, *state_folder_words(runtime, target)]
     words += [] if runtime == agent["runtime"] else ["--runtime", runtime]
     return [*words, "--with-credentials"]
 

@@ -61,13 +61,13 @@ def run(context: Context, plan: Plan, tell: Tell = quietly) -> RestoreReport:
             done = runtime_steps.give_credentials(context, plan, done)
             if pressed.take():
                 return _stopped_late(context, plan, done)
-        return _with_steps(context, plan, done)
+        return _with_steps(context, plan, done, tell)
 
 
-def _with_steps(context: Context, plan: Plan, done: RestoreReport) -> RestoreReport:
+def _with_steps(context: Context, plan: Plan, done: RestoreReport, tell: Tell) -> RestoreReport:
     """The runtime's own steps may take long, and whoever does not wait for them has the restore all the same."""
     try:
-        return runtime_steps.after(context, plan, done)
+        return runtime_steps.after(context, plan, done, tell)
     except KeyboardInterrupt:
         return _stopped_late(context, plan, done)
 

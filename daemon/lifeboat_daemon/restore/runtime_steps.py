@@ -11,6 +11,7 @@ from lifeboat_adapters.credentials import Delivery, Place
 from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon import programs
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.restore import delivering, hiding
 from lifeboat_daemon.restore.credentials import failed
 from lifeboat_daemon.restore.finish import changes_of_our_own, write_receipt
@@ -22,7 +23,9 @@ from lifeboat_daemon.restore.surroundings import into, locate
 Run = Callable[..., programs.Ran]
 
 
-def after(context: Context, plan: Plan, report: RestoreReport, run: Run = programs.run) -> RestoreReport:
+def after(
+    context: Context, plan: Plan, report: RestoreReport, tell: Tell = quietly, run: Run = programs.run
+) -> RestoreReport:
     """Run what runs by itself (all of it with `finish`), list the rest, and add both to the receipt."""
     installation = installation_of(context, plan)
     if installation is None:
@@ -30,7 +33,10 @@ def after(context: Context, plan: Plan, report: RestoreReport, run: Run = progra
     steps = plan.adapter.next_steps(installation, plan.state)
     chosen = [step for step in steps if _is_wanted(step, plan) and installation.program is not None]
     hide = hiding.in_output(context, plan)
-    ran = [_run(context, step, run, hide) for step in chosen]
+    ran = []
+    for step in chosen:
+        tell(f"{step.title}: {shlex.join(step.command[1:])}", 0, None)  # it may take minutes, and is the runtime's work
+        ran.append(_run(context, step, run, hide))
     failed = [f"{each['title']} did not end well: {each['command']}" for each in ran if not each["ok"]]
     left = [_listed(step) for step in steps if step not in chosen]
     done = replace(report, steps=ran, next=left, warnings=[*report.warnings, *failed])

@@ -10,7 +10,7 @@ from textual.widgets import Input, RadioSet, Static
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.control.commands import Progress
-from lifeboat_daemon.words import argument, time_text
+from lifeboat_daemon.words import argument, state_folder_words, time_text
 from lifeboat_tui import documents
 from lifeboat_tui.documents.first_run import Away, Files, Plan, Restored, There
 from lifeboat_tui.link import Tell
@@ -109,7 +109,8 @@ class FolderPage(Page):
         runtime = self._runtime()
         other = () if runtime == agent.runtime else ("--runtime", runtime)
         folder = folder_of(self.value("folder"))
-        return (agent.id, "--from", self.known.remote, "--to", folder, *other, "--with-credentials")
+        around = state_folder_words(runtime, folder)
+        return (agent.id, "--from", self.known.remote, "--to", folder, *around, *other, "--with-credentials")
 
     def _runtime(self) -> str:
         button = self.query_one(RadioSet).pressed_button
