@@ -197,3 +197,14 @@ async def test_letters_of_an_ascii_dashboard_are_ascii() -> None:
     async with dashboard(ascii=True) as pilot:
         lines = [line for line in text_of(pilot).splitlines() if "researcher" in line]
         assert "! held" in lines[0] and ">" in text_of(pilot)
+
+
+async def test_news_that_change_nothing_draw_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    link = recorded()
+    async with dashboard(link) as pilot:
+        drawn: list[object] = []
+        monkeypatch.setattr(type(pilot.app), "_display", lambda self, screen, renderable: drawn.append(renderable))
+        for _ in range(3):
+            link.happens({"event": "tick"})
+            await settled(pilot)
+        assert drawn == []

@@ -8,7 +8,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.widgets import Static
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.words import count_text
@@ -22,6 +21,7 @@ from lifeboat_tui.screens.base import FILTER, LifeboatScreen
 from lifeboat_tui.text import local_time, plain, short_age, size
 from lifeboat_tui.widgets.dialogs import Confirm
 from lifeboat_tui.widgets.listing import Listing
+from lifeboat_tui.widgets.steady import Steady, entitle
 from lifeboat_tui.widgets.table import Cell, Column, Row, Table
 
 COLUMNS = (
@@ -76,13 +76,13 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
     # What is shown ----------------------------------------------------------------------------------------------
 
     def body(self) -> ComposeResult:
-        yield Static("", id="verdict", markup=False)
+        yield Steady("", id="verdict", markup=False)
         yield Listing(COLUMNS, title="Agents", empty=ASKING, glyphs=self.glyphs, id="agents")
         with Horizontal(id="below"):
             with VerticalScroll(id="detail", can_focus=False):
-                yield Static("", id="detail-text")
+                yield Steady("", id="detail-text")
             with VerticalScroll(id="changes", can_focus=False):
-                yield Static("", id="changes-text")
+                yield Steady("", id="changes-text")
 
     def twin(self) -> tuple[str, ...]:
         agent = self.chosen
@@ -116,7 +116,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
         status = self.lifeboat.status
         if status is None or not self.is_mounted:
             return
-        self.query_one("#verdict", Static).update(self._verdict(status))
+        self.query_one("#verdict", Steady).say(self._verdict(status))
         before = self.table.current
         self.table.show([self._row(agent) for agent in status.agents], flash=not self.lifeboat.is_stale)
         if before is None and self.lifeboat.agent_id is not None:
@@ -174,9 +174,9 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
     def _show_detail(self) -> None:
         agent = self.chosen
         pane = self.query_one("#detail")
-        pane.border_title = "" if agent is None else plain(agent.name).replace("[", r"\[")
+        entitle(pane, "" if agent is None else plain(agent.name).replace("[", r"\["))
         lines = [] if agent is None else list(self._detail_lines(agent))
-        self.query_one("#detail-text", Static).update(Content("\n").join(lines))
+        self.query_one("#detail-text", Steady).say(Content("\n").join(lines))
         self._show_changes()
 
     def _detail_lines(self, agent: Agent) -> Iterator[Content]:
@@ -208,7 +208,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
 
     def _show_changes(self) -> None:
         agent = self.chosen
-        self.query_one("#changes").border_title = "Last changes"
+        entitle(self.query_one("#changes"), "Last changes")
         entries = self._changes if agent is not None and agent.id == self._changes_of else ()
         lines = [
             Content.assemble(
@@ -216,7 +216,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
             )
             for one in entries
         ]
-        self.query_one("#changes-text", Static).update(Content("\n").join(lines))
+        self.query_one("#changes-text", Steady).say(Content("\n").join(lines))
 
     # Acts -------------------------------------------------------------------------------------------------------
 

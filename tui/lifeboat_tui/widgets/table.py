@@ -254,7 +254,7 @@ class Table(ScrollView, can_focus=True):
         self.set_reactive(Table.cursor, self._landing(at if at is not None else min(moved_from, len(self._rows) - 1)))
         if len(old) != len(self._rows):
             self._resize()
-        self._redraw(old)
+        self._redraw(old, moved_from)
         here = self.current
         if (None if here is None else here.key) != key or (here is not None and key is None) or here is None:
             self._say(self.Moved(self, here))
@@ -262,13 +262,13 @@ class Table(ScrollView, can_focus=True):
             self.scroll_to(y=max(0, top + at - moved_from), animate=False)
         self._scroll_to_cursor()
 
-    def _redraw(self, old: list[Row]) -> None:
-        """Draw again the lines that are others now."""
+    def _redraw(self, old: list[Row], was_at: int) -> None:
+        """Draw again the lines that are others now, and where the cursor was and is."""
         first = int(self.scroll_offset.y)
         for line in range(first, min(first + self.size.height, max(len(old), len(self._rows)) + 1)):
             was = old[line] if line < len(old) else None
             now = self._rows[line] if line < len(self._rows) else None
-            if was != now or line == self.cursor:
+            if was != now or (self.cursor != was_at and line in (self.cursor, was_at)):
                 self._refresh_row(line)
         if len(old) != len(self._rows):
             self.refresh()
