@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import cli_client
@@ -92,6 +95,22 @@ def test_a_dashboard_that_is_ended_leaves_the_terminal_as_it_was(ada: str) -> No
     terminal._process.terminate()
     assert terminal.ended() == 128 + signal.SIGTERM
     assert "\x1b[?1049l" in terminal.said and "\x1b[?1000l" in terminal.said
+
+
+def test_a_terminal_that_goes_away_without_a_word_ends_the_dashboard(ada: str) -> None:
+    ours, theirs = pty.openpty()
+    around = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+    command = [sys.executable, "-c", "from lifeboat_daemon.cli import main; main()"]
+    shown = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=around, start_new_session=True)
+    os.close(theirs)
+    try:
+        said = b""
+        while b"ada" not in said:
+            said += os.read(ours, 65536)
+        os.close(ours)
+        shown.wait(30)
+    finally:
+        shown.kill()
 
 
 def test_a_dashboard_that_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from lifeboat_tui import documents
 from lifeboat_tui.acts import PLACES
 from lifeboat_tui.documents.status import Agent, Status
 from lifeboat_tui.glyphs import Glyphs
+from lifeboat_tui.hanging_up import when_it_hangs_up
 from lifeboat_tui.link import CONNECTION, JsonObject, Link, Stage
 from lifeboat_tui.link.looking import LookingLink
 from lifeboat_tui.palette import ActCommands
@@ -93,6 +94,8 @@ class LifeboatApp(App[None]):
         if sys.platform != "win32" and not self.is_headless:
             ended = partial(self.exit, return_code=128 + signal.SIGTERM)
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended)
+            loop, gone = asyncio.get_running_loop(), partial(self.exit, return_code=128 + signal.SIGHUP)
+            when_it_hangs_up(partial(loop.call_soon_threadsafe, gone))
 
     def _first_screen(self) -> LifeboatScreen:
         from lifeboat_tui.screens import places
