@@ -49,6 +49,7 @@ async def test_without_agents_it_says_what_was_found_and_which_key_protects_it()
     async with dashboard(link) as pilot:
         shown = text_of(pilot)
         assert "juniper (openclaw) in /srv/ada/.openclaw/workspace" in shown and "Press a to protect" in shown
+        assert " a add agents" in shown
         await press(pilot, "s")
         assert "there is no agent yet" in notes(pilot)[-1]
         assert ("sync",) not in words_of(link)
@@ -155,6 +156,7 @@ async def test_a_daemon_that_went_away_is_said_in_one_line_with_the_key_that_sta
         link.happens({"event": "connection"})
         await settled(pilot)
         assert "does not run since 14:02:00: press S to start it" in text_of(pilot)
+        assert "all well" not in text_of(pilot)
         await press(pilot, "S")
         assert ("daemon", "start") in words_of(link)
 

@@ -187,6 +187,8 @@ class LifeboatApp(App[None]):
             return f"{self.glyphs.sign('held')} {len(need)} of {len(agents)} needs you", "text-error"
         if self.status.problems:
             return f"{self.glyphs.sign('error')} {self.status.problems[0]}", "text-error"
+        if agents and self.link.connection.stage is Stage.DOWN:
+            return f"{self.glyphs.sign('warning')} nothing is captured by itself", "text-warning"
         return (f"{self.glyphs.sign('ok')} all well", "text-success") if agents else ("", "")
 
     @property

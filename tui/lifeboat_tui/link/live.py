@@ -83,7 +83,8 @@ class LiveLink:
         message = "" if isinstance(error, NotRunning) else error.message
         if self.connection.stage is Stage.DOWN and self.connection.message == message:
             return False
-        since = self.connection.since if self.connection.stage is Stage.DOWN else times.to_text(self.now())
+        was_up = self.connection.stage is Stage.UP
+        since = times.to_text(self.now()) if was_up else self.connection.since
         self.connection = Connection(Stage.DOWN, message, error.fix, since)
         return True
 

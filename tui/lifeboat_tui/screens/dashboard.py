@@ -19,6 +19,7 @@ from lifeboat_tui.glyphs import STYLES
 from lifeboat_tui.link import JsonObject
 from lifeboat_tui.screens.base import FILTER, LifeboatScreen
 from lifeboat_tui.text import local_time, plain, short_age, size
+from lifeboat_tui.widgets.bars import Hint
 from lifeboat_tui.widgets.dialogs import Confirm
 from lifeboat_tui.widgets.listing import Listing
 from lifeboat_tui.widgets.steady import Steady, entitle
@@ -83,6 +84,13 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
                 yield Steady("", id="detail-text")
             with VerticalScroll(id="changes", can_focus=False):
                 yield Steady("", id="changes-text")
+
+    def _hints(self) -> Iterator[Hint]:
+        """Where there is no agent yet, what leads to one comes first."""
+        status = self.lifeboat.status
+        if status is not None and not status.agents:
+            yield Hint("a", "add agents", "screen.act('add')")
+        yield from super()._hints()
 
     def twin(self) -> tuple[str, ...]:
         agent = self.chosen
