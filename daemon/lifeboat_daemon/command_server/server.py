@@ -31,6 +31,8 @@ AT_ONCE = 8
 """Commands that run at the same time; the next ones wait."""
 _PIECE = 256 * 1024
 _UNREAD = 1024 * 1024
+_MOST_DESCRIPTORS = 4096
+"""More than a server ever has: 8 children with a pipe each. What the system allows may be no number at all."""
 """Bytes that may wait for the program before no more is taken from the children."""
 
 
@@ -196,7 +198,7 @@ class Server:
         self._selector.close()
         self._waiting.clear()
         kept = os.dup2(writer, 3, inheritable=False) if writer != 3 else writer
-        os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+        os.closerange(4, _MOST_DESCRIPTORS)
         return kept
 
     def _listen(self, each: _Child) -> bool:
