@@ -31,9 +31,9 @@ AT_ONCE = 8
 """Commands that run at the same time; the next ones wait."""
 _PIECE = 256 * 1024
 _UNREAD = 1024 * 1024
+"""Bytes that may wait for the program before no more is taken from the children."""
 _MOST_DESCRIPTORS = 4096
 """More than a server ever has: 8 children with a pipe each. What the system allows may be no number at all."""
-"""Bytes that may wait for the program before no more is taken from the children."""
 
 
 def main() -> None:
