@@ -33,6 +33,9 @@ async def until(met: Callable[[], object]) -> None:
 
 
 def _command(function):
+    """Beside the program's own, but only where this file is the program: tests that import it share their process."""
+    if __name__ != "__main__":
+        return function
     json = click.option("--json", "as_json", is_flag=True)
     words = click.argument("words", nargs=-1)
     program.program.add_command(click.command(function.__name__.strip("_"))(json(words(function))))

@@ -123,7 +123,7 @@ def errors() -> tuple[type[LifeboatError], ...]:
     list(modules())
     found: list[type[LifeboatError]] = [LifeboatError]
     for cls in found:
-        found += [child for child in cls.__subclasses__() if child.__module__.startswith("lifeboat_")]
+        found += [child for child in cls.__subclasses__() if child.__module__.split(".")[0] in PACKAGES]
     return tuple(dict.fromkeys(found))
 
 
