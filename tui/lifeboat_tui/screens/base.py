@@ -65,8 +65,8 @@ class LifeboatScreen(Screen[None]):
         yield from ()
 
     def twin(self) -> tuple[str, ...]:
-        """The words of the command that shows the same in a shell, without `lifeboat`."""
-        raise NotImplementedError
+        """The words of the command that shows the same in a shell, without `lifeboat`; none: the dashboard itself."""
+        return ()
 
     def crumbs(self) -> tuple[str, ...]:
         """Where one is, from left to right."""

@@ -38,7 +38,7 @@ class Page(Vertical):
 
     def twin(self) -> tuple[str, ...]:
         """The words of the command that shows what stands here."""
-        raise NotImplementedError
+        return ()
 
     async def begin(self) -> None:
         """Ask, and show. Raises LifeboatError."""
