@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import msgspec
 
+from lifeboat_tui.documents.restore import Files
+
 
 class Found(msgspec.Struct, frozen=True):
     """An agent on this machine. `protected_as` is what it is called here, None while nobody protects it."""
@@ -59,14 +61,6 @@ class Away(msgspec.Struct, frozen=True):
 
 class There(msgspec.Struct, frozen=True):
     agents: tuple[Away, ...] = ()
-
-
-class Files(msgspec.Struct, frozen=True):
-    created: int = 0
-    overwritten: int = 0
-    same: int = 0
-    removed: int = 0
-    skipped: int = 0
 
 
 class Credential(msgspec.Struct, frozen=True):

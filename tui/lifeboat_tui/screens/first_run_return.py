@@ -12,7 +12,8 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.control.commands import Progress
 from lifeboat_daemon.words import argument, state_folder_words, time_text
 from lifeboat_tui import documents
-from lifeboat_tui.documents.first_run import Away, Files, Plan, Restored, There
+from lifeboat_tui.documents.first_run import Away, Plan, Restored, There
+from lifeboat_tui.documents.restore import Files
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run_page import Known, NotYet, Page, folder_of
 from lifeboat_tui.text import plain, short_age, size
