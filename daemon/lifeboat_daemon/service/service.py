@@ -299,15 +299,16 @@ class Service:
         """Timers are set again; after sleep one look at everybody makes up for all that was missed."""
         self.log.event("woke" if slept else "clock_jumped", slept=int(slept), jumped=int(jumped))
         self.parts.timers.woke()
-        for charge in self.fleet:
-            self.captures.arrange(charge)  # a pause may be over, or may not be any more
-        if slept:
-            now = self.context.clock.now()
-            awake.note_sleep(self.context, now - timedelta(seconds=slept), now)
+        if not slept:
             for charge in self.fleet:
-                self.captures.look_at(charge, "wake")
-            self.key_looks.asked()
-            self.replication.forgive()
+                self.captures.arrange(charge)  # a pause may be over, or may not be any more
+            return
+        now = self.context.clock.now()
+        awake.note_sleep(self.context, now - timedelta(seconds=slept), now)
+        for charge in self.fleet:
+            self.captures.look_at(charge, "wake")  # joins what fell due meanwhile: one capture
+        self.key_looks.asked()
+        self.replication.forgive()
 
     # About ------------------------------------------------------------------------------------------------------
 
