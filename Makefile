@@ -49,6 +49,9 @@ test: $(VENV)/dev.stamp ## all tests but those that need a real OpenClaw
 test-tui: $(VENV)/dev.stamp ## every screen of the dashboard by keys, and its pictures
 	$(PYTEST) -n $(PROCESSES) --dist loadgroup -m tui tests/tui
 
+test-interchange: $(VENV)/dev.stamp ## AIMEM Bundle, AICF, Aionforge Memory: checklists, round trips, rubbish
+	$(PYTEST) -n $(PROCESSES) --dist loadgroup -m interchange tests/interchange
+
 check: $(VENV)/dev.stamp ## lint, format, types, imports, documentation, map of the specification
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -113,4 +116,4 @@ clean: ## remove the environment and every cache
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo test test-tui check bench test-real test-soak package test-package formula fuzz docs recording pictures lock system-packages clean
+.PHONY: help demo test test-tui test-interchange check bench test-real test-soak package test-package formula fuzz docs recording pictures lock system-packages clean

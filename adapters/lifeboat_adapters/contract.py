@@ -110,13 +110,15 @@ class Section:
     `heading` is for matching only and is never stored. `fields` are the parts of a memory record that follow from
     the text: memory_type, namespace, category, tags, confidence, status, temporal (observed_at, valid_*), source
     (origin, extraction_method), raw_source_format. `memory` is what the section says where that is not all of its
-    text: the rest is dress, which an adapter wrote to tell memories apart.
+    text: the rest is dress, which an adapter wrote to tell memories apart. `record_id` is the id of the memory in
+    another system that has such ids: a new record takes it unless history ever held it.
     """
 
     content: str
     heading: tuple[str, ...] = ()
     fields: JsonObject = field(default_factory=dict)
     memory: str | None = None
+    record_id: str | None = None
 
     @property
     def text(self) -> str:

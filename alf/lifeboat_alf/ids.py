@@ -31,6 +31,16 @@ def new(created_at: str) -> str:
     return _version_7(times.milliseconds(created_at), os.urandom(10))
 
 
+def derived(milliseconds: int, key: str) -> str:
+    """The UUIDv7 of something that another system named: everybody who reads the same name and time gets the same id.
+    The time is clamped to 48 bits, the other bits are SHA-256 over `key`."""
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+    octets = bytearray(min(max(milliseconds, 0), (1 << 48) - 1).to_bytes(6, "big") + digest[:10])
+    octets[6] = 0x70 | octets[6] & 0x0F
+    octets[8] = 0x80 | octets[8] & 0x3F
+    return str(uuid.UUID(bytes=bytes(octets)))
+
+
 def _version_7(milliseconds: int, random: bytes) -> str:
     bits = int.from_bytes(random, "big")
     value = (milliseconds & (1 << 48) - 1) << 80

@@ -34,13 +34,15 @@ class Step(NamedTuple):
 class Scribe:
     """What every new line needs to know: whose it is, in which partitions, how ids are made, who the agent is now.
 
-    `identity_version` is None while the agent has no versioned identity.
+    `identity_version` is None while the agent has no versioned identity. `claim` says whether a record may take an id
+    that it had elsewhere: once, and only one that history has never held.
     """
 
     agent_id: str
     ledger: Ledger
     mint: Mint
     identity_version: int | None = None
+    claim: Callable[[str], bool] = lambda _: False
 
     @property
     def now(self) -> str:
@@ -48,12 +50,14 @@ class Scribe:
         return times.to_text(self.ledger.now)
 
 
-def create(scribe: Scribe, content: str, fields: JsonObject, wanted: str | None = None) -> Step:
+def create(
+    scribe: Scribe, content: str, fields: JsonObject, wanted: str | None = None, record_id: str | None = None
+) -> Step:
     """A memory seen for the first time.
 
     `fields` are the parts that follow from its text and file (memory_type, namespace, category, tags, entities,
-    source, temporal ...); `wanted` is its own day or time, see `partitions.plan_partition`. Memory type and namespace
-    default to `semantic` and `default`.
+    source, temporal ...); `wanted` is its own day or time, see `partitions.plan_partition`; `record_id` the id it had
+    elsewhere, which it keeps where it can. Memory type and namespace default to `semantic` and `default`.
     """
     placed = scribe.ledger.place(wanted)
     record: JsonObject = {"memory_type": "semantic", "status": "active", "namespace": "default", **fields}
@@ -61,7 +65,8 @@ def create(scribe: Scribe, content: str, fields: JsonObject, wanted: str | None 
     record["temporal"] = {"created_at": placed.created_at, **_without_created(fields.get("temporal", {}))}
     record["content"] = content
     record["agent_id"] = scribe.agent_id
-    record["id"] = scribe.mint(placed.created_at, records.origin_file(record), content)
+    kept = record_id if record_id and scribe.claim(record_id) else None
+    record["id"] = kept or scribe.mint(placed.created_at, records.origin_file(record), content)
     return _step("create", record, placed.partition.file)
 
 

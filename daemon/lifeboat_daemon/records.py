@@ -136,7 +136,8 @@ def commit_changes(
     ledger = Ledger(partitions.from_head(head), times.parse(now), head.get("partition_granularity", "quarterly"))
     identity = overlay.old_body(layout.IDENTITY)
     version = None if identity is None else int(records.parse(identity)["version"])
-    scribe = Scribe(agent.id, ledger, commit.minting(vault), version)
+    mint = commit.Minting(vault)
+    scribe = Scribe(agent.id, ledger, mint, version, mint.claim)
     steps = [step for item in found if (step := change(scribe, records.parse(item.line), item, state)) is not None]
     if not steps:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import jsonschema
@@ -182,3 +183,20 @@ def test_everything_made_here_is_what_the_published_schema_asks(scribe):
         validate(step.line)
         assert b"null" not in step.line
     assert len({step.id for step in steps}) == 5
+
+
+def test_a_record_keeps_the_id_it_had_elsewhere_only_where_that_is_free(scribe):
+    elsewhere = "019d4860-d9c0-7616-9716-0d8801123e99"
+    free = [elsewhere]
+    claiming = replace(scribe, claim=lambda wanted: wanted in free and not free.clear())
+    steps = [lifecycle.create(claiming, "Likes tea.", {}, record_id=elsewhere) for _ in range(2)]
+    assert steps[0].id == elsewhere
+    assert steps[1].id != elsewhere
+    assert lifecycle.create(scribe, "Likes tea.", {}, record_id=elsewhere).id != elsewhere
+
+
+def test_an_id_derived_from_a_foreign_name_is_the_same_for_everybody():
+    derived = ids.derived(1775035800000, "aimem\0urn:aimem:memoryai-prod:chunk-1")
+    assert derived == "019d4860-d9c0-7616-9716-0d8801123e99"
+    assert ids.is_version_7(ids.derived(-5, "x"))
+    assert ids.is_version_7(ids.derived(1 << 60, "x"))

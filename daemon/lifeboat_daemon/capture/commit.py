@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from lifeboat_alf import codec, ids, layout, partitions
@@ -34,25 +34,38 @@ def write_head(overlay: Overlay, head: JsonObject, ledger: Ledger) -> None:
     overlay.put(layout.MANIFEST, overlay.meta(layout.MANIFEST) or {}, codec.encode(head))
 
 
-def minting(vault: Vault) -> Callable[..., str]:
+class Minting:
     """Ids for new records that history has never held, nor this change; purged ones are not given again."""
-    next_ordinal: dict[str, int] = {}
-    is_empty = vault.head() is None
 
-    purged, seed = vault.redactions.record_ids, vault.record_seed
+    def __init__(self, vault: Vault) -> None:
+        self._next_ordinal: dict[str, int] = {}
+        self._claimed: set[str] = set()
+        self._vault = vault
+        self._is_empty = vault.head() is None
+        self._purged, self._seed = vault.redactions.record_ids, vault.record_seed
 
-    def mint(created_at: str, *parts: str) -> str:
-        first = minted = ids.mint(seed, created_at, *parts)
-        ordinal = next_ordinal.get(first, 0)
+    def __call__(self, created_at: str, *parts: str) -> str:
+        first = minted = ids.mint(self._seed, created_at, *parts)
+        ordinal = self._next_ordinal.get(first, 0)
         while True:
             if ordinal:
-                minted = ids.mint(seed, created_at, *parts, ordinal=ordinal)
+                minted = ids.mint(self._seed, created_at, *parts, ordinal=ordinal)
             ordinal += 1
-            if minted not in purged and (is_empty or not vault.has_record(minted)):
-                next_ordinal[first] = ordinal
+            if self._is_free(minted):
+                self._next_ordinal[first] = ordinal
                 return minted
 
-    return mint
+    def claim(self, record_id: str) -> bool:
+        """Whether a record may keep an id that it had elsewhere; then it is taken."""
+        if not ids.is_uuid(record_id) or not self._is_free(record_id):
+            return False
+        self._claimed.add(record_id)
+        return True
+
+    def _is_free(self, record_id: str) -> bool:
+        if record_id in self._purged or record_id in self._claimed:
+            return False
+        return self._is_empty or not self._vault.has_record(record_id)
 
 
 def commit(

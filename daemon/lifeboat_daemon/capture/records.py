@@ -252,7 +252,7 @@ class Memories:
 
     def _create(self, path: str, section: Section) -> str:
         fields = self._origin.fields(path, section)
-        step = lifecycle.create(self._scribe, section.text, fields, self._wanted(path, fields))
+        step = lifecycle.create(self._scribe, section.text, fields, self._wanted(path, fields), section.record_id)
         return self._add(step, "created", section.text)
 
     def _wanted(self, path: str, fields: JsonObject) -> str | None:

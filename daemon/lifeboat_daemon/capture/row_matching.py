@@ -107,7 +107,7 @@ class RowMemories:
         if not row.memory.text:
             return ""
         fields = self._origin.fields(self._source.store.name, row.memory)
-        step = lifecycle.create(self._scribe, row.memory.text, fields, _made_at(fields))
+        step = lifecycle.create(self._scribe, row.memory.text, fields, _made_at(fields), row.memory.record_id)
         return self._add(step, "created", row.memory.text)
 
     def find(self, row: Row, past: Past) -> str | None:

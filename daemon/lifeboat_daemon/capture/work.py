@@ -211,7 +211,8 @@ class Work:
 
     def _remember(self, documents: Documents, ledger: Ledger) -> Iterator[Step]:
         session, changed = self._session, self.tree.changed
-        scribe = Scribe(session.agent.id, ledger, commit.minting(session.vault), documents.identity_version())
+        mint = commit.Minting(session.vault)
+        scribe = Scribe(session.agent.id, ledger, mint, documents.identity_version(), mint.claim)
         origin = Origin(self._seen.adapter.runtime, self._named().version, documents.primary())
         forgotten = frozenset(session.vault.get(FORGOTTEN) or ())
         db = session.db

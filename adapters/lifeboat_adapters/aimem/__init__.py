@@ -1,0 +1,8 @@
+"""Aimem."""
+
+from __future__ import annotations
+
+from lifeboat_adapters.aimem.adapter import ADAPTER
+from lifeboat_adapters.aimem.format import FORMAT
+
+__all__ = ["ADAPTER", "FORMAT"]

@@ -1,0 +1,36 @@
+"""What a format need not say: the answers of one that is files, loses nothing and has no choices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import BinaryIO
+
+from lifeboat_adapters.interchange.contract import Finding, MappingTable, Option, Options, Surroundings, Written
+from lifeboat_adapters.interchange.errors import NoInstance
+from lifeboat_adapters.receipts import Fate
+from lifeboat_alf.state import State
+
+
+class BaseFormat:
+    """`contract.Format` but for what every format has to answer itself: name, title, recognises, read, mappings; and
+    `write` of one that is files, `send` of one that is running instances."""
+
+    name = ""
+    title = ""
+    suffixes: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
+
+    def losses(self, state: State, options: Options) -> list[Fate]:
+        return []
+
+    def write(self, state: State, target: BinaryIO, options: Options, around: Surroundings) -> Written:
+        raise NoInstance(f"{self.title} is no file: name the address of a running instance")
+
+    def send(self, state: State, address: str, options: Options, around: Surroundings) -> Written:
+        raise NoInstance(f"{self.title} is written as a file, not sent to {address}")
+
+    def check(self, source: str, *, strict: bool) -> Iterable[Finding]:
+        return ()
+
+    def mappings(self) -> Sequence[MappingTable]:
+        return ()

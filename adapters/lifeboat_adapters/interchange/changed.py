@@ -1,0 +1,38 @@
+"""Whether a memory still says what it said when it came from another system.
+
+What a format knows of a memory beyond the Agent Life Format travels with it as `x_<format>`. Going back, that literal
+counts as long as the memory was not changed since; after a change the general fields win.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from lifeboat_alf import codec
+
+JsonObject = dict[str, Any]
+
+PRINT = "generic_sha256"
+"""The field of an `x_<format>` object that holds the print."""
+_FIELDS = ("content", "memory_type", "category", "tags", "confidence", "status")
+_TIMES = ("observed_at", "valid_from", "valid_until")
+
+
+def print_of(record: JsonObject) -> str:
+    """A digest of the general fields of a memory, as hex. It is of no secret: whoever has it has the memory too."""
+    temporal = record.get("temporal") or {}
+    said = {name: record[name] for name in _FIELDS if record.get(name) not in (None, [])}
+    times = {name: temporal[name] for name in _TIMES if temporal.get(name) is not None}
+    return hashlib.sha256(codec.canonical({**said, "temporal": times})).hexdigest()
+
+
+def marked(record: JsonObject, name: str, own: JsonObject) -> JsonObject:
+    """A record with what a format knows of it, and the print by which a later change is noticed."""
+    return {**record, name: {**own, PRINT: print_of(record)}}
+
+
+def is_unchanged(record: JsonObject, name: str) -> bool:
+    """Whether the memory still is as it came in."""
+    own = record.get(name)
+    return isinstance(own, dict) and own.get(PRINT) == print_of(record)

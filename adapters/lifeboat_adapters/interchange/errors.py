@@ -1,0 +1,61 @@
+"""Errors of the formats of other systems.
+
+AdapterError
++-- InterchangeError
+    +-- UnknownFormat      no format has this name, or a source is of none
+    +-- SourceRefused      a source is not what its format asks for; `format_code` is the format's own word for it
+    +-- NoInstance         the format is one of files, or one of running instances, and the other was asked for
+    +-- InstanceFailed     a running instance did not answer, or answered with an error
+    +-- SecretsFound       what should be written holds what looks like secrets
+    +-- ExtraMissing       a library that the format needs is not installed
+"""
+
+from __future__ import annotations
+
+from lifeboat_adapters.errors import AdapterError
+
+
+class InterchangeError(AdapterError):
+    code = "interchange"
+    title = "This cannot be converted"
+
+
+class UnknownFormat(InterchangeError):
+    code = "unknown_format"
+    title = "No format is known that reads this"
+    fix = "lifeboat alf convert --help"
+
+
+class SourceRefused(InterchangeError):
+    """`format_code` is the word that the format itself has for what is wrong; `where` a line or a name in the
+    source."""
+
+    code = "source_refused"
+    title = "The source is damaged, or not of this format"
+
+    def __init__(self, message: str, *, format_code: str = "", where: str = "", fix: str | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.format_code = format_code
+        self.where = where
+
+
+class NoInstance(InterchangeError):
+    code = "no_instance"
+    title = "This format is written another way"
+
+
+class InstanceFailed(InterchangeError):
+    code = "instance_failed"
+    title = "The other system did not do what it was asked for"
+    retryable = True
+
+
+class SecretsFound(InterchangeError):
+    code = "secrets_found"
+    title = "This would write secrets in clear"
+    exit_status = 3
+
+
+class ExtraMissing(InterchangeError):
+    code = "extra_missing"
+    title = "A part of Lifeboat that this needs is not installed"
