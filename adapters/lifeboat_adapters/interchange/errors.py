@@ -7,6 +7,7 @@ AdapterError
     +-- NoInstance         the format is one of files, or one of running instances, and the other was asked for
     +-- InstanceFailed     a running instance did not answer, or answered with an error
     +-- SecretsFound       what should be written holds what looks like secrets
+    +-- SanitizerFailed    a text could not be looked through, and was not written
     +-- ExtraMissing       a library that the format needs is not installed
 """
 
@@ -54,6 +55,12 @@ class SecretsFound(InterchangeError):
     code = "secrets_found"
     title = "This would write secrets in clear"
     exit_status = 3
+    fix = "--redact, or --allow-secrets where it is none"
+
+
+class SanitizerFailed(InterchangeError):
+    code = "sanitizer_failed"
+    title = "A text could not be looked through for what must not leave, so it was not written"
 
 
 class ExtraMissing(InterchangeError):

@@ -1,0 +1,164 @@
+"""The cleaning step: every text that leaves for another system goes through it, and none leaves if it fails.
+
+It counts what it finds in every text, always. With `--redact` it writes `[redacted:email]` and the like in the place of
+what it found. What looks like a secret stops the conversion, unless it is redacted, or the user says that it may go.
+An error inside refuses the text (`SanitizerFailed`): nothing is written uncleaned.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters.interchange import detectors
+from lifeboat_adapters.interchange.contract import Kind, Option, Options
+from lifeboat_adapters.interchange.detectors import KINDS, SECRET, Found, Words
+from lifeboat_adapters.interchange.errors import InterchangeError, SanitizerFailed, SecretsFound
+from lifeboat_adapters.secrets.finder import KnownValues
+
+REDACT, DETECT, ALLOW_SECRETS = "redact", "detect", "allow-secrets"
+OPTIONS = (
+    Option(REDACT, "write [redacted:...] for mail addresses, numbers, secrets", writes=True),
+    Option(DETECT, "a file of your own words to find, one a line", Kind.FILE, writes=True),
+    Option(ALLOW_SECRETS, "write what looks like a secret, in clear", writes=True),
+)
+
+_REDACTED = re.compile(r"\[redacted:(?:" + "|".join(KINDS) + r")\]")
+_MASK = "<"
+"""Stands in no finding of any detector, so none reaches into what was redacted before."""
+_ROUNDS = 16
+"""Redacting one thing may lay another one bare, hardly ever twice in a row."""
+_DEEPEST = 64
+"""Levels of a JSON value. Records of the format have far fewer."""
+_MOST_LISTED = 100_000
+"""Lines of a user's list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """A text as it may leave. `found` counts by pattern what was found in it; it never holds what that was."""
+
+    text: str
+    is_transformed: bool
+    found: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class Cleaner:
+    """The cleaning of one conversion. `counts` grows with every text: findings by kind, of `detectors.KINDS`."""
+
+    redacts: bool = False
+    allows_secrets: bool = False
+    words: Words = field(default_factory=lambda: Words(()))
+    known: KnownValues | None = None
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, options: Options, known_secrets: Iterable[str] = ()) -> Cleaner:
+        """A cleaner as the user chose it. `known_secrets` are values of the agent's own credentials.
+
+        Raises InterchangeError for a list of words that cannot be read.
+        """
+        listed = options.get(DETECT)
+        words = Words(listed_words(Path(listed))) if isinstance(listed, str) and listed else Words(())
+        return cls(
+            redacts=options.get(REDACT) is True,
+            allows_secrets=options.get(ALLOW_SECRETS) is True,
+            words=words,
+            known=KnownValues(known_secrets),
+        )
+
+    def clean(self, text: str, *, where: str = "") -> str:
+        """The text as it may leave. `where` names it in errors: an id or a field, never content.
+
+        Raises SecretsFound, and SanitizerFailed when anything goes wrong inside.
+        """
+        return self.cleaned(text, where=where).text
+
+    def cleaned(self, text: str, *, where: str = "") -> Cleaned:
+        """As `clean`, with what was found in this text."""
+        try:
+            clear, found = self._redacted(text)
+        except Exception as error:
+            # Not chained: an error may quote the text.
+            raise SanitizerFailed(f"{where or 'a text'} was not written: {type(error).__name__}") from None
+        secrets = [each for each in found if each.kind == SECRET]
+        if secrets and not (self.redacts or self.allows_secrets):
+            kinds = ", ".join(sorted({each.pattern for each in secrets}))
+            raise SecretsFound(f"{where or 'a text'} holds what looks like a secret ({kinds})")
+        self.counts.update(each.kind for each in found)
+        result = clear if self.redacts else text
+        return Cleaned(result, result != text, Counter(each.pattern for each in found))
+
+    def clean_value(self, value: Any, *, where: str = "") -> Any:
+        """A JSON value with every text in it cleaned, names of fields too. Raises as `clean` does."""
+        return self._value(value, where, 0)
+
+    def figures(self) -> dict[str, int]:
+        """What was found so far, by kind, for a receipt; kinds of which there were none are 0."""
+        return {f"found_{kind}": self.counts[kind] for kind in KINDS}
+
+    def _value(self, value: Any, where: str, depth: int) -> Any:
+        if depth > _DEEPEST:
+            raise SanitizerFailed(
+                f"{where or 'a value'} was not written: it is nested more than {_DEEPEST} levels deep"
+            )
+        if isinstance(value, str):
+            return self.clean(value, where=where)
+        if isinstance(value, list | tuple):
+            return [self._value(each, where, depth + 1) for each in value]
+        if isinstance(value, dict):
+            return {self.clean(name, where=where): self._value(each, where, depth + 1) for name, each in value.items()}
+        return value
+
+    def _redacted(self, text: str) -> tuple[str, list[Found]]:
+        """The text without what is found in it, until nothing is found; secrets that may go are counted and stay."""
+        everything = self._secrets(text) if self.allows_secrets else []
+        for _ in range(_ROUNDS):
+            found = self._find(text)
+            if not found:
+                return text, everything
+            everything.extend(found)
+            text = _without(text, found)
+        raise RuntimeError("what is found does not come to an end")
+
+    def _find(self, text: str) -> list[Found]:
+        masked = _REDACTED.sub(lambda hit: _MASK * len(hit[0]), text) if "[redacted:" in text else text
+        found = [
+            *([] if self.allows_secrets else self._secrets(masked)),
+            *detectors.emails(masked),
+            *detectors.numbers(masked),
+            *self.words.find(masked),
+        ]
+        return detectors.apart(found)
+
+    def _secrets(self, text: str) -> list[Found]:
+        return detectors.apart(detectors.secrets(text, self.known))
+
+
+def listed_words(path: Path) -> list[str]:
+    """The entries of a user's list: one a line, empty lines left out. Raises InterchangeError."""
+    try:
+        lines = path.read_text("utf-8-sig").splitlines()
+    except (OSError, ValueError) as error:
+        raise InterchangeError(f"{path}: {error}", fix="a text file, one word or name a line") from error
+    entries = [line.strip() for line in lines if line.strip()]
+    if len(entries) > _MOST_LISTED:
+        raise InterchangeError(f"{path} has more than {_MOST_LISTED:,} entries", fix="a shorter list")
+    for entry in entries:
+        if not any(char.isalnum() for char in entry):
+            line = next(nth for nth, each in enumerate(lines, 1) if each.strip() == entry)
+            raise InterchangeError(f"{path} line {line} has no letter and no digit", fix="one word or name a line")
+    return entries
+
+
+def _without(text: str, found: list[Found]) -> str:
+    pieces, at = [], 0
+    for each in found:
+        pieces += [text[at : each.start], f"[redacted:{each.kind}]"]
+        at = each.end
+    return "".join([*pieces, text[at:]])
