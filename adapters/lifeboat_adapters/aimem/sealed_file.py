@@ -26,7 +26,7 @@ class SealedFile(io.RawIOBase):
 
     def __init__(self, folder: Path | None = None) -> None:
         super().__init__()
-        self._file = tempfile.TemporaryFile(prefix="lifeboat-", dir=folder, buffering=0)
+        self._file: io.FileIO = tempfile.TemporaryFile(prefix="lifeboat-", dir=folder, buffering=0)  # noqa: SIM115 (closed with this object)
         self._key = nacl.utils.random(nacl.bindings.crypto_aead_xchacha20poly1305_ietf_KEYBYTES)
         self._waiting = bytearray()
         self._blocks = 0
@@ -90,12 +90,14 @@ class SealedFile(io.RawIOBase):
     def _seal(self, block: bytes) -> None:
         nonce = self._blocks.to_bytes(_NONCE, "little")
         sealed = nacl.bindings.crypto_aead_xchacha20poly1305_ietf_encrypt(block, None, nonce, self._key)
-        _write_all(self._file.fileno(), sealed, self._blocks * _SEALED)
+        self._file.seek(self._blocks * _SEALED)
+        _write_all(self._file, sealed)
         self._blocks += 1
 
     def _opened(self, number: int) -> bytes:
         if self._last[0] != number:
-            sealed = os.pread(self._file.fileno(), _SEALED, number * _SEALED)
+            self._file.seek(number * _SEALED)
+            sealed = _read_all(self._file, _SEALED)
             nonce = number.to_bytes(_NONCE, "little")
             opened = nacl.bindings.crypto_aead_xchacha20poly1305_ietf_decrypt(sealed, None, nonce, self._key)
             self._last = (number, opened)
@@ -106,8 +108,15 @@ class SealedFile(io.RawIOBase):
             raise ValueError("the file is closed")
 
 
-def _write_all(descriptor: int, data: bytes, offset: int) -> None:
+def _write_all(file: io.FileIO, data: bytes) -> None:
     view = memoryview(data)
     while view:
-        written = os.pwrite(descriptor, view, offset)
-        view, offset = view[written:], offset + written
+        view = view[file.write(view) :]
+
+
+def _read_all(file: io.FileIO, size: int) -> bytes:
+    parts: list[bytes] = []
+    while size > 0 and (part := file.read(size)):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
