@@ -56,6 +56,8 @@ LifeboatError
     |   +-- FileExists          the file to be written is there already
     |   +-- MisleadingName      the name says that the file is encrypted, or that it is not
     |   +-- NothingToExport     nothing changed since the sequence that a delta would start from
+    |   +-- OptionRefused       an option that counts for nothing in this conversion, or has no such value
+    |   +-- WouldLose           the other format cannot hold everything, and nobody said that it may go
     +-- ReplicationError        a second copy is not what this machine left there
     |   +-- OtherVault          another vault answers under a remote's address
     |   +-- RemoteForgot        a remote lost what it had acknowledged
@@ -522,6 +524,20 @@ class NothingToExport(ExchangeError):
 
     code = "nothing_to_export"
     title = "There is nothing to write"
+
+
+class OptionRefused(ExchangeError):
+    code = "option_refused"
+    title = "This option does not fit the conversion"
+    fix = "lifeboat alf convert --help"
+    exit_status = 3
+
+
+class WouldLose(ExchangeError):
+    code = "would_lose"
+    title = "Not everything would come along"
+    fix = "the same command with --dry-run, which shows what would be lost; then with --yes"
+    exit_status = 3
 
 
 class WordsError(DaemonError):

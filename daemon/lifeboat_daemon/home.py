@@ -4,6 +4,7 @@ config.toml  agents/<id>.toml                 what the user decided
 vault/<id>/  keys/                            the truth
 state/<id>.db                                 caches: deleting them costs seconds
 remotes/<name>.toml                           second copies, each with its token
+instances/<id>.json                           which memory is which in instances of other systems
 locks/  restore/                              locks; journals and undo folders of restores
 logs/  run/                                   what the service did; its socket
 backups/                                      copies from before a new layout, for 30 days
@@ -102,6 +103,11 @@ class Home:
     def remotes_folder(self) -> Path:
         """There only once a remote was added."""
         return self.folder / "remotes"
+
+    @property
+    def instances_folder(self) -> Path:
+        """There only once something was sent to another system."""
+        return self.folder / "instances"
 
     def agent_file(self, agent_id: str) -> Path:
         return self.agents_folder / f"{_checked(agent_id)}.toml"

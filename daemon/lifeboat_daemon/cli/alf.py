@@ -25,7 +25,13 @@ NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-@click.group(cls=LazyGroup, lazy={"import": "lifeboat_daemon.cli.alf_import:import_file"})
+_LAZY = {
+    "import": "lifeboat_daemon.cli.alf_import:import_file",
+    "convert": "lifeboat_daemon.cli.alf_convert:convert_file",
+}
+
+
+@click.group(cls=LazyGroup, lazy=_LAZY)
 def alf() -> None:
     """Archives and deltas of the Agent Life Format."""
 

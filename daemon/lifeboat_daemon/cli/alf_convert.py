@@ -1,0 +1,179 @@
+"""`lifeboat alf convert`: another system's memories as an archive, an archive as another system has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import click
+
+from lifeboat_adapters.interchange import registry
+from lifeboat_adapters.interchange.contract import Kind, Option, Value
+from lifeboat_adapters.receipts import Outcome, counted
+from lifeboat_daemon.cli import encryption
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.naming import Named
+from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.cli.session import Session, may_ask, session_command
+from lifeboat_daemon.errors import WouldLose
+from lifeboat_daemon.exchange import conversion_options
+from lifeboat_daemon.exchange.conversion_report import LOST, Conversion, grouped
+from lifeboat_daemon.exchange.conversion_source import ALF, Source
+from lifeboat_daemon.exchange.converting import Order, convert
+from lifeboat_daemon.exchange.encrypted import SUFFIX, Archive, Encryption
+from lifeboat_daemon.words import count_text, listed, size_text, snippet_text
+
+_SHOWN = 20
+"""So many kinds of loss are shown; the document of `--json` has all."""
+FORMAT = Named("format", lambda ctx: [ALF, *registry.names()])
+
+
+def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """An option of the command for every option of a format, with the formats that have it."""
+    for name, owners in sorted(conversion_options.every().items(), reverse=True):
+        option = owners[0][1]
+        said = f"{option.help} ({', '.join(owner for owner, _ in owners)})"
+        command = click.option(f"--{name}", _parameter(name), help=said, **_kind(option))(command)
+    return command
+
+
+def _parameter(name: str) -> str:
+    return f"of_format_{name.replace('-', '_')}"
+
+
+def _kind(option: Option) -> dict[str, Any]:
+    if option.kind is Kind.FLAG:
+        return {"is_flag": True, "default": None}
+    if option.kind is Kind.CHOICE:
+        return {"type": click.Choice(option.choices)}
+    if option.kind is Kind.FILE:
+        return {"type": click.Path(exists=True, dir_okay=False)}
+    return {"metavar": option.name.rpartition("-")[2].upper()}
+
+
+def _given(parameters: Mapping[str, Any]) -> dict[str, Value]:
+    names = {_parameter(name): name for name in conversion_options.every()}
+    return {names[key]: value for key, value in parameters.items() if value is not None and value is not False}
+
+
+@click.command(
+    "convert",
+    short_help="Read and write what other memory systems keep.",
+    epilog=examples(
+        "lifeboat alf convert memory.aimem.json --to alf -o juniper.alf",
+        "lifeboat alf convert juniper.alf --to aicf -o juniper.aicf",
+        "lifeboat alf convert agent:Juniper --to aimem -o juniper.aimem.json --dry-run",
+        "lifeboat alf convert http://127.0.0.1:3918/mcp --to alf -o graph.alf",
+    ),
+)
+@click.argument("source")
+@click.option("--to", "to", type=FORMAT, required=True, help="The format to write: alf, or another system's.")
+@click.option("-o", "--output", "target", metavar="TARGET", help="The file to write, or a running instance's address.")
+@click.option("--from", "named", type=FORMAT, help="The source's format, where it is not recognised.")
+@click.option("--dry-run", is_flag=True, help="Show the receipt; write nothing.")
+@click.option("--yes", is_flag=True, help="Do it although not everything comes along.")
+@click.option("--allow-partial", is_flag=True, help="Exit with 0 also when something was refused.")
+@click.option("--force", is_flag=True, help="Replace the file when it is there.")
+@click.option("--producer", metavar="NAME", help="What this installation is called there; else a name made of its id.")
+@encryption.rewrite_options
+@_format_options
+@session_command
+def convert_file(
+    session: Session,
+    /,
+    source: str,
+    to: str,
+    target: str | None,
+    named: str | None,
+    dry_run: bool,
+    yes: bool,
+    allow_partial: bool,
+    force: bool,
+    producer: str | None,
+    encrypt: bool | None,
+    recipients: tuple[str, ...],
+    passphrase_stdin: bool,
+    **parameters: Any,
+) -> int:
+    """Convert SOURCE: an archive, a file or a running instance of another memory system, or agent:NAME.
+
+    An address is http(s)://... or stdio:COMMAND, which is run. What the target cannot hold is shown and asked for
+    before anything is written. docs/interchange.md says what each format holds.
+    """
+    if target is None and not dry_run:
+        raise click.UsageError("Name the file or the address to write with -o, or try --dry-run.")
+    passphrase = encryption.passphrase_from_stdin(passphrase_stdin)
+
+    def seal(archive: Archive | None) -> Encryption | None:
+        sealed = encrypt is None and target is not None and target.lower().endswith(SUFFIX)
+        sources = [] if archive is None else [archive]
+        return encryption.of_rewrite(True if sealed else encrypt, recipients, passphrase, sources, session.output)
+
+    order = Order(
+        source=Source.of(source),
+        to=to,
+        target=target,
+        named=named,
+        given=_given(parameters),
+        producer=producer,
+        passphrase=passphrase,
+        seal=seal,
+        dry_run=dry_run,
+        force=force,
+    )
+    with session.output.progress("Converting") as tell:
+        done = convert(session.context, order, lambda preview: None if yes else _ask(session, preview), tell)
+    session.output.document(done.to_json(), lambda: _say(session.output, done))
+    return 0 if done.is_whole or allow_partial else 1
+
+
+def _ask(session: Session, preview: Conversion) -> None:
+    """Show what would be lost, and ask. Raises WouldLose where nobody can be asked."""
+    lost = sum(fate.outcome in LOST for fate in preview.fates)
+    if not may_ask(session):
+        kinds = [f"{group.count} {group.kind}" for group in grouped(preview.fates) if group.outcome in LOST]
+        raise WouldLose(f"{count_text(lost, 'thing')} would not come along: {listed(kinds[:_SHOWN])}")
+    for line in _groups(preview):
+        session.output.note(line)
+    click.confirm(f"Convert, and leave out {count_text(lost, 'thing')}?", abort=True, err=True)
+
+
+def _groups(conversion: Conversion) -> Iterable[str]:
+    groups = grouped(conversion.fates)
+    for group in groups[:_SHOWN]:
+        names = ", ".join(snippet_text(name, 60) for name in group.names)
+        more = ", ..." if group.count > len(group.names) else ""
+        why = f": {snippet_text(group.reason)}" if group.reason else ""
+        yield f"{group.count} {group.kind} {group.outcome}{why} ({names}{more})"
+    if len(groups) > _SHOWN:
+        yield f"and {count_text(len(groups) - _SHOWN, 'more kind', 'more kinds')} of loss, in the document of --json"
+
+
+def _say(output: Output, done: Conversion) -> None:
+    what = f"{done.target_format}, {count_text(done.records, 'memory', 'memories')}"
+    if done.bytes is not None:
+        what += f", {size_text(done.bytes)}"
+    if done.dry_run:
+        output.line(f"{done.source} ({done.source_format}) would be written as {what}.", style="bold")
+    else:
+        output.line(f"{done.target}: {what}", style="bold")
+    for word, fates in (("Read", done.read), ("Written", done.written)):
+        if fates is not None:
+            counts = [f"{count} {outcome}" for outcome, count in counted(fates).items() if count]
+            output.line(f"{word}: {', '.join(counts) or 'nothing'}")
+    for line in _groups(done):
+        output.line(f"  {line}")
+    for name, figure in done.figures.items():
+        output.line(f"{name.replace('_', ' ')}: {figure if isinstance(figure, int) else f'{figure:.2f}'}")
+    if done.signature is not None:
+        output.line(f"Its signature: {done.signature}")
+    if done.encryption is not None:
+        output.line(f"Sealed as a whole, {encryption.said(done.encryption)}.")
+    for notice in done.notices:
+        where = f" ({snippet_text(notice.where, 60)})" if notice.where else ""
+        output.line(f"{notice.code}: {snippet_text(notice.text, 400)}{where}")
+    for warning in done.warnings:
+        output.warn(warning)
+    if not done.is_whole:
+        refused = sum(fate.outcome is Outcome.REJECTED for fate in done.fates)
+        output.warn(f"{count_text(refused, 'thing')} was refused and is not there")

@@ -1,0 +1,106 @@
+"""What a conversion did with everything that its source held, and what it would lose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from lifeboat_adapters.interchange.contract import Notice
+from lifeboat_adapters.receipts import Fate, Outcome, counted
+
+JsonObject = dict[str, Any]
+
+LOST = frozenset({Outcome.OMITTED, Outcome.UNRESOLVED, Outcome.REJECTED})
+"""What does not stand in the target afterwards."""
+NAMED = 5
+"""So many of a group are named."""
+FATES_LIMIT = 1000
+"""A document lists so many things one by one; all are counted."""
+_PLAIN = frozenset({Outcome.ACCEPTED, Outcome.DEDUPLICATED})
+
+
+@dataclass(slots=True)
+class Group:
+    """Things that met with the same: `names` are the first of them."""
+
+    kind: str
+    outcome: Outcome
+    reason: str
+    code: str
+    count: int = 0
+    names: list[str] = field(default_factory=list)
+
+
+def grouped(fates: Iterable[Fate]) -> list[Group]:
+    """Those that are not simply there afterwards, the most frequent first. What has a code is one group by it."""
+    groups: dict[tuple[str, ...], Group] = {}
+    for fate in fates:
+        if fate.outcome in _PLAIN:
+            continue
+        key = (fate.kind, fate.outcome.value, fate.code or fate.reason)
+        group = groups.setdefault(key, Group(fate.kind, fate.outcome, fate.reason, fate.code))
+        group.count += 1
+        if len(group.names) < NAMED:
+            group.names.append(fate.name)
+    return sorted(groups.values(), key=lambda group: (-group.count, group.kind))
+
+
+@dataclass(slots=True)
+class Conversion:
+    """`read` is what became of everything in a source of another system, None for an archive or an agent; `written`
+    what became of the state there, None for an archive. In a preview `written` is what would be lost. `bytes` is the
+    size of the file, None for a running instance. `signature` is the file of the signature."""
+
+    source: str
+    source_format: str
+    target: str | None
+    target_format: str
+    agent: str
+    agent_name: str
+    records: int
+    dry_run: bool
+    read: Sequence[Fate] | None = None
+    written: Sequence[Fate] | None = None
+    notices: list[Notice] = field(default_factory=list)
+    figures: dict[str, int | float] = field(default_factory=dict)
+    bytes: int | None = None
+    signature: str | None = None
+    encryption: JsonObject | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def fates(self) -> list[Fate]:
+        return [*(self.read or ()), *(self.written or ())]
+
+    @property
+    def loses(self) -> bool:
+        return any(fate.outcome in LOST for fate in self.fates)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was refused."""
+        return all(fate.outcome is not Outcome.REJECTED for fate in self.fates)
+
+    def to_json(self) -> JsonObject:
+        listed = [fate for fate in self.fates if fate.outcome not in _PLAIN]
+        return {
+            "source": {"name": self.source, "format": self.source_format},
+            "target": {"name": self.target, "format": self.target_format},
+            "agent": self.agent,
+            "agent_name": self.agent_name,
+            "records": self.records,
+            "dry_run": self.dry_run,
+            "whole": self.is_whole,
+            "read": None if self.read is None else counted(self.read),
+            "written": None if self.written is None else counted(self.written),
+            "groups": [asdict(group) for group in grouped(self.fates)],
+            "fates": [asdict(fate) for fate in listed[:FATES_LIMIT]],
+            "fates_left_out": max(0, len(listed) - FATES_LIMIT),
+            "notices": [asdict(notice) for notice in self.notices],
+            "figures": dict(self.figures),
+            "bytes": self.bytes,
+            "signature": self.signature,
+            "encryption": self.encryption,
+            "warnings": list(self.warnings),
+        }

@@ -1,0 +1,181 @@
+"""What is converted, as a state: an archive, an agent of this machine, another system's file or running instance."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+
+from lifeboat_adapters.interchange import registry
+from lifeboat_adapters.interchange.contract import Format, Options, Reading, Surroundings
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.snapshot import SnapshotReader
+from lifeboat_alf.state import State
+from lifeboat_daemon import agent as agents
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import ExchangeError, NothingToExport
+from lifeboat_daemon.exchange import encrypted, foreign, instance_notes
+from lifeboat_daemon.exchange.encrypted import SUFFIX, Archive
+from lifeboat_daemon.progress import Tell
+from lifeboat_daemon.restore import contents
+from lifeboat_keys.errors import NoAgentKey
+
+ALF = "alf"
+_AGENT = "agent:"
+_COMMAND = "stdio:"
+_ZIP = b"PK\x03\x04"
+
+
+class Kind(Enum):
+    FILE = "a file"
+    AGENT = "an agent of this machine"
+    ADDRESS = "a running instance"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """`text` as it was typed; `name` of an agent without the word before it."""
+
+    kind: Kind
+    text: str
+
+    @classmethod
+    def of(cls, text: str) -> Source:
+        if text.startswith(_AGENT):
+            return cls(Kind.AGENT, text)
+        return cls(Kind.ADDRESS if is_address(text) else Kind.FILE, text)
+
+    @property
+    def name(self) -> str:
+        return self.text.removeprefix(_AGENT) if self.kind is Kind.AGENT else self.text
+
+
+def is_address(text: str) -> bool:
+    """Whether a source or a target is a running instance, not a file."""
+    return "://" in text or text.startswith(_COMMAND)
+
+
+@dataclass(slots=True)
+class Opened:
+    """A source as a state. `format` is None for the Agent Life Format. `reading` says what became of what a source of
+    another system held. `archive` is the file it was read from; `keys` are those that travel with an agent."""
+
+    state: State
+    agent_name: str
+    format: Format | None = None
+    reading: Reading | None = None
+    archive: Archive | None = None
+    keys: JsonObject | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def format_name(self) -> str:
+        return ALF if self.format is None else self.format.name
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How a source is read. `named` is the format that it is said to be of, None: it is recognised. `options` gives the
+    choices for reading a format. `signed`: this machine vouches for a state of another system. `lasting`: what is
+    learned of an instance is kept."""
+
+    around: Surroundings
+    options: Callable[[Format], Options]
+    tell: Tell
+    named: str | None = None
+    passphrase: str | None = field(default=None, repr=False)
+    signed: bool = False
+    lasting: bool = True
+
+
+@contextmanager
+def opened(context: Context, source: Source, how: How, scratch: Path) -> Iterator[Opened]:
+    """A source as a state. `scratch` is an empty folder of this conversion.
+
+    Raises SourceRefused, UnknownFormat, InstanceFailed, ExchangeError, UnknownAgent, and what `encrypted.opened` does.
+    """
+    if source.kind is Kind.AGENT:
+        way = _agent(context, source, how)
+    elif source.kind is Kind.ADDRESS:
+        way = _instance(context, source, how, scratch)
+    else:
+        way = _file(context, Path(source.text), how, scratch)
+    with way as found:
+        yield found
+
+
+@contextmanager
+def _agent(context: Context, source: Source, how: How) -> Iterator[Opened]:
+    """An agent's newest state, with the keys that let its owner open its credentials elsewhere."""
+    if how.named not in (None, ALF):
+        raise ExchangeError(f"{source.text} is an agent of this machine, not a source of the format {how.named}")
+    agent = agents.find(context, source.name)
+    with context.vault(agent.id) as vault:
+        if vault.head() is None:
+            raise NothingToExport(f"nothing of {agent.name} was captured yet", fix="lifeboat sync")
+        try:
+            keys = context.keys().export_agent(agent.id)
+        except NoAgentKey:
+            keys = None
+        yield Opened(vault.state(), agent.name, keys=keys)
+
+
+@contextmanager
+def _instance(context: Context, source: Source, how: How, scratch: Path) -> Iterator[Opened]:
+    chosen = registry.named(how.named) if how.named is not None else registry.of_source(source.text)
+    with instance_notes.notes_of(context, chosen.name, source.text, lasting=how.lasting) as notes:
+        around = replace(how.around, notes=notes)
+        with _read(context, chosen, source.text, replace(how, around=around), scratch) as found:
+            yield found
+
+
+@contextmanager
+def _file(context: Context, path: Path, how: How, scratch: Path) -> Iterator[Opened]:
+    with encrypted.opened(context, path, how.passphrase) as archive:
+        is_archive = archive.stream.read(len(_ZIP)) == _ZIP
+        archive.stream.seek(0)
+        if is_archive and how.named in (None, ALF):
+            with _archive(archive) as found:
+                yield found
+            return
+        if how.named == ALF:
+            raise ExchangeError(f"{path} is no archive", fix="the same command without --from")
+        plain = _decrypted(context, archive, scratch) if archive.is_encrypted else path
+        chosen = registry.named(how.named) if how.named is not None else registry.of_source(str(plain))
+        with _read(context, chosen, str(plain), how, scratch) as found:
+            found.archive = archive
+            yield found
+
+
+@contextmanager
+def _archive(archive: Archive) -> Iterator[Opened]:
+    if archive.is_delta:
+        raise ExchangeError(
+            f"{archive.path} is a delta: make a snapshot with it first", fix="lifeboat alf apply SNAPSHOT DELTA -o NEW"
+        )
+    with SnapshotReader(archive.stream) as reader:
+        named = contents.agent_name(reader)
+        yield Opened(reader, named, archive=archive, keys=reader.keys, warnings=list(reader.warnings))
+
+
+def _decrypted(context: Context, archive: Archive, scratch: Path) -> Path:
+    """A file that a format can open by its name, which says what it is: in a folder of this user alone, that goes with
+    the conversion."""
+    name = archive.path.name
+    plain = scratch / (name[: -len(SUFFIX)] if name.lower().endswith(SUFFIX) else name)
+    with plain.open("xb") as stream:
+        plain.chmod(0o600)
+        shutil.copyfileobj(archive.stream, stream)
+    return plain
+
+
+@contextmanager
+def _read(context: Context, chosen: Format, source: str, how: How, scratch: Path) -> Iterator[Opened]:
+    folder = scratch / "vault"
+    with chosen.read(source, how.options(chosen), how.around) as reading:
+        filling = foreign.filled(context, reading, chosen.name, folder, how.tell, signed=how.signed)
+        with filling as state:
+            yield Opened(state, reading.agent_name, chosen, reading)

@@ -1,0 +1,48 @@
+"""Identity and principals as another system knows them, completed with ids, versions and times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lifeboat_adapters.interchange.errors import SourceRefused
+from lifeboat_alf import codec, ids, layout
+from lifeboat_alf.errors import ArchiveError
+
+JsonObject = dict[str, Any]
+
+
+def completed(path: str, body: bytes, agent_id: str, now: str) -> JsonObject:
+    """`identity.json` or `principals.json` of a reading with everything that a state's has. Raises SourceRefused."""
+    try:
+        document = codec.decode_object(body, entry=path)
+    except ArchiveError as error:
+        raise SourceRefused(f"{path} of the source does not parse: {error.message}", where=path) from error
+    if path == layout.IDENTITY:
+        return {"id": _id(agent_id, "identity"), **document, **_stamp(document, agent_id, now)}
+    listed = document.get("principals")
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise SourceRefused(f"{path} of the source lists no principals", where=path)
+    principals = [_principal(one, number, agent_id, now) for number, one in enumerate(listed)]
+    return {**document, "principals": principals}
+
+
+def _principal(said: JsonObject, number: int, agent_id: str, now: str) -> JsonObject:
+    principal_id = str(said.get("id") or _id(agent_id, f"principal\0{number}"))
+    principal = {"id": principal_id, "principal_type": "human", **said}
+    profile = said.get("profile")
+    if isinstance(profile, dict):
+        own = {"id": _id(agent_id, f"profile\0{principal_id}"), **profile, "principal_id": principal_id}
+        principal["profile"] = {**own, **_stamp(profile, agent_id, now)}
+    return principal
+
+
+def _stamp(document: JsonObject, agent_id: str, now: str) -> JsonObject:
+    version = document.get("version")
+    is_version = type(version) is int and version > 0
+    updated = document.get("updated_at") or now
+    return {"agent_id": agent_id, "version": version if is_version else 1, "updated_at": updated}
+
+
+def _id(agent_id: str, part: str) -> str:
+    """The same for the same agent, always."""
+    return ids.derived(0, f"{agent_id}\0{part}")

@@ -1,0 +1,76 @@
+"""What a conversion remembers of a running instance of another system: which memory has which id there.
+
+One 0600 file per instance, replaced durably whenever a value is set: a conversion that was killed goes on where it was.
+The file's name says nothing of the address; in it are ids, never content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from lifeboat_alf import codec, ids
+from lifeboat_alf.errors import BadJson
+from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import ExchangeError, of_system
+from lifeboat_daemon.locks import agent_lock
+
+
+class Notes(MutableMapping[str, Any]):
+    """The values by name, as JSON. A value that was changed inside has to be set again to be kept."""
+
+    def __init__(self, files: FileOperations, path: Path, values: dict[str, Any]) -> None:
+        self._files, self._path, self._values = files, path, values
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._values[name] = value
+        self._keep()
+
+    def __delitem__(self, name: str) -> None:
+        del self._values[name]
+        self._keep()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def _keep(self) -> None:
+        try:
+            write_atomic(self._files, self._path, codec.encode(self._values), mode=0o600)
+        except OSError as error:
+            raise of_system(error) from error
+
+
+@contextmanager
+def notes_of(context: Context, name: str, address: str, *, lasting: bool = True) -> Iterator[MutableMapping[str, Any]]:
+    """The notes on the instance of the format `name` at an address; one conversion with it at a time. Not `lasting`:
+    what is set is forgotten again. Raises Busy, ExchangeError."""
+    instance = ids.as_uuid(f"{name} {address}")
+    path = context.home.instances_folder / f"{instance}.json"
+    with agent_lock(context, instance, "convert"):
+        values = _read(context.files, path)
+        if not lasting:
+            yield values
+            return
+        context.files.make_folders(path.parent, 0o700)
+        yield Notes(context.files, path, values)
+
+
+def _read(files: FileOperations, path: Path) -> dict[str, Any]:
+    try:
+        values = codec.decode_strict(read_all(files, path), entry=path.name)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise of_system(error) from error
+    except BadJson as error:
+        raise ExchangeError(f"{path} does not parse: {error.message}", fix=f"mv {path} {path}.damaged") from error
+    return values if isinstance(values, dict) else {}

@@ -1,0 +1,494 @@
+"""Conversions between the Agent Life Format and others: what comes along, what is asked for, what is left behind."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_client import run
+from plain_format import PlainFormat, PlainInstance, plain_formats
+from protected import Protected
+
+from lifeboat_adapters.interchange.contract import Reading
+from lifeboat_adapters.interchange.errors import InstanceFailed, NoInstance, SourceRefused, UnknownFormat
+from lifeboat_adapters.receipts import Outcome
+from lifeboat_alf import codec, metas, records
+from lifeboat_alf.snapshot import SnapshotReader
+from lifeboat_alf.validate import validate
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import Busy, ExchangeError, FileExists, MisleadingName, NothingToExport, OptionRefused
+from lifeboat_daemon.exchange import Encryption, conversion_options
+from lifeboat_daemon.exchange.conversion_report import FATES_LIMIT, Conversion, grouped
+from lifeboat_daemon.exchange.conversion_source import Source
+from lifeboat_daemon.exchange.converting import Order, convert
+from lifeboat_daemon.exchange.instance_notes import notes_of
+
+pytestmark = [pytest.mark.interchange, pytest.mark.usefixtures("plain_formats")]
+__all__ = ["plain_formats"]
+
+FILE = """PLAIN Juniper
+tea	2026-01-05T10:00:00Z	Likes green tea.
+boat	2025-11-20T12:00:00Z	The boat is red.
+"""
+
+
+class Refused(Exception):
+    """What the agreement of a test says."""
+
+
+def never(preview: Conversion) -> None:
+    raise Refused
+
+
+def always(preview: Conversion) -> None:
+    assert preview.loses
+
+
+@pytest.fixture
+def context() -> Context:
+    return Context.open()
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    path = tmp_path / "juniper.plain"
+    path.write_text(FILE)
+    return path
+
+
+def converted(
+    context: Context,
+    source: Path | str,
+    to: str,
+    target: Path | str | None,
+    agree: Callable[[Conversion], None] = never,
+    **more: Any,
+) -> Conversion:
+    order = Order(Source.of(str(source)), to, None if target is None else str(target), **more)
+    return convert(context, order, agree)
+
+
+def memories(path: Path) -> dict[str, str]:
+    with SnapshotReader(path) as state:
+        return {record["id"]: record["content"] for record in map(records.parse, (one.line for one in state.records()))}
+
+
+# In -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_of_another_system_becomes_a_valid_signed_archive(context: Context, plain: Path, tmp_path: Path) -> None:
+    target = tmp_path / "juniper.alf"
+    done = converted(context, plain, "alf", target)
+    assert (done.records, done.agent_name, done.bytes) == (2, "Juniper", target.stat().st_size)
+    with target.open("rb") as stream:
+        assert validate(stream, strict=True).ok
+    with SnapshotReader(target) as state:
+        assert state.sequence.signature is not None
+        assert state.manifest["agent"]["name"] == "Juniper"
+        assert state.manifest["agent"]["source_runtime"] == "plain"
+        identity = codec.decode(state.body("identity.json"))
+        assert (identity["agent_id"], identity["version"]) == (done.agent, 1)
+    assert sorted(memories(target).values()) == ["Likes green tea.", "The boat is red."]
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+
+
+def test_the_original_bytes_stand_once_in_the_archive_and_list_their_memories(
+    context: Context, plain: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "juniper.alf"
+    converted(context, plain, "alf", target)
+    with SnapshotReader(target) as state:
+        (raw,) = state.entries("raw/")
+        assert state.body(raw.path) == FILE.encode()
+        lines = [records.parse(record.line) for record in state.records()]
+        assert {f"raw/plain/{records.origin_file(line)}" for line in lines} == {raw.path}
+        assert sorted(raw.meta[metas.RECORDS]) == sorted(line["id"] for line in lines)
+
+
+def test_the_same_source_gives_the_same_ids_days_and_agent_every_time(
+    context: Context, plain: Path, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "1.alf", tmp_path / "2.alf"
+    one, two = converted(context, plain, "alf", first), converted(context, plain, "alf", second)
+    assert (one.agent, memories(first)) == (two.agent, memories(second))
+    with SnapshotReader(first) as state:
+        files = {records.parse(one.line)["content"]: one.partition for one in state.records()}
+        dates = {records.parse(one.line)["temporal"]["created_at"] for one in state.records()}
+        sealed = {item["file"]: item["sealed"] for item in state.manifest["layers"]["memory"]["partitions"]}
+    assert files == {
+        "The boat is red.": "memory/partitions/2025-Q4.jsonl",
+        "Likes green tea.": "memory/partitions/2026-Q1.jsonl",
+    }
+    assert dates == {"2026-01-05T10:00:00Z", "2025-11-20T12:00:00Z"}
+    assert all(sealed.values())
+
+
+def test_a_memory_of_the_future_stands_under_today_and_is_told_of(context: Context, tmp_path: Path) -> None:
+    source, target = tmp_path / "a.plain", tmp_path / "a.alf"
+    source.write_text("PLAIN A\nx\t2999-01-01T00:00:00Z\tNot yet.\n")
+    done = converted(context, source, "alf", target)
+    assert [notice.code for notice in done.notices] == ["dated_ahead"]
+    with SnapshotReader(target) as state:
+        (record,) = [records.parse(one.line) for one in state.records()]
+    assert record["temporal"]["created_at"] < "2999"
+
+
+def test_what_another_system_had_goes_through_unharmed(context: Context, plain: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "server"
+    folder.mkdir()
+    done = converted(context, plain, "plainserver", f"plain://{folder}")
+    assert done.read is not None and done.written is not None
+    assert {fate.outcome for fate in (*done.read, *done.written)} == {Outcome.ACCEPTED}
+    converted(context, f"plain://{folder}", "plain", tmp_path / "again.plain")
+    again = (tmp_path / "again.plain").read_text().splitlines()
+    assert sorted(again[1:]) == sorted(FILE.splitlines()[1:])
+
+
+def test_every_object_of_a_source_has_exactly_one_fate(context: Context, tmp_path: Path) -> None:
+    source = tmp_path / "a.plain"
+    source.write_text(FILE + "tea\t2026-01-05T10:00:00Z\tTwice.\nbroken\n")
+    done = converted(context, source, "alf", tmp_path / "a.alf", always)
+    assert done.read is not None
+    assert len(done.read) == 4
+    assert not done.is_whole
+    assert done.to_json()["read"] == {
+        "accepted": 2, "transformed": 0, "omitted": 0, "unresolved": 0, "rejected": 1, "deduplicated": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"id": "../../etc/passwd"}, "have the id"),
+        ({"temporal": {}}, "is none"),
+        ({"temporal": {"created_at": "yesterday"}}, "is none"),
+        ({"content": 7}, "is none"),
+        ({"content": "\ud800"}, "cannot be written"),
+    ],
+)
+def test_a_record_that_no_state_can_hold_is_refused_and_nothing_is_left(
+    context: Context,
+    plain: Path,
+    tmp_path: Path,
+    plain_formats: dict[str, PlainFormat],
+    monkeypatch: pytest.MonkeyPatch,
+    change: dict[str, Any],
+    said: str,
+) -> None:
+    whole = PlainFormat._records
+    monkeypatch.setattr(PlainFormat, "_records", lambda *given: ({**one, **change} for one in whole(*given)))
+    with pytest.raises(SourceRefused, match=said):
+        converted(context, plain, "alf", tmp_path / "a.alf")
+    assert_nothing_left(context, tmp_path / "a.alf")
+
+
+@pytest.mark.parametrize(
+    "path", ["raw/../../x", "/etc/x", "manifest.json", "credentials.json", "raw/a\\b", "raw/\ud800"]
+)
+def test_a_file_that_would_lie_elsewhere_is_refused(
+    context: Context, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    made = Reading("A", [], {path: b"x"})
+    monkeypatch.setattr(PlainFormat, "read", lambda *given: _as_context(made))
+    with pytest.raises(SourceRefused):
+        converted(context, plain, "alf", tmp_path / "a.alf")
+    assert_nothing_left(context, tmp_path / "a.alf")
+
+
+class _as_context:
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __enter__(self) -> Any:
+        return self._value
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def assert_nothing_left(context: Context, target: Path) -> None:
+    assert not target.exists()
+    assert [name for name in os.listdir(target.parent) if name.endswith(".part")] == []
+    scratch = context.home.restore_folder / "tmp"
+    assert not scratch.exists() or os.listdir(scratch) == []
+
+
+# Out ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Protected:
+    made = Protected(tmp_path)
+    made.add()
+    return made
+
+
+def test_an_agent_of_this_machine_is_converted_by_its_name(ada: Protected, tmp_path: Path) -> None:
+    done = converted(ada.context, f"agent:{ada.agent.name}", "plain", tmp_path / "a.plain", always)
+    assert done.source_format == "alf" and done.read is None
+    assert done.written is not None
+    assert len(done.written) == len(ada.memories())
+
+
+def test_losses_are_asked_for_before_anything_is_written(ada: Protected, tmp_path: Path) -> None:
+    with pytest.raises(Refused):
+        converted(ada.context, f"agent:{ada.agent.name}", "plain", tmp_path / "a.plain", never)
+    assert_nothing_left(ada.context, tmp_path / "a.plain")
+
+
+def test_a_dry_run_writes_nothing_and_tells_what_the_real_one_tells(ada: Protected, tmp_path: Path) -> None:
+    source, target = f"agent:{ada.agent.name}", tmp_path / "a.plain"
+    dry = converted(ada.context, source, "plain", target, never, dry_run=True).to_json()
+    assert_nothing_left(ada.context, target)
+    real = converted(ada.context, source, "plain", target, always).to_json()
+    assert {**dry, "dry_run": False} == real
+    assert real["bytes"] == target.stat().st_size
+
+
+def test_a_dry_run_makes_no_key(context: Context, plain: Path) -> None:
+    done = converted(context, plain, "alf", None, dry_run=True)
+    assert done.bytes and done.target is None
+    assert not (context.home.keys_folder / "device.json").exists() and not list(context.home.keys_folder.iterdir())
+
+
+def test_an_archive_sealed_as_a_whole_is_read_and_its_conversion_stays_sealed(ada: Protected, tmp_path: Path) -> None:
+    pytest.importorskip("pyrage")
+    source, sealed = f"agent:{ada.agent.name}", tmp_path / "a.alf.age"
+    converted(ada.context, source, "alf", sealed, seal=lambda _: Encryption())
+    target = tmp_path / "a.plain.age"
+    done = converted(
+        ada.context, sealed, "plain", target, always, seal=lambda archive: Encryption() if archive else None
+    )
+    assert done.encryption is not None and b"PLAIN" not in target.read_bytes()
+    back = converted(ada.context, target, "plain", tmp_path / "b.plain")
+    assert back.read is not None and len(back.read) == back.records
+    assert_nothing_left(ada.context, tmp_path / "no")
+    with pytest.raises(MisleadingName):
+        converted(ada.context, target, "plain", tmp_path / "c.plain.age")
+
+
+def test_the_ending_of_a_name_says_that_a_file_is_pressed(context: Context, plain: Path, tmp_path: Path) -> None:
+    target = tmp_path / "b.plain.gz"
+    converted(context, plain, "plain", target)
+    assert gzip.decompress(target.read_bytes()).decode().startswith("PLAIN Juniper\n")
+
+
+def test_a_signature_stands_in_a_file_beside(ada: Protected, tmp_path: Path) -> None:
+    import nacl.signing
+
+    target = tmp_path / "a.plain"
+    done = converted(ada.context, f"agent:{ada.agent.name}", "plain", target, always, given={"sign": True})
+    assert done.signature == f"{target}.sig"
+    key = nacl.signing.VerifyKey(ada.context.keys().public.sign)
+    key.verify(target.read_bytes(), Path(done.signature).read_bytes())
+
+
+def test_a_file_that_is_there_stays_unless_force_is_given(context: Context, plain: Path, tmp_path: Path) -> None:
+    target = tmp_path / "a.alf"
+    target.write_text("mine")
+    with pytest.raises(FileExists):
+        converted(context, plain, "alf", target)
+    assert target.read_text() == "mine"
+    converted(context, plain, "alf", target, force=True)
+    assert len(memories(target)) == 2
+
+
+def test_what_stops_a_conversion_leaves_no_file(
+    context: Context, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(self: Any, state: Any, target: Any, *more: Any) -> None:
+        target.write(b"half of it")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PlainFormat, "write", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        converted(context, plain, "plain", tmp_path / "b.plain")
+    assert_nothing_left(context, tmp_path / "b.plain")
+
+
+# Running instances --------------------------------------------------------------------------------------------------
+
+
+def test_what_was_sent_is_remembered_and_not_sent_again(context: Context, plain: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "server"
+    folder.mkdir()
+    address = f"plain://{folder}"
+    converted(context, plain, "plainserver", address)
+    again = converted(context, plain, "plainserver", address)
+    assert again.written is not None
+    assert {fate.outcome for fate in again.written} == {Outcome.DEDUPLICATED}
+    assert len(list(folder.iterdir())) == 2
+    (notes,) = context.home.instances_folder.iterdir()
+    assert stat.S_IMODE(notes.stat().st_mode) == 0o600
+    assert "tea." not in notes.read_text() and str(folder) not in notes.read_text()
+
+
+def test_an_instance_that_stops_answering_is_gone_on_with_where_it_was(
+    context: Context, plain: Path, tmp_path: Path, plain_formats: dict[str, PlainFormat]
+) -> None:
+    folder, server = tmp_path / "server", plain_formats["plainserver"]
+    folder.mkdir()
+    assert isinstance(server, PlainInstance)
+    server.fails_after = 1
+    with pytest.raises(InstanceFailed):
+        converted(context, plain, "plainserver", f"plain://{folder}")
+    server.fails_after = None
+    done = converted(context, plain, "plainserver", f"plain://{folder}")
+    assert done.written is not None
+    assert sorted(fate.outcome for fate in done.written) == [Outcome.ACCEPTED, Outcome.DEDUPLICATED]
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_a_dry_run_sends_nothing_and_remembers_nothing(context: Context, plain: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "server"
+    folder.mkdir()
+    converted(context, plain, "plainserver", f"plain://{folder}", dry_run=True)
+    converted(context, f"plain://{folder}", "plain", None, dry_run=True)
+    assert not list(folder.iterdir())
+    assert not context.home.instances_folder.exists()
+
+
+def test_notes_that_do_not_parse_are_named_and_kept(context: Context) -> None:
+    with notes_of(context, "plain", "plain://x") as notes:
+        notes["ids"] = {"a": 1}
+    (path,) = context.home.instances_folder.iterdir()
+    path.write_text("{")
+    with pytest.raises(ExchangeError, match="does not parse"), notes_of(context, "plain", "plain://x"):
+        pass
+    assert path.read_text() == "{"
+
+
+def test_notes_are_there_again_and_may_go(context: Context) -> None:
+    with notes_of(context, "plain", "plain://x") as notes:
+        notes["a"], notes["b"] = 1, 2
+        del notes["a"]
+    with notes_of(context, "plain", "plain://x") as notes:
+        assert dict(notes) == {"b": 2}
+    with notes_of(context, "plain", "plain://y") as notes:
+        assert dict(notes) == {}
+
+
+# What is refused ----------------------------------------------------------------------------------------------------
+
+
+def test_options_of_another_format_or_direction_are_refused(context: Context, plain: Path, tmp_path: Path) -> None:
+    for to, given in (("alf", {"sign": True}), ("plain", {"nonsense": "x"}), ("plainserver", {"case": "upper"})):
+        with pytest.raises(OptionRefused, match=next(iter(given))):
+            converted(context, plain, to, tmp_path / "x", given=given)
+    with pytest.raises(OptionRefused, match="one of"):
+        converted(context, plain, "plain", tmp_path / "x", given={"case": "lower"})
+    with pytest.raises(OptionRefused, match="no file"):
+        converted(context, plain, "alf", tmp_path / "x", given={"words": str(tmp_path / "no")})
+    with pytest.raises(OptionRefused, match="producer"):
+        converted(context, plain, "alf", tmp_path / "x", producer="Évil Name")
+    assert not (tmp_path / "x").exists()
+
+
+def test_options_count_in_their_direction(context: Context, plain: Path, tmp_path: Path) -> None:
+    target = tmp_path / "b.plain"
+    converted(context, plain, "plain", target, given={"prefix": "Now: ", "case": "upper"})
+    assert "NOW: LIKES GREEN TEA." in target.read_text()
+
+
+def test_what_is_no_source_or_no_target_is_refused_in_words(context: Context, plain: Path, tmp_path: Path) -> None:
+    with pytest.raises(NoInstance):
+        converted(context, plain, "plain", "plain://x")
+    with pytest.raises(NoInstance):
+        converted(context, plain, "plainserver", tmp_path / "file")
+    with pytest.raises(OptionRefused):
+        converted(context, plain, "alf", "https://example.com")
+    with pytest.raises(UnknownFormat):
+        converted(context, plain, "nonsense", tmp_path / "x")
+    with pytest.raises(ExchangeError, match="no archive"):
+        converted(context, plain, "plain", tmp_path / "x", named="alf")
+    with pytest.raises(ExchangeError):
+        converted(context, tmp_path / "absent", "alf", tmp_path / "x")
+    with pytest.raises(ExchangeError):
+        converted(context, tmp_path, "alf", tmp_path / "x")
+    (tmp_path / "odd").write_bytes(b"\0\1\2")
+    with pytest.raises(UnknownFormat):
+        converted(context, tmp_path / "odd", "alf", tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
+def test_an_agent_without_history_has_nothing_to_convert(ada: Protected, tmp_path: Path) -> None:
+    from lifeboat_daemon import agents as registry
+    from lifeboat_daemon.agent import Agent
+
+    empty = Agent("019a0000-0000-7000-8000-00000000eeee", "Empty", "openclaw", tmp_path / "empty")
+    registry.register(ada.context, empty)
+    ada.context.create_vault(empty.id).close()
+    with pytest.raises(NothingToExport):
+        converted(ada.context, "agent:Empty", "alf", tmp_path / "x")
+
+
+def test_two_conversions_with_one_instance_wait_for_each_other(context: Context) -> None:
+    import subprocess
+    import sys
+
+    program = (
+        "from lifeboat_daemon.context import Context\nfrom lifeboat_daemon.exchange.instance_notes import notes_of\n"
+        "with notes_of(Context.open(), 'plain', 'plain://x'): pass\n"
+    )
+    with notes_of(context, "plain", "plain://x"):
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+    assert Busy.__name__ in ended.stderr.decode()
+
+
+# As a command -------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_asks_is_refused_and_says_why(
+    ada: Protected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIFEBOAT_HOME", str(ada.context.home.folder))
+    source, target = f"agent:{ada.agent.name}", tmp_path / "a.plain"
+    error = run("alf", "convert", source, "--to", "plain", "-o", target, expect=3)["error"]
+    assert error["code"] == "would_lose" and "memory" in error["message"]
+    assert not target.exists()
+    document = run("alf", "convert", source, "--to", "plain", "-o", target, "--yes")
+    assert document["target"] == {"name": str(target), "format": "plain"}
+    assert document["groups"][0]["code"] == "facts_only"
+    assert json.dumps(document)
+
+
+def test_the_command_ends_with_1_where_something_was_refused(tmp_path: Path) -> None:
+    source = tmp_path / "a.plain"
+    source.write_text(FILE + "broken\n")
+    run("alf", "convert", source, "--to", "alf", "-o", tmp_path / "a.alf", "--yes", expect=1)
+    run("alf", "convert", source, "--to", "alf", "-o", tmp_path / "b.alf", "--yes", "--allow-partial")
+    assert memories(tmp_path / "a.alf") == memories(tmp_path / "b.alf")
+
+
+def test_the_command_wants_a_target_unless_nothing_is_written(plain: Path) -> None:
+    run("alf", "convert", plain, "--to", "alf", expect=2)
+    assert run("alf", "convert", plain, "--to", "alf", "--dry-run")["target"] == {"name": None, "format": "alf"}
+
+
+def test_what_was_converted_is_imported_as_an_agent(plain: Path, tmp_path: Path) -> None:
+    run("alf", "convert", plain, "--to", "alf", "-o", tmp_path / "a.alf")
+    document = run("alf", "import", tmp_path / "a.alf", "--to", tmp_path / "agent", "--runtime", "openclaw")
+    assert document["name"] == "Juniper"
+    texts = "".join(path.read_text() for path in (tmp_path / "agent").rglob("*.md"))
+    assert "Likes green tea." in texts and "The boat is red." in texts
+
+
+def test_the_options_of_the_installed_formats_do_not_contradict_each_other() -> None:
+    for name, owners in conversion_options.every().items():
+        assert len({(option.kind, option.choices, option.default) for _, option in owners}) == 1, name
+        assert all(len(option.help) <= 62 for _, option in owners), name
+
+
+def test_a_receipt_lists_so_many_things_and_counts_all(context: Context, tmp_path: Path) -> None:
+    source = tmp_path / "a.plain"
+    source.write_text(FILE + "broken\n" * (FATES_LIMIT + 5))
+    document = converted(context, source, "alf", None, dry_run=True).to_json()
+    assert (len(document["fates"]), document["fates_left_out"]) == (FATES_LIMIT, 5)
+    assert document["groups"][0]["count"] == FATES_LIMIT + 5
+    assert len(grouped([])) == 0
