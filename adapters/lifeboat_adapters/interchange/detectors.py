@@ -38,28 +38,31 @@ _NOT_INSIDE = r"(?<![A-Za-z0-9_])(?<![0-9][.\-/])"
 _NOT_ON = r"(?![A-Za-z0-9_])(?![.\-/][0-9])"
 _US = r"(?:\+?1[ .-]?)?(?:\([2-9][0-9]{2}\)[ .-]?|[2-9][0-9]{2}[ .-])[2-9][0-9]{2}[ .-][0-9]{4}"
 _PHONE_US = re.compile(_NOT_INSIDE + r"(?<!\+)" + _US + _NOT_ON)
-_PHONE_PLUS = re.compile(r"(?<![A-Za-z0-9_])\+[2-9](?:[ ./-]?\(?[0-9]\)?){7,14}" + _NOT_ON)
+_PHONE_PLUS = re.compile(r"(?<![A-Za-z0-9_])\+[2-9](?:[ ./-]?(?:\([0-9]{1,4}\) ?)?[0-9]){7,14}" + _NOT_ON)
 """Numbers of +1 are those of the United States and Canada, which have one form."""
 _PHONE_PLUS_ONE = re.compile(r"(?<![A-Za-z0-9_])\+1[2-9][0-9]{2}[2-9][0-9]{6}" + _NOT_ON)
-_PHONE_ZEROS = re.compile(_NOT_INSIDE + r"(?<!\+)00[1-9][0-9]{0,2}(?:[ ./-]\(?[0-9]{1,8}\)?){1,6}" + _NOT_ON)
+_PHONE_ZEROS = re.compile(
+    _NOT_INSIDE + r"(?<!\+)00[1-9][0-9]{0,2}(?:[ ./-](?:\([0-9]{1,4}\) ?)?[0-9]{1,8}){1,6}" + _NOT_ON
+)
+_PHONE_NAMES = ("telephone", "phone", "tel", "mobile", "cell", "fax", "whatsapp", "sms")
 _PHONE_NAMED = re.compile(
-    r"(?<![A-Za-z])(?:phone|telephone|tel|mobile|cell|fax|whatsapp|sms)(?![A-Za-z])[^0-9\n+(]{0,16}"
+    rf"(?<![A-Za-z])(?:{'|'.join(_PHONE_NAMES)})(?![A-Za-z])[^0-9\n+(]{{0,16}}"
     r"((?:\+|\()?[0-9](?:[ ().\-/]{0,2}[0-9]){6,14})" + _NOT_ON,
     re.IGNORECASE,
 )
 _AMOUNT = re.compile(r"\+[0-9]{1,9}|\+[0-9]+\.[0-9]+")
 _DATE = re.compile(r"(?:19|20)[0-9]{2}[.\-/ ]?[0-9]{2}[.\-/ ]?[0-9]{2}(?![0-9])")
 
-_SSN = re.compile(r"(?<![\w-])(?!000|666|9)[0-9]{3}([- ])(?!00)[0-9]{2}\1(?!0000)[0-9]{4}(?![\w-])")
+_SSN = re.compile(r"(?<![A-Za-z0-9_-])(?!000|666|9)[0-9]{3}([- ])(?!00)[0-9]{2}\1(?!0000)[0-9]{4}(?![A-Za-z0-9_-])")
 _NAMED_SSN = re.compile(
     r"(?<![A-Za-z])(?:ssn|social security(?: number| no)?)(?![A-Za-z])[^0-9\n]{0,16}"
-    r"((?!000|666|9)[0-9]{3}(?!00)[0-9]{2}(?!0000)[0-9]{4})(?![\w-])",
+    r"((?!000|666|9)[0-9]{3}(?!00)[0-9]{2}(?!0000)[0-9]{4})(?![A-Za-z0-9_-])",
     re.IGNORECASE,
 )
 
 _CARD = re.compile(
-    r"(?<![\w-])(?:[2-6][0-9]{12,18}|[2-6][0-9]{3}([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{1,7}"
-    r"|3[0-9]{3}([ -])[0-9]{6}\2[0-9]{4,5})(?![\w])(?!-[0-9])"
+    r"(?<![A-Za-z0-9_-])(?:[2-6][0-9]{12,18}|[2-6][0-9]{3}([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{1,7}"
+    r"|3[0-9]{3}([ -])[0-9]{6}\2[0-9]{4,5})(?![A-Za-z0-9_])(?!-[0-9])"
 )
 _ISSUED = re.compile(
     r"4(?:[0-9]{12}|[0-9]{15}|[0-9]{18})|(?:5[1-5]|2[2-7])[0-9]{14}|3[47][0-9]{13}|3(?:0[0-5]|[689][0-9])[0-9]{11}"
@@ -80,14 +83,15 @@ def emails(text: str) -> Iterator[Found]:
 
 def numbers(text: str) -> Iterator[Found]:
     """Phone numbers, social security numbers of the United States, and numbers of payment cards."""
-    if _SOME_DIGITS.search(text) is None:
-        return
-    yield from _cards(text)
-    for hit in _SSN.finditer(text):
-        yield Found(*hit.span(), SSN, SSN)
-    for hit in _NAMED_SSN.finditer(text):
-        yield Found(*hit.span(1), SSN, "ssn_named")
-    yield from _phones(text)
+    # Most texts have dates and counts at most, and each search costs as much as all the rest of the cleaning.
+    most = max((_digits(run) for run in _SOME_DIGITS.findall(text)), default=0)
+    if most >= 13:
+        yield from _cards(text)
+    if most >= 9:
+        yield from (Found(*hit.span(), SSN, SSN) for hit in _SSN.finditer(text))
+        yield from (Found(*hit.span(1), SSN, "ssn_named") for hit in _NAMED_SSN.finditer(text))
+    if most >= 7:
+        yield from _phones(text, most)
 
 
 def secrets(text: str, known: KnownValues | None = None) -> Iterator[Found]:
@@ -180,16 +184,21 @@ def apart(found: Iterable[Found]) -> list[Found]:
     return merged
 
 
-def _phones(text: str) -> Iterator[Found]:
-    for hit in (*_PHONE_US.finditer(text), *_PHONE_PLUS_ONE.finditer(text)):
-        yield Found(*hit.span(), PHONE, "phone_us")
-    for hit in _PHONE_PLUS.finditer(text):
-        if 8 <= _digits(hit[0]) <= 15 and _AMOUNT.fullmatch(hit[0]) is None:
-            yield Found(*hit.span(), PHONE, "phone_international")
-    for hit in _PHONE_ZEROS.finditer(text):
-        if 10 <= _digits(hit[0]) <= 17:
-            yield Found(*hit.span(), PHONE, "phone_international")
-    for hit in _PHONE_NAMED.finditer(text):
+def _phones(text: str, most: int) -> Iterator[Found]:
+    """`most`: the digits of the longest number."""
+    if most >= 10:
+        yield from (Found(*hit.span(), PHONE, "phone_us") for hit in _PHONE_US.finditer(text))
+    if "+" in text:
+        yield from (Found(*hit.span(), PHONE, "phone_us") for hit in _PHONE_PLUS_ONE.finditer(text))
+        for hit in _PHONE_PLUS.finditer(text):
+            if 8 <= _digits(hit[0]) <= 15 and _AMOUNT.fullmatch(hit[0]) is None:
+                yield Found(*hit.span(), PHONE, "phone_international")
+    if "00" in text and most >= 10:
+        for hit in _PHONE_ZEROS.finditer(text):
+            if 10 <= _digits(hit[0]) <= 17:
+                yield Found(*hit.span(), PHONE, "phone_international")
+    lower = text.lower()
+    for hit in _PHONE_NAMED.finditer(text) if any(name in lower for name in _PHONE_NAMES) else ():
         if _DATE.match(hit[1]) is None:
             yield Found(*hit.span(1), PHONE, "phone_named")
 
