@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _BY_KIND = {"import": "a whole archive", "rotate": "credentials sealed anew"}
 """What a sequence of a kind changed, where its counts do not say it."""
+_LIMIT = 20
+"""Hits of a search where nobody says how many."""
 _COLUMNS = ("sequence", "time", "kind", "changes", "size", "verified in", "label, pins")
 
 
@@ -153,6 +155,7 @@ def diff(
         "lifeboat search Juniper insurance",
         "lifeboat search Juniper blue folder --type semantic",
         "lifeboat search Juniper insurance --history",
+        "lifeboat search Juniper insurance --for-agent",
     ),
 )
 @click.argument("agent", type=AGENT)
@@ -162,7 +165,8 @@ def diff(
 @click.option("--tag", help="Only records with this tag.")
 @click.option("--identity-version", type=int, help="Only memories made under this version of the identity.")
 @click.option("--history", "in_history", is_flag=True, help="Also what is not there any more, and lines of files.")
-@click.option("--limit", type=COUNT, default=20, show_default=True, help="At most so many.")
+@click.option("--for-agent", is_flag=True, help="As data that another agent may read: wrapped, escaped, bounded.")
+@click.option("--limit", type=COUNT, help="At most so many; 20, with --for-agent 10 and never more than 100.")
 @session_command
 def search(
     session: Session,
@@ -173,21 +177,30 @@ def search(
     tag: str | None,
     identity_version: int | None,
     in_history: bool,
-    limit: int,
+    for_agent: bool,
+    limit: int | None,
 ) -> None:
     """Search an agent's present memory; with --history everything that is kept of it.
 
     In the history a word may be a part of a longer one, and each hit says from which sequence to which it stood
     there. What was purged is found nowhere.
+
+    Memories were written by whoever spoke to the agent. Give them to another one with --for-agent only: as a quotation
+    that cannot end itself, without invisible characters, at most 360 characters of each.
     """
     from lifeboat_daemon import search as index
 
+    if in_history and for_agent:
+        raise click.UsageError("--for-agent shows the present memory: leave --history away.")
     found = agents.find(session.context, agent)
     filters = index.Filters(memory_type, namespace, tag, identity_version)
     if in_history:
-        _search_history(session, found, " ".join(words), filters, limit)
+        _search_history(session, found, " ".join(words), filters, limit or _LIMIT)
         return
-    hits = index.search(session.context, found, " ".join(words), filters, limit=limit)
+    if for_agent:
+        _recall(session, found, " ".join(words), filters, limit)
+        return
+    hits = index.search(session.context, found, " ".join(words), filters, limit=limit or _LIMIT)
 
     def text() -> None:
         for hit in hits:
@@ -196,6 +209,20 @@ def search(
         session.output.note(f"{count_text(len(hits), 'memory', 'memories')} found")
 
     session.output.document({"agent": found.id, "hits": [hit.to_json() for hit in hits]}, text)
+
+
+def _recall(session: Session, found: agents.Agent, words: str, filters: Filters, limit: int | None) -> None:
+    from lifeboat_daemon import recall
+
+    if limit is not None and limit > recall.MOST_HITS:
+        raise click.UsageError(f"--for-agent shows at most {recall.MOST_HITS} memories.")
+    answer = recall.recall(session.context, found, words, filters, limit=limit or recall.HITS)
+
+    def text() -> None:
+        for line in answer.lines():
+            session.output.verbatim(line)
+
+    session.output.document(answer.to_json(), text)
 
 
 def _search_history(session: Session, found: agents.Agent, words: str, filters: Filters, limit: int) -> None:
