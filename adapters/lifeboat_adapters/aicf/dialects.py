@@ -1,0 +1,140 @@
+"""Which dialect a file is of, from its first line, its headers and its numbers; at the speed of regular expressions,
+so that one section can be had without reading the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lifeboat_adapters.aicf import grammar, lines
+from lifeboat_adapters.aicf.parts import Dialect
+
+# A line begins behind one of these; every text is searched with one in front of it. A pattern that begins with a set of
+# characters is searched fast, which one that begins with `\\A` or a look behind is not.
+_BEGIN = r"[\r\n][ \t]*"
+_NUMBER = r"(?:[0-9]{1,9}\|[ \t]*)?"
+_HEADERS = re.compile(_BEGIN + _NUMBER + r"\\?@([A-Za-z][A-Za-z0-9_]*)(?=[:| \t\r\n\\]|\Z)")
+_NUMBERED_LINES = re.compile(_BEGIN + r"[0-9]{1,9}\|")
+_NUMBERED_HEADERS = re.compile(_BEGIN + r"[0-9]{1,9}\|[ \t]*\\?@[A-Za-z]")
+_FILLED_LINES = re.compile(r"[\r\n][^\S\r\n]*\S")
+_DECLARED = re.compile(
+    _BEGIN + _NUMBER + r"@(?i:AICF_VERSION)\b[ \t:|]*(?:(?:\r\n|\n|\r)[ \t]*" + _NUMBER + r")?"
+    r"(?i:version[ \t]*[=:|][ \t]*)?[vV]?([0-9]{1,4}(?:\.[0-9]{1,4}){1,2})(?![0-9.])"
+)
+_KEY_VERSION = re.compile(r"[\r\n]version\|([0-9][0-9A-Za-z.\-]{0,30})")
+_POSITIONAL = re.compile(r"[0-9]{1,9}\|(?:CONV|DATA)\|")
+_KEY_CELLS = re.compile(r"[\r\n](?:version|conversationId|userIntents)\|")
+_WATCHER = re.compile(r"[ \t]*(?:[0-9]{1,9}\|)?[ \t]*@CONVERSATION\|", re.IGNORECASE)
+_COUNTS = re.compile(_BEGIN + _NUMBER + r"@[a-z_]+ count=[0-9]")
+_BARE_VERSION = re.compile(r"[\r\n]([0-9]\.[0-9]{1,4}(?:\.[0-9]{1,4})?)[ \t]*(?=[\r\n]|\Z)")
+
+_UNDECLARED = {
+    Dialect.SCHEMA_DATA: "2.0",
+    Dialect.POSITIONAL: "2.0",
+    Dialect.EIGHT_COLUMNS: "1.0",
+    Dialect.JSON: "1.0",
+    Dialect.XML: "1.0",
+    Dialect.MANUAL: "1.0",
+}
+UNDECLARED = "3.x"
+"""The version of a file that names none, and whose dialect does not say."""
+NEWEST = (3, 1)
+
+
+class Survey(NamedTuple):
+    """What is known of a file before its lines are read."""
+
+    dialect: Dialect
+    is_numbered: bool
+    version: str
+    is_version_declared: bool
+
+    @property
+    def is_canonical(self) -> bool:
+        """Whether it is what the specification describes, to the letter: every line is one, and nothing but the
+        escapes that it lists stands for something else."""
+        return self.dialect is Dialect.SPECIFIED and self.version.startswith("3.1") and self.is_version_declared
+
+
+def survey(text: str) -> Survey:
+    """Tell a file that is text (neither JSON nor XML) by its shape."""
+    numbered = lines.is_numbered(text)
+    padded = "\n" + text
+    declared = _DECLARED.search(padded)
+    dialect = _dialect(padded, numbered)
+    if declared is None and dialect is Dialect.KEY_CELLS:
+        declared = _KEY_VERSION.search(padded)
+    if declared is None and dialect is Dialect.SCHEMA_DATA:
+        declared = _BARE_VERSION.search(padded)
+    version = declared.group(1) if declared else _UNDECLARED.get(dialect, UNDECLARED)
+    return Survey(dialect, numbered, version, declared is not None)
+
+
+def undeclared(dialect: Dialect) -> str:
+    """The version that a dialect is of when it does not say."""
+    return _UNDECLARED.get(dialect, UNDECLARED)
+
+
+def header_starts(text: str) -> Iterator[int]:
+    """Where the lines begin that may be headers, or rows with a name: all of them, and some that are none."""
+    return (found.start() for found in _HEADERS.finditer("\n" + text))
+
+
+def has_end_tags(text: str) -> bool:
+    """Whether a line may close a section."""
+    return any(name[-4:].upper() == "_END" for name in _HEADERS.findall("\n" + text))
+
+
+def is_newer(version: str) -> bool:
+    """Whether a version is above the newest one known."""
+    parts = version.split(".")
+    numbers = tuple(int(part) for part in parts[:2] if part.isdecimal() and len(part) <= 9)
+    return numbers > NEWEST
+
+
+def _dialect(text: str, numbered: bool) -> Dialect:
+    first = lines.first_line(text)
+    if _WATCHER.match(first):
+        return Dialect.WATCHER
+    found = _HEADERS.findall(text)
+    if not found:
+        return _headerless(text, first, numbered)
+    if numbered:
+        return _numbered(text)
+    if first.lstrip().startswith("\\@") and grammar.is_escaped_block(first):
+        return Dialect.ESCAPED_BLOCKS
+    if _POSITIONAL.match(first):
+        return Dialect.POSITIONAL
+    names = {name.upper() for name in found}
+    if {"SCHEMA", "DATA"} <= names or {"PROJECT", "COUNTS"} <= names:
+        return Dialect.SCHEMA_DATA
+    if any(name.endswith("_END") and name[:-4] in names for name in names):
+        return Dialect.END_TAGS
+    if {"MESSAGE", "CONTENT"} & names:
+        return Dialect.TAGGED_LINES
+    if {"FLOW", "DETAILS"} & names:
+        return Dialect.MANUAL
+    return Dialect.COMPILED
+
+
+def _numbered(text: str) -> Dialect:
+    with_number = len(_NUMBERED_LINES.findall(text))
+    without = len(_FILLED_LINES.findall(text)) - with_number
+    if without <= 0:
+        return Dialect.STREAM if _COUNTS.search(text) else Dialect.SPECIFIED
+    if len(_NUMBERED_HEADERS.findall(text)) == with_number:
+        return Dialect.BLOCKS
+    return Dialect.MIXED
+
+
+def _headerless(text: str, first: str, numbered: bool) -> Dialect:
+    if numbered:
+        return _numbered(text)
+    if _POSITIONAL.match(first):
+        return Dialect.POSITIONAL
+    if _KEY_CELLS.search(text):
+        return Dialect.KEY_CELLS
+    if first and all(line.count("|") == 7 for line in re.split(r"[\r\n]", text) if line.strip()):
+        return Dialect.EIGHT_COLUMNS
+    return Dialect.UNKNOWN

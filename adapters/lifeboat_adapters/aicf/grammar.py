@@ -1,0 +1,124 @@
+"""One line: is it a header, a row, a pair, cells, text."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from lifeboat_adapters.aicf.parts import Dialect, Kind
+from lifeboat_adapters.aicf.values import Escaping
+
+_NAME = re.compile(r"(\\?)@([A-Za-z][A-Za-z0-9_]*)(?=[:| \t]|\Z)")
+_ESCAPED_NAME = re.compile(r"\\?@([A-Za-z][A-Za-z0-9_]*)(?=[:| \t\\]|\Z)")
+_PAIR = re.compile(r"([A-Za-z_][A-Za-z0-9_:.\-]*)[ \t]*=")
+_COLON_PAIR = re.compile(r"([A-Za-z_][A-Za-z0-9_ .\-]{0,60}):(?:[ \t]+|\Z)")
+_ONE_PAIR = re.compile(r"[A-Za-z_]+=\S*\Z")
+
+ROW_NAMES = {
+    "INSIGHTS": "INSIGHTS",
+    "INSIGHT": "INSIGHTS",
+    "DECISIONS": "DECISIONS",
+    "DECISION": "DECISIONS",
+    "LINKS": "LINKS",
+    "LINK": "LINKS",
+}
+"""Names that may stand in front of a row, and the section they belong to."""
+FREE_TEXT = frozenset(("NOTES", "CONTEXT", "CONTENT"))
+"""Sections of prose: a `key=` in them is text."""
+TABLES = frozenset(("SCHEMA", "DATA"))
+_PAIR_KEYS = frozenset(
+    ("text", "content", "category", "priority", "confidence", "timestamp", "description", "impact", "source")
+    + ("rationale", "memory_type", "id", "type", "status", "importance", "tags", "from", "to", "from_id", "to_id")
+    + ("relation", "relationship", "target", "decision", "insight", "why", "reason")
+)
+_COUNTED_KEY = re.compile(r"[A-Za-z][A-Za-z_]*_[0-9]+\Z")
+_BLANKS = " \t"
+"""What may stand around a header. Other white space, U+2028 for one, is text."""
+
+
+class Sort(NamedTuple):
+    """What a line is. `key` and the offsets of its value, counted from the beginning of the data."""
+
+    kind: Kind
+    key: str = ""
+    value: int = 0
+    value_end: int = 0
+
+
+def escaping_of(dialect: Dialect) -> Escaping:
+    """How the writer of a dialect escapes."""
+    if dialect in (Dialect.BLOCKS, Dialect.COMPILED, Dialect.ESCAPED_BLOCKS):
+        return Escaping.LOOSE
+    if dialect in (Dialect.JSON, Dialect.XML, Dialect.TAGGED_LINES, Dialect.END_TAGS, Dialect.UNKNOWN):
+        return Escaping.NONE
+    return Escaping.SPECIFIED
+
+
+def header_of(data: str) -> Sort | None:
+    """The header in a line: HEADER, or ROW for `@INSIGHTS cells`. None when it is neither."""
+    found = _NAME.match(data, _indent(data))
+    if found is None:
+        return None
+    name, at, end = found.group(2), found.end(), len(data.rstrip(_BLANKS))
+    if at >= end:
+        return Sort(Kind.HEADER, name, end, end)
+    if data[at] in ":|":
+        return Sort(Kind.HEADER, name, at + 1, end)
+    value = at + _indent(data[at:])
+    if name.upper() in ROW_NAMES:
+        return Sort(Kind.ROW, name, value, len(data))
+    # A word behind an at-sign begins many a sentence: only what looks like a declaration is one.
+    if name == name.upper() and len(name) > 1:
+        return Sort(Kind.HEADER, name, value, end)
+    if name.upper() == "AICF_VERSION" or _ONE_PAIR.match(data, value, end):
+        return Sort(Kind.HEADER, name, value, end)
+    return None
+
+
+def ident_of(data: str, header: Sort) -> str:
+    """The identifier in a header: what follows the `:`, or the first cell of `@NAME|a|b`."""
+    ident = data[header.value : header.value_end]
+    is_cells = header.value > 0 and data[header.value - 1] == "|"
+    return ident.split("|", 1)[0] if is_cells else ident
+
+
+def is_escaped_block(data: str) -> bool:
+    """Whether a line is a whole block, its header escaped and its lines behind `\\n`."""
+    stripped = data.lstrip(_BLANKS)
+    return stripped.startswith("\\@") and "\\n" in stripped and _ESCAPED_NAME.match(stripped) is not None
+
+
+def sort_of(data: str, section: str, dialect: Dialect) -> Sort:
+    """What a line of a section is (`section` in upper case) which is no header."""
+    stripped = data.strip()
+    if not stripped:
+        return Sort(Kind.BLANK)
+    is_prose = section in FREE_TEXT or dialect in (Dialect.TAGGED_LINES, Dialect.UNKNOWN)
+    if stripped.startswith("```"):
+        return Sort(Kind.FENCE)
+    if stripped.startswith("#") and not is_prose:
+        return Sort(Kind.COMMENT)
+    indent = _indent(data)
+    pair = None if section in FREE_TEXT or section in TABLES or dialect in _WITHOUT_PAIRS else _PAIR.match(data, indent)
+    if pair is not None and _is_pair(pair.group(1), data, section):
+        return Sort(Kind.PAIR, pair.group(1), pair.end(), len(data))
+    colon = _COLON_PAIR.match(data, indent) if dialect is Dialect.END_TAGS else None
+    if colon is not None:
+        return Sort(Kind.PAIR, colon.group(1), colon.end(), len(data))
+    if "|" in stripped and not is_prose and dialect is not Dialect.END_TAGS:
+        return Sort(Kind.CELLS, "", 0, len(data))
+    return Sort(Kind.TEXT, "", 0, len(data))
+
+
+_WITHOUT_PAIRS = (Dialect.KEY_CELLS, Dialect.EIGHT_COLUMNS, Dialect.POSITIONAL, Dialect.WATCHER, Dialect.UNKNOWN)
+
+
+def _is_pair(key: str, data: str, section: str) -> bool:
+    """In a section of rows the text of one may hold a `=`: there a pair is what has a key that is known."""
+    if ROW_NAMES.get(section) is None or "|" not in data:
+        return True
+    return key.lower() in _PAIR_KEYS or _COUNTED_KEY.match(key) is not None
+
+
+def _indent(data: str) -> int:
+    return len(data) - len(data.lstrip(_BLANKS))

@@ -1,0 +1,105 @@
+"""Version 1 as JSON: the values in it with their places in the text, so that one can be changed and the rest stays."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+from lifeboat_adapters.aicf.lines import count_terminators
+from lifeboat_adapters.aicf.parts import Item, Kind, Section
+from lifeboat_adapters.aicf.values import Escaping
+
+LISTS = ("messages", "conversations", "decisions", "insights", "code_changes", "todos")
+"""The lists whose values stand alone."""
+_SPACE = re.compile(r"[ \t\r\n]*")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class NotJson(ValueError):
+    """A text that is no JSON, or one whose values could not be written again (half
+    characters, numbers that are none)."""
+
+
+def loads(text: str) -> Any:
+    """The value of a text. Raises NotJson, also for what is nested too deeply."""
+    try:
+        value = _DECODER.decode(text)
+        if _SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise NotJson(type(error).__name__) from None
+    return value
+
+
+def section_of(text: str, value: Any) -> Section:
+    """The one section `JSON` of a file: an item for every value in one of `LISTS` (or in the list that the file is),
+    glue between. `value` is what `loads` gave for the text."""
+    items: list[Item] = []
+    at = line = line_at = 0
+    for key, start, end, data in _places(text, value):
+        line, line_at = line + count_terminators(text[line_at:start], start - line_at), start
+        if start > at:
+            items.append(Item(Kind.GLUE, at, start, _line_of(items), raw=text[at:start], escaping=Escaping.NONE))
+        items.append(
+            Item(Kind.JSON, start, end, line + 1, key, text[start:end], start, end, None, Escaping.NONE, False, data)
+        )
+        at = end
+    if at < len(text) or not items:
+        items.append(Item(Kind.GLUE, at, len(text), _line_of(items), raw=text[at:], escaping=Escaping.NONE))
+    return Section("JSON", "", "", 0, len(text), items)
+
+
+def _line_of(items: list[Item]) -> int:
+    return items[-1].line + count_terminators(items[-1].raw, len(items[-1].raw)) if items else 1
+
+
+def _places(text: str, value: Any) -> list[tuple[str, int, int, Any]]:
+    start = _skip(text, 0)
+    if isinstance(value, list):
+        return _elements(text, start, "")[0]
+    found: list[tuple[str, int, int, Any]] = []
+    at = _skip(text, start + 1)
+    while isinstance(value, dict) and text[at] != "}":
+        key, at = _DECODER.raw_decode(text, at)
+        at = _skip(text, _skip(text, at) + 1)
+        if key in LISTS and text[at] == "[":
+            elements, at = _elements(text, at, key)
+            found += elements
+        else:
+            _, at = _DECODER.raw_decode(text, at)
+        at = _skip(text, at)
+        at = _skip(text, at + 1) if text[at] == "," else at
+    return found
+
+
+def _elements(text: str, start: int, key: str) -> tuple[list[tuple[str, int, int, Any]], int]:
+    """The values of the list that opens at an offset, and where it ends."""
+    found = []
+    at = _skip(text, start + 1)
+    while text[at] != "]":
+        value, end = _DECODER.raw_decode(text, at)
+        found.append((key, at, end, value))
+        at = _skip(text, end)
+        at = _skip(text, at + 1) if text[at] == "," else at
+    return found, at + 1
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError("no JSON number")
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError("a number without bounds")
+    return value
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)

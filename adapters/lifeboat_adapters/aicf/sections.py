@@ -1,0 +1,178 @@
+"""Lines put together as sections with their items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_adapters.aicf import grammar
+from lifeboat_adapters.aicf.dialects import Survey
+from lifeboat_adapters.aicf.grammar import Sort
+from lifeboat_adapters.aicf.lines import Line, count_terminators, lines
+from lifeboat_adapters.aicf.parts import Dialect, Item, Kind, Section
+from lifeboat_adapters.aicf.values import Escaping
+from lifeboat_adapters.interchange.contract import Notice
+
+_TRIPLE = '"""'
+_KEYED = (Dialect.KEY_CELLS, Dialect.WATCHER)
+
+
+class Assembler:
+    """Reads the lines of a text (a whole one, or those of one section) into `sections`; `notices` is what somebody
+    should know of it."""
+
+    def __init__(self, text: str, survey: Survey) -> None:
+        self.sections: list[Section] = []
+        self.notices: list[Notice] = []
+        self._text = text
+        self._survey = survey
+        self._escaping = grammar.escaping_of(survey.dialect)
+        self._is_closed = False
+        self._line = 0
+        self._last_quotes: int | None = None
+        self._group = ""
+        self._columns: tuple[str, ...] = ()
+
+    def read(self, start: int = 0, end: int | None = None) -> None:
+        """Take the lines between two offsets, which stand at beginnings of lines."""
+        self._line = count_terminators(self._text, start)
+        all_lines = lines(self._text, start, end, numbered=self._survey.is_numbered)
+        for line in all_lines:
+            self._line += 1
+            if grammar.is_escaped_block(self._text[line.data : line.data_end]):
+                for piece in _pieces(self._text, line):
+                    self._take(piece, all_lines)
+            else:
+                self._take(line, all_lines)
+        if self.sections:
+            self._finish(self.sections[-1])
+
+    def _take(self, line: Line, following: Iterator[Line]) -> None:
+        data = self._text[line.data : line.data_end]
+        sort = grammar.header_of(data)
+        if sort is None:
+            sort = grammar.sort_of(data, self.sections[-1].name if self.sections else "", self._survey.dialect)
+            self._make_room(line, sort.kind)
+            self._add(line, data, sort, following)
+        elif sort.kind is Kind.ROW:
+            self._take_row(line, data, sort)
+        elif self._closes(sort.key):
+            self._is_closed = True
+            self._append(line, data, sort._replace(kind=Kind.END))
+        else:
+            self._open(line, data, sort)
+
+    def _closes(self, name: str) -> bool:
+        upper = name.upper()
+        return bool(self.sections) and upper.endswith("_END") and self.sections[-1].name == upper[:-4]
+
+    def _make_room(self, line: Line, kind: Kind) -> None:
+        """What follows an end tag is of no section, but for what says nothing."""
+        says_something = kind not in (Kind.BLANK, Kind.COMMENT, Kind.FENCE)
+        if not self.sections or (self._is_closed and says_something):
+            self._begin(Section("", "", "", line.start, line.start))
+
+    def _open(self, line: Line, data: str, sort: Sort) -> None:
+        section = Section(sort.key.upper(), sort.key, grammar.ident_of(data, sort), line.start, line.start)
+        if self._survey.dialect is Dialect.SCHEMA_DATA:
+            self._place(section)
+        self._begin(section)
+        self._append(line, data, sort)
+
+    def _place(self, section: Section) -> None:
+        """Which table a section of version 2 belongs to, and what its columns are."""
+        if self.sections and self.sections[-1].name == "SCHEMA":
+            rows = self.sections[-1].of_kind(Kind.CELLS, Kind.TEXT)
+            self._columns = tuple(cell.strip() for row in rows for cell in row.values)
+        if section.name not in grammar.TABLES:
+            self._group = section.name
+        else:
+            section.group = self._group
+            section.columns = self._columns if section.name == "DATA" else ()
+
+    def _take_row(self, line: Line, data: str, sort: Sort) -> None:
+        name = grammar.ROW_NAMES[sort.key.upper()]
+        if not self.sections or self._is_closed or grammar.ROW_NAMES.get(self.sections[-1].name) != name:
+            self._begin(Section(name, "", "", line.start, line.start))
+        self._append(line, data, sort)
+
+    def _begin(self, section: Section) -> None:
+        if self.sections:
+            self._finish(self.sections[-1])
+        self._is_closed = False
+        self.sections.append(section)
+
+    def _finish(self, section: Section) -> None:
+        section.end = section.items[-1].end if section.items else section.start
+
+    def _append(self, line: Line, data: str, sort: Sort) -> Item:
+        escaping = self._escaping
+        if sort.kind is Kind.ROW and escaping is Escaping.NONE:
+            escaping = Escaping.LOOSE
+        item = Item(
+            sort.kind,
+            line.start,
+            line.end,
+            self._line,
+            sort.key,
+            data[sort.value : sort.value_end],
+            line.data + sort.value,
+            line.data + sort.value_end,
+            line.number,
+            escaping,
+        )
+        self.sections[-1].items.append(item)
+        return item
+
+    def _add(self, line: Line, data: str, sort: Sort, following: Iterator[Line]) -> None:
+        item = self._append(line, data, sort)
+        if sort.kind is Kind.CELLS and self._survey.dialect in _KEYED:
+            item.key = data.split("|", 1)[0].strip()
+        elif sort.kind is Kind.PAIR and not self._survey.is_canonical:
+            self._join_triple(item, line, following)
+
+    def _join_triple(self, item: Item, line: Line, following: Iterator[Line]) -> None:
+        """A value between three double quotes, which may go over several lines. What is never closed is no such."""
+        value = item.raw.strip()
+        if not value.startswith(_TRIPLE):
+            return
+        opened = self._text.index(_TRIPLE, item.value_start) + len(_TRIPLE)
+        closed = self._text.find(_TRIPLE, opened, line.data_end)
+        if closed >= 0:
+            if closed + len(_TRIPLE) == item.value_start + len(item.raw.rstrip()):
+                item.raw, item.is_triple = self._text[opened:closed], True
+            return
+        closed = self._next_quotes(line.end)
+        if closed < 0 or line.end == line.data_end:
+            self.notices.append(Notice("triple_quotes_open", "Three quotes are never closed", f"line {item.line}"))
+            return
+        pieces = [self._text[opened : line.data_end]]
+        for line in following:
+            self._line += 1
+            pieces.append(self._text[line.data : min(line.data_end, max(closed, line.data))])
+            if line.end > closed:
+                break
+        item.raw, item.is_triple = "\n".join(pieces), True
+        item.end, item.value_end = line.end, min(closed + len(_TRIPLE), line.data_end)
+
+    def _next_quotes(self, start: int) -> int:
+        """Where three quotes stand next. That there are none is remembered: a file of openings stays linear."""
+        if self._last_quotes is None or start <= self._last_quotes:
+            self._last_quotes = self._text.rfind(_TRIPLE)
+        return self._text.find(_TRIPLE, start) if start <= self._last_quotes else -1
+
+
+def _pieces(text: str, line: Line) -> Iterator[Line]:
+    """A block in one line, cut behind every `\\n` that stands for the end of one."""
+    start, at, number = line.start, line.data, line.number
+    while True:
+        found = text.find("\\n", at, line.data_end)
+        if found < 0:
+            yield Line(start, at, line.data_end, line.end, number)
+            return
+        yield Line(start, at, found, found + 2, number)
+        start = at = found + 2
+        number = None
+        if at == line.data_end:
+            # The terminator of the line belongs to the last piece, also when that is empty.
+            yield Line(at, at, at, line.end, None)
+            return
