@@ -153,3 +153,21 @@ def test_a_process_that_ends_while_it_is_looked_at_is_not_at_work(
 
     monkeypatch.setattr(psutil.Process, "environ", gone)
     assert ADAPTER.running(located(made)) == ""
+
+
+def test_a_process_that_is_just_being_started_is_looked_at_until_it_says_which_home_it_uses(
+    made: Install, program: Path, started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = start(started, program, HOME=str(made.home.parent))
+    looks: list[int] = []
+    whole = psutil.Process.environ
+
+    def not_at_once(process: psutil.Process) -> dict[str, str]:
+        if process.pid != pid:
+            return whole(process)
+        looks.append(process.pid)
+        return {} if len(looks) < 4 else {"HOME": str(made.home.parent)}
+
+    monkeypatch.setattr(psutil.Process, "environ", not_at_once)
+    assert ADAPTER.running(located(made)) == f"zeroclaw, process {pid}"
+    assert len(looks) == 4

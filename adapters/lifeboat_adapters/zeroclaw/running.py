@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +20,8 @@ from lifeboat_adapters.zeroclaw import host
 _PROGRAM = "zeroclaw"
 _SOCKET, _STATE = "daemon.sock", "state/daemon_state.json"
 _SECONDS = 0.5
+_LOOKS, _BETWEEN = 20, 0.005
+"""How often, and seconds apart, a process is looked at that has its name and not yet its environment."""
 
 
 def running(installation: Installation) -> str:
@@ -77,17 +80,29 @@ def _is_at_work_on(process: psutil.Process, installation: Installation) -> bool:
     """Whether a process uses this installation: by the folder it was given, else because nothing names another."""
     home = installation.state_dir or installation.workspace
     try:
-        given = _given(process.cmdline(), process.environ())
+        environment = _environment(process)
+        given = _given(process.cmdline(), environment)
         mine = {home.resolve(), installation.workspace.resolve(), host.data_folder(installation).resolve()}
         if given:
             start = process.cwd()
             return any((Path(start) / folder).resolve() in mine for folder in given)
-        user = process.environ().get("HOME") or str(Path.home())
+        user = environment.get("HOME") or str(Path.home())
     except psutil.NoSuchProcess:
         return False  # it ended while it was looked at
     except (psutil.Error, OSError):
         return _is_of_this_user(process)
     return (Path(user) / host.FOLDER).resolve() in mine or _holds_open(process, mine)
+
+
+def _environment(process: psutil.Process) -> dict[str, str]:
+    """The environment of a process. One that is just being started has none for a moment, and nothing would say which
+    home it uses."""
+    for _ in range(_LOOKS):
+        found = process.environ()
+        if found:
+            return found
+        time.sleep(_BETWEEN)
+    return {}
 
 
 def _is_of_this_user(process: psutil.Process) -> bool:
