@@ -25,6 +25,7 @@ LifeboatError
     +-- AgentErased         it was there, and was purged whole
     +-- StaleBase           the base is not the head
     |   +-- HeadMoved       the head of a sealed log was replaced meanwhile
+    |   +-- WriterPresent   a machine of its owner writes the agent, and would be fenced
     +-- EpochBehind         another machine took the agent over
     |   +-- EpochMoved      somebody else began the new epoch
     +-- RemoteDamaged       what came back is not what was kept
@@ -263,6 +264,14 @@ class HeadMoved(StaleBase):
     """The head document of a sealed log is not the one that was to be replaced."""
 
     code = "head_moved"
+
+
+class WriterPresent(StaleBase):
+    """A machine of its owner writes the agent, and would be fenced by a state that is made at the endpoint."""
+
+    code = "writer_present"
+    title = "A machine of its owner writes this agent"
+    fix = "on that machine: lifeboat alf convert BUNDLE --to alf -o FILE"
 
 
 class EpochBehind(RemoteError):

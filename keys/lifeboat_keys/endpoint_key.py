@@ -1,5 +1,6 @@
-"""The key of an endpoint: an Ed25519 pair with which it signs receipts of purges, and nothing else. Its public half is
-told to everybody who asks; whoever replicates to the endpoint remembers it at first sight.
+"""The key of an endpoint: an Ed25519 pair with which it signs receipts of purges, and what it gives away in formats of
+other systems; what it signs says by its first bytes which of them it is. Its public half is told to everybody who asks;
+whoever replicates to the endpoint remembers it at first sight.
 
     {"version": 1, "algorithm": "ed25519", "endpoint": base64 of the public half, "signature": base64}
 """
@@ -28,6 +29,8 @@ ALGORITHM = "ed25519"
 SECRET_BYTES = PUBLIC_BYTES = 32
 SIGNATURE_BYTES = 64
 _KIND = "lifeboat endpoint key"
+_COSE = b"\x84\x6aSignature1"
+"""An array of four that begins with this text."""
 _FIELDS = {"version", "algorithm", "endpoint", "signature"}
 
 
@@ -82,6 +85,13 @@ class EndpointKey:
             "endpoint": to_base64(self.public),
             "signature": to_base64(self._signing.sign(_message(context, statement)).signature),
         }
+
+    def sign_structure(self, structure: bytes) -> bytes:
+        """Sign a COSE Sig_structure (RFC 9052 §4.4) of one signer, 64 bytes. Nothing else begins as one does, so that
+        no signature of this kind passes as a receipt's. Raises ValueError for what does not."""
+        if not structure.startswith(_COSE):
+            raise ValueError("this is no structure that COSE signs")
+        return self._signing.sign(structure).signature
 
     def __repr__(self) -> str:
         return f"EndpointKey({self.public.hex()[:16]})"

@@ -21,11 +21,12 @@ ANY: tuple[str, ...] = ()
 @dataclass(frozen=True, slots=True)
 class Octets:
     """Bytes as a body. `limit` names what of `Limits` it may be at most, "" for an answer; with `streamed` it comes as
-    an iterator of pieces and never lies in memory whole."""
+    an iterator of pieces and never lies in memory whole. `others` are media types that it may have as well."""
 
     limit: str = ""
     streamed: bool = False
     media_type: str = "application/octet-stream"
+    others: tuple[str, ...] = ()
 
 
 OCTETS = Octets()
@@ -62,7 +63,8 @@ class Route:
     route of its kind has. `headers` are request headers that count, with what they are for; `answer_headers` those of
     the answer. `audit` is the kind of the row in the endpoint's audit, "" for none. What `pushes` says so before it is
     answered. A `quick` handler waits for nothing and needs no thread. What is `near` asks programs of this machine
-    for no token."""
+    for no token. `words` makes of a problem document one in the words of a format that is not
+    this endpoint's own."""
 
     method: Method
     path: str
@@ -79,6 +81,7 @@ class Route:
     pushes: bool = False
     quick: bool = False
     near: bool = False
+    words: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 
 
 def contents(route: Route, status: int) -> tuple[Content, ...]:

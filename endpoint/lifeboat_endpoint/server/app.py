@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -133,6 +134,8 @@ class _PathApp:
                 logs.trouble(record, error)
             if begun:
                 return  # the connection ends: the client sees that the answer was cut off
+            if route.words is not None:
+                found = replace(found, document=route.words(found.document))
             await send_problem(found, method == "HEAD", send, record)
 
 

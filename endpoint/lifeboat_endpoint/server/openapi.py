@@ -115,7 +115,7 @@ def _content(alternatives: Iterable[Content]) -> JsonObject:
     found: JsonObject = {}
     for content in alternatives:
         if isinstance(content, Octets):
-            found[content.media_type] = {"schema": {}}
+            found |= {each: {"schema": {}} for each in (content.media_type, *content.others)}
         elif content is not None:
             found["application/json"] = {"schema": _reference(content)}
     return found

@@ -1,5 +1,5 @@
 """All routes: those of this package, and those that installed packages add through the entry point group
-`lifeboat.routes`, each a sequence of `Route`."""
+`lifeboat.routes`, each a sequence of `Route` or `formats.FormatRoute`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from importlib.metadata import entry_points
 
 from lifeboat_endpoint.server.api import Route
+from lifeboat_endpoint.server.formats import routes_of
 from lifeboat_endpoint.server.logs import LOGGER
 from lifeboat_endpoint.server.routes import (
     about,
@@ -51,7 +52,7 @@ def routes() -> Iterator[Route]:
 def _added() -> Iterator[Route]:
     for each in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
-            found = tuple(each.load())
+            found = routes_of(each.load())
         except Exception as error:
             LOGGER.error("routes of %s cannot be loaded: %s", each.name, type(error).__name__)
             continue

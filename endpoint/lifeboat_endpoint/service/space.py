@@ -35,6 +35,7 @@ from lifeboat_endpoint.service.redacting import Redacting
 from lifeboat_endpoint.service.refusing import as_remote
 from lifeboat_endpoint.service.roster import AgentRow, Facts, Roster, check_id
 from lifeboat_endpoint.service.sealed_files import SealedFiles
+from lifeboat_endpoint.service.space_exchange import SpaceExchange
 from lifeboat_endpoint.service.space_fetching import SpaceFetching, checked_sha256, is_sha256
 from lifeboat_endpoint.service.space_purging import SpacePurging
 from lifeboat_endpoint.service.tables import Keys, open_tables
@@ -44,7 +45,7 @@ from lifeboat_endpoint.store.disk import DiskBlobs
 from lifeboat_endpoint.vault import FIRST_EPOCH, Vault
 
 
-class TenantSpace(SpaceFetching, SpacePurging):
+class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
     """Everything that is kept for one tenant, in its folder. Every method that names an agent raises UnknownThere for
     one that is not there, AgentErased for one that was purged whole, RemoteRefused for a sealed one where it would have
     to be read, and KeyRevoked when the key of the data was taken away. Close it."""

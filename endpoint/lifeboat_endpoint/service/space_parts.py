@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from lifeboat_alf.seams.clock import Clock
 from lifeboat_endpoint.errors import RemoteRefused
 from lifeboat_endpoint.service.erasing import Erasing
 from lifeboat_endpoint.service.receiving import Receiving
@@ -12,6 +13,7 @@ from lifeboat_endpoint.service.redacting import Redacting
 from lifeboat_endpoint.service.refusing import as_remote
 from lifeboat_endpoint.service.roster import AgentRow, Roster
 from lifeboat_endpoint.service.vaults import Vaults
+from lifeboat_endpoint.store.protocols import MetadataStore
 from lifeboat_endpoint.vault import Vault
 
 
@@ -19,6 +21,8 @@ class SpaceParts:
     """`TenantSpace` puts them together."""
 
     roster: Roster
+    _metadata: MetadataStore
+    _clock: Clock
     _vaults: Vaults
     _receiving: Receiving
     _redacting: Redacting

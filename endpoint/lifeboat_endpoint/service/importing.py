@@ -1,0 +1,129 @@
+"""Memories of another system, put on top of an agent as its next state: all of them or none.
+
+Nobody signs such a state, so an agent takes them only while no machine of its owner writes it: that machine would meet
+a head that it never made, and be fenced. The vault's own row of the audit stands in the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from lifeboat_alf import codec, layout, partitions, records
+from lifeboat_alf.redactions import Redactions
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.state import Entry, GoneRecord, JsonObject, Record, Sequence, State
+from lifeboat_endpoint.errors import DraftInvalid, WriterPresent
+from lifeboat_endpoint.legacy.memory import Memory, check
+from lifeboat_endpoint.service.roster import AgentRow
+from lifeboat_endpoint.vault import FIRST_EPOCH, Draft, EntryPut, SequenceRow, Vault
+
+KIND = "import"
+"""Of such sequences, and of who wrote them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """What is to be added and changed. `records` are whole ones but for `agent_id`; `changes` fields by the id of the
+    record that counts now, None takes a field away; `entries` bytes by archive path."""
+
+    records: Iterable[JsonObject] = ()
+    changes: Iterable[tuple[str, JsonObject]] = ()
+    entries: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def check_importable(vault: Vault) -> None:
+    """Raises WriterPresent."""
+    head = vault.head()
+    if vault.epoch > FIRST_EPOCH or not (head is None or head.kind == KIND):
+        raise WriterPresent(
+            "a machine of its owner writes this agent, and would be fenced by an import made here",
+            sequence=None if head is None else head.number,
+        )
+
+
+def state_at(vault: Vault, base: SequenceRow | None) -> State:
+    """What there is at the head, an empty state without one."""
+    return EmptyState(vault.agent_id, vault.redactions) if base is None else vault.state_of(base)
+
+
+def add(
+    vault: Vault, row: AgentRow, base: SequenceRow | None, before: State, added: Additions, *, purges: int, clock: Clock
+) -> SequenceRow | None:
+    """The state after `base`, whose state is `before`; None when nothing is added. `purges` is how many were known when
+    it was read.
+
+    Raises DraftInvalid when something came in between, BadDocument for a record that is none, WriterPresent.
+    """
+    memory = Memory(vault, before, clock.now())
+    _put(memory, before, vault.agent_id, added)
+    entries: dict[str, EntryPut | None] = {path: EntryPut({}, body) for path, body in added.entries.items()}
+    if not memory.puts and not entries:
+        return None
+    entries[layout.MANIFEST] = EntryPut({}, _head_document(before, row, memory))
+
+    def check_still(sequence: Sequence) -> None:
+        if sequence.epoch > FIRST_EPOCH:
+            raise WriterPresent("a machine of its owner took this agent over a moment ago")
+
+    draft = Draft(entries, memory.puts)
+    number = 0 if base is None else base.number + 1
+    return vault.commit(draft, kind=KIND, writer=KIND, time=clock.now(), number=number, sign=check_still, purges=purges)
+
+
+def _put(memory: Memory, before: State, agent_id: str, added: Additions) -> None:
+    for number, record in enumerate(added.records, 1):
+        whole = {**record, "agent_id": agent_id}
+        check(whole, entry="an imported memory", line=number)
+        memory.put(records.line_of(whole))
+    for number, (record_id, fields) in enumerate(added.changes, 1):
+        held = before.record(record_id)
+        if held is None:
+            raise DraftInvalid("a memory that was to be changed is not there any more")
+        changed = {name: value for name, value in {**records.parse(held.line), **fields}.items() if value is not None}
+        check(changed, entry="a changed memory", line=number)
+        memory.put(records.line_of(changed))
+
+
+def _head_document(before: State, row: AgentRow, memory: Memory) -> bytes:
+    """The one that is there, with the partitions as they are now."""
+    listed = [partitions.to_item(partition) for partition in memory.partitions]
+    if before.entry(layout.MANIFEST) is None:
+        agent = {"id": row.id, "name": row.facts.name, "source_runtime": row.facts.runtime}
+        return codec.encode_pretty({"agent": agent, "partitions": listed})
+    head = codec.decode_object(before.body(layout.MANIFEST), entry=layout.MANIFEST)
+    return codec.encode_pretty({**head, "partitions": listed})
+
+
+class EmptyState:
+    """The `State` of an agent that has none yet."""
+
+    def __init__(self, agent_id: str, known: Redactions) -> None:
+        self._sequence = Sequence(agent_id, 0, None, FIRST_EPOCH, "", b"")
+        self._known = known
+
+    @property
+    def sequence(self) -> Sequence:
+        return self._sequence
+
+    def entries(self, prefix: str = "") -> Iterator[Entry]:
+        return iter(())
+
+    def entry(self, path: str) -> Entry | None:
+        return None
+
+    def body(self, path: str) -> bytes:
+        raise KeyError(path)
+
+    def records(self, partition: str | None = None) -> Iterator[Record]:
+        return iter(())
+
+    def record(self, record_id: str) -> Record | None:
+        return None
+
+    def gone(self) -> Iterator[GoneRecord]:
+        return iter(())
+
+    @property
+    def redactions(self) -> Redactions:
+        return self._known
