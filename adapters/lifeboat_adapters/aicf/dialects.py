@@ -14,7 +14,7 @@ from lifeboat_adapters.aicf.parts import Dialect
 # characters is searched fast, which one that begins with `\\A` or a look behind is not.
 _BEGIN = r"[\r\n][ \t]*"
 _NUMBER = r"(?:[0-9]{1,9}\|[ \t]*)?"
-_HEADERS = re.compile(_BEGIN + _NUMBER + r"\\?@([A-Za-z][A-Za-z0-9_]*)(?=[:| \t\r\n\\]|\Z)")
+_HEADERS = re.compile(_BEGIN + r"(?:([0-9]{1,9}\|)[ \t]*)?\\?@([A-Za-z][A-Za-z0-9_]*)(?=[:| \t\r\n\\]|\Z)")
 _NUMBERED_LINES = re.compile(_BEGIN + r"[0-9]{1,9}\|")
 _NUMBERED_HEADERS = re.compile(_BEGIN + r"[0-9]{1,9}\|[ \t]*\\?@[A-Za-z]")
 _FILLED_LINES = re.compile(r"[\r\n][^\S\r\n]*\S")
@@ -42,6 +42,15 @@ UNDECLARED = "3.x"
 NEWEST = (3, 1)
 
 
+class Head(NamedTuple):
+    """A line that may be a header, or a row with a name. `rest` is where its name ends; offsets in the text."""
+
+    start: int
+    is_numbered: bool
+    name: str
+    rest: int
+
+
 class Survey(NamedTuple):
     """What is known of a file before its lines are read."""
 
@@ -49,6 +58,7 @@ class Survey(NamedTuple):
     is_numbered: bool
     version: str
     is_version_declared: bool
+    heads: tuple[Head, ...] = ()
 
     @property
     def is_canonical(self) -> bool:
@@ -62,28 +72,19 @@ def survey(text: str) -> Survey:
     numbered = lines.is_numbered(text)
     padded = "\n" + text
     declared = _DECLARED.search(padded)
-    dialect = _dialect(padded, numbered)
+    heads = tuple(_heads(padded))
+    dialect = _dialect(padded, numbered, {head.name for head in heads})
     if declared is None and dialect is Dialect.KEY_CELLS:
         declared = _KEY_VERSION.search(padded)
     if declared is None and dialect is Dialect.SCHEMA_DATA:
         declared = _BARE_VERSION.search(padded)
     version = declared.group(1) if declared else _UNDECLARED.get(dialect, UNDECLARED)
-    return Survey(dialect, numbered, version, declared is not None)
+    return Survey(dialect, numbered, version, declared is not None, heads)
 
 
 def undeclared(dialect: Dialect) -> str:
     """The version that a dialect is of when it does not say."""
     return _UNDECLARED.get(dialect, UNDECLARED)
-
-
-def header_starts(text: str) -> Iterator[int]:
-    """Where the lines begin that may be headers, or rows with a name: all of them, and some that are none."""
-    return (found.start() for found in _HEADERS.finditer("\n" + text))
-
-
-def has_end_tags(text: str) -> bool:
-    """Whether a line may close a section."""
-    return any(name[-4:].upper() == "_END" for name in _HEADERS.findall("\n" + text))
 
 
 def is_newer(version: str) -> bool:
@@ -93,12 +94,16 @@ def is_newer(version: str) -> bool:
     return numbers > NEWEST
 
 
-def _dialect(text: str, numbered: bool) -> Dialect:
+def _heads(padded: str) -> Iterator[Head]:
+    for found in _HEADERS.finditer(padded):
+        yield Head(found.start(), found.group(1) is not None, found.group(2).upper(), found.end() - 1)
+
+
+def _dialect(text: str, numbered: bool, names: set[str]) -> Dialect:
     first = lines.first_line(text)
     if _WATCHER.match(first):
         return Dialect.WATCHER
-    found = _HEADERS.findall(text)
-    if not found:
+    if not names:
         return _headerless(text, first, numbered)
     if numbered:
         return _numbered(text)
@@ -106,7 +111,6 @@ def _dialect(text: str, numbered: bool) -> Dialect:
         return Dialect.ESCAPED_BLOCKS
     if _POSITIONAL.match(first):
         return Dialect.POSITIONAL
-    names = {name.upper() for name in found}
     if {"SCHEMA", "DATA"} <= names or {"PROJECT", "COUNTS"} <= names:
         return Dialect.SCHEMA_DATA
     if any(name.endswith("_END") and name[:-4] in names for name in names):
@@ -122,7 +126,7 @@ def _numbered(text: str) -> Dialect:
     with_number = len(_NUMBERED_LINES.findall(text))
     without = len(_FILLED_LINES.findall(text)) - with_number
     if without <= 0:
-        return Dialect.STREAM if _COUNTS.search(text) else Dialect.SPECIFIED
+        return Dialect.STREAM if "count=" in text and _COUNTS.search(text) else Dialect.SPECIFIED
     if len(_NUMBERED_HEADERS.findall(text)) == with_number:
         return Dialect.BLOCKS
     return Dialect.MIXED

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from lifeboat_adapters.aicf import dialects, grammar, json_files, opening
-from lifeboat_adapters.aicf.dialects import Survey, survey
+from lifeboat_adapters.aicf.dialects import Head, Survey, survey
 from lifeboat_adapters.aicf.lines import lines
 from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
 from lifeboat_adapters.aicf.sections import Assembler
@@ -76,11 +76,11 @@ def find_section(text: str, name: str, ident: str | None = None) -> Section | No
     if not _can_be_cut(text, found):
         return parse_text(text).section(name, ident)
     wanted, begun = name.upper(), -1
-    for start, begins, its_ident in _beginnings(text, found):
+    for head, begins in _beginnings(text, found):
         if begun >= 0:
-            return _read(text, found, begun, start)
-        if begins == wanted and ident in (None, its_ident):
-            begun = start
+            return _read(text, found, begun, head.start)
+        if begins == wanted and ident in (None, _ident(text, found, head)):
+            begun = head.start
     return _read(text, found, begun, len(text)) if begun >= 0 else None
 
 
@@ -88,24 +88,41 @@ def _can_be_cut(text: str, found: Survey) -> bool:
     """Whether a section is what it is without those before it, and ends where the next header begins."""
     if found.dialect in (Dialect.SCHEMA_DATA, Dialect.ESCAPED_BLOCKS, Dialect.END_TAGS):
         return False
-    return (found.is_canonical or '"""' not in text) and "\\@" not in text and not dialects.has_end_tags(text)
+    if ('"""' in text and not found.is_canonical) or "\\@" in text:
+        return False
+    return not any(head.name.endswith("_END") for head in found.heads)
 
 
-def _beginnings(text: str, found: Survey) -> Iterator[tuple[int, str, str]]:
-    """Where sections begin, with their names and identifiers."""
+def _beginnings(text: str, found: Survey) -> Iterator[tuple[Head, str]]:
+    """Where sections begin, with their names."""
     current = ""
-    for start in dialects.header_starts(text):
-        line = next(lines(text, start, numbered=found.is_numbered))
-        data = text[line.data : line.data_end]
-        sort = grammar.header_of(data)
-        if sort is None:
+    for head in found.heads:
+        following = text[head.rest : head.rest + 1]
+        if following == "\\" or (head.is_numbered and not found.is_numbered):
             continue
-        if sort.kind is Kind.HEADER:
-            current = sort.key.upper()
-            yield start, current, grammar.ident_of(data, sort)
-        elif grammar.ROW_NAMES.get(current) != grammar.ROW_NAMES[sort.key.upper()]:
-            current = grammar.ROW_NAMES[sort.key.upper()]
-            yield start, current, ""
+        if following in (" ", "\t"):
+            sort = grammar.header_of(_data(text, found, head))
+            if sort is None:
+                continue
+            if sort.kind is Kind.ROW:
+                name = grammar.ROW_NAMES[head.name]
+                if grammar.ROW_NAMES.get(current) != name:
+                    current = name
+                    yield head, current
+                continue
+        current = head.name
+        yield head, current
+
+
+def _ident(text: str, found: Survey, head: Head) -> str:
+    data = _data(text, found, head)
+    sort = grammar.header_of(data)
+    return grammar.ident_of(data, sort) if sort is not None and sort.kind is Kind.HEADER else ""
+
+
+def _data(text: str, found: Survey, head: Head) -> str:
+    line = next(lines(text, head.start, numbered=found.is_numbered))
+    return text[line.data : line.data_end]
 
 
 def _read(text: str, found: Survey, start: int, end: int) -> Section:

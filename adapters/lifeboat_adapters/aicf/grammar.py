@@ -26,11 +26,10 @@ ROW_NAMES = {
 FREE_TEXT = frozenset(("NOTES", "CONTEXT", "CONTENT"))
 """Sections of prose: a `key=` in them is text."""
 TABLES = frozenset(("SCHEMA", "DATA"))
-_PAIR_KEYS = frozenset(
-    ("text", "content", "category", "priority", "confidence", "timestamp", "description", "impact", "source")
-    + ("rationale", "memory_type", "id", "type", "status", "importance", "tags", "from", "to", "from_id", "to_id")
-    + ("relation", "relationship", "target", "decision", "insight", "why", "reason")
-)
+_INSIGHT_KEYS = ("insight", "text", "content", "category", "priority", "confidence", "timestamp", "memory_type")
+_DECISION_KEYS = ("decision", "description", "impact", "rationale", "reason", "why", "source", "status", "importance")
+_LINK_KEYS = ("id", "from", "to", "from_id", "to_id", "relation", "relationship", "type", "target", "tags")
+_PAIR_KEYS = frozenset((*_INSIGHT_KEYS, *_DECISION_KEYS, *_LINK_KEYS))
 _COUNTED_KEY = re.compile(r"[A-Za-z][A-Za-z_]*_[0-9]+\Z")
 _BLANKS = " \t"
 """What may stand around a header. Other white space, U+2028 for one, is text."""
