@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Protocol
+from typing import Protocol
 
+from lifeboat_adapters.aimem.sealed_file import SealedFile
 from lifeboat_adapters.interchange.contract import JsonObject
 from lifeboat_alf import codec
 
@@ -18,11 +17,12 @@ _REMEMBERED = 1 << 14
 
 
 class Spool:
-    """Records in canonical form, one a line, in a file without a name. Read as often as one likes, also while another
-    reading is under way; nothing is added meanwhile. A context manager; what is read after its end is a ValueError."""
+    """Records in canonical form, one a line, in a file without a name that nobody else can read. Read as often as one
+    likes, also while another reading is under way; nothing is added meanwhile. A context manager; what is read after
+    its end is a ValueError."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._file = _unnamed_file(folder)
+        self._file = SealedFile(folder)
         self._count = 0
 
     def append(self, piece: bytes) -> None:
@@ -33,9 +33,8 @@ class Spool:
 
     def pieces(self) -> Iterator[bytes]:
         """The records as they were added."""
-        self._file.flush()
-        descriptor, offset, rest = self._file.fileno(), 0, b""
-        while block := os.pread(descriptor, _BLOCK, offset):
+        offset, rest = 0, b""
+        while block := self._file.read_at(offset, _BLOCK):
             offset += len(block)
             *lines, rest = (rest + block).split(b"\n")
             yield from lines
@@ -54,10 +53,6 @@ class Spool:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _unnamed_file(folder: Path | None) -> IO[bytes]:
-    return tempfile.TemporaryFile(prefix="lifeboat-", dir=folder)
 
 
 class Names(Protocol):
