@@ -492,3 +492,35 @@ def test_a_receipt_lists_so_many_things_and_counts_all(context: Context, tmp_pat
     assert (len(document["fates"]), document["fates_left_out"]) == (FATES_LIMIT, 5)
     assert document["groups"][0]["count"] == FATES_LIMIT + 5
     assert len(grouped([])) == 0
+
+
+# Checking -----------------------------------------------------------------------------------------------------------
+
+
+def test_validate_checks_a_file_of_another_system_by_its_own_rules(tmp_path: Path) -> None:
+    file = tmp_path / "a.plain"
+    file.write_text(FILE)
+    assert run("alf", "validate", file) | {"warnings": []} == {
+        "ok": True, "errors": [], "warnings": [], "error_count": 0, "warning_count": 0, "format": "plain",
+    }  # fmt: skip
+    file.write_text(FILE + "broken\nx\t2026-01-01T00:00:00Z\ty \n")
+    document = run("alf", "validate", file, expect=1)
+    assert document["errors"] == [{"code": "cells", "message": "a line has three cells", "entry": "a.plain", "line": 4}]
+    assert (document["warning_count"], document["warnings"][0]["line"]) == (1, 5)
+
+
+def test_warnings_of_another_system_count_where_that_is_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "a.plain"
+    file.write_text(FILE + "x\t2026-01-01T00:00:00Z\ty \n")
+    assert run("alf", "validate", file)["warning_count"] == 1
+    assert run("alf", "validate", file, "--strict", expect=1)["ok"] is False
+
+
+def test_validate_reads_sealed_files_too(ada: Protected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyrage")
+    monkeypatch.setenv("LIFEBOAT_HOME", str(ada.context.home.folder))
+    sealed = tmp_path / "a.plain.age"
+    converted(ada.context, f"agent:{ada.agent.name}", "plain", sealed, always, seal=lambda _: Encryption())
+    assert run("alf", "validate", sealed)["format"] == "plain"
+    (tmp_path / "odd").write_bytes(b"\0\1\2")
+    assert run("alf", "validate", tmp_path / "odd", expect=1)["format"] == "alf"

@@ -36,22 +36,27 @@ def alf() -> None:
     """Archives and deltas of the Agent Life Format."""
 
 
-@alf.command(short_help="Check a snapshot or a delta.", epilog=examples("lifeboat alf validate juniper.alf"))
+@alf.command(
+    short_help="Check a file: an archive, or one of another memory system.",
+    epilog=examples("lifeboat alf validate juniper.alf", "lifeboat alf validate memory.aicf --strict"),
+)
 @click.argument("file", type=FILE)
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
 @encryption.passphrase_option
 @session_command
 def validate(session: Session, file: Path, strict: bool, passphrase_stdin: bool) -> int:
-    """Check a snapshot or a delta against the format, its checksums and its own inventory."""
-    from lifeboat_alf.validate import validate as check
+    """Check a snapshot or a delta against the format, its checksums and its own inventory; a file of another memory
+    system against its own format, with its codes and line numbers."""
+    from lifeboat_daemon.exchange.checking import check
 
-    with _opened(session, passphrase_stdin, file) as (archive,):
-        found = check(archive.stream, strict=strict)
+    found = check(session.context, file, encryption.passphrase_from_stdin(passphrase_stdin), strict=strict)
 
     def text() -> None:
+        is_ours = found.format_name == "alf"
         for finding in (*found.errors, *found.warnings):
-            session.output.line(finding)
-        session.output.line(f"{file}: {'valid' if found.ok else 'not valid'}", style="bold")
+            session.output.line(finding if is_ours else f"{finding} ({finding.code})")
+        of = "" if is_ours else f" ({found.format_name})"
+        session.output.line(f"{file}{of}: {'valid' if found.ok else 'not valid'}", style="bold")
 
     session.output.document(found.to_json(), text)
     return 0 if found.ok else 1

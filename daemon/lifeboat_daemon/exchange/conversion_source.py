@@ -135,19 +135,24 @@ def _instance(context: Context, source: Source, how: How, scratch: Path) -> Iter
 @contextmanager
 def _file(context: Context, path: Path, how: How, scratch: Path) -> Iterator[Opened]:
     with encrypted.opened(context, path, how.passphrase) as archive:
-        is_archive = archive.stream.read(len(_ZIP)) == _ZIP
-        archive.stream.seek(0)
-        if is_archive and how.named in (None, ALF):
+        if is_zip(archive) and how.named in (None, ALF):
             with _archive(archive) as found:
                 yield found
             return
         if how.named == ALF:
             raise ExchangeError(f"{path} is no archive", fix="the same command without --from")
-        plain = _decrypted(context, archive, scratch) if archive.is_encrypted else path
+        plain = decrypted(context, archive, scratch) if archive.is_encrypted else path
         chosen = registry.named(how.named) if how.named is not None else registry.of_source(str(plain))
         with _read(context, chosen, str(plain), how, scratch) as found:
             found.archive = archive
             yield found
+
+
+def is_zip(archive: Archive) -> bool:
+    """Whether what was opened can be an archive of ours at all."""
+    start = archive.stream.read(len(_ZIP))
+    archive.stream.seek(0)
+    return start == _ZIP
 
 
 @contextmanager
@@ -161,7 +166,7 @@ def _archive(archive: Archive) -> Iterator[Opened]:
         yield Opened(reader, named, archive=archive, keys=reader.keys, warnings=list(reader.warnings))
 
 
-def _decrypted(context: Context, archive: Archive, scratch: Path) -> Path:
+def decrypted(context: Context, archive: Archive, scratch: Path) -> Path:
     """A file that a format can open by its name, which says what it is: in a folder of this user alone, that goes with
     the conversion."""
     name = archive.path.name

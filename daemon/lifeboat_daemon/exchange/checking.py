@@ -1,0 +1,66 @@
+"""`lifeboat alf validate`: a file against its own format, whichever that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lifeboat_adapters.interchange import registry
+from lifeboat_adapters.interchange.contract import Format
+from lifeboat_adapters.interchange.errors import InterchangeError, SourceRefused, UnknownFormat
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.validate import Finding, Validation, validate
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.exchange import encrypted
+from lifeboat_daemon.exchange.conversion_source import ALF, decrypted, is_zip
+from lifeboat_daemon.restore.scratch import scratch_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found in a file of a format."""
+
+    format_name: str
+    found: Validation
+
+    @property
+    def ok(self) -> bool:
+        return self.found.ok
+
+    @property
+    def errors(self) -> list[Finding]:
+        return self.found.errors
+
+    @property
+    def warnings(self) -> list[Finding]:
+        return self.found.warnings
+
+    def to_json(self) -> JsonObject:
+        return {**self.found.to_json(), "format": self.format_name}
+
+
+def check(context: Context, file: Path, passphrase: str | None, *, strict: bool) -> Checked:
+    """Everything that is wrong with an archive, a delta, or a file of another memory system, encrypted or not. What is
+    of no known format is checked as an archive. `strict` makes warnings count. Raises what `encrypted.opened` does."""
+    with encrypted.opened(context, file, passphrase) as archive, scratch_folder(context, "validate") as scratch:
+        if is_zip(archive):
+            return Checked(ALF, validate(archive.stream, strict=strict))
+        plain = decrypted(context, archive, scratch) if archive.is_encrypted else file
+        try:
+            chosen = registry.of_source(str(plain))
+        except UnknownFormat:
+            return Checked(ALF, validate(archive.stream, strict=strict))
+        return Checked(chosen.name, _foreign(chosen, plain, strict=strict))
+
+
+def _foreign(chosen: Format, plain: Path, *, strict: bool) -> Validation:
+    found = Validation(strict)
+    try:
+        for finding in chosen.check(str(plain), strict=strict):
+            report = found.error if finding.is_error else found.warn
+            report(finding.code, finding.text, finding.where or plain.name, finding.line)
+    except SourceRefused as error:
+        found.error(error.format_code or error.code, error.message, error.where or plain.name)
+    except InterchangeError as error:
+        found.error(error.code, error.message)
+    return found
