@@ -1,0 +1,109 @@
+"""Sections of ours in a file of this format, for what it has no place for. Readers that follow its specification keep
+them as unknown ones (AICF 3.1, "Forward Compatibility").
+
+    @ALF_RECORD:<id>         of=<the piece it is about>, json=<fields that the piece does not say>
+    @ALF_IDENTITY  @ALF_PRINCIPALS  @ALF_ATTACHMENTS      json=<the document>
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from lifeboat_adapters.aicf import spelling
+from lifeboat_adapters.aicf.parts import Document, Kind, Section
+from lifeboat_adapters.aicf.pieces import Piece
+from lifeboat_adapters.interchange.contract import JsonObject
+from lifeboat_alf import ids
+
+RECORD = "ALF_RECORD"
+IDENTITY, PRINCIPALS, ATTACHMENTS = "ALF_IDENTITY", "ALF_PRINCIPALS", "ALF_ATTACHMENTS"
+ID = "alf_id"
+"""The cell of a row that says which record it is."""
+
+OF, JSON, ABSENT = "of", "json", "absent"
+NOT_TOLD = frozenset(("id", "agent_id", "content"))
+"""Fields that no extension holds: the piece is the content, and the section's name the id."""
+
+
+def told(section: Section) -> JsonObject | None:
+    """The JSON object in a section of ours; None where there is none that can be read."""
+    text = spelling.joined(JSON, _fields(section))
+    try:
+        found = None if text is None else json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _fields(section: Section) -> list[tuple[str, str]]:
+    return [(item.key, item.value) for item in section.items if item.kind is Kind.PAIR]
+
+
+def document_of(document: Document, name: str) -> JsonObject | None:
+    """What a file says of the identity or the principals; None when it says nothing."""
+    section = document.section(name)
+    return None if section is None else told(section)
+
+
+def apply(document: Document, pieces: Sequence[Piece]) -> None:
+    """Give pieces the ids and the fields that sections of ours have for them."""
+    by_handle = {piece.handle: piece for piece in pieces if piece.made is not None}
+    by_id = {piece.made.own[ID]: piece for piece in pieces if piece.made is not None and ID in piece.made.own}
+    taken: set[str] = set()
+    for record_id, piece in by_id.items():
+        if ids.is_uuid(record_id):
+            _name(piece, record_id, taken)
+    for section in document.named(RECORD):
+        pairs = section.pairs()
+        handle = pairs[OF].value if OF in pairs else ""
+        known = by_id.get(section.ident) or by_handle.get(handle)
+        if known is not None and ids.is_uuid(section.ident):
+            _name(known, section.ident, taken)
+            known.overlay = told(section)
+
+
+def _name(piece: Piece, record_id: str, taken: set[str]) -> None:
+    if not piece.record_id and record_id not in taken:
+        taken.add(record_id)
+        piece.record_id = record_id
+        piece.heading = (piece.section.name, record_id)
+
+
+def overlaid(record: JsonObject, overlay: JsonObject | None) -> JsonObject:
+    """A record with what an extension says of it."""
+    if overlay is None:
+        return record
+    absent = overlay.get(ABSENT)
+    gone = set(absent) if isinstance(absent, list) and all(isinstance(name, str) for name in absent) else set()
+    fields = overlay.get("fields")
+    said = {name: value for name, value in fields.items() if name not in NOT_TOLD} if isinstance(fields, dict) else {}
+    kept = {name: value for name, value in record.items() if name not in gone or name in NOT_TOLD}
+    return {**kept, **said}
+
+
+def difference(record: JsonObject, read: JsonObject) -> JsonObject | None:
+    """What an extension has to say so that the reader gets this record; None when it need not say anything."""
+    fields = {
+        name: value for name, value in record.items() if name not in NOT_TOLD and not _same(read.get(name), value)
+    }
+    absent = sorted(name for name in read if name not in record and name not in NOT_TOLD)
+    if not fields and not absent:
+        return None
+    return {"fields": fields, **({ABSENT: absent} if absent else {})}
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+def section_of(name: str, ident: str, value: JsonObject, *, of: str = "") -> list[tuple[str, str]]:
+    """The lines of a section of ours: header and fields, the values not yet escaped."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    header = f"@{name}:{ident}" if ident else f"@{name}"
+    return [(header, ""), *([(OF, of)] if of else []), *spelling.fields_of(JSON, text)]
+
+
+def is_own(names: Iterable[str]) -> bool:
+    return any(name.startswith("ALF_") for name in names)

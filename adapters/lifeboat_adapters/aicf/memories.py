@@ -1,0 +1,324 @@
+"""What one piece of a file says, as the parts of a memory record: text, type, category, tags, times, and what only AICF
+has of it. Pure functions of the literal fields; where the piece stands is added by `pieces`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lifeboat_adapters.aicf import mapping
+from lifeboat_adapters.aicf.moments import moment
+from lifeboat_adapters.aicf.parts import Item
+from lifeboat_adapters.interchange.contract import JsonObject
+
+Pairs = Mapping[str, Item]
+"""Fields of a block by key. Of repeated keys the last counts."""
+
+
+class Made(NamedTuple):
+    """`event` is the piece's own time; `own` becomes `x_aicf`; `fields` are those of the record beside content and
+    time. `until` is the end of a conversation: what is inferred in it was known by then."""
+
+    kind: str
+    text: str
+    fields: JsonObject
+    own: JsonObject
+    event: str | None = None
+    until: str | None = None
+
+
+_INTS = ("messages", "tokens", "event_count", "total_tokens", "session_duration_seconds")
+_LABEL = ": "
+RATIONALE = "\n\nRationale: "
+
+
+def scalar(pairs: Pairs, key: str, default: str = "") -> str:
+    """A field as one text."""
+    return pairs[key].value if key in pairs else default
+
+
+def items(pairs: Pairs, key: str) -> list[str]:
+    """A field as a list."""
+    return [item for item in pairs[key].as_list if item.strip()] if key in pairs else []
+
+
+def _cells(pairs: Pairs, key: str) -> list[str]:
+    """A field whose items may hold commas."""
+    return [cell for cell in pairs[key].values if cell] if key in pairs else []
+
+
+def conversation(ident: str, pairs: Pairs) -> Made:
+    """`@CONVERSATION:id`."""
+    start = moment(scalar(pairs, "timestamp_start") or scalar(pairs, "timestamp"))
+    end = moment(scalar(pairs, "timestamp_end"))
+    topic, people = scalar(pairs, "topic"), items(pairs, "participants")
+    fields: JsonObject = {
+        "tags": [f"topic:{topic}"] if topic else None,
+        "entities": [_participant(name) for name in people] or None,
+        "source": {"interaction_id": ident} if ident else {},
+        "temporal": {"observed_at": start, "valid_from": start},
+    }
+    own = {
+        **_numbers(pairs),
+        **{name: scalar(pairs, name) or None for name in ("timestamp_end", "topic", "platform", "role")},
+        "participants": people or None,
+    }
+    text = scalar(pairs, "content") or _line(ident, pairs)
+    return Made(mapping.CONVERSATION, text, fields, own, start or end, end or start)
+
+
+def _participant(name: str) -> JsonObject:
+    kind = "other" if name.lower().startswith(("assistant", "ai_", "agent", "model")) else "person"
+    return {"name": name, "type": kind, "role": "participant"}
+
+
+def _line(ident: str, pairs: Pairs) -> str:
+    """A conversation without text of its own in one line."""
+    said = [scalar(pairs, "messages") and f"{scalar(pairs, 'messages')} messages", scalar(pairs, "platform")]
+    about = ", ".join(part for part in said if part)
+    topic = scalar(pairs, "topic") or "no topic"
+    span = "-".join(filter(None, (scalar(pairs, "timestamp_start"), scalar(pairs, "timestamp_end"))))
+    named = f"Conversation {ident}" if ident else "Conversation"
+    return f"{named}: {topic}" + (f" ({about})" if about else "") + (f", {span}" if span else "")
+
+
+def session(ident: str, pairs: Pairs) -> Made:
+    """`@SESSION:id`."""
+    created, updated = moment(scalar(pairs, "created_at")), moment(scalar(pairs, "last_update_time"))
+    status = scalar(pairs, "status")
+    app, user = scalar(pairs, "app_name"), scalar(pairs, "user_id")
+    fields: JsonObject = {
+        "status": mapping.STATUSES.get(status.lower(), "active"),
+        "source": {"session_id": ident} if ident else {},
+        "temporal": {"observed_at": created, "updated_at": updated},
+    }
+    own = {**_numbers(pairs), "status": status or None, "app_name": app or None, "user_id": user or None}
+    said = ", ".join(part for part in (app, user and f"user {user}", status) if part)
+    text = scalar(pairs, "content") or f"Session {ident}" + (f": {said}" if said else "")
+    return Made(mapping.SESSION, text, fields, own, created or updated, updated or created)
+
+
+def state(pairs: Pairs) -> Made:
+    """`@STATE` of a conversation, without the keys that are a user's or an application's."""
+    parts = [
+        f"{key}{_LABEL}{' -> '.join(item.values) if key == 'flow' else item.value}"
+        for key, item in pairs.items()
+        if key != "content"
+    ]
+    own = {"status": scalar(pairs, "status") or None}
+    return Made(mapping.STATE, scalar(pairs, "content") or "; ".join(parts), {}, own)
+
+
+def state_key(scope: str, key: str, value: str) -> Made:
+    """One key of `@STATE:user` or `@STATE:app`."""
+    kind = mapping.USER_STATE if scope == "user" else mapping.APP_STATE
+    fields: JsonObject = {"memory_type": "preference"} if "prefer" in key.lower() and scope == "user" else {}
+    return Made(kind, f"{label_of(scope, key)}{_LABEL}{value}", fields, {"key": key, "value": value, "scope": scope})
+
+
+def label_of(scope: str, key: str) -> str:
+    """A state key in people's words."""
+    return key.removeprefix(f"{scope}:").replace("_", " ")
+
+
+def value_of(scope: str, key: str, text: str) -> str:
+    """The value that a text gives a state key: after the label, where it still begins with that."""
+    return text.removeprefix(f"{label_of(scope, key)}{_LABEL}")
+
+
+def insight(cells: Sequence[str]) -> Made:
+    """A row of `@INSIGHTS`: text, category, priority, confidence; `text`, why and priority in files of 1.0."""
+    plain, named = split_cells(cells)
+    text, *rest = plain or [""]
+    if len(rest) == 2:
+        rest = ["", rest[1], ""]
+    category, priority, confidence = [*rest, "", "", ""][:3]
+    return _inferred(
+        mapping.INSIGHT,
+        text,
+        {"category": category, "priority": priority},
+        confidence,
+        named,
+    )
+
+
+def decision(cells: Sequence[str]) -> Made:
+    """A row of `@DECISIONS`: decision, impact, confidence, rationale; decision and rationale where there are two."""
+    plain, named = split_cells(cells)
+    text, *rest = plain or [""]
+    if len(rest) == 1:
+        impact, confidence, rationale = "", "", rest[0]
+    elif len(rest) == 2:
+        impact, confidence, rationale = rest[1].removeprefix("IMPACT:"), "", rest[0]
+    else:
+        impact, confidence, rationale = [*rest, "", "", ""][:3]
+    return _inferred(mapping.DECISION, with_rationale(text, rationale), {"impact": impact}, confidence, named)
+
+
+def insight_block(ident: str, pairs: Pairs) -> Made:
+    """`@INSIGHT:id` with fields."""
+    named = {"memory_type": scalar(pairs, "memory_type"), "ident": ident}
+    about = {"category": scalar(pairs, "category"), "priority": scalar(pairs, "priority")}
+    text = scalar(pairs, "text") or scalar(pairs, "content")
+    made = _inferred(mapping.INSIGHT, text, about, scalar(pairs, "confidence"), named)
+    return made._replace(event=moment(scalar(pairs, "timestamp")))
+
+
+def decision_block(ident: str, pairs: Pairs) -> Made:
+    """`@DECISION:id` with fields."""
+    text = scalar(pairs, "description") or scalar(pairs, "decision") or scalar(pairs, "content")
+    named = {"memory_type": scalar(pairs, "memory_type"), "ident": ident}
+    whole = with_rationale(text, scalar(pairs, "rationale"))
+    made = _inferred(mapping.DECISION, whole, {"impact": scalar(pairs, "impact")}, scalar(pairs, "confidence"), named)
+    return made._replace(event=moment(scalar(pairs, "timestamp")))
+
+
+def with_rationale(text: str, rationale: str) -> str:
+    return f"{text}{RATIONALE}{rationale}" if rationale else text
+
+
+def split_cells(cells: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Plain cells, and those that name themselves (`memory_type=semantic`), which may stand anywhere but first."""
+    plain, named = list(cells[:1]), dict[str, str]()
+    for place, cell in enumerate(cells[1:], 1):
+        key, equals, value = cell.partition("=")
+        is_name = key.strip() == "memory_type" or place >= 4
+        if equals and is_name and mapping.is_key(key.strip()):
+            named[key.strip()] = value
+        else:
+            plain.append(cell)
+    return plain, named
+
+
+def _inferred(kind: str, text: str, about: Mapping[str, str], confidence: str, named: Mapping[str, str]) -> Made:
+    memory_type = named.get("memory_type", "").strip().lower()
+    fields: JsonObject = {
+        "tags": [f"{name}:{value.strip()}" for name, value in about.items() if value.strip()] or None,
+        "confidence": mapping.confidence_of(confidence) if confidence.strip() else None,
+    }
+    if memory_type in mapping.MEMORY_TYPES:
+        fields["memory_type"] = memory_type
+    literal = {"confidence": confidence or None, **{name: value or None for name, value in about.items()}}
+    return Made(kind, text, fields, literal)
+
+
+def consolidation(ident: str, pairs: Pairs) -> Made:
+    """`@CONSOLIDATION:id`."""
+    theme, facts = scalar(pairs, "semantic_theme"), _cells(pairs, "key_facts")
+    when = moment(scalar(pairs, "consolidated_at"))
+    own = {
+        **{name: scalar(pairs, name) or None for name in ("method", "information_preserved", "compression_ratio")},
+        "source_items": _cells(pairs, "source_items") or None,
+    }
+    text = scalar(pairs, "content") or "\n".join([*([theme] if theme else []), *facts]) or f"Consolidation {ident}"
+    return Made(mapping.CONSOLIDATION, text, {"temporal": {"observed_at": when}}, own, when)
+
+
+def memory_block(ident: str, pairs: Pairs) -> Made:
+    """`@MEMORY:type` with fields."""
+    return _memory(
+        ident or scalar(pairs, "type") or scalar(pairs, "memory_type"),
+        scalar(pairs, "content") or scalar(pairs, "text"),
+        scalar(pairs, "timestamp"),
+        scalar(pairs, "importance"),
+        items(pairs, "tags"),
+    )
+
+
+def memory_row(cells: Sequence[str]) -> Made:
+    """A row of `@MEMORY`: type, time, text, importance."""
+    memory_type, time, text, importance, *_ = [*cells, "", "", "", ""]
+    return _memory(memory_type, text, time, importance, [])
+
+
+def _memory(memory_type: str, text: str, time: str, importance: str, tags: list[str]) -> Made:
+    fields: JsonObject = {"tags": tags or None, "temporal": {"observed_at": moment(time)}}
+    if memory_type.strip().lower() in mapping.MEMORY_TYPES:
+        fields["memory_type"] = memory_type.strip().lower()
+    return Made(mapping.MEMORY, text, fields, {"importance": importance or None}, moment(time))
+
+
+def message_row(cells: Sequence[str]) -> Made:
+    """A row of `@CONVERSATION`: id, time, role, text."""
+    ident, time, role, text = [*cells[:3], *[""] * (3 - len(cells[:3])), "|".join(cells[3:])]
+    fields: JsonObject = {"temporal": {"observed_at": moment(time)}, "source": {"interaction_id": ident}}
+    return Made(mapping.MESSAGE, text, fields, {"role": role or None, "ident": ident or None}, moment(time))
+
+
+def work_row(cells: Sequence[str]) -> Made:
+    """A row of `@WORK`: id, status, description."""
+    ident, status, text = [*cells[:2], *[""] * (2 - len(cells[:2])), "|".join(cells[2:])]
+    return Made(mapping.WORK, text or ident, {}, {"status": status or None, "ident": ident or None})
+
+
+def data_row(columns: Sequence[str], cells: Sequence[str]) -> Made:
+    """A row of `@DATA`: its cells under the names of the columns."""
+    names = [*columns, *(f"column {number}" for number in range(len(columns) + 1, len(cells) + 1))]
+    pairs = [(name.strip(), cell) for name, cell in zip(names, cells, strict=False) if cell.strip()]
+    event = next((found for _, cell in pairs if (found := moment(cell))), None)
+    text = "\n".join(f"{name}{_LABEL}{cell}" for name, cell in pairs)
+    fields: JsonObject = {"temporal": {"observed_at": event}}
+    return Made(mapping.ROW, text, fields, {"columns": [list(pair) for pair in pairs]}, event)
+
+
+def _numbers(pairs: Pairs) -> JsonObject:
+    """Counts, as numbers where they are."""
+    return {name: _int(scalar(pairs, name)) for name in _INTS if name in pairs}
+
+
+def _int(text: str) -> int | str:
+    plain = text.strip()
+    return int(plain) if plain.isascii() and plain.lstrip("-").isdigit() and len(plain) < 16 else text
+
+
+def work_block(ident: str, pairs: Pairs) -> Made:
+    """`@WORK:id` with fields."""
+    text = scalar(pairs, "description") or scalar(pairs, "content") or ident
+    return Made(mapping.WORK, text, {}, {"status": scalar(pairs, "status") or None, "ident": ident or None})
+
+
+_SPOKEN = ("content", "text", "message")
+DECIDED = ("decision", "insight", "description", "title", "name", *_SPOKEN)
+_OF_LISTS = {
+    "decisions": mapping.DECISION,
+    "insights": mapping.INSIGHT,
+    "todos": mapping.WORK,
+    "conversations": mapping.CONVERSATION,
+}
+
+
+def transcript(messages: Sequence[Any]) -> Made:
+    """The messages of a conversation in a JSON file: `role: text`, with a blank line between."""
+    said = [(_role(message), _said(message, _SPOKEN)) for message in messages]
+    text = "\n\n".join(f"{role}{_LABEL}{words}" if role else words for role, words in said if words)
+    known = [found for message in messages if (found := moment(_text(message, "timestamp")))]
+    first, last = (min(known), max(known)) if known else (None, None)
+    fields: JsonObject = {"temporal": {"observed_at": first, "valid_from": first}}
+    return Made(mapping.CONVERSATION, text, fields, {"messages": len(messages)}, first, last)
+
+
+def json_value(name: str, value: Any) -> Made:
+    """An element of another list of a JSON file."""
+    kind = _OF_LISTS.get(name, mapping.UNKNOWN)
+    text = _said(value, DECIDED) or (json.dumps(value, ensure_ascii=False) if value not in (None, "", [], {}) else "")
+    if kind == mapping.DECISION:
+        text = with_rationale(text, _text(value, "rationale"))
+    event = moment(_text(value, "timestamp"))
+    own = {"name": name} if kind == mapping.UNKNOWN else {}
+    return Made(kind, text, {"temporal": {"observed_at": event}}, own, event)
+
+
+def _role(message: Any) -> str:
+    return _text(message, "role") or _text(message, "sender")
+
+
+def _said(value: Any, names: Sequence[str]) -> str:
+    if isinstance(value, str):
+        return value
+    return next((found for name in names if (found := _text(value, name))), "")
+
+
+def _text(value: Any, name: str) -> str:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, str) else ""

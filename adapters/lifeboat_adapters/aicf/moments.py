@@ -1,0 +1,34 @@
+"""Times as files of this format spell them, and as records do."""
+
+from __future__ import annotations
+
+import re
+
+from lifeboat_adapters.aicf import values
+from lifeboat_alf import times
+
+_MILLISECONDS = re.compile(r"\.(\d{3})Z")
+_START = "1970-01-01T00:00:00.000Z"
+
+
+def moment(literal: str) -> str | None:
+    """A time in UTC with milliseconds; None for what is none."""
+    known = values.timestamp(literal)
+    return None if known is None else times.to_text(times.parse(known))
+
+
+def milliseconds(known: str | None) -> int:
+    """A time that `moment` gave as milliseconds since 1970; 0 for None."""
+    return 0 if known is None else times.milliseconds(known)
+
+
+def created(known: str | None) -> str:
+    """The time of a record whose file names none: the start of time, never now, or each import would differ."""
+    return known or _START
+
+
+def spelled(known: str) -> str:
+    """A record's time as AICF 3.1 has it: `YYYY-MM-DDTHH:MM:SSZ`, with a fraction only where there is one."""
+    literal = moment(known) or _START
+    fraction = _MILLISECONDS.search(literal)
+    return literal.replace(".000Z", "Z") if fraction and fraction[1] == "000" else literal

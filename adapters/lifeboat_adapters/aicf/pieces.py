@@ -1,0 +1,353 @@
+"""A file as pieces: consecutive spans, each either one memory or what stands between memories.
+
+    @INSIGHTS                                   between
+    @INSIGHTS text|GENERAL|HIGH|HIGH            a memory: a row is one, a block with fields is one,
+                                                and so is each key of @STATE:user and @STATE:app
+    @LINKS a->b|depends_on                      between: it says something of the memory a
+
+Pieces know where they stand; `relations` adds what other sections say of them, `reading` makes records of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lifeboat_adapters.aicf import mapping, memories
+from lifeboat_adapters.aicf.memories import Made
+from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
+from lifeboat_adapters.interchange.contract import JsonObject
+
+ROWS = (Kind.ROW, Kind.CELLS, Kind.TEXT)
+SESSION_SCOPES = ("", "session")
+KEYED_SCOPES = ("user", "app")
+EXTENSION = "ALF_"
+"""How the names of our own sections begin."""
+
+_BETWEEN = frozenset(("AICF_VERSION", "SCHEMA", "LINKS", "LINK", "EMBEDDING"))
+_FREE = frozenset(("NOTES", "CONTEXT", "CONTENT", "DETAILS", "FLOW"))
+NOTHING = (Kind.BLANK, Kind.COMMENT, Kind.FENCE, Kind.HEADER, Kind.END, Kind.GLUE)
+_NUMBER = re.compile(r"[ \t]*[0-9]+\|")
+_ESCAPED_SIGN = re.compile(r"\\(?=\\*@)")
+
+
+@dataclass(slots=True)
+class Piece:
+    """`start` to `end` is its span in the text. One without `made` stands between memories. `items` are the parts of
+    the file that it is made of, `key` tells it apart from others of its section in the same file, `handle` names it in
+    the whole file, `heading` is how it is recognised after an edit. `conversation` is the piece of the conversation it
+    belongs to, `session` the identifier of its session."""
+
+    start: int
+    end: int
+    section: Section
+    items: Sequence[Item]
+    made: Made | None = None
+    key: str = ""
+    handle: str = ""
+    heading: tuple[str, ...] = ()
+    conversation: Piece | None = None
+    session: str = ""
+    user: str = ""
+    record_id: str = ""
+    related: list[JsonObject] = field(default_factory=list)
+    embeddings: list[JsonObject] = field(default_factory=list)
+    own: JsonObject = field(default_factory=dict)
+    overlay: JsonObject | None = None
+
+    @property
+    def is_memory(self) -> bool:
+        return self.made is not None
+
+    @property
+    def line(self) -> int:
+        return self.items[0].line if self.items else self.section.line
+
+
+def pieces_of(document: Document) -> list[Piece]:
+    """All pieces of a file in its order; their spans are the text."""
+    found: list[Piece] = []
+    for section in document.sections:
+        for piece in _of_section(document, section):
+            if piece.made is not None and not piece.made.text:
+                piece.made = None
+            found.append(piece)
+    _place(found)
+    return found
+
+
+def _of_section(document: Document, section: Section) -> Iterator[Piece]:
+    if not section.items:
+        return
+    if document.dialect is Dialect.JSON:
+        yield from _json(section)
+    elif document.dialect is Dialect.XML:
+        text = " ".join(item.value for item in section.items)
+        yield _piece(section, section.items, Made(mapping.TEXT, text, {}, {}), _digest(text))
+    elif section.name == "STATE":
+        yield from _state(section)
+    elif section.name in _BETWEEN or section.name.startswith(EXTENSION):
+        yield _piece(section, section.items)
+    elif section.name in _ROW_MAKERS:
+        yield from _rows_or_block(document, section, *_ROW_MAKERS[section.name])
+    elif section.name in _BLOCK_MAKERS:
+        yield _block(document, section, _BLOCK_MAKERS[section.name])
+    elif section.name == "DATA":
+        yield from _each_row(section, lambda cells: memories.data_row(section.columns, cells))
+    elif not section.name and document.dialect in (Dialect.POSITIONAL, Dialect.EIGHT_COLUMNS):
+        yield from _each_row(section, lambda cells: memories.data_row((), cells))
+    else:
+        yield _verbatim(document, section)
+
+
+def _piece(section: Section, items: Sequence[Item], made: Made | None = None, key: str = "") -> Piece:
+    return Piece(items[0].start, items[-1].end, section, items, made, key)
+
+
+def _rows_or_block(
+    document: Document,
+    section: Section,
+    row: Callable[[Sequence[str]], Made],
+    block: Callable[[str, memories.Pairs], Made],
+) -> Iterator[Piece]:
+    """A section that is either: fields make it one memory, rows are one each."""
+    if any(item.kind is Kind.PAIR for item in section.items):
+        yield _block(document, section, block)
+    elif document.dialect is Dialect.WATCHER and section.name == "CONVERSATION":
+        yield from _each_row(section, _watched_row)
+    elif section.name == "CONVERSATION" and not any(item.kind is Kind.CELLS for item in section.items):
+        yield _verbatim(document, section) if any(section.of_kind(Kind.TEXT)) else _named_or_nothing(section, block)
+    else:
+        yield from _each_row(section, row)
+
+
+def _named_or_nothing(section: Section, block: Callable[[str, memories.Pairs], Made]) -> Piece:
+    made = block(section.ident, {}) if section.ident else None
+    return _piece(section, section.items, made, section.ident)
+
+
+def _block(document: Document, section: Section, make: Callable[[str, memories.Pairs], Made]) -> Piece:
+    made = make(section.ident, section.pairs())
+    if not made.text:
+        return _verbatim(document, section)
+    return _piece(section, section.items, made, section.ident or print_of(document.text, section.items))
+
+
+def _each_row(section: Section, make: Callable[[Sequence[str]], Made]) -> Iterator[Piece]:
+    """Rows one by one; what stands between them together."""
+    between: list[Item] = []
+    for item in section.items:
+        if item.kind not in ROWS or not item.raw.strip():
+            between.append(item)
+            continue
+        if between:
+            yield _piece(section, between)
+            between = []
+        made = make(item.values)
+        yield _piece(section, [item], made, _identity(made) or _digest(item.raw))
+    if between:
+        yield _piece(section, between)
+
+
+def _watched_row(cells: Sequence[str]) -> Made:
+    """A line of a file that was written as a conversation went on: its first cell says what it is."""
+    kind, rest = cells[0], cells[1:]
+    if kind == "insight":
+        return memories.insight(rest)
+    if kind == "decision":
+        return memories.decision(rest)
+    if kind == "exchange":
+        return memories.message_row(["", *rest])
+    return memories.message_row(["", "", kind, *rest])
+
+
+def _identity(made: Made) -> str:
+    return str(made.own.get("ident") or "")
+
+
+def _state(section: Section) -> Iterator[Piece]:
+    """The state of a conversation is one memory; each key of a user's or an application's is one. The scope is that of
+    a key's prefix, where it has one."""
+    scope = section.ident.strip().lower()
+    pairs = section.pairs()
+    if "scope" in pairs and "key" in pairs and "value" in pairs:
+        scope, key = pairs["scope"].value.strip().lower(), pairs["key"].value
+        is_kept = scope in KEYED_SCOPES
+        yield _piece(
+            section, section.items, memories.state_key(scope, key, pairs["value"].value) if is_kept else None, key
+        )
+        return
+    own = {key: item for key, item in pairs.items() if scope_of(key, scope) in SESSION_SCOPES}
+    made = memories.state(own) if own else None
+    head: list[Item] = []
+    rest = list(section.items)
+    while rest and _keyed(rest[0], scope) is None:
+        head.append(rest.pop(0))
+    if head:
+        yield _piece(section, head, made, section.ident)
+    for group in _runs(rest, scope):
+        keyed = _keyed(group[0], scope)
+        yield _piece(section, group, memories.state_key(*keyed) if keyed else None, keyed[1] if keyed else "")
+
+
+def _runs(items: Sequence[Item], scope: str) -> Iterator[list[Item]]:
+    """Each key alone, what stands between keys together."""
+    between: list[Item] = []
+    for item in items:
+        if _keyed(item, scope) is None:
+            between.append(item)
+            continue
+        if between:
+            yield between
+            between = []
+        yield [item]
+    if between:
+        yield between
+
+
+def scope_of(key: str, scope: str) -> str:
+    """The scope that a key has in a section of a scope."""
+    prefix, colon, _ = key.partition(":")
+    return prefix if colon and prefix in (*KEYED_SCOPES, "temp") else scope
+
+
+def _keyed(item: Item, scope: str) -> tuple[str, str, str] | None:
+    """Scope, key and value of an item that is a memory of its own."""
+    if item.kind is Kind.PAIR:
+        found = scope_of(item.key, scope)
+        return (found, item.key, item.value) if found in KEYED_SCOPES else None
+    cells = item.values if item.kind is Kind.CELLS else []
+    return (cells[0], cells[1], "|".join(cells[2:])) if len(cells) >= 3 and cells[0] in KEYED_SCOPES else None
+
+
+def _json(section: Section) -> Iterator[Piece]:
+    """Messages that follow each other are one memory, every other value of a list is one."""
+    group: list[Item] = []
+    for item in section.items:
+        is_message = item.kind is Kind.JSON and item.key == "messages"
+        if group and not is_message and item.kind is Kind.JSON:
+            yield from _transcript(section, group)
+            group = []
+        if is_message or group:
+            group.append(item)
+        else:
+            yield _json_value(section, item)
+    if group:
+        yield from _transcript(section, group)
+
+
+def _transcript(section: Section, group: list[Item]) -> Iterator[Piece]:
+    last = max(place for place, item in enumerate(group) if item.kind is Kind.JSON)
+    messages = [item.data for item in group if item.kind is Kind.JSON]
+    yield _piece(section, group[: last + 1], memories.transcript(messages), _digest(group[0].raw))
+    if group[last + 1 :]:
+        yield _piece(section, group[last + 1 :])
+
+
+def _json_value(section: Section, item: Item) -> Piece:
+    made = memories.json_value(item.key, item.data) if item.kind is Kind.JSON else None
+    return _piece(section, [item], made, _digest(item.raw))
+
+
+def _verbatim(document: Document, section: Section) -> Piece:
+    """A section that nobody knows, or of free text: its lines as they stand."""
+    text = body_of(document.text, section.items)
+    kind = mapping.TEXT if section.name in _FREE or not section.name else mapping.UNKNOWN
+    made = Made(kind, text, {}, {"name": section.name} if section.name else {}) if text.strip() else None
+    return _piece(section, section.items, made, section.ident or print_of(document.text, section.items))
+
+
+def body_of(text: str, items: Sequence[Item]) -> str:
+    """The lines of a section without its header, numbers, and blank lines around."""
+    body = [item for item in items if item.kind not in (Kind.HEADER, Kind.END)]
+    while body and body[0].kind in NOTHING:
+        body = body[1:]
+    while body and body[-1].kind in NOTHING:
+        body = body[:-1]
+    return "\n".join(line for item in body for line in lines_of(text, item))
+
+
+def lines_of(text: str, item: Item) -> list[str]:
+    """The lines of an item without numbers and ends; a backslash that keeps an `@` from being a header is not of the
+    text."""
+    whole = text[item.start : item.end]
+    if item.number is not None:
+        whole = _NUMBER.sub("", whole, count=1)
+    for end in ("\r\n", "\n", "\r"):
+        if whole.endswith(end):
+            whole = whole[: -len(end)]
+            break
+    return [
+        _ESCAPED_SIGN.sub("", line, count=1) if line.startswith("\\") else line
+        for line in re.split("\r\n|\n|\r", whole)
+    ]
+
+
+def print_of(text: str, items: Sequence[Item]) -> str:
+    """What tells a block without an identifier from others: its lines."""
+    return _digest("\n".join(line for item in items for line in lines_of(text, item)))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _place(pieces: Sequence[Piece]) -> None:
+    """Handles, headings, and what each memory belongs to."""
+    seen: Counter[str] = Counter()
+    ordinals: Counter[str] = Counter()
+    sessions = [piece for piece in pieces if piece.made is not None and piece.made.kind == mapping.SESSION]
+    only = sessions[0] if len(sessions) == 1 else None
+    session, conversation = only, None
+    for piece in pieces:
+        if piece.made is None:
+            continue
+        if piece.made.kind == mapping.SESSION:
+            session = only or piece
+        elif piece.made.kind == mapping.CONVERSATION:
+            conversation = piece
+        elif conversation is not None and piece.made.kind not in _OF_NO_CONVERSATION:
+            piece.conversation = conversation
+        piece.session = session.section.ident if session is not None else ""
+        piece.user = str(session.made.own.get("user_id") or "") if session is not None and session.made else ""
+        name = f"{piece.section.name}\0{piece.key}"
+        seen[name] += 1
+        ordinals[piece.section.name] += 1
+        piece.handle = f"{piece.section.name}:{piece.key}" + (f"#{seen[name]}" if seen[name] > 1 else "")
+        piece.heading = _heading(piece, ordinals[piece.section.name], seen[name])
+
+
+_OF_NO_CONVERSATION = (
+    mapping.SESSION,
+    mapping.CONVERSATION,
+    mapping.USER_STATE,
+    mapping.APP_STATE,
+    mapping.CONSOLIDATION,
+)
+
+
+def _heading(piece: Piece, ordinal: int, copy: int) -> tuple[str, ...]:
+    """A name where there is one; else the place, with what stands beside the text."""
+    if piece.section.ident and len(piece.items) > 1 and piece.section.name != "STATE":
+        return (piece.section.name, piece.section.ident, str(copy))
+    if piece.made is not None and piece.made.kind in (mapping.USER_STATE, mapping.APP_STATE):
+        return (piece.section.name, piece.key, str(copy))
+    first = piece.items[0]
+    beside = first.cells[1:] if first.kind in ROWS else []
+    return (piece.section.name, str(ordinal), *beside)
+
+
+_ROW_MAKERS: dict[str, tuple[Callable[[Sequence[str]], Made], Callable[[str, memories.Pairs], Made]]] = {
+    "CONVERSATION": (memories.message_row, memories.conversation),
+    **dict.fromkeys(("INSIGHTS", "INSIGHT"), (memories.insight, memories.insight_block)),
+    **dict.fromkeys(("DECISIONS", "DECISION"), (memories.decision, memories.decision_block)),
+    "MEMORY": (memories.memory_row, memories.memory_block),
+    "WORK": (memories.work_row, memories.work_block),
+}
+_BLOCK_MAKERS: dict[str, Callable[[str, memories.Pairs], Made]] = {
+    "SESSION": memories.session,
+    "CONSOLIDATION": memories.consolidation,
+}

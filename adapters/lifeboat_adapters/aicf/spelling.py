@@ -1,0 +1,47 @@
+"""How values are written in AICF 3.1 ("String Encoding"): one pass, and the reader gets the same text again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lifeboat_adapters.aicf.values import escape
+from lifeboat_adapters.interchange.contract import JsonObject
+
+LARGEST = 60_000
+"""UTF-8 bytes of one field of an extension section: AICF recommends at most 64 KiB for a field."""
+
+
+def pieces_of(text: str, largest: int = LARGEST) -> list[str]:
+    """A text in pieces of at most so many bytes once they are escaped; no character is torn apart."""
+    found: list[str] = []
+    piece: list[str] = []
+    size = 0
+    for character in text:
+        length = len(escape(character).encode("utf-8", "surrogatepass"))
+        if piece and size + length > largest:
+            found.append("".join(piece))
+            piece, size = [], 0
+        piece.append(character)
+        size += length
+    return [*found, "".join(piece)]
+
+
+def fields_of(name: str, text: str) -> list[tuple[str, str]]:
+    """`name=` of a text, or `name.0=`, `name.1=` ... where it is long."""
+    parts = pieces_of(text)
+    if len(parts) == 1:
+        return [(name, text)]
+    return [(f"{name}.{number}", part) for number, part in enumerate(parts)]
+
+
+def joined(name: str, fields: Iterable[tuple[str, str]]) -> str | None:
+    """What `fields_of` took apart; None when it is not there."""
+    found = {key: value for key, value in fields if key == name or key.startswith(f"{name}.")}
+    if name in found:
+        return found[name]
+    parts = sorted((int(key[len(name) + 1 :]), value) for key, value in found.items() if key[len(name) + 1 :].isdigit())
+    return "".join(value for _, value in parts) if parts else None
+
+
+def without_none(values: JsonObject) -> JsonObject:
+    return {key: value for key, value in values.items() if value not in (None, [], {})}
