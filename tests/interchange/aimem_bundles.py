@@ -45,12 +45,12 @@ def packed(*numbers: float) -> str:
     return base64.b64encode(struct.pack(f"<{len(numbers)}f", *numbers)).decode()
 
 
-def chunk(local: str = "c1", content: str = "Prefers tea in the morning.", **changes: Any) -> Json:
+def chunk(local: str = "c1", content: Any = "Prefers tea in the morning.", **changes: Any) -> Json:
     """A chunk with every member; ABSENT leaves one out. The hash follows the content unless it is given."""
     members = {
         "id": urn(local),
         "content": content,
-        "content_hash": content_hash(content),
+        "content_hash": content_hash(content) if isinstance(content, str) else ABSENT,
         "memory_type": "fact",
         "zone": "standard",
         "is_pinned": False,
