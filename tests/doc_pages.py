@@ -1,4 +1,5 @@
-"""The pages of the documentation that follow from the code: commands, errors, screens, the example of an adapter.
+"""The pages of the documentation that follow from the code: commands, errors, screens, formats, the example of an
+adapter.
 
     python tests/doc_pages.py      writes them anew in docs/ (`make docs`)
 
@@ -18,6 +19,8 @@ from types import ModuleType
 
 import click
 
+from lifeboat_adapters.interchange import registry as formats
+from lifeboat_adapters.interchange.contract import MappingTable
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.cli import examples, tui
 from lifeboat_tui.acts import EVERYWHERE, PLACES, Act
@@ -62,6 +65,7 @@ An error says what happened, where and why, and which command helps. With `--jso
 
 
 _SCREENS = "<!-- From here on written by `make docs` from the screens themselves. -->"
+_FORMATS = "<!-- From here on written by `make docs` from the formats themselves. -->"
 _EXAMPLE = "<!-- Written by `make docs` from tests/notebook_runtime.py. -->"
 
 
@@ -167,6 +171,26 @@ def dashboard_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def interchange_page() -> str:
+    """docs/interchange.md: what a person wrote, then the tables that each format applies."""
+    written = (DOCS / "interchange.md").read_text().split(_FORMATS)[0]
+    parts = [f"{written}{_FORMATS}", "## What becomes of what"]
+    for name in formats.names():
+        chosen = formats.named(name)
+        for table in chosen.mappings():
+            parts += [f"### {chosen.title}: {table.title}", _mapping_table(table)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _mapping_table(table: MappingTable) -> str:
+    rows = [f"| {_cell(row.theirs)} | {_cell(row.ours)} | {_cell(row.note)} |" for row in table.rows]
+    return "\n".join(["| there | in the Agent Life Format | |", "|---|---|---|", *rows])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
 def _screen_section(name: str, screen: type[LifeboatScreen]) -> list[str]:
     twin = " ".join(("lifeboat", *tui.TWINS[name]))
     return [
@@ -185,6 +209,7 @@ def _act_table(acts: tuple[Act, ...]) -> str:
 def main() -> None:
     (DOCS / "dashboard.md").write_text(dashboard_page())
     (DOCS / "adapters.md").write_text(adapters_page())
+    (DOCS / "interchange.md").write_text(interchange_page())
     (DOCS / "commands.md").write_text(commands_page())
     (DOCS / "errors.md").write_text(errors_page())
 

@@ -19,6 +19,7 @@ from doc_pages import DOCS, PACKAGES, ROOT
 
 from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import Adapter
+from lifeboat_adapters.interchange import registry as formats
 from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.settings import SETTINGS
@@ -45,6 +46,17 @@ def test_the_example_of_an_adapter_is_the_one_that_is_tested() -> None:
 
 def test_the_page_of_the_dashboard_has_every_screen_and_every_key() -> None:
     assert (DOCS / "dashboard.md").read_text() == doc_pages.dashboard_page(), "make docs writes it anew"
+
+
+def test_the_tables_of_the_formats_are_those_that_the_code_applies() -> None:
+    assert (DOCS / "interchange.md").read_text() == doc_pages.interchange_page(), "make docs writes it anew"
+
+
+@pytest.mark.parametrize("name", formats.names())
+def test_every_format_shows_its_tables_and_says_what_it_is(name: str) -> None:
+    chosen = formats.named(name)
+    assert all(table.rows for table in chosen.mappings()) and chosen.mappings()
+    assert f"| `{name}` | [{chosen.title}]" in (DOCS / "interchange.md").read_text()
 
 
 def test_every_function_that_an_adapter_must_answer_stands_on_its_page() -> None:

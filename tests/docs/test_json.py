@@ -116,6 +116,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     hits = run("search", name, "plotter", "ink")
     yield "`lifeboat search`", hits
     yield "`lifeboat search`", run("search", name, "ink", "--history")
+    yield "`lifeboat search`", run("search", name, "ink", "--for-agent")
     yield "`lifeboat records list`", run("records", "list", name)
     yield "`lifeboat records show`", run("records", "show", name, hits["hits"][0]["id"])
     yield "`lifeboat verify`", run("verify", name)
@@ -294,8 +295,18 @@ def _file_documents(workspace: Path, folder: Path) -> Iterator[tuple[str, Json]]
     yield "`lifeboat alf apply`", run("alf", "apply", one, delta, "-o", folder / "applied.alf")
     record = run("alf", "diff", one, two)["records"][0]["id"]
     yield "`lifeboat alf purge`", run("alf", "purge", two, "--record", record, "--dry-run")
+    yield from _converted_documents(folder)
     imported = run("alf", "import", two, "--to", folder / "imported")
     yield "`lifeboat restore`, `undo`, `alf import`", imported
+
+
+def _converted_documents(folder: Path) -> Iterator[tuple[str, Json]]:
+    """An agent as a bundle, that as an archive, and one that is sealed as a whole."""
+    heading, bundle = "`lifeboat alf convert`", folder / "juniper.aimem.json"
+    yield heading, run("alf", "convert", "agent:Juniper", "--to", "aimem", "-o", bundle, "--yes")
+    yield heading, run("alf", "convert", bundle, "--to", "alf", "-o", folder / "back.alf", "--yes")
+    sealed = folder / "juniper.alf.age"
+    yield heading, run("alf", "convert", "agent:Juniper", "--to", "alf", "-o", sealed, "--encrypt")
 
 
 def test_every_field_that_a_command_writes_is_documented(openclaw: StateFolder, tmp_path: Path) -> None:
