@@ -47,6 +47,7 @@ class SignatureRefused(SourceRefused):
     """`format_code` is INVALID or UNKNOWN_KEY. `status` is the one that HTTP has for it."""
 
     status = 422
+    code = "signature_refused"
     title = "The signature does not say that the bundle is from whom it should be"
 
 
