@@ -12,6 +12,7 @@ _NAME = re.compile(r"(\\?)@([A-Za-z][A-Za-z0-9_]*)(?=[:| \t]|\Z)")
 _ESCAPED_NAME = re.compile(r"\\?@([A-Za-z][A-Za-z0-9_]*)(?=[:| \t\\]|\Z)")
 _PAIR = re.compile(r"([A-Za-z_][A-Za-z0-9_:.\-]*)[ \t]*=")
 _COLON_PAIR = re.compile(r"([A-Za-z_][A-Za-z0-9_ .\-]{0,60}):(?:[ \t]+|\Z)")
+_COUNT = re.compile(r"count=[0-9]+\Z")
 _ONE_PAIR = re.compile(r"[A-Za-z_]+=\S*\Z")
 
 ROW_NAMES = {
@@ -64,7 +65,7 @@ def header_of(data: str) -> Sort | None:
     if data[at] in ":|":
         return Sort(Kind.HEADER, name, at + 1, end)
     value = at + _indent(data[at:])
-    if name.upper() in ROW_NAMES:
+    if name.upper() in ROW_NAMES and not _COUNT.match(data, value, end):
         return Sort(Kind.ROW, name, value, len(data))
     # A word behind an at-sign begins many a sentence: only what looks like a declaration is one.
     if name == name.upper() and len(name) > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from lifeboat_adapters.aicf.lines import count_terminators
@@ -13,6 +14,8 @@ from lifeboat_adapters.aicf.values import Escaping
 
 LISTS = ("messages", "conversations", "decisions", "insights", "code_changes", "todos")
 """The lists whose values stand alone."""
+_DEEPEST = 64
+"""Values inside of values."""
 _SPACE = re.compile(r"[ \t\r\n]*")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -26,6 +29,7 @@ def loads(text: str) -> Any:
     """The value of a text. Raises NotJson, also for what is nested too deeply."""
     try:
         value = _DECODER.decode(text)
+        _bound(value)
         if _SURROGATE.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
@@ -89,6 +93,22 @@ def _elements(text: str, start: int, key: str) -> tuple[list[tuple[str, int, int
 def _skip(text: str, at: int) -> int:
     found = _SPACE.match(text, at)
     return found.end() if found else at
+
+
+def _bound(value: Any) -> None:
+    """Raises ValueError for what is nested so deeply that somebody who walks it might fall."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for each in level for inner in _inside(each)]
+        if not level:
+            return
+    raise ValueError("nested too deeply")
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _refuse(constant: str) -> NoReturn:

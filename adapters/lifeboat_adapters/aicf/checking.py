@@ -1,0 +1,192 @@
+"""Everything that can be said against a file, with codes and line numbers ("Validation Rules" of the specification).
+
+An error is what cannot be read. Everything else is a warning, because a file of somebody else is read as far as it
+goes; `strict`, for files that claim to be version 3.1, makes errors of what breaks the format. Texts hold names of
+fields and sections, never what stands in them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from lifeboat_adapters.aicf import checking_fields, lines, specified, values
+from lifeboat_adapters.aicf.dialects import is_newer
+from lifeboat_adapters.aicf.document import parse
+from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
+from lifeboat_adapters.interchange.contract import Finding
+from lifeboat_adapters.interchange.errors import SourceRefused
+
+MOST = 100
+"""Findings of one code; how many more there are is one finding more."""
+_STRICT = frozenset(
+    ("field_syntax", "escape_unknown", "required_field_missing", "required_section_missing", "timestamp_invalid")
+)
+_LINED = frozenset(
+    (Dialect.SPECIFIED, Dialect.MIXED, Dialect.BLOCKS, Dialect.COMPILED, Dialect.STREAM, Dialect.ESCAPED_BLOCKS)
+)
+"""The dialects of version 3, which its rules are for."""
+
+Remark = checking_fields.Remark
+Rule = Callable[[Document], Iterator[Remark]]
+
+
+def check(source: Document | bytes, *, strict: bool, name: str = "") -> list[Finding]:
+    """What is wrong with a file, in the order of its lines. What cannot be read at all is one error."""
+    if isinstance(source, bytes):
+        try:
+            source = parse(source, name=name)
+        except SourceRefused as refused:
+            return [Finding(refused.format_code, refused.message, True, _line_of(refused.where), refused.where)]
+    remarks = [remark for rule in _rules(source) for remark in rule(source)]
+    remarks.sort(key=lambda remark: remark.line or 0)
+    return list(_bounded(remarks, strict))
+
+
+def _line_of(where: str) -> int | None:
+    return int(where.removeprefix("line ")) if where.startswith("line ") else None
+
+
+def _bounded(remarks: list[Remark], strict: bool) -> Iterator[Finding]:
+    seen: Counter[str] = Counter()
+    for code, text, line, where in remarks:
+        seen[code] += 1
+        if seen[code] <= MOST:
+            yield Finding(code, text, strict and code in _STRICT, line, where)
+    for code, count in seen.items():
+        if count > MOST:
+            yield Finding(code, f"and {count - MOST} more of this kind", strict and code in _STRICT)
+
+
+def _rules(document: Document) -> list[Rule]:
+    rules: list[Rule] = [_encoding, _sizes, _version, _notices]
+    if document.dialect in _LINED:
+        rules += [_numbers, _headers, _sections, _items, _required_sections, _fields, _links]
+    return rules
+
+
+# Content.
+
+
+def _encoding(document: Document) -> Iterator[Remark]:
+    at = document.text.find("\0")
+    if at >= 0:
+        yield Remark("nul_byte", "It holds NUL characters", document.text.count("\n", 0, at) + 1)
+    found = lines.terminators(document.text)
+    if len(found) > 1:
+        yield Remark("eol_mixed", "Its lines end in different ways")
+
+
+def _sizes(document: Document) -> Iterator[Remark]:
+    text = document.text
+    if _is_longer(text, specified.LARGEST_FILE):
+        yield Remark("file_too_big", f"The file is larger than {specified.LARGEST_FILE} bytes")
+    if len(text) * 4 <= specified.LARGEST_FIELD:
+        return
+    for number, line in enumerate(lines.lines(text, numbered=False), 1):
+        if _is_longer(text[line.start : line.end], specified.LARGEST_LINE):
+            yield Remark("line_too_long", f"The line is longer than {specified.LARGEST_LINE} bytes", number)
+    for section in document.sections:
+        for item in section.of_kind(Kind.PAIR, Kind.ROW, Kind.CELLS):
+            if _is_longer(item.raw, specified.LARGEST_FIELD):
+                text = f"A value is longer than {specified.LARGEST_FIELD} bytes"
+                yield Remark("field_too_long", text, item.line, _where(section, item))
+
+
+def _is_longer(text: str, most: int) -> bool:
+    """Whether a text is longer than so many bytes; short ones are not encoded for it."""
+    return len(text) * 4 > most and len(text.encode()) > most
+
+
+def _version(document: Document) -> Iterator[Remark]:
+    if not document.is_version_declared and document.dialect not in (Dialect.JSON, Dialect.XML):
+        yield Remark("version_missing", "No version is declared (@AICF_VERSION)")
+    if is_newer(document.version):
+        yield Remark("version_unsupported", "It is of a newer version than 3.1: read as 3.1")
+
+
+def _notices(document: Document) -> Iterator[Remark]:
+    for notice in document.notices:
+        yield Remark(notice.code, notice.text, _line_of(notice.where))
+
+
+# Structure.
+
+
+def _numbers(document: Document) -> Iterator[Remark]:
+    if not document.is_numbered:
+        yield Remark("number_missing", "The lines have no numbers", 1)
+        return
+    expected: int | None = None
+    for line_number, line in enumerate(lines.lines(document.text, numbered=True), 1):
+        if line.number is None:
+            if document.text[line.start : line.end].strip():
+                yield Remark("number_missing", "The line has no number", line_number)
+            continue
+        if expected is None and line.number != 1:
+            yield Remark("number_not_from_1", "The numbers do not begin with 1", line_number)
+        elif expected is not None and line.number != expected:
+            yield Remark("number_gap", f"Number {line.number} where {expected} is due", line_number)
+        expected = line.number + 1
+
+
+def _headers(document: Document) -> Iterator[Remark]:
+    text = document.text
+    for section in document.sections:
+        for item in section.of_kind(Kind.HEADER, Kind.TEXT, Kind.CELLS):
+            if item.kind is not Kind.HEADER:
+                if item.raw.lstrip().startswith("@"):
+                    yield Remark("header_malformed", "It begins like a header and is none", item.line)
+            elif item.raw and section.name != "AICF_VERSION" and text[item.value_start - 1] != ":":
+                expected = "Behind the name of a section stands a colon"
+                yield Remark("header_malformed", expected, item.line, f"@{item.key}"[:80])
+
+
+def _sections(document: Document) -> Iterator[Remark]:
+    for section in document.sections:
+        name = checking_fields.base_name(section)
+        if name and name not in specified.SECTIONS and not name.startswith(specified.OWN_PREFIX):
+            expected = "The specification knows no such section: kept"
+            yield Remark("section_unknown", expected, section.line, f"@{name}"[:80])
+
+
+def _items(document: Document) -> Iterator[Remark]:
+    """The form of what stands in the sections that the specification describes."""
+    for section in document.sections:
+        name = checking_fields.base_name(section)
+        for item in section.items:
+            if item.kind in (Kind.PAIR, Kind.ROW, Kind.CELLS) and values.unknown_escapes(item.raw, item.escaping):
+                yield Remark("escape_unknown", "A backslash escapes nothing", item.line, _where(section, item))
+            if name in specified.SECTIONS and not _has_form(document, name, item):
+                yield Remark("field_syntax", "It is neither `key=value` nor a row", item.line, f"@{name}")
+
+
+def _has_form(document: Document, name: str, item: Item) -> bool:
+    if item.kind is Kind.TEXT:
+        is_bare_version = name == "AICF_VERSION" and document.is_version_declared
+        return is_bare_version and item.raw.strip().removeprefix("v") == document.version
+    if item.kind is Kind.CELLS:
+        return document.dialect is Dialect.COMPILED
+    return item.kind not in (Kind.COMMENT, Kind.FENCE)
+
+
+def _required_sections(document: Document) -> Iterator[Remark]:
+    conversation = document.section("CONVERSATION")
+    if conversation is not None and document.section("STATE") is None:
+        yield Remark("required_section_missing", "A conversation has a @STATE", conversation.line, "@STATE")
+
+
+# Meaning.
+
+
+def _fields(document: Document) -> Iterator[Remark]:
+    for section in document.sections:
+        yield from checking_fields.of_section(section, document.dialect)
+
+
+def _links(document: Document) -> Iterator[Remark]:
+    yield from checking_fields.of_links(document)
+
+
+def _where(section: Section, item: Item) -> str:
+    return f"@{section.name} {item.key}"[:80].rstrip()
