@@ -8,7 +8,7 @@ them as unknown ones (AICF 3.1, "Forward Compatibility").
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from lifeboat_adapters.aicf import spelling
@@ -72,26 +72,45 @@ def _name(piece: Piece, record_id: str, taken: set[str]) -> None:
 
 
 def overlaid(record: JsonObject, overlay: JsonObject | None) -> JsonObject:
-    """A record with what an extension says of it."""
+    """A record with what an extension says of it: fields that it has besides, has otherwise, or has not. White space
+    around a text, which no cell can hold, counts as long as the text between it is the same."""
     if overlay is None:
         return record
-    absent = overlay.get(ABSENT)
-    gone = set(absent) if isinstance(absent, list) and all(isinstance(name, str) for name in absent) else set()
-    fields = overlay.get("fields")
-    said = {name: value for name, value in fields.items() if name not in NOT_TOLD} if isinstance(fields, dict) else {}
-    kept = {name: value for name, value in record.items() if name not in gone or name in NOT_TOLD}
-    return {**kept, **said}
+    gone = {*_absent(overlay)} - NOT_TOLD
+    said = {name: value for name, value in _fields_in(overlay).items() if name not in NOT_TOLD}
+    whole = {**{name: value for name, value in record.items() if name not in gone}, **said}
+    spaced = overlay.get("content")
+    if isinstance(spaced, str) and spaced.strip() == str(record["content"]).strip():
+        whole["content"] = spaced
+    return whole
 
 
-def difference(record: JsonObject, read: JsonObject) -> JsonObject | None:
-    """What an extension has to say so that the reader gets this record; None when it need not say anything."""
-    fields = {
-        name: value for name, value in record.items() if name not in NOT_TOLD and not _same(read.get(name), value)
-    }
-    absent = sorted(name for name in read if name not in record and name not in NOT_TOLD)
-    if not fields and not absent:
-        return None
-    return {"fields": fields, **({ABSENT: absent} if absent else {})}
+def speaks_of(name: str, overlay: JsonObject | None) -> bool:
+    """Whether an extension says of a field what it is, or that it is not there."""
+    return overlay is not None and (name in _fields_in(overlay) or name in _absent(overlay))
+
+
+def _absent(overlay: JsonObject) -> list[str]:
+    found = overlay.get(ABSENT)
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+
+
+def _fields_in(overlay: JsonObject) -> JsonObject:
+    found = overlay.get("fields")
+    return found if isinstance(found, dict) else {}
+
+
+def difference(record: JsonObject, read: JsonObject, ignored: Collection[str] = ()) -> JsonObject:
+    """What an extension has to say so that the reader gets this record, `ignored` fields apart."""
+    names = [name for name in dict.fromkeys((*record, *read)) if name not in NOT_TOLD and name not in ignored]
+    fields = {name: record[name] for name in names if name in record and not _same(read.get(name), record[name])}
+    absent = sorted(name for name in names if name not in record)
+    told: JsonObject = {"fields": fields} if fields else {}
+    if absent:
+        told[ABSENT] = absent
+    if record["content"] != read["content"]:
+        told["content"] = record["content"]
+    return told
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -103,7 +122,3 @@ def section_of(name: str, ident: str, value: JsonObject, *, of: str = "") -> lis
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     header = f"@{name}:{ident}" if ident else f"@{name}"
     return [(header, ""), *([(OF, of)] if of else []), *spelling.fields_of(JSON, text)]
-
-
-def is_own(names: Iterable[str]) -> bool:
-    return any(name.startswith("ALF_") for name in names)

@@ -199,7 +199,8 @@ def _inferred(kind: str, text: str, about: Mapping[str, str], confidence: str, n
     }
     if memory_type in mapping.MEMORY_TYPES:
         fields["memory_type"] = memory_type
-    literal = {"confidence": confidence or None, **{name: value or None for name, value in about.items()}}
+    named = {name: value for name, value in named.items() if name != "memory_type"}
+    literal = {"confidence": confidence or None, **{name: value or None for name, value in {**about, **named}.items()}}
     return Made(kind, text, fields, literal)
 
 

@@ -136,10 +136,10 @@ def _record(document: Document, piece: Piece, file: str, stands: JsonObject, fir
     inferred = {"observed": "inferred"} if when and made.event is None else {}
     literal = without_none({**made.own, **piece.own, **inferred})
     literal.pop(extension.ID, None)
-    record = extension.overlaid(record, piece.overlay)
-    if isinstance((piece.overlay or {}).get("fields"), dict):
-        return record
-    return marked(record, OWN, {**literal, **stands})
+    whole = extension.overlaid(record, piece.overlay)
+    if extension.speaks_of(OWN, piece.overlay):
+        return whole
+    return marked(whole, OWN, {**literal, **stands})
 
 
 def _namespace(piece: Piece) -> str:
