@@ -25,6 +25,7 @@ from benchmarks import (
     history_rows,
     idle_rows,
     installs,
+    interchange_rows,
     measure,
     prose,
     purge_rows,
@@ -236,6 +237,8 @@ ROWS: dict[str, Callable[[Path, Scale], Iterator[Row]]] = {
     "replicate": endpoint_rows.replicate_one_change,
     "purge": purge_rows.purge,
     "dashboard": dashboard_rows.dashboard,
+    "bundles": interchange_rows.many_chunks,
+    "sections": interchange_rows.one_section,
 }
 
 

@@ -1,0 +1,147 @@
+"""A large AIMEM bundle written or read in a process of its own, by Lifeboat or by Python's `json` with all of it in
+memory.
+
+    python -m benchmarks.bundles write|read|dump|load CHUNKS FILE
+
+`write` and `read` are Lifeboat, a stream of lines, checked as a foreign one is; `dump` and `load` are `json` with one
+document. Prints one JSON document: seconds, peak memory in bytes, how many records were written or read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from benchmarks import processes, prose
+
+Json = dict[str, Any]
+
+PRODUCER = "alf-bench"
+WHEN = "2026-04-01T09:30:00Z"
+_ENVELOPE: Json = {
+    "format": "aimem-bundle",
+    "version": "1",
+    "producer": PRODUCER,
+    "tenant_id": "11111111-1111-1111-1111-111111111111",
+    "exported_at": WHEN,
+    "scope": "FULL",
+}
+_TYPES = ("fact", "preference", "decision", "episodic", "procedure")
+_KINDS = ("person", "place", "technology", "concept")
+
+
+def chunks(count: int) -> Iterator[Json]:
+    """Memories of a few sentences, the same for the same count."""
+    random = Random(7)
+    for number in range(count):
+        yield {
+            "id": _urn(f"c{number}"),
+            "content": prose.paragraph(random, 240),
+            "memory_type": random.choice(_TYPES),
+            "zone": "standard",
+            "is_pinned": number % 50 == 0,
+            "created_at": WHEN,
+            "tags": [random.choice(prose.NOUNS)],
+        }
+
+
+def edges(count: int) -> Iterator[Json]:
+    """An edge for every other chunk."""
+    random = Random(8)
+    for number in range(0, count - 1, 2):
+        ends = {"source_id": _urn(f"c{number}"), "target_id": _urn(f"c{random.randrange(number + 1, count)}")}
+        yield {**ends, "edge_type": "semantic", "weight": round(random.random(), 3), "created_at": WHEN}
+
+
+def entities(count: int) -> Iterator[Json]:
+    """An entity for twenty chunks."""
+    for number in range(max(1, count // 20)):
+        kind = _KINDS[number % len(_KINDS)]
+        yield {"id": _urn(f"e{number}"), "name": f"Name {number}", "kind": kind, "created_at": WHEN}
+
+
+def links(count: int) -> Iterator[Json]:
+    """Every chunk with one entity."""
+    for number in range(count):
+        yield {"chunk_id": _urn(f"c{number}"), "entity_id": _urn(f"e{number % max(1, count // 20)}")}
+
+
+def write(count: int, path: Path) -> int:
+    """A stream by Lifeboat, hashes and checksum included."""
+    from lifeboat_adapters.aimem.bundle import Envelope
+    from lifeboat_adapters.aimem.writing import BundleWriter
+
+    with BundleWriter(Envelope(**_ENVELOPE), path.parent) as writer, path.open("wb") as stream:
+        for chunk in chunks(count):
+            writer.chunk(chunk)
+        for edge in edges(count):
+            writer.edge(edge)
+        for entity in entities(count):
+            writer.entity(entity)
+        for link in links(count):
+            writer.link(link)
+        writer.write_stream(stream)
+        return sum(writer.counts().values())
+
+
+def read(count: int, path: Path) -> int:
+    """A stream by Lifeboat: everything checked, then every record looked at."""
+    from lifeboat_adapters.aimem.bundle import ARRAYS
+    from lifeboat_adapters.aimem.reading import opened
+
+    with opened(path, folder=path.parent) as bundle:
+        return sum(1 for array in ARRAYS for _ in bundle.array(array))
+
+
+def dump(count: int, path: Path) -> int:
+    """The same records as one document, nothing computed and nothing checked."""
+    arrays = {
+        "chunks": list(chunks(count)),
+        "edges": list(edges(count)),
+        "entities": list(entities(count)),
+        "chunk_entities": list(links(count)),
+    }
+    path.write_text(json.dumps({**_ENVELOPE, **arrays}), "utf-8")
+    return sum(map(len, arrays.values()))
+
+
+def load(count: int, path: Path) -> int:
+    """One document as a whole, nothing checked."""
+    found = json.loads(path.read_text("utf-8"))
+    return sum(len(value) for value in found.values() if isinstance(value, list))
+
+
+MODES: dict[str, Callable[[int, Path], int]] = {"write": write, "read": read, "dump": dump, "load": load}
+
+
+def _urn(local: str) -> str:
+    return f"urn:aimem:{PRODUCER}:{local}"
+
+
+def main() -> None:
+    mode, count, path = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
+    tempfile.tempdir = str(path.parent)
+    if mode in ("write", "dump"):
+        # The prose takes as long as the writing: it is made beforehand, and measured by itself.
+        begun = time.perf_counter()
+        for made in (chunks(count), edges(count), entities(count), links(count)):
+            for _ in made:
+                pass
+        making = time.perf_counter() - begun
+    else:
+        making = 0.0
+    begun = time.perf_counter()
+    records = MODES[mode](count, path)
+    taken = time.perf_counter() - begun - making
+    print(json.dumps({"seconds": taken, "peak": processes.peak(os.getpid()), "records": records}))
+
+
+if __name__ == "__main__":
+    main()
