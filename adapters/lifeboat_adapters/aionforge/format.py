@@ -1,25 +1,154 @@
-"""Aionforge as a format."""
+"""Aionforge Memory as a format: a running instance is read from, and written to, over its MCP server."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
 
+from lifeboat_adapters.aionforge import address, enumerating, mapping, planning, reading, writing
+from lifeboat_adapters.aionforge.address import Address, Principal
+from lifeboat_adapters.aionforge.client import Connection
+from lifeboat_adapters.aionforge.instance import Instance
+from lifeboat_adapters.aionforge.sent import Sent
+from lifeboat_adapters.interchange import cleaning
 from lifeboat_adapters.interchange.base import BaseFormat
-from lifeboat_adapters.interchange.contract import Options, Reading, Surroundings
-from lifeboat_adapters.interchange.errors import SourceRefused
+from lifeboat_adapters.interchange.cleaning import Cleaner
+from lifeboat_adapters.interchange.contract import (
+    Finding,
+    Kind,
+    MappingTable,
+    Option,
+    Options,
+    Reading,
+    Surroundings,
+    Written,
+)
+from lifeboat_adapters.interchange.errors import InstanceFailed, SourceRefused
+from lifeboat_adapters.receipts import Fate
+from lifeboat_alf import ids
+from lifeboat_alf.state import State
+
+AGENT, TEAMS, TOKEN, SESSIONS, NO_AUDIT = "agent-id", "teams", "token-file", "sessions", "no-audit"
+_NEEDED = ("search", "read_memory")
+_MOST_SESSIONS = 100_000
 
 
 class AionforgeFormat(BaseFormat):
-    """`contract.Format`."""
+    """`contract.Format`. A source is an address: see `address`."""
 
     name = "aionforge"
-    title = "Aionforge"
+    title = "Aionforge Memory"
+    suffixes = ()
+    options = (
+        Option(AGENT, "as which agent, a UUID, the instance is asked", Kind.TEXT, reads=True, writes=True),
+        Option(TEAMS, "the agent's teams, with commas between", Kind.TEXT, reads=True, writes=True),
+        Option(TOKEN, "a file with a bearer token, for your eyes only", Kind.FILE, reads=True, writes=True),
+        Option(SESSIONS, "a file of session ids, one a line (release 0.3.0)", Kind.FILE, reads=True),
+        Option(NO_AUDIT, "leave the audit events out", reads=True),
+        *cleaning.OPTIONS,
+    )
 
     def recognises(self, source: str, head: bytes) -> bool:
-        return False
+        return address.is_address(source)
 
     def read(self, source: str, options: Options, around: Surroundings) -> AbstractContextManager[Reading]:
-        raise SourceRefused(f"{source} cannot be read")
+        return self._read(source, options, around)
+
+    @contextmanager
+    def _read(self, source: str, options: Options, around: Surroundings) -> Iterator[Reading]:
+        """Everything is read before the first record is given: an instance that fails gives no half of an agent."""
+        asked = _address(source, options)
+        name = f"Aionforge {asked.principal.agent_id[-8:]}".strip()
+        sessions = _sessions(options)
+        with Connection(asked) as connection:
+            made = Instance(connection)
+            _check_tools(made)
+            is_audited = options.get(NO_AUDIT) is not True
+            found = reading.export(made, name, Sent(around.notes), sessions, audit=is_audited)
+        yield Reading(
+            agent_name=name,
+            records=found.records,
+            entries=found.entries,
+            fates=found.fates,
+            notices=found.notices,
+            agent_id=asked.principal.agent_id or None,
+        )
+
+    def losses(self, state: State, options: Options) -> list[Fate]:
+        asked = address.principal_of(_text(options, AGENT), _text(options, TEAMS))
+        made = planning.plan(state, asked, None)
+        return [*planning.losses(made), *planning.documents(state)]
+
+    def send(self, state: State, address: str, options: Options, around: Surroundings) -> Written:
+        """Everything is cleaned before the instance is asked for the first time."""
+        asked = _address(address, options)
+        if not asked.principal.agent_id and not asked.token:
+            own = ids.as_uuid(state.sequence.agent_id)
+            asked = replace(asked, principal=Principal(own, asked.principal.teams))
+        cleaner = Cleaner.of(options)
+        sent = Sent(around.notes)
+        made = planning.plan(state, asked.principal, cleaner, sent)
+        with Connection(asked) as connection:
+            instance = Instance(connection)
+            _check_tools(instance, writes=True)
+            done = writing.put(instance, made, sent)
+        fates = [*done.fates, *planning.documents(state)]
+        figures: dict[str, int | float] = {**cleaner.figures(), **done.counts}
+        return Written(fates=fates, notices=done.notices, figures=figures)
+
+    def check(self, source: str, *, strict: bool) -> Iterable[Finding]:
+        """What an instance cannot do. Raises InstanceFailed for one that does not answer."""
+        with Connection(_address(source, {})) as connection:
+            instance = Instance(connection)
+            missing = [tool for tool in _NEEDED if not instance.has(tool)]
+            for tool in missing:
+                yield Finding("tool_missing", f"the instance has no tool {tool}", is_error=True)
+            if not instance.lists_everything:
+                yield Finding(enumerating.INCOMPLETE, "this release cannot list what it holds", is_error=strict)
+            if not instance.has("batch_capture"):
+                yield Finding("read_only", "the instance takes no captures", is_error=False)
+
+    def mappings(self) -> Sequence[MappingTable]:
+        return mapping.tables()
+
+
+def _address(source: str, options: Options) -> Address:
+    if not address.is_address(source):
+        raise SourceRefused(f"{source} is no address of an instance", fix=f"{address.DEFAULT}, or stdio:COMMAND")
+    asked = address.principal_of(_text(options, AGENT), _text(options, TEAMS))
+    named = _text(options, TOKEN)
+    token = address.token_of(Path(named)) if named else address.token_in(os.environ)
+    return address.parse(source, asked, token)
+
+
+def _text(options: Options, name: str) -> str:
+    found = options.get(name, "")
+    return found if isinstance(found, str) else ""
+
+
+def _sessions(options: Options) -> list[str]:
+    """Ids of sessions, one a line. Raises SourceRefused."""
+    named = _text(options, SESSIONS)
+    if not named:
+        return []
+    try:
+        lines = Path(named).read_text("utf-8-sig").splitlines()
+    except (OSError, ValueError) as error:
+        raise SourceRefused(f"{named}: {error}", fix="a text file, one session id a line") from None
+    found = list(dict.fromkeys(text for line in lines if (text := line.strip())))
+    if len(found) > _MOST_SESSIONS:
+        raise SourceRefused(f"{named} names more than {_MOST_SESSIONS:,} sessions")
+    return found
+
+
+def _check_tools(instance: Instance, *, writes: bool = False) -> None:
+    missing = [tool for tool in (*_NEEDED, *(["batch_capture"] if writes else [])) if not instance.has(tool)]
+    if missing:
+        what = "takes no captures" if missing == ["batch_capture"] else f"has no tool {missing[0]}"
+        raise InstanceFailed(f"this instance {what}: it may want signed writes, or be something else")
 
 
 FORMAT = AionforgeFormat()

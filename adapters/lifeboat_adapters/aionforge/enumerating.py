@@ -1,0 +1,126 @@
+"""What there is in an instance, and whether that is all of it.
+
+A release with a census says so itself. An older one has no list: what was captured from here, the sessions that are
+known, and what many searches find are joined, and whatever those name. That is never called complete.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from lifeboat_adapters.aionforge import nodes
+from lifeboat_adapters.aionforge.instance import Instance
+from lifeboat_adapters.aionforge.nodes import Node
+from lifeboat_adapters.interchange.contract import Notice
+from lifeboat_alf import ids
+
+INCOMPLETE = "enumeration_incomplete"
+WORK_INCOMPLETE = "work_incomplete"
+_QUERIES = (
+    *("the", "a", "user", "agent", "I", "is", "has", "was", "prefers", "uses", "works on", "is based in"),
+    *("project", "meeting", "decision", "error", "how to", "today", "remember", "question", "name", "always", "never"),
+)
+_WHY = (
+    "enumeration incomplete (server 0.3.0 or older): this release cannot list what it holds. What was found: what"
+    " was captured from here, the sessions that were named, and what searches bring up"
+)
+_MOST_WORDS = 60
+_MOST_ROUNDS = 50
+_WORD = re.compile(r"[^\W\d_]{4,30}")
+
+
+@dataclass(slots=True)
+class Listed:
+    """Ids of everything that was found, each once in the order in which it came up; `cores` are those of core
+    blocks."""
+
+    ids: dict[str, None] = field(default_factory=dict)
+    cores: dict[str, None] = field(default_factory=dict)
+    notices: list[Notice] = field(default_factory=list)
+
+    def add(self, found: Iterable[str]) -> None:
+        self.ids.update(dict.fromkeys(found))
+
+
+def listed(instance: Instance, known: Iterable[str] = (), sessions: Iterable[str] = ()) -> Listed:
+    """Everything that the principal may see. `known` are ids, `sessions` ids of sessions, from elsewhere. Raises
+    InstanceFailed."""
+    found = Listed()
+    if instance.lists_everything:
+        found.add(instance.census())
+        _search(instance, found, _QUERIES[:1])
+    else:
+        found.add(known)
+        for session in sessions:
+            found.add(instance.session(session))
+        _search(instance, found, _QUERIES)
+        found.notices.append(Notice(INCOMPLETE, _WHY))
+    _work(instance, found)
+    return found
+
+
+def nodes_of(instance: Instance, found: Listed) -> Iterator[Node]:
+    """All nodes that were listed but core blocks; of a release without a census also those that they name, the rest of
+    their sessions, and what searches for their words bring up. Ids come to `found` as they are met."""
+    waiting = [id for id in found.ids if id not in found.cores]
+    walk = _Walk(instance)
+    for _ in range(_MOST_ROUNDS):
+        for node in instance.read(waiting):
+            yield node
+            walk.take(node)
+        if instance.lists_everything:
+            return
+        waiting = [id for id in dict.fromkeys(walk.more()) if id not in found.ids and id not in found.cores]
+        if not waiting:
+            return
+        found.add(waiting)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What nodes lead to. Every session and every word is asked for once."""
+
+    instance: Instance
+    named: list[str] = field(default_factory=list)
+    sessions: dict[str, bool] = field(default_factory=dict)
+    words: dict[str, bool] = field(default_factory=dict)
+
+    def take(self, node: Node) -> None:
+        names = (node.fields.get(name) for name in ("supersedes", "superseded_by", "parent"))
+        self.named.extend(nodes.normal_id(id) for id in names if isinstance(id, str) and ids.is_uuid(id))
+        session = node.fields.get("session_id")
+        if isinstance(session, str) and session:
+            self.sessions.setdefault(session, False)
+        for word in _WORD.findall(node.text[:400])[:8]:
+            if len(self.words) < _MOST_WORDS:
+                self.words.setdefault(word.lower(), False)
+
+    def more(self) -> Iterator[str]:
+        yield from self.named
+        self.named = []
+        for session in [name for name, was_asked in self.sessions.items() if not was_asked]:
+            self.sessions[session] = True
+            yield from self.instance.session(session)
+        for word in [word for word, was_asked in self.words.items() if not was_asked]:
+            self.words[word] = True
+            yield from (hit.id for hit in self.instance.search(word) if hit.kind != nodes.CORE)
+
+
+def _search(instance: Instance, found: Listed, queries: Iterable[str]) -> None:
+    for query in queries:
+        for hit in instance.search(query):
+            if not ids.is_uuid(hit.id):
+                continue
+            (found.cores if hit.kind == nodes.CORE else found.ids)[hit.id] = None
+
+
+def _work(instance: Instance, found: Listed) -> None:
+    if not instance.has("work_query"):
+        return
+    listed, is_all = instance.work()
+    found.add(listed)
+    if not is_all:
+        text = "there may be more work items than the instance lists: it names at most 200 of each status"
+        found.notices.append(Notice(WORK_INCOMPLETE, text))

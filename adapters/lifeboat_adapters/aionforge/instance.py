@@ -1,0 +1,251 @@
+"""The tools of a running instance, each as a function that pages, checks and gives nodes.
+
+Which tools there are is asked, never guessed from a version: releases up to 0.3.0 answer with text only and cannot
+list what they hold; later ones answer with data beside the text and have `memory_census`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+from lifeboat_adapters.aionforge import mapping, nodes, text_form
+from lifeboat_adapters.aionforge.client import Answer, AnswerLost, Connection, ToolFailed
+from lifeboat_adapters.aionforge.nodes import Node
+from lifeboat_adapters.aionforge.text_form import Tagged, Unreadable
+from lifeboat_alf import ids
+
+JsonObject = dict[str, Any]
+T = TypeVar("T")
+
+READ_AT_ONCE = 16
+CENSUS = "memory_census"
+_CENSUS_PAGE, _SESSION_PAGE, _WORK_PAGE, _SEARCH_PAGE, _AUDIT_PAGE = 200, 200, 200, 100, 50
+_DEEPEST_TREE = 8
+_MOST_PAGES = 100_000
+AUDIT_KINDS = (
+    *("capture", "forget", "purge", "quarantine", "unforget", "pin", "unpin", "attest", "promote", "demote"),
+    *("core_edit", "skill_save", "skill_deprecate", "skill_version_diff", "canonicalize", "summarize", "distill"),
+    *("link_evolve", "induce_skill", "reliability_update", "importance_recompute", "consolidation_failed"),
+    *("subliminal_guard_warning", "drift_warning", "cooled", "namespace_denied", "clock_skew_rejected"),
+    *("residue_rejected", "supersedes_rejected", "invalid_signature", "key_rotation", "agent_retired"),
+    "work_status_change",
+)
+
+
+class Hit(NamedTuple):
+    id: str
+    kind: str
+
+
+@dataclass(slots=True)
+class Instance:
+    """An instance, asked as one principal. Every method raises InstanceFailed."""
+
+    connection: Connection
+
+    @property
+    def lists_everything(self) -> bool:
+        return CENSUS in self.connection.tools
+
+    def has(self, tool: str) -> bool:
+        return tool in self.connection.tools
+
+    def ask(self, tool: str, *, writes: bool = False, **arguments: Any) -> Answer:
+        """One answer. Who asks is said as the tool's own parameters want it."""
+        given = {name: value for name, value in arguments.items() if value is not None}
+        return self.connection.call(tool, {**self._asking(tool, writes=writes), **given})
+
+    def _asking(self, tool: str, *, writes: bool) -> JsonObject:
+        asked, known = self.connection.address.principal, self.connection.tools.get(tool, frozenset())
+        if not asked.agent_id or tool in ("server_status", "consolidation_status"):
+            return {}
+        teams: JsonObject = {"teams": list(asked.teams)} if asked.teams else {}
+        if "principal" in known or not known:
+            return {"principal": {"agent_id": asked.agent_id, **teams}}
+        return {"agent_id": asked.agent_id, **teams} if writes else {"viewer": f"agent:{asked.agent_id}", **teams}
+
+    # What there is ----------------------------------------------------------------------------------------------
+
+    def census(self) -> list[str]:
+        """The ids of everything that can be listed, each once. Raises AnswerLost when the list does not add up: a part
+        of it must not pass for the whole."""
+        found: dict[str, None] = {}
+        total: int | None = None
+        for answer in self._pages(CENSUS, {"mode": "list", "kind": "all", "limit": _CENSUS_PAGE}):
+            page = _listed(answer, CENSUS)
+            total = _total(answer, CENSUS) if total is None else total
+            found.update(dict.fromkeys(page))
+        if total is not None and len(found) < total:
+            raise AnswerLost(f"Aionforge listed {len(found)} of {total} nodes", fix="try again")
+        return list(found)
+
+    def counts(self) -> str:
+        """How many nodes of each kind there are, as the instance says it: equal as long as nothing changed."""
+        answer = self.ask(CENSUS, mode="counts")
+        return repr(answer.structured) if answer.structured is not None else answer.text
+
+    def session(self, session_id: str) -> list[str]:
+        """The ids of the episodes of a session."""
+        asked = {"session_id": session_id, "limit": _SESSION_PAGE, "include_superseded": True}
+        pages = self._pages("session_manifest", asked)
+        return list(dict.fromkeys(id for answer in pages for id in _listed(answer, "session_manifest")))
+
+    def search(self, query: str) -> list[Hit]:
+        """At most a hundred hits; core blocks always are among them."""
+        answer = self.ask("search", query=query, limit=_SEARCH_PAGE, include_superseded=True)
+        found = (answer.structured or {}).get("memories")
+        if isinstance(found, list):
+            return [Hit(nodes.normal_id(str(each.get("id"))), str(each.get("kind"))) for each in found if _has_id(each)]
+        said = _read_text(answer.text, "search", _tagged)
+        return [Hit(nodes.normal_id(each.attributes.get("id", "")), each.attributes.get("kind", "")) for each in said]
+
+    def work(self) -> tuple[list[str], bool]:
+        """The ids of work items, and whether these are all: an instance lists at most 200 of each status."""
+        found: dict[str, None] = {}
+        full = False
+        for status in mapping.WORK_STATUSES:
+            listed = text_form.ids_by_line(self.ask("work_query", work_status=status, limit=_WORK_PAGE).text)
+            full = full or len(listed) >= _WORK_PAGE
+            found.update(dict.fromkeys(listed))
+        for root in list(found) if full else ():
+            found.update(dict.fromkeys(text_form.ids_by_line(self._tree(root))))
+        return list(found), not full
+
+    def _tree(self, root: str) -> str:
+        return self.ask("work_tree", root_id=root, depth=_DEEPEST_TREE).text
+
+    def audit(self, kind: str) -> list[JsonObject]:
+        """The audit events of a kind, newest page first as the instance gives them."""
+        found: list[JsonObject] = []
+        for answer in self._pages("audit_history", {"kind": kind, "limit": _AUDIT_PAGE}):
+            events = (answer.structured or {}).get("events")
+            if isinstance(events, list):
+                found.extend({"kind": kind, **each} for each in events if isinstance(each, dict))
+            else:
+                found.extend({"kind": kind, "line": line} for line in answer.text.splitlines()[1:] if line.strip())
+        return found
+
+    # Reading ----------------------------------------------------------------------------------------------------
+
+    def read(self, wanted: Iterable[str]) -> Iterator[Node]:
+        """Nodes whole, 16 at a time. Ids of what is not there, or may not be read, give nothing."""
+        some: list[str] = []
+        for id in wanted:
+            some.append(id)
+            if len(some) == READ_AT_ONCE:
+                yield from self._read(some)
+                some = []
+        if some:
+            yield from self._read(some)
+
+    def _read(self, some: Sequence[str]) -> list[Node]:
+        answer = self.ask("read_memory", memory_ids=list(some), full=True)
+        asked = {nodes.normal_id(id) for id in some}
+        try:
+            found = _nodes(answer)
+        except Unreadable as error:
+            raise AnswerLost(f"the answer of Aionforge to read_memory cannot be read: {error}") from None
+        unasked = [node for node in found if node.id not in asked]
+        if unasked:
+            raise AnswerLost("Aionforge answered read_memory with what was not asked for")
+        return found
+
+    # Pages ------------------------------------------------------------------------------------------------------
+
+    def _pages(self, tool: str, arguments: JsonObject) -> Iterator[Answer]:
+        """All pages. Raises AnswerLost when they come round again, or do not end."""
+        after: JsonObject | None = None
+        seen: set[tuple[str, ...]] = set()
+        for _ in range(_MOST_PAGES):
+            answer = self.ask(tool, **arguments, after=after)
+            yield answer
+            after = _next(answer, tool)
+            if after is None:
+                return
+            cursor = tuple(map(str, after.values()))
+            if cursor in seen:
+                break
+            seen.add(cursor)
+        raise AnswerLost(f"the pages of {tool} do not come to an end")
+
+
+def _nodes(answer: Answer) -> list[Node]:
+    structured = (answer.structured or {}).get("memories")
+    if isinstance(structured, list):
+        return [nodes.from_data(each) for each in structured]
+    said = text_form.figures(answer.text, "read_memory").get("found")
+    found = [nodes.from_text(each) for each in text_form.memories(answer.text)]
+    if said is None or not said.isdecimal() or int(said) != len(found):
+        raise Unreadable("it has not as many memories as it says")
+    return found
+
+
+def _listed(answer: Answer, tool: str) -> list[str]:
+    """The ids on a page of a list."""
+    said = answer.structured
+    if said is not None:
+        found = _list_in(said, tool).get("memories" if tool == CENSUS else "episodes")
+        if not isinstance(found, list) or not all(map(_has_id, found)):
+            raise AnswerLost(f"the answer of Aionforge to {tool} has no list")
+        return [nodes.normal_id(each["id"]) for each in found]
+    tagged = [nodes.normal_id(each.attributes.get("id", "")) for each in _read_text(answer.text, tool, _tagged)]
+    found = tagged or text_form.ids_by_line("\n".join(answer.text.splitlines()[1:]))
+    count = _figures(answer.text, tool).get("count")
+    if count is None or not count.isdecimal() or int(count) != len(found):
+        raise AnswerLost(f"the answer of Aionforge to {tool} has not as many entries as it says")
+    return found
+
+
+def _list_in(said: JsonObject, tool: str) -> JsonObject:
+    found = said.get("list") if tool == CENSUS else said
+    return found if isinstance(found, dict) else {}
+
+
+def _total(answer: Answer, tool: str) -> int | None:
+    """How many there are from this page on."""
+    said = None if answer.structured is None else _list_in(answer.structured, tool).get("total_visible")
+    if said is None:
+        said = _figures(answer.text, tool).get("total_visible", "")
+    return int(said) if str(said).isdecimal() else None
+
+
+def _next(answer: Answer, tool: str) -> JsonObject | None:
+    """Where the next page begins: as data, or as `<time>|<id>`."""
+    said = answer.structured
+    found = None if said is None else _list_in(said, tool).get("next")
+    if found is None and said is None:
+        found = _figures(answer.text, _HEADS.get(tool, tool)).get("next")
+    if isinstance(found, str):
+        time, _, id = found.rpartition("|")
+        found = {_CLOCKS.get(tool, "ingested_at"): time, "id": id} if time and id else None
+    return found if isinstance(found, dict) and found else None
+
+
+_HEADS = {"audit_history": "audit"}
+_CLOCKS = {"audit_history": "occurred_at"}
+
+
+def _tagged(text: str) -> list[Tagged]:
+    return list(text_form.memories(text))
+
+
+def _figures(text: str, tool: str) -> dict[str, str]:
+    return _read_text(text, tool, lambda said: text_form.figures(said, tool))
+
+
+def _read_text(text: str, tool: str, read: Callable[[str], T]) -> T:
+    try:
+        return read(text)
+    except Unreadable as error:
+        raise AnswerLost(f"the answer of Aionforge to {tool} cannot be read: {error}") from None
+
+
+def _has_id(found: Any) -> bool:
+    return isinstance(found, dict) and isinstance(found.get("id"), str) and ids.is_uuid(found["id"])
+
+
+def may_be_missing(error: ToolFailed) -> bool:
+    """Whether a tool only says that this instance has nothing of the sort."""
+    return error.error_code in ("ERR_INVALID_PARAMS", "ERR_UNKNOWN_KIND", "ERR_INVALID_KIND")

@@ -1,0 +1,144 @@
+"""A memory with the node that it was, and the node from the memory: as long as nobody changed the text, the node is
+what it was."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from lifeboat_adapters.aionforge import mapping, nodes
+from lifeboat_adapters.aionforge.mapping import EXTENSION, RUNTIME
+from lifeboat_adapters.aionforge.nodes import Node
+from lifeboat_adapters.contract import Section
+from lifeboat_adapters.interchange import changed
+from lifeboat_alf import codec
+
+JsonObject = dict[str, Any]
+
+COLUMNS = ("id", "kind", "content", "fields")
+"""A node as a row of a memory store: `fields` are all others, as JSON with sorted names."""
+ROW, TEXT = "row", "text"
+
+
+class Links(NamedTuple):
+    """What a record has that its node alone does not say: its id, the record in whose place it came, relations (what,
+    to which record), and the name of its session where that had another one before."""
+
+    id: str
+    supersedes: str | None = None
+    related: Sequence[tuple[str, str]] = ()
+    session: str | None = None
+
+
+def record_of(node: Node, links: Links | None = None) -> JsonObject:
+    """The whole record of a node but for `agent_id`, marked so that a later change shows."""
+    links = links or Links(record_id_of(node))
+    fields = mapping.memory_fields(node)
+    if links.supersedes is not None:
+        fields["supersedes"] = links.supersedes
+    if links.related:
+        fields["related_records"] = [{"id": id, "relation": relation} for relation, id in links.related]
+    if links.session is not None:
+        fields["source"] = {**fields["source"], "session_id": links.session}
+    record: JsonObject = {"id": links.id, "content": mapping.content(node), **fields}
+    record["temporal"] = {"created_at": "1970-01-01T00:00:00.000Z", **record["temporal"]}
+    return changed.marked(record, EXTENSION, {"id": node.id, "kind": node.kind, "fields": node.fields})
+
+
+def record_id_of(node: Node) -> str:
+    return mapping.record_id(node.id, node.fields.get("ingested_at"))
+
+
+def row_of_node(node: Node) -> JsonObject:
+    return {
+        "id": node.id,
+        "kind": node.kind,
+        "content": mapping.content(node),
+        "fields": codec.canonical(node.fields).decode(),
+    }
+
+
+def node_of_row(values: JsonObject) -> Node:
+    """The node in a row; a row whose fields are damaged has none."""
+    try:
+        fields = codec.decode(str(values.get("fields") or "{}").encode())
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        fields = {}
+    own = fields if isinstance(fields, dict) else {}
+    return Node(str(values.get("id") or ""), str(values.get("kind") or ""), str(values.get("content") or ""), own)
+
+
+def section_of(values: JsonObject) -> Section:
+    """`contract.Adapter.memory_of`."""
+    node = node_of_row(values)
+    text = mapping.content(node)
+    kept = {name: value for name, value in values.items() if name != "content" or value != text}
+    fields = mapping.memory_fields(node)
+    fields["raw_source_format"] = {RUNTIME: {ROW: kept, TEXT: _mark(text)}}
+    return Section(text, fields=fields, record_id=record_id_of(node) if node.id else None)
+
+
+def row_of_record(record: JsonObject, root_id: str) -> JsonObject:
+    """`contract.Adapter.row_of`: the row that a memory was, with the text that it has now; a new episode for one that
+    was none."""
+    part = _part(record)
+    said = str(record.get("content", ""))
+    if part is None:
+        node = node_of(record)
+        return row_of_node(node) if node is not None else new_row(record, root_id)
+    held = {name: value for name, value in part[ROW].items() if name in COLUMNS}
+    if part.get(TEXT) != _mark(said):
+        held.pop("content", None)
+    return {"id": root_id, "kind": nodes.EPISODE, "fields": "{}", "content": said, **held}
+
+
+def new_row(record: JsonObject, root_id: str) -> JsonObject:
+    fields = {"role": mapping.DEFAULT_ROLE, "captured_at": captured_at(record)}
+    return {
+        "id": root_id,
+        "kind": nodes.EPISODE,
+        "content": str(record.get("content", "")),
+        "fields": codec.canonical(fields).decode(),
+    }
+
+
+def captured_at(record: JsonObject) -> str | None:
+    """When what a memory says happened, as far as it says so."""
+    temporal = record.get("temporal") or {}
+    found = temporal.get("observed_at") or temporal.get("created_at")
+    return found if isinstance(found, str) else None
+
+
+def node_of(record: JsonObject) -> Node | None:
+    """The node that a memory was, with the text that it has now; None for one that was none. `is_original` says whether
+    the text is the node's."""
+    part = _part(record)
+    if part is not None:
+        return node_of_row({"content": record.get("content"), **part[ROW]})
+    own = record.get(EXTENSION)
+    if not isinstance(own, dict) or not isinstance(own.get("id"), str) or not isinstance(own.get("kind"), str):
+        return None
+    fields = own.get("fields")
+    return Node(own["id"], own["kind"], str(record.get("content", "")), fields if isinstance(fields, dict) else {})
+
+
+def is_original(record: JsonObject) -> bool:
+    """Whether a memory that was a node still says what the node said."""
+    part = _part(record)
+    if part is not None:
+        return bool(part.get(TEXT) == _mark(str(record.get("content", ""))))
+    return changed.is_unchanged(record, EXTENSION)
+
+
+def _part(record: JsonObject) -> JsonObject | None:
+    formats = record.get("raw_source_format")
+    part = formats.get(RUNTIME) if isinstance(formats, dict) else None
+    return part if isinstance(part, dict) and isinstance(part.get(ROW), dict) else None
+
+
+def _mark(text: str) -> str:
+    """What tells whether a text is the one that was captured. It stands beside that text only."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

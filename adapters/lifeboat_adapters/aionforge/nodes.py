@@ -1,0 +1,135 @@
+"""What an instance holds, one node at a time: read from data or from text, both to the same plain form.
+
+A node keeps every field that it came with. A field that this release does not send is absent, never guessed.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from lifeboat_adapters.aionforge.text_form import Tagged, Unreadable
+
+JsonObject = dict[str, Any]
+
+EPISODE, FACT, ENTITY, NOTE, SKILL, BAD_PATTERN = "episode", "fact", "entity", "note", "skill", "bad_pattern"
+CORE, WORK_ITEM, TAG = "core", "work_item", "tag"
+
+TEXT_FIELDS: dict[str, tuple[str, ...]] = {
+    EPISODE: ("body",),
+    FACT: ("statement",),
+    ENTITY: ("canonical_name", "description", "body"),
+    NOTE: ("content",),
+    SKILL: ("name", "description", "body"),
+    BAD_PATTERN: ("description",),
+    CORE: ("content",),
+    WORK_ITEM: ("title", "body"),
+    TAG: ("display",),
+}
+"""The fields of each kind that make its text, in their order."""
+
+_SHORT = {"ns": "namespace", "session": "session_id", "id": "id", "kind": "kind"}
+"""Names of attributes in the text form, and of the fields that they are."""
+_PROVENANCE = frozenset(("writer", "model_family", "model_version", "trust_at_write", "written_at"))
+_BODY = {EPISODE: "body", FACT: "statement", ENTITY: "description", NOTE: "content", SKILL: "description"}
+_BODY |= {BAD_PATTERN: "description", CORE: "content", WORK_ITEM: "body", TAG: "display"}
+"""Which field stands between the tags of the text form."""
+_ABSENT = frozenset(("none", ""))
+_NULLABLE = frozenset(("session_id", "supersedes", "superseded_by", "parent", "captured_at", "writer"))
+_NUMBERS = frozenset(("trust_at_write", "ordinal", "version"))
+_TRUTHS = frozenset(("deprecated", "always"))
+_DEEPEST = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One thing that an instance holds. `text` is what it says, `fields` are all of its other fields."""
+
+    id: str
+    kind: str
+    text: str
+    fields: JsonObject
+
+    @property
+    def namespace(self) -> str:
+        return str(self.fields.get("namespace") or "")
+
+
+def from_data(found: Any) -> Node:
+    """A node from an element of `memories`. Raises Unreadable for one without id or kind, that was cut short, or
+    that is nested too deep."""
+    if not isinstance(found, dict):
+        raise Unreadable("a memory in the answer is no object")
+    id, kind = found.get("id"), found.get("kind")
+    if not isinstance(id, str) or not isinstance(kind, str):
+        raise Unreadable("a memory in the answer has no id, or no kind")
+    if any(value is True for name, value in found.items() if name.endswith("_truncated")):
+        raise Unreadable("a memory in the answer was cut short")
+    if _depth(found) > _DEEPEST:
+        raise Unreadable("a memory in the answer is nested too deep")
+    fields = {name: value for name, value in found.items() if not name.endswith("_truncated")}
+    return made(id, kind, fields)
+
+
+def from_text(found: Tagged) -> Node:
+    """A node from the text form. Raises Unreadable."""
+    attributes = dict(found.attributes)
+    id, kind = attributes.pop("id", ""), attributes.pop("kind", "")
+    if not id or not kind:
+        raise Unreadable("a memory in the answer has no id, or no kind")
+    fields: JsonObject = {}
+    provenance: JsonObject = {}
+    for name, written in attributes.items():
+        target = provenance if name in _PROVENANCE else fields
+        target[_SHORT.get(name, name)] = _value(_SHORT.get(name, name), written)
+    if provenance:
+        fields["provenance"] = provenance
+    return made(id, kind, {**fields, _BODY.get(kind, "body"): found.text})
+
+
+def made(id: str, kind: str, fields: JsonObject) -> Node:
+    """A node of a kind with all of its fields; those that are nothing but its text stand in `text` alone."""
+    rest = {name: value for name, value in fields.items() if name not in ("id", "kind")}
+    parts = TEXT_FIELDS.get(kind, ("body", "content", "description"))
+    said = [value for name in parts if isinstance(value := rest.get(name), str) and value.strip()]
+    text = "\n\n".join(dict.fromkeys(said))
+    if len(parts) == 1 and rest.get(parts[0]) == text:
+        rest.pop(parts[0], None)
+    return Node(normal_id(id), kind, text, rest)
+
+
+def normal_id(id: str) -> str:
+    """A UUID in lower case; anything else as it is."""
+    try:
+        return str(uuid.UUID(id)) if len(id) == 36 else id
+    except ValueError:
+        return id
+
+
+def _value(name: str, written: str) -> Any:
+    if name in _NULLABLE and written in _ABSENT:
+        return None
+    if name in _TRUTHS and written in ("true", "false"):
+        return written == "true"
+    if name in _NUMBERS:
+        try:
+            number = float(written)
+        except ValueError:
+            return written
+        return int(number) if number.is_integer() and name != "trust_at_write" else number
+    return written
+
+
+def _depth(value: Any) -> int:
+    """Levels of a value, counted up to one more than is taken."""
+    level, found = [value], 0
+    while level and found <= _DEEPEST:
+        found += 1
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    return found

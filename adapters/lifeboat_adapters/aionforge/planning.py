@@ -1,0 +1,230 @@
+"""What of a state goes into an instance, in which order and form, and what cannot go. Asks no instance.
+
+Only episodes and work items can be written. Every other memory goes as an episode of role `event`; facts, entities
+and notes that an instance made itself are made again by the instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lifeboat_adapters.aionforge import literals, mapping, moments, nodes
+from lifeboat_adapters.aionforge.address import Principal
+from lifeboat_adapters.aionforge.nodes import Node
+from lifeboat_adapters.aionforge.sent import Sent
+from lifeboat_adapters.interchange.cleaning import Cleaner
+from lifeboat_adapters.receipts import Fate, Outcome
+from lifeboat_alf import layout, records
+from lifeboat_alf.effective import Chains, in_append_order
+from lifeboat_alf.state import State
+
+JsonObject = dict[str, Any]
+
+MEMORY = "memory"
+DERIVED, ARCHIVED, AS_EPISODE, CLEANED = "derived", "archived", "as_episode", "cleaned"
+_OMITTED = {
+    DERIVED: "the instance derives it anew from its episodes",
+    ARCHIVED: "it is archived: what was forgotten is not put back",
+    "superseded": "it is superseded, and what came in its place is not there",
+    "deleted": "it was deleted later",
+}
+_NO_PLACE = {
+    "tags": "tags",
+    "confidence": "confidence",
+    "entities": "entities",
+    "related_records": "relations",
+}
+_NO_PLACE_IN_TIME = {"valid_from": "validity", "valid_until": "validity"}
+
+
+@dataclass(slots=True)
+class Item:
+    """A memory on its way. `node` is what it was in an instance before, `is_original` whether it still says the same;
+    `after` is the memory in whose place it came, `depth` how many came before it. `reasons` say what does not go
+    along."""
+
+    id: str
+    text: str
+    at: str
+    depth: int = 0
+    after: str | None = None
+    node: Node | None = None
+    is_original: bool = False
+    namespace: str = ""
+    role: str = mapping.DEFAULT_ROLE
+    captured_at: str | None = None
+    session: str | None = None
+    is_pinned: bool = False
+    is_cleaned: bool = False
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def is_work(self) -> bool:
+        return self.node is not None and self.node.kind == nodes.WORK_ITEM
+
+
+@dataclass(slots=True)
+class Plan:
+    """`items` in the order in which they are sent; `fates` of what is not."""
+
+    items: list[Item] = field(default_factory=list)
+    fates: list[Fate] = field(default_factory=list)
+
+
+def plan(state: State, asked: Principal, cleaner: Cleaner | None, sent: Sent | None = None) -> Plan:
+    """Everything is cleaned before anything is sent. Without a `cleaner` texts stay as they are: for what is only
+    looked at. Raises SecretsFound, SanitizerFailed."""
+    found = [records.parse(record.line) for record in in_append_order(state)]
+    return of_records(found, asked, cleaner, sent)
+
+
+def of_records(found: list[JsonObject], asked: Principal, cleaner: Cleaner | None, sent: Sent | None = None) -> Plan:
+    """The plan for records in append order, a chain's members all among them."""
+    chains = Chains.of(found)
+    by_id = {str(record["id"]): record for record in found}
+    made = Plan()
+    for id, record in by_id.items():
+        if records.is_deleted(record):
+            continue
+        why = _left_out(id, record, by_id, chains)
+        if why:
+            made.fates.append(Fate(MEMORY, id, Outcome.OMITTED, _OMITTED[why], why))
+            continue
+        item = _item(record, asked, cleaner, sent)
+        item.after, item.depth = _place(id, by_id)
+        made.items.append(item)
+    made.items.sort(key=lambda item: (item.depth, item.namespace, item.captured_at or "", item.id))
+    return made
+
+
+def documents(state: State) -> Iterator[Fate]:
+    """What becomes of everything that is no memory."""
+    for entry in state.entries():
+        kind = _kind_of(entry.path)
+        if kind is not None:
+            yield Fate(kind, entry.path, Outcome.OMITTED, _WHY.get(kind, "an instance keeps no files"))
+
+
+_WHY = {
+    "identity": "no tool of Aionforge writes core blocks",
+    "principal": "Aionforge has no place for it",
+    "credential": "credentials never leave",
+    "vector": "an instance computes its own",
+    "document": "Aionforge has no place for it",
+}
+
+
+def _kind_of(path: str) -> str | None:
+    if path == layout.MANIFEST or path in layout.DERIVED or path.startswith("lifeboat/"):
+        return None  # what an archive says about itself
+    known = {layout.IDENTITY: "identity", layout.PRINCIPALS: "principal", layout.CREDENTIALS: "credential"}
+    if path in known:
+        return known[path]
+    for prefix, kind in ((layout.RAW, "file"), (layout.ARTIFACTS, "artifact"), (layout.EMBEDDINGS, "vector")):
+        if path.startswith(prefix):
+            return kind
+    return "document"
+
+
+def _left_out(id: str, record: JsonObject, by_id: Mapping[str, JsonObject], chains: Chains) -> str:
+    """Why a memory is not sent, "" when it is."""
+    last = by_id.get(chains.winner(id), record)
+    if records.is_deleted(last):
+        return "deleted"
+    if records.status(last) == ARCHIVED or records.status(record) == ARCHIVED:
+        return ARCHIVED
+    if last is record and records.status(record) == "superseded":
+        return "superseded"
+    node = literals.node_of(record)
+    rule = None if node is None else mapping.KINDS.get(node.kind)
+    return DERIVED if rule is not None and rule.derived and literals.is_original(record) else ""
+
+
+def _place(id: str, by_id: Mapping[str, JsonObject]) -> tuple[str | None, int]:
+    """The memory in whose place one came, and how many came before it."""
+    above: dict[str, None] = {id: None}
+    at: Any = by_id[id].get("supersedes")
+    while isinstance(at, str) and at in by_id and at not in above and not records.is_deleted(by_id[at]):
+        above[at] = None
+        at = by_id[at].get("supersedes")
+    former = list(above)[1:]
+    return (former[0] if former else None), len(former)
+
+
+def _item(record: JsonObject, asked: Principal, cleaner: Cleaner | None, sent: Sent | None) -> Item:
+    id, node = str(record["id"]), literals.node_of(record)
+    temporal = record.get("temporal") or {}
+    item = Item(id, str(record.get("content", "")), _changed_at(temporal), node=node)
+    item.is_original = node is not None and literals.is_original(record)
+    item.captured_at = _captured_at(record, node)
+    item.is_pinned = record.get(records.PINNED) is True
+    role = node.fields.get("role") if node is not None else None
+    if role in mapping.ROLES:
+        item.role = str(role)
+    _take_namespace(item, record, asked)
+    _take_session(item, record, sent)
+    item.reasons += _without_place(record)
+    if cleaner is not None:
+        cleaned = cleaner.cleaned(item.text, where=f"memory {id}")
+        item.text, item.is_cleaned = cleaned.text, cleaned.is_transformed
+    return item
+
+
+def _changed_at(temporal: JsonObject) -> str:
+    return str(temporal.get("updated_at") or temporal.get("created_at") or "")
+
+
+def _captured_at(record: JsonObject, node: Node | None) -> str | None:
+    """The instance's own spelling of a time, as long as it still says the same."""
+    found = literals.captured_at(record)
+    own = node.fields.get("captured_at") if node is not None else None
+    if isinstance(own, str) and moments.same(own, found):
+        return own.partition("[")[0]
+    return moments.moment(found)
+
+
+def _take_namespace(item: Item, record: JsonObject, asked: Principal) -> None:
+    namespace = str(record.get("namespace") or "default")
+    if namespace == "global" or (namespace.startswith("team:") and namespace.partition(":")[2] in asked.teams):
+        item.namespace = namespace
+    elif namespace != "default":
+        item.reasons.append("namespace")
+
+
+def _take_session(item: Item, record: JsonObject, sent: Sent | None) -> None:
+    session = (record.get("source") or {}).get("session_id")
+    if isinstance(session, str) and session:
+        item.session = session if sent is None else sent.session_for(session)
+
+
+def _without_place(record: JsonObject) -> list[str]:
+    found = [] if record.get("memory_type") == "episodic" else ["type"]
+    found += ["category"] if record.get("category") else []
+    found += [word for name, word in _NO_PLACE.items() if record.get(name) not in (None, [])]
+    temporal = record.get("temporal") or {}
+    found += [word for name, word in _NO_PLACE_IN_TIME.items() if temporal.get(name)]
+    return list(dict.fromkeys(found))
+
+
+def told(item: Item) -> Fate:
+    """What becomes of a memory that an instance takes as it was sent."""
+    said = []
+    if item.is_cleaned:
+        said.append("redacted")
+    if item.reasons:
+        said.append(f"without its {', '.join(item.reasons)}")
+    if not said:
+        return Fate(MEMORY, item.id, Outcome.ACCEPTED)
+    code = CLEANED if item.is_cleaned else AS_EPISODE
+    return Fate(MEMORY, item.id, Outcome.TRANSFORMED, f"an episode, {' and '.join(said)}", code)
+
+
+def losses(made: Plan) -> Iterable[Fate]:
+    """What does not go as it is."""
+    yield from made.fates
+    for item in made.items:
+        fate = told(item)
+        if fate.outcome is not Outcome.ACCEPTED and not item.is_work:
+            yield fate

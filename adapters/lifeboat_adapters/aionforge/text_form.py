@@ -1,0 +1,154 @@
+"""What an instance says as text: memories between tags, receipts on lines of their own, figures in a first line.
+
+Releases up to 0.3.0 say nothing in another way. Memories stand as `<memory id="..." kind="...">TEXT</memory>`, over as
+many lines as the text has. `<` and `&` are escaped in texts and attributes, so no text can end a memory or begin
+another one. Scanning takes time in proportion to the text, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+_OPEN, _CLOSE = "<memory ", "</memory>"
+_LONGEST_HEAD = 100_000
+"""Characters of a tag with its attributes."""
+_ATTRIBUTE = re.compile(r'\s*([a-z_]{1,64})="([^"<]*)"')
+_ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#34;", '"'), ("&apos;", "'"), ("&#39;", "'"))
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_FIGURE = re.compile(r"([a-z_]{1,40})=(\S+)")
+_RECEIPT = re.compile(r"\[capture\]\s+(\S+)\s+verdict=([a-z_]+)")
+_ITEM_ERROR = re.compile(r"ERR_ITEM\[(\d{1,4})\]\s+(ERR_[A-Z0-9_]{1,60})")
+_CREATED = re.compile(r"\[work_create\]\s+(\S+)")
+
+
+class Unreadable(ValueError):
+    """An answer that is cut off, or that is no such text at all."""
+
+
+class Tagged(NamedTuple):
+    """A memory as it stands in a text: its attributes and its text, both without escapes."""
+
+    attributes: dict[str, str]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of one captured text. `id` is "" and `error` the instance's word where it was not taken."""
+
+    id: str
+    verdict: str = ""
+    redactions: int = 0
+    flags: int = 0
+    error: str = ""
+
+
+def memories(text: str) -> Iterator[Tagged]:
+    """The memories in an answer, in order. Raises Unreadable for a text that breaks off inside of one."""
+    at = 0
+    while (start := _next(text, at)) >= 0:
+        end = text.find(">", start, start + _LONGEST_HEAD)
+        close = text.find(_CLOSE, end) if end >= 0 else -1
+        if close < 0:
+            raise Unreadable("the answer breaks off inside of a memory")
+        body = text[end + 1 : close]
+        if "<" in body:
+            raise Unreadable("a memory in the answer is not closed")
+        yield Tagged(_attributes(text[start + len(_OPEN) : end]), unescaped(body))
+        at = close + len(_CLOSE)
+
+
+def _next(text: str, at: int) -> int:
+    """Where the next memory begins: at the beginning of a line."""
+    while (start := text.find(_OPEN, at)) > 0 and text[start - 1] not in "\n\r":
+        at = start + 1
+    return start
+
+
+def _attributes(head: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    at = 0
+    while (hit := _ATTRIBUTE.match(head, at)) is not None:
+        found[hit[1]] = unescaped(hit[2])
+        at = hit.end()
+    if head[at:].strip(" \t\r\n/"):
+        raise Unreadable("a memory in the answer has attributes that are none")
+    return found
+
+
+def unescaped(text: str) -> str:
+    """A text without its escapes, each taken off once: `&amp;lt;` says `&lt;`."""
+    if "&" not in text:
+        return text
+    parts = text.split("&amp;")
+    for escape, meant in _ESCAPES:
+        parts = [part.replace(escape, meant) for part in parts]
+    return "&".join(parts)
+
+
+def figures(text: str, tool: str) -> dict[str, str]:
+    """The `name=value` of the first line, which begins with `[tool]`. Raises Unreadable where there is no such line."""
+    head = text.lstrip().split("\n", 1)[0]
+    if not head.startswith(f"[{tool}]"):
+        raise Unreadable(f"the answer to {tool} does not begin as one")
+    return {name: value for name, value in _FIGURE.findall(head)}
+
+
+def ids_by_line(text: str) -> list[str]:
+    """The first id of every line, each once: what is listed."""
+    found = (_UUID.search(line) for line in text.splitlines())
+    return list(dict.fromkeys(hit[0].lower() for hit in found if hit is not None))
+
+
+def is_id(text: str) -> bool:
+    """Whether a text is an id as an instance has them."""
+    return _UUID.fullmatch(text) is not None
+
+
+def is_disabled(text: str) -> bool:
+    """Whether a tool says that it is switched off."""
+    return text.split("\n", 1)[0].rpartition("] ")[2].startswith("disabled")
+
+
+def receipt(text: str) -> Receipt:
+    """The receipt of one capture. Raises Unreadable."""
+    hit = _RECEIPT.search(text)
+    if hit is None or _UUID.fullmatch(hit[1]) is None:
+        raise Unreadable("a receipt is no receipt")
+    said = dict(_FIGURE.findall(text[hit.end() :].split("\n", 1)[0]))
+    return Receipt(hit[1].lower(), hit[2], _count(said.get("redactions")), _count(said.get("flags")))
+
+
+def batch_receipts(text: str, items: int) -> list[Receipt]:
+    """The receipts of a batch of `items` texts, in their order. Raises Unreadable when not every one of them is
+    there."""
+    said = figures(text, "batch_capture")
+    lines = [line for line in text.lstrip().splitlines()[1:] if line.strip()]
+    if said.get("items") != str(items) or len(lines) != items:
+        raise Unreadable("the answer has not as many receipts as texts were sent")
+    return [_item(line, place) for place, line in enumerate(lines)]
+
+
+def _item(line: str, place: int) -> Receipt:
+    failed = _ITEM_ERROR.match(line.strip())
+    if failed is None:
+        return receipt(line)
+    if int(failed[1]) != place:
+        raise Unreadable("receipts are not in the order of the texts")
+    return Receipt("", error=failed[2])
+
+
+def created(text: str) -> str:
+    """The id of a work item that was made. Raises Unreadable."""
+    hit = _CREATED.search(text)
+    if hit is None or _UUID.fullmatch(hit[1]) is None:
+        raise Unreadable("the answer does not say what was made")
+    return hit[1].lower()
+
+
+def _count(text: str | None) -> int:
+    digits = re.match(r"\d{1,9}", text or "")
+    return int(digits[0]) if digits else 0
