@@ -109,6 +109,25 @@ def split_notes(data: bytes) -> bool:
     return True
 
 
+def read_aicf(data: bytes) -> bool:
+    """A file of any dialect: it comes out as it was, and one section is found as it is read among all."""
+    from lifeboat_adapters.aicf.checking import check
+    from lifeboat_adapters.aicf.document import emit, find_section, parse
+    from lifeboat_adapters.interchange.errors import SourceRefused
+
+    try:
+        document = parse(data)
+    except SourceRefused:
+        return False
+    if emit(document) != data:
+        raise AssertionError("the parts of a file are not the file")
+    for section in document.sections[:8]:
+        if find_section(document.text, section.name, section.ident) != document.section(section.name, section.ident):
+            raise AssertionError("a section alone is not what it is among all")
+    check(document, strict=True)
+    return True
+
+
 def hear_on_the_control_socket(data: bytes) -> bool:
     """What the service reads of its clients; each line is a request, or has an answer that says why not."""
     from lifeboat_daemon.control import protocol
@@ -206,6 +225,7 @@ TARGETS: dict[str, Target] = {
     "toml": _scans("toml"),
     "yaml": _scans("yaml"),
     "notes": split_notes,
+    "aicf": read_aicf,
     "control": hear_on_the_control_socket,
     "control-answers": hear_from_the_service,
 }
@@ -233,6 +253,13 @@ def seeds(name: str) -> list[bytes]:
             b"---\na: &x 'b' # c\nd:\n- |-\n  e\n- >\n  f\n\n  g\nh: {i: [j, \"k\\u0061\", *x], l: !!int 1}\n...\n"
         ],
         "notes": [b"# Memory\n\n## One\n\n- a\n- b\n\n```\n# not a heading\n```\n\n## Two\n\ntext [x|i=0.9] #tag\n"],
+        "aicf": [
+            b"1|@AICF_VERSION\n2|version=3.1\n3|\n4|@STATE:user\n5|user:a=b\\|c\n6|@INSIGHTS a|DATA|HIGH|LOW\n",
+            b'@CONVERSATION:\nm1|2026-01-01T00:00:00Z|user|x\n\n@NOTES\nk="""a\nb"""\n@LINKS a->b|c\n',
+            b"\\@MEMORY:semantic\\ncontent=a\\nimportance=0.4\n",
+            b"@SCHEMA\nC#|T\n@DATA\n1|x\n@X\n- a: b\n@X_END\n",
+            b'{"messages": [{"role": "user", "content": "x"}], "decisions": ["y"]}',
+        ],
         "control": [
             b'{"jsonrpc": "2.0", "id": 1, "method": "hello", "params": {"protocol": 1, "app": "x"}}\n'
             b'{"jsonrpc": "2.0", "id": "a", "method": "jobs"}\n{"jsonrpc": "2.0", "method": "reload", "params": {}}\n'

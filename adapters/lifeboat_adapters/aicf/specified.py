@@ -1,4 +1,4 @@
-"""What version 3.1 of the specification says of its sections: fields, columns and the words that stand for something."""
+"""What version 3.1 of the specification says of its sections: fields, columns, and the words that it knows."""
 
 from __future__ import annotations
 

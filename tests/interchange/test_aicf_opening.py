@@ -1,0 +1,89 @@
+"""Bytes of AICF files: unpacked within bounds, and decoded without a guess."""
+
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifeboat_adapters.aicf import opening
+from lifeboat_adapters.aicf.document import parse
+from lifeboat_adapters.interchange.errors import SourceRefused
+
+pytestmark = pytest.mark.interchange
+
+
+def _code(data: bytes, largest: int = opening.LARGEST) -> str:
+    with pytest.raises(SourceRefused) as raised:
+        opening.decompress(data, largest=largest)
+    return raised.value.format_code
+
+
+@given(st.binary(max_size=300))
+def test_what_was_compressed_is_unpacked(data: bytes) -> None:
+    assert opening.decompress(opening.compress(data)) == data
+    assert opening.decompress(gzip.compress(data) + gzip.compress(data) + b"\0" * 7) == data * 2
+
+
+def test_compressed_files_are_the_same_every_time_and_name_no_time() -> None:
+    packed = opening.compress(b"@STATE\n")
+    assert packed == opening.compress(b"@STATE\n")
+    assert packed[4:8] == b"\0\0\0\0"
+
+
+def test_bytes_that_are_not_compressed_stay_as_they_are() -> None:
+    assert opening.decompress(b"@STATE\n") == b"@STATE\n"
+    assert opening.decompress(b"") == b""
+
+
+def test_a_large_file_in_pieces_is_unpacked_whole() -> None:
+    data = bytes(range(256)) * 4000
+    assert opening.decompress(gzip.compress(data, 1)) == data
+
+
+def test_a_bomb_is_refused_before_it_takes_more_than_its_bound() -> None:
+    bomb = gzip.compress(b"\0" * 50_000_000)
+    tracemalloc.start()
+    try:
+        assert _code(bomb, largest=1_000_000) == "gzip_bomb"
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_bound_itself_is_allowed() -> None:
+    assert len(opening.decompress(gzip.compress(b"x" * 1000), largest=1000)) == 1000
+    assert _code(gzip.compress(b"x" * 1001), largest=1000) == "gzip_bomb"
+    assert _code(gzip.compress(b"x" * 600) * 2, largest=1000) == "gzip_bomb"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x1f\x8b",
+        gzip.compress(b"text")[:-3],
+        gzip.compress(b"text")[:-8] + b"\0" * 8,
+        gzip.compress(b"text") + b"rest",
+        b"\x1f\x8b\x09" + b"\0" * 20,
+        gzip.compress(b"text") + zlib.compress(b"text"),
+        gzip.compress(b"") * 5000,
+    ],
+)
+def test_damaged_compressed_data_is_refused(data: bytes) -> None:
+    assert _code(data) == "gzip_invalid"
+
+
+def test_a_file_of_another_encoding_is_refused_with_its_line() -> None:
+    with pytest.raises(SourceRefused, match="boat.aicf is not UTF-8, at byte 13") as raised:
+        parse(b"@STATE\r\nname=\xe9t\xe9", name="boat.aicf")
+    assert (raised.value.format_code, raised.value.where) == ("utf8_invalid", "line 2")
+
+
+def test_half_a_character_in_a_text_is_refused() -> None:
+    with pytest.raises(SourceRefused) as raised:
+        parse("@STATE\nname=\ud800")
+    assert raised.value.format_code == "utf8_invalid"
