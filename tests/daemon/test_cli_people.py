@@ -14,6 +14,7 @@ import cli_client
 import openclaw_workspaces
 import pytest
 
+from lifeboat_adapters import registry
 from lifeboat_adapters.openclaw import config
 from lifeboat_daemon.cli import program
 
@@ -244,7 +245,7 @@ def test_a_closed_standard_output_is_no_crash(ada: str) -> None:
         (["verify", "--at", ""], set()),
         (["timeline", "ada", "x"], set()),
         (["config", "get", "cad"], {"plain,cadence"}),
-        (["alf", "export", ""], {"plain,openclaw", "plain,zeroclaw"}),
+        (["alf", "export", ""], {f"plain,{runtime}" for runtime in registry.runtimes()}),
     ],
 )
 def test_a_shell_is_offered_agents_sequences_settings_and_runtimes(
