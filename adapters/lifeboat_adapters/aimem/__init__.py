@@ -1,4 +1,4 @@
-"""Aimem."""
+"""AIMEM bundles: as a format, and a folder of them as a workspace."""
 
 from __future__ import annotations
 

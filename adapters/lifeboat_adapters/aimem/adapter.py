@@ -1,4 +1,7 @@
-"""Aimem as an adapter."""
+"""A folder of AIMEM bundles as an agent's workspace: every `.aimem.json` and `.aimem.ndjson` in it holds memories.
+
+Nobody owns such a folder but its user: it has no configuration, no credentials and no databases.
+"""
 
 from __future__ import annotations
 
@@ -6,43 +9,114 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lifeboat_adapters.aimem import mapping, workspace
 from lifeboat_adapters.base import BaseAdapter
-from lifeboat_adapters.contract import Derivation, FoundAgent, Installation, Placement, Rendered, Root, Section
+from lifeboat_adapters.contract import (
+    Derivation,
+    DerivationContext,
+    Files,
+    FoundAgent,
+    Installation,
+    Placement,
+    Rendered,
+    Root,
+    Section,
+)
 from lifeboat_adapters.errors import NotAWorkspace
+from lifeboat_adapters.receipts import Fate
+from lifeboat_alf.state import State
+
+JsonObject = dict[str, Any]
+
+FOLDER = "AIMEM_FOLDER"
+"""The environment variable that names a folder of bundles."""
+_PARTS = (".part", ".tmp")
 
 
 class Aimem(BaseAdapter):
-    """`contract.Adapter`."""
+    """`contract.Adapter` for folders of bundles."""
 
-    runtime = "aimem"
+    runtime = workspace.RUNTIME
     splitter_version = 1
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
-        return []
+        folder = Path(environment[FOLDER]) if environment.get(FOLDER) else None
+        if folder is None or not self.recognises(folder):
+            return []
+        found = self.locate(folder, environment, user_home)
+        return [FoundAgent(self.runtime, found.native_id, found.name, folder, None)]
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
-        raise NotAWorkspace(f"{workspace} is none")
+        if not self.recognises(workspace):
+            raise NotAWorkspace(f"{workspace} holds no .aimem.json and no .aimem.ndjson")
+        name = workspace.resolve().name or self.runtime
+        return Installation(self.runtime, workspace, name, name)
 
     def recognises(self, workspace: Path) -> int:
-        return 0
+        return 1 if _has_bundle(workspace) else 0
 
     def roots(self, installation: Installation) -> Sequence[Root]:
-        return [Root("raw/aimem/", installation.workspace)]
+        return [Root(workspace.RAW, installation.workspace)]
 
     def place(self, path: str, *, is_folder: bool) -> Placement:
-        return Placement.MANAGED
+        if self.exclusion(path, is_folder=is_folder):
+            return Placement.EXCLUDED
+        is_own = path.lower().endswith((".json", ".ndjson", ".sig"))
+        return Placement.MANAGED if is_own or is_folder else Placement.ARTIFACT
 
     def exclusion(self, path: str, *, is_folder: bool) -> str | None:
-        return None
+        return "it is being written" if path.lower().endswith(_PARTS) and not is_folder else None
 
     def split(self, path: str, text: str) -> list[Section] | None:
-        return None
+        return workspace.split(path, text)
+
+    def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
+        return workspace.join(path, memories)
 
     def derivations(self) -> Sequence[Derivation]:
-        return []
+        return [Derivation("identity", _is_read, _identity)]
 
-    def render(self, state: Any) -> Iterator[Rendered]:
+    def render(self, state: State) -> Iterator[Rendered]:
+        return workspace.render(state)
+
+    def install_into(
+        self,
+        state_dir: Path,
+        workspace: Path,
+        state: Any,
+        environment: Mapping[str, str],
+        user_home: Path,
+        version: str,
+    ) -> Installation:
+        name = workspace.name or self.runtime
+        return Installation(self.runtime, workspace, name, name)
+
+    def cannot_hold(self, installation: Installation, state: State) -> Iterator[Fate]:
         return iter(())
+
+
+def _has_bundle(folder: Path) -> bool:
+    """Cheap: by the names in the folder itself."""
+    try:
+        return folder.is_dir() and any(workspace.is_bundle(each.name) for each in folder.iterdir())
+    except OSError:
+        return False
+
+
+def _is_read(path: str) -> bool:
+    return path.startswith(workspace.RAW) and workspace.is_bundle(path)
+
+
+def _identity(files: Files, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
+    """A bundle knows no more of an agent than its name. Who the agent was elsewhere, it stays."""
+    if previous is not None:
+        return previous
+    paths = [path for path in files.paths(workspace.RAW) if _is_read(path)]
+    if not paths:
+        return None
+    said = (workspace.agent_name(files.read(path) or b"") for path in paths)
+    name = next((each for each in said if each), context.installation.name)
+    return {"structured": {"names": {"primary": name}}, "prose": {}, "source_format": mapping.NAME.removeprefix("x_")}
 
 
 ADAPTER = Aimem()

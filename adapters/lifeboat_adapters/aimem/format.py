@@ -1,25 +1,245 @@
-"""Aimem as a format."""
+"""AIMEM bundles as a format: files in, memories out, and back."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
 
+from lifeboat_adapters.aimem import consuming, mapping, producing, reading, signing
+from lifeboat_adapters.aimem.bundle import FORMAT as NAME
+from lifeboat_adapters.aimem.bundle import FULL, LEGACY_FORMAT, SCOPES, Bundle, BundleRefused
+from lifeboat_adapters.aimem.consuming import ConsumerOptions, Importing
+from lifeboat_adapters.aimem.existing import ORPHANS
+from lifeboat_adapters.aimem.linking import Links
+from lifeboat_adapters.aimem.options import ProducerOptions
+from lifeboat_adapters.interchange import cleaning
 from lifeboat_adapters.interchange.base import BaseFormat
-from lifeboat_adapters.interchange.contract import Options, Reading, Surroundings
-from lifeboat_adapters.interchange.errors import SourceRefused
+from lifeboat_adapters.interchange.cleaning import Cleaner
+from lifeboat_adapters.interchange.contract import (
+    Finding,
+    Identity,
+    Kind,
+    MappingTable,
+    Notice,
+    Option,
+    Options,
+    Reading,
+    Surroundings,
+    Written,
+)
+from lifeboat_adapters.interchange.errors import InterchangeError, SourceRefused
+from lifeboat_adapters.receipts import Fate
+from lifeboat_alf import ids
+from lifeboat_alf.state import State
+
+JsonObject = dict[str, Any]
+
+DOCUMENT, STREAM = ".aimem.json", ".aimem.ndjson"
+_RAW = "raw/aimem/"
+_KEPT = 256 << 20
+"""Bytes of a source that are kept whole beside its memories."""
+_BLOCK = 1 << 20
+
+OPTIONS = (
+    Option("scope", "which memories: all, protected ones, or since a time", Kind.CHOICE, SCOPES, FULL, writes=True),
+    Option("since", "the earliest time, as 2026-04-01T09:30:00Z", Kind.TEXT, writes=True),
+    Option("closure", "with SINCE: also what the edges point to", writes=True),
+    Option("include-embeddings", "vectors too; what they are of can be guessed", writes=True),
+    Option("embedding-model", "whose vectors, where there are several", Kind.TEXT, writes=True),
+    Option("include-history", "superseded and archived memories too", writes=True),
+    Option("include-identity", "the texts of the identity as memories", writes=True),
+    Option("preserve-ids", "memories from elsewhere keep their names", writes=True),
+    Option("pure", "no members of our own: loses what has no place", writes=True),
+    Option("tenant", "whose memories they are: a UUID or a URI", Kind.TEXT, writes=True),
+    Option("stream", "a stream of lines, not a document", writes=True),
+    Option("sign", "with your key, into a file .sig beside it", writes=True),
+    Option("signature", "the signature, where it is not SOURCE.sig", Kind.FILE, reads=True),
+    Option("trusted-key", "who must have signed: a COSE_Key or a set of them", Kind.FILE, reads=True),
+    *cleaning.OPTIONS,
+)
 
 
 class AimemFormat(BaseFormat):
-    """`contract.Format`."""
+    """`contract.Format` of AIMEM bundles, documents and streams."""
 
     name = "aimem"
-    title = "Aimem"
+    title = "AIMEM bundle"
+    suffixes = (DOCUMENT, STREAM)
+    options = OPTIONS
 
     def recognises(self, source: str, head: bytes) -> bool:
-        return False
+        if source.lower().endswith(self.suffixes):
+            return True
+        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        return start.startswith(b"{") and any(f'"{name}"'.encode() in head for name in (NAME, LEGACY_FORMAT))
 
-    def read(self, source: str, options: Options, around: Surroundings) -> AbstractContextManager[Reading]:
-        raise SourceRefused(f"{source} cannot be read")
+    @contextmanager
+    def read(self, source: str, options: Options, around: Surroundings) -> Iterator[Reading]:
+        path = Path(source)
+        with _refusing(path), reading.opened(path) as bundle:
+            own = around.identity.producer
+            checked = _check_signature(path, bundle, options)
+            with Links(bundle, own) as links:
+                kept = _Kept(path)
+                importing = Importing(
+                    bundle, links, consuming.nothing(), ConsumerOptions(namespace=own), file=kept.origin
+                )
+                entries = kept.entries(list(links.orphans()))
+                notices = [*bundle.notices, *checked, *kept.notices]
+                yield Reading(
+                    _agent_name(bundle, path), importing.inserts(), entries, importing.fates, notices, _agent_id(bundle)
+                )
+
+    def losses(self, state: State, options: Options) -> list[Fate]:
+        return producing.losses(state, _producer_options(options, None))
+
+    def write(self, state: State, target: BinaryIO, options: Options, around: Surroundings) -> Written:
+        is_signed = options.get("sign") is True
+        if is_signed and not _signs(around.identity):
+            raise InterchangeError("there is no key to sign with", fix="lifeboat keys init")
+        chosen = _producer_options(options, Cleaner.of(options))
+        with producing.produce(state, chosen, around) as produced:
+            write = produced.writer.write_stream if options.get("stream") is True else produced.writer.write_json
+            write(target)
+            written = Written(produced.fates, produced.notices, dict(produced.figures))
+            if is_signed:
+                signature = signing.sign_detached(produced.writer.canonical(), around.identity)
+                written.signature = (signing.SUFFIX, signature)
+        return written
+
+    def check(self, source: str, *, strict: bool) -> Iterable[Finding]:
+        """The first thing that makes a bundle none (a reader stops there), else what a careful reader notices.
+        `strict` also refuses names outside the producer's namespace."""
+        path = Path(source)
+        try:
+            with _refusing(path), reading.opened(path, own_namespace=strict) as bundle:
+                return [Finding(each.code, each.text, False, where=each.where) for each in bundle.notices]
+        except SourceRefused as problem:
+            return [Finding(problem.format_code, problem.message, True, _line(problem.where), problem.where)]
+
+    def mappings(self) -> Sequence[MappingTable]:
+        return mapping.tables()
+
+
+class _Kept:
+    """The source as it is kept beside its memories: `origin` is its name there, "" where it is too large."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.notices: list[Notice] = []
+        self.origin = ""
+        if path.stat().st_size <= _KEPT:
+            suffix = STREAM if path.name.lower().endswith(STREAM) else DOCUMENT
+            self.origin = f"{_digest(path)}{suffix}"
+        else:
+            text = f"the source has more than {_KEPT:,} bytes and is not kept beside its memories"
+            self.notices.append(Notice("original_not_kept", text))
+
+    def entries(self, orphans: list[JsonObject]) -> Mapping[str, bytes]:
+        """The raw files: the source, and the entities that no memory names."""
+        found: dict[str, bytes] = {}
+        if self.origin:
+            found[_RAW + self.origin] = self._path.read_bytes()
+        if orphans:
+            found[ORPHANS] = consuming.lines_of(orphans)
+        return found
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """A file that cannot be read is refused like one that is none."""
+    try:
+        yield
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        raise SourceRefused(
+            f"{path}: {error.strerror}", format_code="unreadable", fix="name a bundle's file"
+        ) from error
+
+
+def _digest(path: Path) -> str:
+    found = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            found.update(block)
+    return found.hexdigest()
+
+
+def _line(where: str) -> int | None:
+    """The line of a stream that a refusal names."""
+    number = where.removeprefix("line ").split(":")[0] if where.startswith("line ") else ""
+    return int(number) if number.isdecimal() else None
+
+
+def _ours(bundle: Bundle) -> JsonObject:
+    found = bundle.envelope.extra.get(mapping.OURS)
+    return found if isinstance(found, dict) else {}
+
+
+def _agent_name(bundle: Bundle, path: Path) -> str:
+    """What the bundle calls the agent, else its file's name."""
+    named = _ours(bundle).get("agent_name")
+    if isinstance(named, str) and named.strip() and named.isprintable():
+        return named[:200]
+    stem = path.name.split(".")[0]
+    return stem if stem.strip() and stem.isprintable() else bundle.envelope.producer
+
+
+def _agent_id(bundle: Bundle) -> str:
+    """The agent's own id in a bundle that we wrote, else one that the tenant always gets."""
+    tenant = bundle.envelope.tenant_id
+    if _ours(bundle) and ids.is_version_7(tenant):
+        return tenant
+    return ids.derived(0, f"aimem\0{bundle.envelope.producer}\0{tenant}")
+
+
+def _producer_options(options: Options, cleaner: Cleaner | None) -> ProducerOptions:
+    def text(name: str) -> str:
+        return str(options.get(name) or "")
+
+    def flag(name: str) -> bool:
+        return options.get(name) is True
+
+    return ProducerOptions(
+        scope=text("scope") or FULL,
+        since=text("since") or None,
+        embeddings=flag("include-embeddings"),
+        model=text("embedding-model"),
+        pure=flag("pure"),
+        include_history=flag("include-history"),
+        include_identity=flag("include-identity"),
+        preserve_ids=flag("preserve-ids"),
+        closure=flag("closure"),
+        tenant_id=text("tenant"),
+        cleaner=cleaner,
+    )
+
+
+# Signatures ---------------------------------------------------------------------------------------------------------
+
+
+def _signs(identity: Identity) -> bool:
+    return identity.sign is not None and bool(identity.public)
+
+
+def _check_signature(path: Path, bundle: Bundle, options: Options) -> list[Notice]:
+    """Check a signature where it is said who must have made it; what is to be said of that. Raises SignatureRefused."""
+    trusted, given = str(options.get("trusted-key") or ""), str(options.get("signature") or "")
+    beside = path.with_name(path.name + signing.SUFFIX)
+    if not trusted:
+        if given:
+            raise SourceRefused("nobody said who must have signed", fix="--trusted-key FILE")
+        reason = "there is a signature, and no --trusted-key" if beside.exists() else "it is not signed"
+        return [Notice(signing.SKIPPED, f"nobody vouches for the bundle: {reason}")]
+    file = Path(given) if given else beside
+    if not file.exists():
+        raise BundleRefused("it is not signed", format_code=signing.INVALID, where=file.name)
+    keys = signing.read_keys(Path(trusted).read_bytes(), trusted)
+    signature = signing.from_file(file.read_bytes(), file.name)
+    key = signing.verify_detached(signature, reading.canonical(bundle), keys)
+    return [Notice("signature_valid", "it is signed with a key that you trust", key.kid.hex())]
 
 
 FORMAT = AimemFormat()

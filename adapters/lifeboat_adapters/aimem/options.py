@@ -17,6 +17,8 @@ class Cleans(Protocol):
 
     def clean(self, text: str, *, where: str = "") -> str: ...
 
+    def clean_value(self, value: Any, *, where: str = "") -> Any: ...
+
     def figures(self) -> dict[str, int]: ...
 
 
@@ -41,6 +43,7 @@ class ProducerOptions:
     tenant_id: str = ""
     producer: str = ""
     cleaner: Cleans | None = None
+    only: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +59,19 @@ class ConsumerOptions:
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
-    """A memory that a URN already names here. `chunk` is what it would be in a bundle now (without embedding),
-    `chain_ids` are all ids that name it."""
+    """A memory that a URN already names here.
+
+    `chunk` is what it would be in a bundle now (without embedding), `chain_ids` are all ids that name it, `versions`
+    the hashes of what it said before. One that `is_gone` was deleted: it may come back, under a new id. What is no
+    memory but a text of the identity has no `record_id`.
+    """
 
     record_id: str
     record: JsonObject
     chunk: JsonObject
     chain_ids: tuple[str, ...] = ()
+    is_gone: bool = False
+    versions: frozenset[str] = frozenset()
 
 
 class Existing(Protocol):

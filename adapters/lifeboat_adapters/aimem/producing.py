@@ -1,7 +1,420 @@
-"""Making a bundle of a state."""
+"""Making a bundle of a state (AIMEM §2): its memories with their relations, entities and vectors.
+
+Two passes: `choosing` decides which memories go in, this one writes them as they are read. Nothing but ids is held
+meanwhile. Every text that leaves goes through the cleaner first; hashes are those of what leaves.
+"""
 
 from __future__ import annotations
 
-from lifeboat_adapters.aimem.options import ProducerOptions
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-__all__ = ["ProducerOptions"]
+from lifeboat_adapters.aimem import checksum, chunks, identity_texts, instants, mapping, remains, urn, vectors
+from lifeboat_adapters.aimem.bundle import EXTENSION, FORMAT, SCOPES, SINCE, VERSION, BundleRefused, Envelope
+from lifeboat_adapters.aimem.checking import is_tenant
+from lifeboat_adapters.aimem.choosing import Chosen, body_of, choose
+from lifeboat_adapters.aimem.chunks import Edge, Naming
+from lifeboat_adapters.aimem.existing import orphans_of
+from lifeboat_adapters.aimem.options import Cleans, ProducerOptions
+from lifeboat_adapters.aimem.parting import parts_of
+from lifeboat_adapters.aimem.writing import BundleWriter
+from lifeboat_adapters.interchange.contract import Notice, Surroundings
+from lifeboat_adapters.interchange.errors import InterchangeError
+from lifeboat_adapters.receipts import Fate, Outcome
+from lifeboat_alf import codec, ids, layout, records
+from lifeboat_alf.effective import in_append_order
+from lifeboat_alf.embeddings import Vectors, has_inline
+from lifeboat_alf.errors import ArchiveError
+from lifeboat_alf.state import State
+
+__all__ = ["Produced", "ProducerOptions", "losses", "produce"]
+
+JsonObject = dict[str, Any]
+
+_EPOCH = "1970-01-01T00:00:00Z"
+
+
+@dataclass(slots=True)
+class Produced:
+    """A bundle that is ready to be written. `figures` count its records and what the cleaner found."""
+
+    writer: BundleWriter
+    fates: list[Fate] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    figures: dict[str, int] = field(default_factory=dict)
+
+
+@contextmanager
+def produce(state: State, writer_options: ProducerOptions, around: Surroundings) -> Iterator[Produced]:
+    """Make a bundle of a state.
+
+    Raises InterchangeError for options that make none, BundleRefused for what no bundle can hold, and what the cleaner
+    raises.
+    """
+    options, chosen = _checked(writer_options, state, around), choose(state, writer_options)
+    named = agent_name(state)
+    if options.cleaner is not None:
+        named = options.cleaner.clean(named, where="the agent's name")
+    with BundleWriter(_envelope(options, chosen, around, named), own_namespace=not options.preserve_ids) as writer:
+        producing = _Producing(state, options, chosen, writer, options.cleaner)
+        producing.run()
+        figures = {name: count for name, count in writer.counts().items()}
+        figures |= producing.figures() | (options.cleaner.figures() if options.cleaner is not None else {})
+        yield Produced(writer, producing.fates, [*producing.notices(), *writer.notices()], figures)
+
+
+def losses(state: State, options: ProducerOptions) -> list[Fate]:
+    """What a bundle would not hold as it is. Nothing is cleaned for it."""
+    checked = _checked(options, state, Surroundings(_EPOCH))
+    producing = _Producing(state, checked, choose(state, options), _Nowhere(), None)
+    producing.run()
+    return [fate for fate in producing.fates if fate.outcome is not Outcome.ACCEPTED]
+
+
+def agent_name(state: State) -> str:
+    """What the agent of a state is called, "" where the state does not say."""
+    entry = state.entry(layout.MANIFEST)
+    head = codec.decode(state.body(layout.MANIFEST)) if entry is not None else {}
+    agent = head.get("agent") if isinstance(head, dict) else None
+    return str(agent.get("name") or "") if isinstance(agent, dict) else ""
+
+
+# Options ------------------------------------------------------------------------------------------------------------
+
+
+def _checked(options: ProducerOptions, state: State, around: Surroundings) -> ProducerOptions:
+    """The options with what stands in them by default. Raises InterchangeError."""
+    agent_id = ids.as_uuid(state.sequence.agent_id)
+    producer = options.producer or around.identity.producer or default_producer(agent_id)
+    tenant_id = options.tenant_id or agent_id
+    if not urn.is_namespace(producer):
+        raise InterchangeError("a producer is 1 to 63 of a-z, 0-9 and -", fix="--producer example-com")
+    if not is_tenant(tenant_id):
+        raise InterchangeError("a tenant is a UUID or a URI", fix="--tenant did:web:example.com")
+    if options.scope not in SCOPES:
+        raise InterchangeError(f"the scope is one of {', '.join(SCOPES)}", fix="--scope FULL")
+    if options.scope == SINCE and not instants.is_instant(options.since):
+        raise InterchangeError(
+            "with the scope SINCE, since is a time in UTC", fix="--scope SINCE --since 2026-04-01T09:30:00Z"
+        )
+    return _with(options, producer=producer, tenant_id=tenant_id)
+
+
+def default_producer(agent_id: str) -> str:
+    """The namespace of an installation that has no name of its own."""
+    return f"alf-{hashlib.sha256(agent_id.encode()).hexdigest()[:8]}"
+
+
+def _with(options: ProducerOptions, *, producer: str, tenant_id: str) -> ProducerOptions:
+    since = options.since if options.scope == SINCE else None
+    return ProducerOptions(
+        options.scope, since, options.embeddings, options.model, options.pure, options.include_history,
+        options.include_identity, options.preserve_ids, options.closure, tenant_id, producer, options.cleaner,
+        options.only,
+    )  # fmt: skip
+
+
+def _envelope(options: ProducerOptions, chosen: Chosen, around: Surroundings, named: str) -> Envelope:
+    made = Envelope(
+        FORMAT, VERSION, options.producer, options.tenant_id, chunks.utc(around.now), options.scope, options.since
+    )
+    if not options.pure:
+        made.extra = {mapping.OURS: {"agent_name": named}}
+    if chosen.vectors is not None:
+        made.embedding_dim = chosen.vectors.dimensions
+        made.embedding_model = mapping.model_name_of(chosen.vectors.model)
+    return made
+
+
+# Writing ------------------------------------------------------------------------------------------------------------
+
+
+class _Sink(Protocol):
+    """Where the records of a bundle go."""
+
+    def chunk(self, chunk: JsonObject) -> None: ...
+    def edge(self, edge: JsonObject) -> None: ...
+    def entity(self, entity: JsonObject) -> None: ...
+    def link(self, link: JsonObject) -> None: ...
+
+
+class _Nowhere:
+    """A sink for those who only want to know what would be lost."""
+
+    def chunk(self, chunk: JsonObject) -> None:
+        return None
+
+    def edge(self, edge: JsonObject) -> None:
+        return None
+
+    def entity(self, entity: JsonObject) -> None:
+        return None
+
+    def link(self, link: JsonObject) -> None:
+        return None
+
+
+@dataclass(slots=True)
+class _Producing:
+    """One bundle in the making. `fates` are complete after `run`."""
+
+    state: State
+    options: ProducerOptions
+    chosen: Chosen
+    sink: _Sink
+    cleaner: Cleans | None
+    fates: list[Fate] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    _naming: Naming = field(init=False)
+    _vectors: Vectors = field(init=False)
+    _entities: set[str] = field(default_factory=set)
+    _names: dict[str, str] = field(default_factory=dict)
+    _taken: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._naming = Naming(self.options.producer, self.options.preserve_ids)
+        self._vectors = Vectors(self.state)
+
+    def run(self) -> None:
+        """Write everything."""
+        self.fates += self.chosen.fates
+        if self.options.preserve_ids:
+            self._keep_names()
+        for record in in_append_order(self.state):
+            if record.id in self.chosen.included:
+                self._record(body_of(records.parse(record.line), self.chosen.chains), record.line)
+        self._identity()
+        if self.options.scope == "FULL":
+            for entity in orphans_of(self.state):
+                self._orphan(entity)
+        self.fates += remains.fates_of(self.state, with_identity=self.options.include_identity)
+
+    def figures(self) -> dict[str, int]:
+        return {"edges_dropped": self.counts["edges_dropped"]} if self.counts["edges_dropped"] else {}
+
+    def notices(self) -> list[Notice]:
+        found = []
+        if self.options.scope == SINCE:
+            text = "memories that were deleted since are not told of: a bundle has no word for it"
+            found.append(Notice("no_deletions", text))
+        if self.counts["edges_dropped"]:
+            text = f"{self.counts['edges_dropped']} edges lead out of the bundle and were left out"
+            found.append(Notice("edges_dropped", text))
+        if self.counts["rounded"]:
+            text = f"{self.counts['rounded']} vectors were rounded to float32"
+            found.append(Notice("vectors_rounded", text))
+        if self.options.preserve_ids:
+            found.append(Notice("foreign_namespace", "names of other producers were kept; strict readers refuse them"))
+        return found
+
+    # Chunks -----------------------------------------------------------------------------------------------------
+
+    def _record(self, record: JsonObject, line: bytes) -> None:
+        name, pure = self._name(record), self.options.pure
+        chunk = chunks.chunk_of(record, name, self.options.producer)
+        lost = sorted(chunk.get(mapping.OURS, {}).keys() - {"origin_id"}) if pure else []
+        if pure:
+            chunk.pop(mapping.OURS, None)
+        cleaned = self._cleaned_chunk(chunk)
+        embedding = self._embedding(record, line, pure=pure) if cleaned["content"] == chunk["content"] else None
+        parts = self._parts(record, self._with_embedding(cleaned, embedding))
+        for part in parts:
+            self.sink.chunk(part)
+        for part in parts[1:]:
+            joined = {"source_id": part["id"], "target_id": parts[0]["id"], "edge_type": mapping.PART_OF}
+            self.sink.edge({**joined, "weight": 1.0, "created_at": part["created_at"]})
+        self._record_fate(record, lost, is_cleaned=cleaned != chunk, is_parted=pure and len(parts) > 1)
+        self._edges(record, parts[0]["id"])
+        self._links(record, parts[0]["id"])
+
+    def _record_fate(self, record: JsonObject, lost: list[str], *, is_cleaned: bool, is_parted: bool) -> None:
+        reasons = ["cleaned"] if is_cleaned else []
+        reasons += ["in parts"] if is_parted else []
+        reasons += [f"without {', '.join(lost)}"] if lost else []
+        outcome = Outcome.TRANSFORMED if reasons else Outcome.ACCEPTED
+        self.fates.append(Fate("memory", str(record["id"]), outcome, "; ".join(reasons)))
+
+    def _parts(self, record: JsonObject, chunk: JsonObject) -> list[JsonObject]:
+        if str(record["id"]) not in self.chosen.long:
+            return [chunk]
+        return parts_of(chunk, pure=self.options.pure)
+
+    def _keep_names(self) -> None:
+        """Foreign names that memories keep: of several with one name, the first that counts."""
+        for record in in_append_order(self.state):
+            if record.id in self.chosen.included and self.chosen.chains.wins(record.id):
+                name = self._naming.chunk(records.parse(record.line))
+                if name not in self._taken and name != self._naming.of_id(record.id):
+                    self._taken.add(name)
+                    self._names[record.id] = name
+
+    def _name(self, record: JsonObject) -> str:
+        return self._name_of(str(record["id"]))
+
+    def _name_of(self, record_id: str) -> str:
+        return self._names.get(record_id) or self._naming.of_id(record_id)
+
+    def _cleaned_chunk(self, chunk: JsonObject) -> JsonObject:
+        if self.cleaner is None:
+            return chunk
+        where = chunk["id"]
+        content = self.cleaner.clean(chunk["content"], where=where)
+        made = {**chunk, "content": content, "content_hash": checksum.content_hash(content)}
+        for name in made.keys() - _STRUCTURAL:
+            made[name] = self.cleaner.clean_value(made[name], where=f"{where} {name}")
+        if "tags" in made:
+            made["tags"] = list(dict.fromkeys(tag for tag in made["tags"] if 0 < len(tag) <= mapping.TAG_LENGTH))
+        return made
+
+    def _clean(self, value: JsonObject, where: str) -> JsonObject:
+        if self.cleaner is None:
+            return value
+        made = dict(value)
+        for name in made.keys() - _STRUCTURAL:
+            made[name] = self.cleaner.clean_value(made[name], where=f"{where} {name}")
+        for name in ("edge_type", "kind"):
+            if made.get(name) != value.get(name):
+                made[name] = EXTENSION + "redacted"
+        return made
+
+    # Vectors ----------------------------------------------------------------------------------------------------
+
+    def _embedding(self, record: JsonObject, line: bytes, *, pure: bool) -> tuple[str, JsonObject] | None:
+        """A record's vector as its chunk has it, and what else is known of it."""
+        kind = self.chosen.vectors
+        if kind is None:
+            return None
+        found = [each for each in self._vectors_of(record, line) if _is_of(each, kind.model, kind.dimensions)]
+        if not found:
+            return None
+        latest = max(found, key=lambda each: str(each.get("computed_at")))
+        try:
+            text = vectors.packed(latest["vector"])
+        except vectors.BadVector:
+            self.fates.append(Fate("vector", str(record["id"]), Outcome.REJECTED, "float32 cannot hold it"))
+            return None
+        self.counts["rounded"] += not vectors.survives(vectors.shortest(vectors.unpacked(text, kind.dimensions)))
+        said = {"model": kind.model, "computed_at": latest.get("computed_at"), "source": latest.get("source")}
+        return text, {} if pure else {name: value for name, value in said.items() if isinstance(value, str)}
+
+    def _vectors_of(self, record: JsonObject, line: bytes) -> list[JsonObject]:
+        inline = record.get("embeddings") if has_inline(line) else None
+        held = [each for each in inline if isinstance(each, dict)] if isinstance(inline, list) else []
+        try:
+            return [*self._vectors.of(str(record["id"])), *held]
+        except ArchiveError:
+            return held
+
+    def _with_embedding(self, chunk: JsonObject, embedding: tuple[str, JsonObject] | None) -> JsonObject:
+        if embedding is None:
+            return chunk
+        text, said = embedding
+        made = {**chunk, "embedding": text}
+        return {**made, mapping.OURS: {**chunk.get(mapping.OURS, {}), "embedding": said}} if said else made
+
+    # Edges and entities -----------------------------------------------------------------------------------------
+
+    def _edges(self, record: JsonObject, name: str) -> None:
+        seen: set[tuple[str, str, str]] = set()
+        for edge in chunks.edges_of(record):
+            other = self.chosen.end_of(edge.other)
+            if other is None or other == record["id"] != edge.other:
+                self._dropped(record, edge)
+                continue
+            first = f"{self._name_of(other)}.p1" if other in self.chosen.long else self._name_of(other)
+            source, target = (first, name) if edge.is_swapped else (name, first)
+            key = (source, target, edge.edge["edge_type"])
+            if key in seen:
+                self._edge_fate(record, edge, Outcome.DEDUPLICATED, "it is said twice")
+                continue
+            seen.add(key)
+            made, lost = self._plain(edge.edge)
+            self.sink.edge(self._clean({"source_id": source, "target_id": target, **made}, name))
+            self._edge_fate(record, edge, Outcome.TRANSFORMED if lost else Outcome.ACCEPTED, lost)
+
+    def _plain(self, item: JsonObject) -> tuple[JsonObject, str]:
+        """An edge or a link without what strict readers do not know, and what that loses."""
+        ours = item.get(mapping.OURS)
+        if not self.options.pure or not ours:
+            return item, ""
+        lost = sorted(ours.keys() - {"field"})
+        plain = {name: value for name, value in item.items() if name != mapping.OURS}
+        return plain, f"without {', '.join(lost)}" if lost else ""
+
+    def _dropped(self, record: JsonObject, edge: Edge) -> None:
+        if edge.edge["edge_type"] == "x-supersedes" and not self.options.include_history:
+            return  # the fate of what was superseded says it
+        self.counts["edges_dropped"] += 1
+        is_here = self.state.record(edge.other) is not None
+        reason = "its other end is not in the bundle" if is_here else "its other end is not there"
+        self._edge_fate(record, edge, Outcome.OMITTED if is_here else Outcome.UNRESOLVED, reason)
+
+    def _edge_fate(self, record: JsonObject, edge: Edge, outcome: Outcome, reason: str = "") -> None:
+        name = f"{record['id']} {edge.edge['edge_type']} {edge.other}"
+        self.fates.append(Fate("relation", name, outcome, reason))
+
+    def _links(self, record: JsonObject, name: str) -> None:
+        seen: set[str] = set()
+        for linked in chunks.entities_of(record, self._naming):
+            entity_name = linked.entity["id"]
+            if entity_name not in self._entities:
+                self._entities.add(entity_name)
+                self.sink.entity(self._clean(linked.entity, entity_name))
+            link, lost = self._plain(linked.link)
+            outcome = Outcome.TRANSFORMED if lost else Outcome.ACCEPTED
+            if entity_name in seen:
+                outcome, lost = Outcome.DEDUPLICATED, "it is named twice"
+            else:
+                seen.add(entity_name)
+                self.sink.link(self._clean({"chunk_id": name, "entity_id": entity_name, **link}, name))
+            self.fates.append(Fate("entity", f"{record['id']} {entity_name}", outcome, lost))
+
+    def _orphan(self, entity: JsonObject) -> None:
+        said = {name: entity[name] for name in ("id", "kind", "created_at", "name") if name in entity}
+        entity_type = mapping.entity_type_of(str(entity.get("kind")))
+        name = self._naming.entity({"name": entity.get("name"), "type": entity_type, mapping.NAME: said})
+        if name in self._entities:
+            return
+        try:
+            self.sink.entity(self._clean({**entity, "id": name}, name))
+        except BundleRefused as problem:
+            self.fates.append(Fate("entity", name, Outcome.REJECTED, "no bundle can hold it", problem.format_code))
+            return
+        self._entities.add(name)
+        self.fates.append(Fate("entity", name, Outcome.ACCEPTED))
+
+    def _identity(self) -> None:
+        if not self.options.include_identity:
+            return
+        for chunk in identity_texts.chunks_of(self.state, self.options.producer, pure=self.options.pure):
+            self.sink.chunk(self._cleaned_chunk(chunk))
+
+
+_STRUCTURAL = frozenset(
+    {
+        "id",
+        "content",
+        "content_hash",
+        "memory_type",
+        "zone",
+        "is_pinned",
+        "created_at",
+        "embedding",
+        "source_id",
+        "target_id",
+        "weight",
+        "chunk_id",
+        "entity_id",
+    }
+)
+"""Members that hold no text of anybody: names that were made, words of the draft, hashes and times."""
+
+
+def _is_of(embedding: JsonObject, model: str, dimensions: int) -> bool:
+    vector = embedding.get("vector")
+    fits = embedding.get("model") == model and embedding.get("dimensions") == dimensions
+    return fits and isinstance(vector, list) and len(vector) == dimensions

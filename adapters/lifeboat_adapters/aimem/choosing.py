@@ -1,0 +1,167 @@
+"""Which memories of a state go into a bundle, and whose vectors with them: the first of a producer's two passes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from lifeboat_adapters.aimem import chunks, instants, mapping
+from lifeboat_adapters.aimem.bundle import DNA_ONLY, DNA_TYPES, OPEN_CONTENT, SINCE
+from lifeboat_adapters.aimem.options import ProducerOptions
+from lifeboat_adapters.receipts import Fate, Outcome
+from lifeboat_alf import codec, records
+from lifeboat_alf.effective import Chains, chains_of, in_append_order
+from lifeboat_alf.embeddings import Vectors, has_inline
+from lifeboat_alf.errors import ArchiveError
+from lifeboat_alf.state import State
+
+JsonObject = dict[str, Any]
+
+_RELATED = b'"related_records"'
+
+
+@dataclass(frozen=True, slots=True)
+class VectorKind:
+    """The model whose vectors go into a bundle."""
+
+    model: str
+    dimensions: int
+
+
+@dataclass(slots=True)
+class Chosen:
+    """`included` are ids of records, `long` those of them that have to be written in parts; `fates` are those of
+    memories and vectors that stay."""
+
+    chains: Chains
+    included: set[str] = field(default_factory=set)
+    long: set[str] = field(default_factory=set)
+    vectors: VectorKind | None = None
+    fates: list[Fate] = field(default_factory=list)
+
+    def end_of(self, record_id: str) -> str | None:
+        """The record in the bundle that an id names: itself, else the one that counts in its chain."""
+        if record_id in self.included:
+            return record_id
+        winner = self.chains.winner(record_id)
+        return winner if winner in self.included else None
+
+
+def choose(state: State, options: ProducerOptions) -> Chosen:
+    """What goes into a bundle. Reads every memory once, keeps ids only."""
+    chosen = Chosen(chains_of(state))
+    edges: dict[str, list[str]] = {}
+    left: dict[str, str] = {}
+    follows = options.closure and options.scope == SINCE
+    for record in in_append_order(state):
+        body = records.parse(record.line)
+        why = _why_not(state, body, chosen.chains, options)
+        if why is None:
+            _include(chosen, body)
+        elif why:
+            left[record.id] = why
+        if follows and _RELATED in record.line:
+            edges[record.id] = [edge.other for edge in chunks.edges_of(body)]
+    if follows:
+        _close(state, chosen, edges, left)
+    chosen.fates += [Fate("memory", name, Outcome.OMITTED, why) for name, why in left.items()]
+    _choose_vectors(state, chosen, options)
+    return chosen
+
+
+def body_of(record: JsonObject, chains: Chains) -> JsonObject:
+    """A record as it counts: one that another superseded says so."""
+    superseded = not chains.wins(str(record["id"])) and records.status(record) == "active"
+    return {**record, "status": "superseded"} if superseded else record
+
+
+_OUT_OF_SCOPE = {
+    DNA_ONLY: "neither of a protected type nor pinned: the scope is DNA_ONLY",
+    SINCE: "made before the time of the scope",
+}
+
+
+def _why_not(state: State, record: JsonObject, chains: Chains, options: ProducerOptions) -> str | None:
+    """Why a memory stays, None where it goes in, "" where there is nothing to tell: it was deleted."""
+    body = body_of(record, chains)
+    if _is_ended(state, body, chains) or (options.only is not None and record["id"] not in options.only):
+        return ""
+    if not isinstance(record.get("content"), str) or not record["content"]:
+        return "it says nothing"
+    try:
+        moment = instants.nanoseconds(chunks.created_at(record))
+    except (ValueError, KeyError, TypeError):
+        return "it has no time that a bundle can hold"
+    status = records.status(body)
+    if status != "active" and not options.include_history:
+        return f"{status}; --include-history takes it along"
+    if options.scope == DNA_ONLY and not _is_protected(record):
+        return _OUT_OF_SCOPE[DNA_ONLY]
+    if options.scope == SINCE and moment < instants.nanoseconds(str(options.since)):
+        return _OUT_OF_SCOPE[SINCE]
+    return None
+
+
+def _is_protected(record: JsonObject) -> bool:
+    return records.is_pinned(record) or mapping.type_of(record) in DNA_TYPES
+
+
+def _is_ended(state: State, record: JsonObject, chains: Chains) -> bool:
+    """Whether a memory was deleted, or was an earlier form of one that was."""
+    winner = chains.winner(str(record["id"]))
+    last = state.record(winner) if winner != record["id"] else None
+    return records.is_deleted(record if last is None else records.parse(last.line))
+
+
+def _include(chosen: Chosen, record: JsonObject) -> None:
+    chosen.included.add(str(record["id"]))
+    if len(record["content"]) > OPEN_CONTENT:
+        chosen.long.add(str(record["id"]))
+
+
+def _close(state: State, chosen: Chosen, edges: dict[str, list[str]], left: dict[str, str]) -> None:
+    """Add what the edges of the bundle point to, and what those point to."""
+    waiting = [other for name in chosen.included for other in edges.get(name, ())]
+    while waiting:
+        name = waiting.pop()
+        for found in (name, chosen.chains.winner(name)):
+            record = state.record(found) if left.get(found) == _OUT_OF_SCOPE[SINCE] else None
+            if record is not None:
+                del left[found]
+                _include(chosen, records.parse(record.line))
+                waiting.extend(edges.get(found, ()))
+
+
+# Vectors ------------------------------------------------------------------------------------------------------------
+
+
+def _choose_vectors(state: State, chosen: Chosen, options: ProducerOptions) -> None:
+    found: Counter[VectorKind] = Counter()
+    for record_id, kind in _vector_kinds(state):
+        if record_id in chosen.included:
+            found[kind] += 1
+    if options.embeddings:
+        fitting = [kind for kind in found if options.model in ("", kind.model, mapping.model_name_of(kind.model))]
+        chosen.vectors = max(fitting, key=lambda kind: (found[kind], kind.model, kind.dimensions), default=None)
+    for kind, count in sorted(found.items(), key=lambda item: (item[0].model, item[0].dimensions)):
+        if kind != chosen.vectors:
+            reason = "a bundle has one model" if options.embeddings else "only with --include-embeddings"
+            name = f"{kind.model} ({kind.dimensions})"
+            chosen.fates.append(Fate("vector", name, Outcome.OMITTED, f"{count} vectors: {reason}"))
+
+
+def _vector_kinds(state: State) -> Iterator[tuple[str, VectorKind]]:
+    try:
+        groups = [group for groups in Vectors(state).indexes.values() for group in groups]
+    except ArchiveError:
+        groups = []
+    for group in groups:
+        for record_id in group.records:
+            yield record_id, VectorKind(group.model, group.dimensions)
+    for record in state.records():
+        if has_inline(record.line):
+            for item in codec.decode(record.line)["embeddings"]:
+                if isinstance(item, dict) and type(item.get("dimensions")) is int and item["dimensions"] > 0:
+                    yield record.id, VectorKind(str(item.get("model")), item["dimensions"])

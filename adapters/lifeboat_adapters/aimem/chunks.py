@@ -1,0 +1,237 @@
+"""A memory record as a chunk of a bundle, with its edges and entities (AIMEM §2.2 to §2.6).
+
+What came from a bundle goes back as it was while the record is unchanged. What a bundle has no member for goes into
+`x_alf`: just the fields that reading the chunk would not give back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from lifeboat_adapters.aimem import checksum, instants, mapping, records, urn
+from lifeboat_adapters.aimem.bundle import ZONES
+from lifeboat_adapters.aimem.writing import portable_weight
+from lifeboat_adapters.interchange import changed
+from lifeboat_alf import ids, times
+from lifeboat_alf import records as alf_records
+
+JsonObject = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """How records and entities are named in a bundle: under `namespace`, foreign ones by their own names with
+    `preserve`."""
+
+    namespace: str
+    preserve: bool = False
+
+    def chunk(self, record: JsonObject) -> str:
+        """The name of a record."""
+        foreign = literal(record).get("id")
+        if self.preserve and urn.parsed(foreign) is not None:
+            return str(foreign)
+        return self.of_id(str(record["id"]))
+
+    def of_id(self, record_id: str) -> str:
+        """The name under our namespace: the id itself, where a name can hold it. Archives of others have any ids."""
+        try:
+            return urn.minted(self.namespace, record_id)
+        except ValueError:
+            return urn.minted(self.namespace, ids.derived(0, f"alf\0{record_id}"))
+
+    def entity(self, entity: JsonObject) -> str:
+        """The name of an entity: its own under our namespace or with `preserve`, else one made of what it is."""
+        said = literal(entity)
+        foreign = urn.parsed(said.get("id")) if said.get("name") == entity.get("name") else None
+        if foreign is not None and (self.preserve or foreign.producer == self.namespace):
+            return str(foreign)
+        name = str(entity.get("name"))
+        return urn.of_entity(self.namespace, str(entity.get("type")), name if foreign is None else f"{name}\0{foreign}")
+
+
+class Edge(NamedTuple):
+    """A relation of a record. `edge` is an edge but for its ends; `other` is the id of the record at the other end,
+    which is its source when `is_swapped`."""
+
+    other: str
+    edge: JsonObject
+    is_swapped: bool = False
+
+
+class Linked(NamedTuple):
+    """An entity that a record names. `link` is what is to be said of the link but for its ends."""
+
+    entity: JsonObject
+    link: JsonObject
+
+
+def literal(item: JsonObject) -> JsonObject:
+    """What a bundle said of a record, a relation or an entity; {} for one that came from none."""
+    found = item.get(mapping.NAME)
+    return found if isinstance(found, dict) else {}
+
+
+# Chunks -------------------------------------------------------------------------------------------------------------
+
+
+def chunk_of(record: JsonObject, name: str, producer: str, *, pure: bool = False) -> JsonObject:
+    """The chunk of a record but for its embedding. `producer` is that of the bundle."""
+    said = literal(record)
+    chunk: JsonObject = {
+        "id": name,
+        "content": record["content"],
+        "content_hash": checksum.content_hash(record["content"]),
+        "memory_type": mapping.type_of(record),
+    }
+    if said.get("zone") in ZONES and alf_records.status(record) != "archived":
+        chunk["zone"] = said["zone"]
+    pinned = alf_records.is_pinned(record)
+    if pinned or not said or "is_pinned" in said:
+        chunk["is_pinned"] = pinned
+    chunk["created_at"] = created_at(record)
+    tags = tags_of(record)
+    if tags or not said or "tags" in said:
+        chunk["tags"] = tags
+    unknown = said.get("unknown")
+    if isinstance(unknown, dict):
+        chunk |= {key: value for key, value in unknown.items() if key not in chunk}
+    if not pure:
+        ours = extra_of(record, chunk, producer)
+        chunk |= {mapping.OURS: ours} if ours else {}
+    return chunk
+
+
+def created_at(record: JsonObject) -> str:
+    """When a record was made: as its bundle said it, else its own time in UTC."""
+    said = literal(record).get("created_at")
+    return str(said) if instants.is_instant(said) else utc(alf_records.created_at(record))
+
+
+def utc(moment: str) -> str:
+    """A timestamp of the Agent Life Format as a bundle takes it. Raises ValueError."""
+    return moment if instants.is_instant(moment) else times.to_text(times.parse(moment))
+
+
+def tags_of(record: JsonObject) -> list[str]:
+    """The tags of a chunk: those of its bundle while nothing changed."""
+    said = literal(record).get("tags")
+    if isinstance(said, list) and changed.is_unchanged(record, mapping.NAME):
+        return said
+    return records.tags_of(record)
+
+
+def extra_of(record: JsonObject, chunk: JsonObject, producer: str) -> JsonObject:
+    """The fields of a record that reading its chunk does not give back: `x_alf`. None: reading would make one up."""
+    read = alf_records.arranged(records.generic(chunk, records.Origin(producer)))
+    have = alf_records.arranged(record)
+    extra: JsonObject = {}
+    for name in records.TOLD:
+        if have.get(name) != read.get(name) and not _is_same(name, have.get(name), read.get(name)):
+            extra[name] = have.get(name)
+    ext = {
+        name: value for name, value in have.items() if name not in alf_records.FIELDS and name not in _OWN_EXTENSIONS
+    }
+    if ext:
+        extra["ext"] = ext
+    foreign = literal(record).get("id")
+    if isinstance(foreign, str) and foreign != chunk["id"]:
+        extra["origin_id"] = foreign
+    return extra
+
+
+_OWN_EXTENSIONS = frozenset({mapping.NAME, alf_records.MISSING})
+
+
+def _is_same(name: str, have: Any, read: Any) -> bool:
+    """Whether two values mean the same: the same instant is written in more than one way."""
+    if name != "temporal" or not isinstance(have, dict) or not isinstance(read, dict) or have.keys() != read.keys():
+        return False
+    try:
+        return set(have) == {"created_at"} and instants.nanoseconds(have["created_at"]) == instants.nanoseconds(
+            read["created_at"]
+        )
+    except instants.NotAnInstant:
+        return False
+
+
+# Edges --------------------------------------------------------------------------------------------------------------
+
+
+def edges_of(record: JsonObject) -> Iterator[Edge]:
+    """The relations of a record as edges; what is no relation is passed over (`related_records` of other tools)."""
+    moment = created_at(record)
+    for related in record.get("related_records") or []:
+        if (
+            isinstance(related, dict)
+            and isinstance(related.get("id"), str)
+            and isinstance(related.get("relation"), str)
+        ):
+            yield _edge(related, moment)
+    superseded = record.get("supersedes")
+    if isinstance(superseded, str):
+        edge = {"edge_type": "x-supersedes", "weight": 1.0, "created_at": moment}
+        yield Edge(superseded, {**edge, mapping.OURS: {"field": mapping.SUPERSEDES}})
+
+
+def _edge(related: JsonObject, moment: str) -> Edge:
+    said, relation = literal(related), related["relation"]
+    swapped = relation == mapping.CAUSED_BY
+    edge_type = "causal" if swapped else mapping.edge_type_of(relation)
+    known = said.get("edge_type")
+    if isinstance(known, str) and not swapped and mapping.relation_of(known) == relation:
+        edge_type = known
+    edge: JsonObject = {
+        "edge_type": edge_type,
+        "weight": weight_of(said.get("weight")),
+        "created_at": said["created_at"] if instants.is_instant(said.get("created_at")) else moment,
+    }
+    if isinstance(said.get("unknown"), dict):
+        edge |= {name: value for name, value in said["unknown"].items() if name not in edge}
+    ours: JsonObject = {"swapped": True} if swapped else {}
+    if not swapped and mapping.relation_of(edge_type) != relation:
+        ours["relation"] = relation
+    ext = {name: value for name, value in related.items() if name not in ("id", "relation", mapping.NAME)}
+    ours |= {"ext": ext} if ext else {}
+    return Edge(related["id"], {**edge, mapping.OURS: ours} if ours else edge, swapped)
+
+
+def weight_of(value: object) -> float:
+    """A weight as every canonicaliser writes it, 1.0 where there is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        return 1.0
+    return portable_weight(value)
+
+
+# Entities -----------------------------------------------------------------------------------------------------------
+
+
+def entities_of(record: JsonObject, naming: Naming) -> Iterator[Linked]:
+    """The entities that a record names; an element without a name is passed over."""
+    for entity in record.get("entities") or []:
+        if isinstance(entity, dict) and isinstance(entity.get("name"), str) and entity["name"]:
+            yield _linked(entity, record, naming)
+
+
+def _linked(entity: JsonObject, record: JsonObject, naming: Naming) -> Linked:
+    said, entity_type = literal(entity), str(entity.get("type") or "other")
+    known = said.get("kind")
+    literal_kind = isinstance(known, str) and mapping.entity_type_of(known) == entity_type
+    kind = str(known) if literal_kind else mapping.kind_of(entity_type)
+    made: JsonObject = {
+        "id": naming.entity({**entity, "type": entity_type}),
+        "name": entity["name"],
+        "kind": kind,
+        "created_at": said["created_at"] if instants.is_instant(said.get("created_at")) else created_at(record),
+    }
+    if isinstance(said.get("unknown"), dict):
+        made |= {name: value for name, value in said["unknown"].items() if name not in made}
+    ours: JsonObject = {"role": entity["role"]} if isinstance(entity.get("role"), str) else {}
+    if mapping.entity_type_of(kind) != entity_type:
+        ours["type"] = entity_type
+    ext = {name: value for name, value in entity.items() if name not in ("name", "type", "role", mapping.NAME)}
+    ours |= {"ext": ext} if ext else {}
+    link = dict(said["link"]) if isinstance(said.get("link"), dict) else {}
+    return Linked(made, {**link, mapping.OURS: ours} if ours else link)

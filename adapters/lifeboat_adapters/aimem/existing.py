@@ -1,0 +1,201 @@
+"""What a state holds already, asked by the names of a bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+from lifeboat_adapters.aimem import checksum, chunks, identity_texts, mapping, urn
+from lifeboat_adapters.aimem.chunks import Naming
+from lifeboat_adapters.aimem.options import Existing, StoredChunk
+from lifeboat_alf import codec, records
+from lifeboat_alf.effective import Chains, chains_of, effective_records
+from lifeboat_alf.state import State
+
+JsonObject = dict[str, Any]
+
+_MARK = f'"{mapping.NAME}"'.encode()
+_MOST_NAMESPACES = 4
+"""A bundle may use any number of them, and each costs a pass over the memories."""
+
+
+class Nothing:
+    """An `Existing` without memories."""
+
+    def find(self, name: str) -> StoredChunk | None:
+        return None
+
+    def has_edge(self, source: str, target: str, edge_type: str) -> bool:
+        return False
+
+    def has_entity(self, name: str) -> bool:
+        return False
+
+    def has_link(self, chunk: str, entity: str) -> bool:
+        return False
+
+    def is_erased(self, name: str) -> bool:
+        return False
+
+
+class InState:
+    """The memories of a state. A memory is found by the name that a bundle gave it and by its id under any namespace:
+    a record has one id wherever it is. A superseded record is the one that superseded it."""
+
+    def __init__(self, state: State, namespace: str, erased: Callable[[str], bool]) -> None:
+        self._state = state
+        self._namespaces = [namespace] if namespace else []
+        self._is_open = not namespace
+        self._erased = erased
+        self._known_entities: dict[Naming | None, set[str]] = {}
+
+    def find(self, name: str) -> StoredChunk | None:
+        """The memory that a name stands for, gone ones too."""
+        found = self._record(name)
+        if found is None:
+            return self._identity_text(name)
+        record, chain = found
+        chunk = chunks.chunk_of(record, name, "", pure=True)
+        gone, versions = records.is_deleted(record), self._versions(str(record["id"]), chain)
+        return StoredChunk(str(record["id"]), record, chunk, chain, is_gone=gone, versions=versions)
+
+    def has_edge(self, source: str, target: str, edge_type: str) -> bool:
+        from_id, to_id = self._winner(source), self._winner(target)
+        if from_id is None or to_id is None:
+            return False
+        return any(
+            edge.edge["edge_type"] == edge_type and self._chains.winner(edge.other) == other
+            for winner, other, swapped in ((from_id, to_id, False), (to_id, from_id, True))
+            for owner in self._chains.chain_of(winner)
+            for edge in self._edges(owner)
+            if edge.is_swapped == swapped
+        )
+
+    def has_entity(self, name: str) -> bool:
+        return name in self._entities(self._naming(name))
+
+    def has_link(self, chunk: str, entity: str) -> bool:
+        found = self._record(chunk)
+        if found is None:
+            return False
+        versions = (found[0], *(record for record_id in found[1] if (record := self._body(record_id)) is not None))
+        return any(entity in self._names_of(record, self._naming(entity)) for record in versions)
+
+    def is_erased(self, name: str) -> bool:
+        return self._erased(name)
+
+    def orphans(self) -> Iterator[JsonObject]:
+        """The entities that no memory names."""
+        return orphans_of(self._state)
+
+    # How --------------------------------------------------------------------------------------------------------
+
+    def _record(self, name: str) -> tuple[JsonObject, tuple[str, ...]] | None:
+        record_id = self._winner(name)
+        found = None if record_id is None else self._state.record(record_id)
+        if found is None or record_id is None:
+            return None
+        return records.parse(found.line), self._chains.chain_of(record_id)
+
+    def _winner(self, name: str) -> str | None:
+        """The id of the record that counts for a name."""
+        known = self._named.get(name)
+        if known is not None:
+            return known
+        parts = urn.parsed(name)
+        if parts is None or self._state.record(parts.local) is None:
+            return None
+        return self._chains.winner(parts.local)
+
+    def _versions(self, record_id: str, chain: tuple[str, ...]) -> frozenset[str]:
+        """The hashes of what the earlier records of a chain say."""
+        earlier = (self._body(one) for one in chain if one != record_id)
+        return frozenset(checksum.content_hash(str(record["content"])) for record in earlier if record is not None)
+
+    def _body(self, record_id: str) -> JsonObject | None:
+        found = self._state.record(record_id)
+        return None if found is None else records.parse(found.line)
+
+    def _edges(self, record_id: str) -> Iterator[chunks.Edge]:
+        found = self._body(record_id)
+        return iter(()) if found is None else chunks.edges_of(found)
+
+    def _naming(self, name: str) -> Naming | None:
+        """The naming under which a name may be one of ours; None where it can only be the literal of a bundle."""
+        parts = urn.parsed(name)
+        if parts is None:
+            return None
+        if self._is_open and parts.producer not in self._namespaces and len(self._namespaces) < _MOST_NAMESPACES:
+            self._namespaces.append(parts.producer)
+        return Naming(parts.producer) if parts.producer in self._namespaces else None
+
+    def _names_of(self, record: JsonObject, naming: Naming | None) -> Iterator[str]:
+        for linked in chunks.entities_of(record, naming) if naming is not None else ():
+            yield linked.entity["id"]
+        for entity in record.get("entities") or []:
+            said = chunks.literal(entity).get("id") if isinstance(entity, dict) else None
+            if isinstance(said, str):
+                yield said
+
+    @cached_property
+    def _chains(self) -> Chains:
+        return chains_of(self._state)
+
+    @cached_property
+    def _named(self) -> dict[str, str]:
+        """The records that count, by the name that a bundle gave them; of several the one that is not gone, and of
+        those the first."""
+        found: dict[str, str] = {}
+        gone: dict[str, str] = {}
+        for record in self._state.records():
+            if _MARK in record.line and self._chains.wins(record.id):
+                body = records.parse(record.line)
+                said = chunks.literal(body).get("id")
+                if isinstance(said, str):
+                    (gone if records.is_deleted(body) else found).setdefault(said, record.id)
+        return {**gone, **found}
+
+    def _entities(self, naming: Naming | None) -> set[str]:
+        if naming not in self._known_entities:
+            found = {str(entity["id"]) for entity in orphans_of(self._state)}
+            for item in effective_records(self._state, self._chains):
+                found.update(self._names_of(item.record, naming))
+            self._known_entities[naming] = found
+        return self._known_entities[naming]
+
+    def _identity_text(self, name: str) -> StoredChunk | None:
+        """What the identity says under a name."""
+        naming = self._naming(name)
+        if naming is None or ":identity-" not in name:
+            return None
+        made = identity_texts.chunks_of(self._state, naming.namespace)
+        return next((StoredChunk("", {}, chunk) for chunk in made if chunk["id"] == name), None)
+
+
+def existing_of(state: State, *, namespace: str = "", erased: Callable[[str], bool] = lambda _: False) -> Existing:
+    """What is in a state. `namespace` is the one that it is exported under, "" when that is not known; `erased` knows
+    names that may not come back."""
+    return InState(state, namespace, erased)
+
+
+ORPHANS = "raw/aimem/entities.jsonl"
+"""Entities that no memory names, one a line, as a bundle has them."""
+
+
+def orphans_of(state: State) -> Iterator[JsonObject]:
+    """The entities of a state that no memory names; lines that hold none are passed over."""
+    entry = state.entry(ORPHANS)
+    if entry is None:
+        return
+    try:
+        body = state.body(ORPHANS)
+    except KeyError:
+        return
+    for line in body.splitlines():
+        try:
+            found = codec.decode(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict) and isinstance(found.get("id"), str):
+            yield found

@@ -1,0 +1,56 @@
+"""The texts of an identity as chunks of type `identity`, for those who ask for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from lifeboat_adapters.aimem import checksum, chunks, mapping, urn
+from lifeboat_alf import codec, layout
+from lifeboat_alf.state import State
+
+JsonObject = dict[str, Any]
+
+TAG = "alf-identity:"
+_NAME = re.compile(r"[a-z0-9_-]{1,40}")
+_EPOCH = "1970-01-01T00:00:00Z"
+
+
+def chunks_of(state: State, namespace: str, *, pure: bool = False) -> Iterator[JsonObject]:
+    """A chunk for every text of the identity, by name; none for a state without one, or with one that says nothing."""
+    document = _document(state)
+    prose = document.get("prose")
+    for name, text in sorted(prose.items()) if isinstance(prose, dict) else ():
+        if isinstance(text, str) and text.strip() and _NAME.fullmatch(name):
+            yield _chunk(name, text, _moment(document), namespace, pure=pure)
+
+
+def _chunk(name: str, text: str, moment: str, namespace: str, *, pure: bool) -> JsonObject:
+    chunk: JsonObject = {
+        "id": urn.minted(namespace, f"identity-{name}"),
+        "content": text,
+        "content_hash": checksum.content_hash(text),
+        "memory_type": "identity",
+        "is_pinned": False,
+        "created_at": moment,
+        "tags": [TAG + name],
+    }
+    return chunk if pure else {**chunk, mapping.OURS: {"source": {"runtime": "aimem", "origin": f"identity:{name}"}}}
+
+
+def _moment(document: JsonObject) -> str:
+    try:
+        return chunks.utc(str(document.get("updated_at") or _EPOCH))
+    except ValueError:
+        return _EPOCH
+
+
+def _document(state: State) -> JsonObject:
+    if state.entry(layout.IDENTITY) is None:
+        return {}
+    try:
+        found = codec.decode(state.body(layout.IDENTITY))
+    except (KeyError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

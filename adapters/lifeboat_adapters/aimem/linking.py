@@ -1,0 +1,241 @@
+"""What stands apart in a bundle and together in a record: edges and entities by the chunk that they belong to, and the
+parts of a long memory.
+
+It lies in a database of its own that goes to disk when it grows: a bundle may have millions of edges.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sqlite3
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
+
+from lifeboat_adapters.aimem import instants, mapping, records, urn
+from lifeboat_adapters.aimem.bundle import Bundle
+from lifeboat_alf import codec, ids
+
+JsonObject = dict[str, Any]
+
+_TABLES = """
+create table chunk (urn text primary key, record text unique, part_of text) without rowid;
+create table part (base text, n integer, content text, head text, primary key (base, n)) without rowid;
+create table edge (
+  owner text, other text, type text, source text, line text, seen integer, primary key (owner, other, type, source)
+) without rowid;
+create table entity (urn text primary key, line text, linked integer default 0) without rowid;
+create table link (chunk text, entity text, line text, seen integer, primary key (chunk, entity)) without rowid;
+"""
+_PART = re.compile(r"(.+)\.p([1-9][0-9]{0,5})")
+_MOST_PARTS = 100_000
+
+
+class Link(NamedTuple):
+    """A link of a chunk and the entity that it names."""
+
+    entity: JsonObject
+    link: JsonObject
+
+
+class Links:
+    """The index of one bundle. A context manager.
+
+    `own` is our namespace. `repeated_edges` and `repeated_links` are those that stand in the bundle more than once,
+    without their first one; `joining_edges` hold the parts of a long memory together.
+    """
+
+    def __init__(self, bundle: Bundle, own: str = "") -> None:
+        self._own = own
+        self._base = sqlite3.connect("", check_same_thread=False)
+        self._base.executescript("pragma journal_mode = off; pragma synchronous = off;" + _TABLES)
+        self.repeated_edges: list[JsonObject] = []
+        self.joining_edges: list[JsonObject] = []
+        self._tied: set[tuple[str, str]] | None = None
+        self.repeated_links: list[JsonObject] = []
+        try:
+            self._take(bundle)
+        except BaseException:
+            self._base.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._base.close()
+
+    # Asked ------------------------------------------------------------------------------------------------------
+
+    def record_id(self, name: str) -> str | None:
+        """The id of the record that a chunk becomes, or is a part of; None for no chunk of this bundle."""
+        found = self._one("select record, part_of from chunk where urn = ?", name)
+        if found is None or found[1] is None:
+            return None if found is None else str(found[0])
+        return self._id_of_whole(str(found[1]))
+
+    def whole_of(self, name: str) -> str:
+        """The name of the long memory that a chunk is a part of, else its own."""
+        found = self._one("select part_of from chunk where urn = ?", name)
+        return name if found is None or found[0] is None else str(found[0])
+
+    def edges(self, name: str) -> Iterator[JsonObject]:
+        """The edges that belong to the record of a chunk (of a long memory: to any of its parts), those between its
+        own parts left out."""
+        rows = self._base.execute("select line from edge where owner = ? order by seen", (name,))
+        for (line,) in rows.fetchall():
+            yield codec.decode(line)
+
+    def links(self, name: str) -> Iterator[Link]:
+        """The entities that a chunk names."""
+        query = "select entity.line, link.line from link join entity on urn = entity where chunk = ? order by seen"
+        for entity, link in self._base.execute(query, (name,)).fetchall():
+            yield Link(codec.decode(entity), codec.decode(link))
+
+    def place(self, entity: str) -> None:
+        """Remember that an entity stands in a record now."""
+        self._base.execute("update entity set linked = 2 where urn = ?", (entity,))
+
+    def entities(self) -> Iterator[tuple[str, bool, bool]]:
+        """Every entity: its name, whether a chunk names it, whether it was placed."""
+        for name, linked in self._base.execute("select urn, linked from entity order by urn").fetchall():
+            yield str(name), linked > 0, linked == 2
+
+    def orphans(self) -> Iterator[JsonObject]:
+        """Entities that no chunk names."""
+        for (line,) in self._base.execute("select line from entity where linked = 0 order by urn"):
+            yield codec.decode(line)
+
+    def joined(self, chunk: JsonObject) -> JsonObject | None:
+        """A chunk as it is, or the long memory where it is the first part of one; None for a further part."""
+        base = self.whole_of(chunk["id"])
+        if base == chunk["id"]:
+            return chunk
+        if chunk["id"] != f"{base}.p1":
+            return None
+        rows = self._base.execute("select content from part where base = ? order by n", (base,))
+        content = "".join(text for (text,) in rows)
+        ours = {name: value for name, value in chunk.get(mapping.OURS, {}).items() if name != "part"}
+        kept = {name: value for name, value in chunk.items() if name not in (mapping.OURS, "content_hash")}
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        return {
+            **kept,
+            "id": base,
+            "content": content,
+            "content_hash": f"sha256:{digest}",
+            **({mapping.OURS: ours} if ours else {}),
+        }
+
+    # Made -------------------------------------------------------------------------------------------------------
+
+    def _take(self, bundle: Bundle) -> None:
+        for chunk in bundle.chunks:
+            self._take_chunk(chunk)
+        self._join_parts(bundle)
+        for number, edge in enumerate(bundle.edges):
+            self._take_edge(edge, number)
+        for entity in bundle.entities:
+            self._base.execute("insert into entity (urn, line) values (?, ?)", (entity["id"], _line(entity)))
+        for number, link in enumerate(bundle.chunk_entities):
+            self._take_link(link, number)
+        self._base.execute("update entity set linked = 1 where urn in (select entity from link)")
+
+    def _take_chunk(self, chunk: JsonObject) -> None:
+        name = chunk["id"]
+        part = _part_of(chunk)
+        if part is not None:
+            base, number, head = part
+            row = (base, number, chunk["content"], codec.encode(head).decode())
+            self._base.execute("insert or ignore into part values (?, ?, ?, ?)", row)
+        record_id = records.id_of(chunk, self._own)
+        if not self._insert_chunk(name, record_id):
+            self._insert_chunk(name, ids.derived(instants.milliseconds(chunk["created_at"]), f"aimem\0{name}"))
+
+    def _insert_chunk(self, name: str, record_id: str) -> bool:
+        made = self._base.execute("insert or ignore into chunk (urn, record) values (?, ?)", (name, record_id))
+        return made.rowcount == 1
+
+    def _join_parts(self, bundle: Bundle) -> None:
+        """Find the long memories of which every part is there, and is what it was."""
+        bases = self._base.execute("select base, min(head), max(head), count(*), max(n) from part group by base")
+        for base, least, most, count, last in bases.fetchall():
+            head = codec.decode(least)
+            whole = least == most and count == last and self._one(_CHUNK, base) is None
+            if whole and (self._is_tied(bundle, base, count) if head["of"] is None else self._fits(base, count, head)):
+                self._base.execute(_JOIN, (base, base, base))
+            else:
+                self._base.execute("delete from part where base = ?", (base,))
+
+    def _fits(self, base: str, count: int, head: JsonObject) -> bool:
+        return bool(count == head["of"] and self._digest(base) == head["sha256"])
+
+    def _is_tied(self, bundle: Bundle, base: str, count: int) -> bool:
+        """Whether edges say of every part that it belongs to the first one, where nothing else says it."""
+        if self._tied is None:
+            ties = (edge for edge in bundle.edges if edge["edge_type"] == mapping.PART_OF)
+            self._tied = {(edge["source_id"], edge["target_id"]) for edge in ties}
+        return count > 1 and all((f"{base}.p{n}", f"{base}.p1") in self._tied for n in range(2, count + 1))
+
+    def _digest(self, base: str) -> str:
+        found = hashlib.sha256()
+        for (text,) in self._base.execute("select content from part where base = ? order by n", (base,)):
+            found.update(text.encode())
+        return found.hexdigest()
+
+    def _id_of_whole(self, base: str) -> str | None:
+        found = self._one(_CHUNK, f"{base}.p1")
+        created = self._one("select head from part where base = ? and n = 1", base)
+        if found is None or created is None:
+            return None
+        head = codec.decode(created[0])
+        named = {"id": base, "created_at": head["created_at"], mapping.OURS: {}}
+        return records.id_of(named, self._own)
+
+    def _take_edge(self, edge: JsonObject, number: int) -> None:
+        source, target = self.whole_of(edge["source_id"]), self.whole_of(edge["target_id"])
+        if edge["edge_type"] == mapping.PART_OF and source == target != edge["source_id"]:
+            self.joining_edges.append(edge)
+            return
+        owner, other = (target, source) if records.is_swapped(edge) else (source, target)
+        row = (owner, other, edge["edge_type"], source, _line(edge), number)
+        made = self._base.execute("insert or ignore into edge values (?, ?, ?, ?, ?, ?)", row)
+        if made.rowcount == 0:
+            self.repeated_edges.append(edge)
+
+    def _take_link(self, link: JsonObject, number: int) -> None:
+        row = (self.whole_of(link["chunk_id"]), link["entity_id"], _line(link), number)
+        made = self._base.execute("insert or ignore into link values (?, ?, ?, ?)", row)
+        if made.rowcount == 0:
+            self.repeated_links.append(link)
+
+    def _one(self, query: str, *values: str) -> tuple[Any, ...] | None:
+        row: tuple[Any, ...] | None = self._base.execute(query, values).fetchone()
+        return row
+
+
+_JOIN = "update chunk set part_of = ? where urn in (select ? || '.p' || n from part where base = ?)"
+_CHUNK = "select record from chunk where urn = ?"
+
+
+def _line(item: JsonObject) -> str:
+    return codec.encode(item).decode()
+
+
+def _part_of(chunk: JsonObject) -> tuple[str, int, JsonObject] | None:
+    """Name and number of a part, and what all parts of one memory say alike; None for a chunk that is whole."""
+    ours = chunk.get(mapping.OURS)
+    said = ours.get("part") if isinstance(ours, dict) else None
+    found = _PART.fullmatch(chunk["id"])
+    if found is None:
+        return None
+    whole = urn.parsed(found[1])
+    if said is None and whole is not None and ids.is_version_7(whole.local):
+        return found[1], int(found[2]), {"of": None, "sha256": None, "created_at": chunk["created_at"]}
+    if not isinstance(said, dict):
+        return None
+    number, of, digest = said.get("n"), said.get("of"), said.get("sha256")
+    if type(number) is not int or type(of) is not int or not isinstance(digest, str) or str(number) != found[2]:
+        return None
+    if not 1 <= number <= of <= _MOST_PARTS:
+        return None
+    return found[1], number, {"of": of, "sha256": digest, "created_at": chunk["created_at"]}
