@@ -50,8 +50,8 @@ class Installation:
     `layout` names the generation on disk (openclaw: `2026.2`, `2026.9`, `bare`); `program` is the runtime's
     executable when it is on PATH. `included` are files of the state folder that the configuration includes. `sharing`
     is "" for the only agent of a state folder; of several it is equal as long as each one's share of what they have in
-    common is found in the same way. `remote` says that the user lets servers be asked that hold memories: no `locate`
-    sets it.
+    common is found in the same way. `remote` says that the user lets servers be asked that hold memories, `server`
+    where one is that the runtime's own files do not name, "" for where it usually is: no `locate` sets them.
     """
 
     runtime: str
@@ -66,6 +66,7 @@ class Installation:
     included: tuple[str, ...] = ()
     sharing: str = ""
     remote: bool = False
+    server: str = ""
 
 
 @dataclass(frozen=True, slots=True)

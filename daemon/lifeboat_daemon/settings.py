@@ -137,6 +137,16 @@ def parse_address(value: Any) -> str:
     raise ValueError("an address like https://ping.example.com/1234, or none")
 
 
+def parse_memory_server(value: Any) -> str:
+    """Where a server of memories listens, or `stdio:` and the command that starts one; what stands behind `#` says as
+    whom it is asked. "none" is read as "". Raises ValueError."""
+    if value == "none":
+        return ""
+    if isinstance(value, str) and re.fullmatch(r"(?:https?://[^\s/]|stdio:\s*\S)[^\r\n\0]*", value):
+        return value
+    raise ValueError("an address like http://127.0.0.1:3918/mcp#agent=UUID, stdio: and a command, or none")
+
+
 @dataclass(frozen=True, slots=True)
 class OneOf:
     """A parser that takes one of some words."""
@@ -169,6 +179,7 @@ _KINDS: dict[Callable[[Any], Any], tuple[str, str]] = {
     parse_cron: ("cron", "30 8,20 * * 1-5"),
     parse_path: ("path", "/var/lib/node_exporter/lifeboat.prom"),
     parse_address: ("address", "https://ping.example.com/1234"),
+    parse_memory_server: ("address", "http://127.0.0.1:3918/mcp#agent=UUID"),
 }
 """What kind of value each parser takes, and one of them."""
 
@@ -244,7 +255,16 @@ SETTINGS: dict[str, Setting] = {
         Setting("transcripts", parse_switch, False, "whether conversations in the runtime's databases are captured"),
         Setting("cron", parse_switch, False, "whether scheduled jobs in ZeroClaw's database are captured"),
         Setting(
-            "remote_memory", parse_switch, False, "whether memories behind a server (PostgreSQL, Qdrant) are asked for"
+            "remote_memory",
+            parse_switch,
+            False,
+            "whether memories behind a server (PostgreSQL, Qdrant, Aionforge) are asked for",
+        ),
+        Setting(
+            "memory_server",
+            parse_memory_server,
+            "none",
+            "where Aionforge is asked for an agent's memories, and as whom",
         ),
         Setting("held.share", parse_share, 0.5, "the share of memory whose loss looks like an accident"),
         Setting("held.minimum", parse_count, 4, "fewer lost memories than this never look like an accident"),

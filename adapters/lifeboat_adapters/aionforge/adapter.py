@@ -1,4 +1,4 @@
-"""Aionforge as an adapter."""
+"""Aionforge Memory as a runtime: its data folder as files, its memories as rows behind its server."""
 
 from __future__ import annotations
 
@@ -6,43 +6,157 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from lifeboat_adapters.aionforge import data_dir, identity, literals, nodes, server_writing, store
+from lifeboat_adapters.aionforge.data_dir import CONFIG, KEYRING, LOG, RAW
+from lifeboat_adapters.aionforge.mapping import RUNTIME
+from lifeboat_adapters.aionforge.nodes import Node
 from lifeboat_adapters.base import BaseAdapter
-from lifeboat_adapters.contract import Derivation, FoundAgent, Installation, Placement, Rendered, Root, Section
-from lifeboat_adapters.errors import NotAWorkspace
+from lifeboat_adapters.contract import (
+    Derivation,
+    DerivationContext,
+    Files,
+    FoundAgent,
+    Installation,
+    Placement,
+    Root,
+    Row,
+    Section,
+)
+from lifeboat_adapters.credentials import Secret
+from lifeboat_adapters.errors import NotAWorkspace, RuntimeDatabaseError
+from lifeboat_adapters.memory_stores import MemoryStore, ServerWrite, WriteOrder
+from lifeboat_adapters.receipts import Fate, Outcome
+from lifeboat_alf import codec, layout
+
+JsonObject = dict[str, Any]
+
+CORES = f"raw/{RUNTIME}-home/db/memory/core.jsonl"
+"""Where core blocks stand in an archive."""
+_NAME = "Aionforge"
+_AT_WORK = "Aionforge holds its log: it is copied when Aionforge is stopped"
 
 
 class Aionforge(BaseAdapter):
-    """`contract.Adapter`."""
+    """`contract.Adapter`. The workspace is the data folder."""
 
-    runtime = "aionforge"
+    runtime = RUNTIME
     splitter_version = 1
+    home_names = (data_dir.HOME,)
+
+    def usual_workspace(self, user_home: Path, name: str) -> Path:
+        return user_home / data_dir.HOME
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
-        return []
+        folder = Path(environment.get(data_dir.DATA_DIR) or user_home / data_dir.HOME).expanduser()
+        if not self.recognises(folder):
+            return []
+        found = self.locate(folder, environment, user_home)
+        return [FoundAgent(self.runtime, found.native_id, found.name, folder, found.state_dir)]
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
-        raise NotAWorkspace(f"{workspace} is none")
+        if not self.recognises(workspace):
+            raise NotAWorkspace(f"{workspace} has no {LOG} of Aionforge")
+        return self.install_into(workspace, workspace, None, environment, user_home, "")
 
     def recognises(self, workspace: Path) -> int:
-        return 0
+        if data_dir.is_log(workspace / LOG):
+            return 2
+        return int((workspace / KEYRING).is_file())
+
+    def home_around(self, workspace: Path) -> Path | None:
+        return workspace
+
+    def install_into(
+        self,
+        state_dir: Path,
+        workspace: Path,
+        state: Any,
+        environment: Mapping[str, str],
+        user_home: Path,
+        version: str,
+    ) -> Installation:
+        config = workspace / CONFIG
+        name = workspace.name.strip(".") or _NAME
+        own = _NAME if name == data_dir.HOME.strip(".") else name
+        return Installation(
+            self.runtime, workspace, name, own, state_dir=workspace, config=config if config.is_file() else None
+        )
+
+    # Files: copied as they are while nothing is at work.
 
     def roots(self, installation: Installation) -> Sequence[Root]:
-        return [Root("raw/aionforge/", installation.workspace)]
+        return [Root(RAW, installation.workspace)]
 
     def place(self, path: str, *, is_folder: bool) -> Placement:
-        return Placement.MANAGED
+        return data_dir.place(path, is_folder=is_folder)
 
     def exclusion(self, path: str, *, is_folder: bool) -> str | None:
-        return None
+        return data_dir.exclusion(path, is_folder=is_folder)
+
+    def share(self, installation: Installation, path: str, data: bytes) -> bytes | None:
+        if data_dir.is_part_of_store(path) and self.running(installation):
+            raise RuntimeDatabaseError(_AT_WORK)
+        return data
+
+    def running(self, installation: Installation) -> str:
+        return _NAME if data_dir.is_locked(installation.workspace / LOG) else ""
+
+    def secrets(self, path: str, data: bytes) -> list[Secret] | None:
+        return data_dir.secrets(path, data)
 
     def split(self, path: str, text: str) -> list[Section] | None:
         return None
 
-    def derivations(self) -> Sequence[Derivation]:
-        return []
+    # Memories: rows behind the server.
 
-    def render(self, state: Any) -> Iterator[Rendered]:
-        return iter(())
+    def databases(self, installation: Installation) -> list[Path]:
+        return [installation.workspace / LOG]
+
+    def memory_store(self, installation: Installation) -> MemoryStore | None:
+        return store.memory_rows(installation)
+
+    def memory_of(self, installation: Installation, values: JsonObject) -> Section:
+        return literals.section_of(values)
+
+    def row_of(self, record: JsonObject, root_id: str) -> JsonObject:
+        return literals.row_of_record(record, root_id)
+
+    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[Row]:
+        for node in store.cores(installation):
+            yield Row(CORES, node.id, literals.row_of_node(node))
+
+    def write_server(self, installation: Installation, order: WriteOrder) -> ServerWrite | None:
+        return server_writing.plan(installation, order)
+
+    def cannot_hold(self, installation: Installation, state: Any) -> Iterator[Fate]:
+        if state.entry(layout.IDENTITY) is not None:
+            reason = "no tool of Aionforge writes core blocks; kept in the archive"
+            yield Fate("identity", layout.IDENTITY, Outcome.OMITTED, reason, "kept_in_archive")
+
+    # Core blocks are who the agent is.
+
+    def derivations(self) -> Sequence[Derivation]:
+        return [Derivation("identity", lambda path: path == CORES, _identity)]
+
+
+def _identity(files: Files, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
+    data = files.read(CORES)
+    if data is None:
+        return previous
+    return identity.document(list(_cores(data)), context.installation.name, previous)
+
+
+def _cores(data: bytes) -> Iterator[Node]:
+    """The blocks of a table; a line that is none is passed over."""
+    for line in data.splitlines():
+        try:
+            row = codec.decode(line)
+        except (msgspec.DecodeError, RecursionError):
+            continue
+        if isinstance(row, dict) and row.get("kind") == nodes.CORE:
+            yield literals.node_of_row(row)
 
 
 ADAPTER = Aionforge()

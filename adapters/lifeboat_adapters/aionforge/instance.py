@@ -127,6 +127,10 @@ class Instance:
                 found.extend({"kind": kind, "line": line} for line in answer.text.splitlines()[1:] if line.strip())
         return found
 
+    def newest_audit(self, kind: str) -> str:
+        """A page of the audit events of a kind as the instance says it: equal as long as nothing happened."""
+        return self.ask("audit_history", kind=kind, limit=_AUDIT_PAGE).text
+
     # Reading ----------------------------------------------------------------------------------------------------
 
     def read(self, wanted: Iterable[str]) -> Iterator[Node]:

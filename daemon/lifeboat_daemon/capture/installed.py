@@ -41,8 +41,8 @@ def find(session: Session, adapter: Adapter) -> Installed | None:
     found = _find(session, adapter)
     if found is None:
         return None
-    may_ask = bool(session.setting("remote_memory"))
-    return replace(found, installation=replace(found.installation, remote=may_ask))
+    may_ask, server = bool(session.setting("remote_memory")), str(session.setting("memory_server"))
+    return replace(found, installation=replace(found.installation, remote=may_ask, server=server))
 
 
 def _find(session: Session, adapter: Adapter) -> Installed | None:

@@ -35,6 +35,6 @@ def _finding(context: Context, agent: Agent) -> Iterator[Finding]:
 
 
 def _store(context: Context, agent: Agent) -> MemoryStore | None:
-    may_ask = bool(context.setting("remote_memory", agent))
-    installation = replace(context.installation(agent), remote=may_ask)
+    may_ask, server = bool(context.setting("remote_memory", agent)), str(context.setting("memory_server", agent))
+    installation = replace(context.installation(agent), remote=may_ask, server=server)
     return context.adapter(agent.runtime).memory_store(installation)

@@ -169,7 +169,8 @@ def plan(
     filler = Filler.open(context, state) if options.with_credentials and verdict is Verdict.SIGNED else None
     is_fresh = target.is_empty(context.files, folder)
     around = surroundings(context, adapter, folder, state, agent if in_place else None, options)
-    around = around.with_remote(bool(context.setting("remote_memory", agent)))
+    server = str(context.setting("memory_server", agent))
+    around = around.with_remote(bool(context.setting("remote_memory", agent)), server)
     installation = around.installation
     goes = captured_since(context, agent, adapter, contents) if in_place else deleted if options.adopt else set()
     removable = sorted(name for name in goes if options.wants(name) and not is_fresh)
@@ -182,7 +183,8 @@ def plan(
     stored = databases.plan_databases(home_around, folder, newest if is_same_agent else None)
     contents_module.check_nothing_behind_links(contents.workspace | _files_in(folder, stored.items))
     items += home.items + stored.items
-    if not any(item.action != Action.SKIP for item in items):
+    has_a_server = stored.server is not None and stored.server.write is not None
+    if not has_a_server and not any(item.action != Action.SKIP for item in items):
         raise NothingToRestore(_nothing(items, options))
     written = [item.name for item in items if item.root == folder and item.action == Action.CREATE]
     running = running_at(adapter, installation, items, folder, stored.writes)
@@ -267,8 +269,12 @@ def running_at(
     writes: Iterable[DatabaseWrite],
 ) -> str:
     """The runtime that is at work on what a plan writes into its own folder or its databases, "" when none is."""
-    touched = any(item.root != folder and item.is_write for item in items) or any(write.changes for write in writes)
-    return adapter.running(installation) if touched and installation is not None else ""
+    if installation is None:
+        return ""
+    stores = {path for path in adapter.databases(installation) if path.is_relative_to(folder)}
+    written = [item for item in items if item.is_write]
+    touched = any(item.root != folder or folder / item.name in stores for item in written)
+    return adapter.running(installation) if touched or any(write.changes for write in writes) else ""
 
 
 def _around(

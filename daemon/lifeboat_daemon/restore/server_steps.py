@@ -28,7 +28,7 @@ def put(context: Context, plan: Plan, report: RestoreReport) -> tuple[Plan, Rest
     try:
         if installation is None:
             raise AdapterError(f"the configuration that says where {server.server} is was not found")
-        fates: Sequence[Fate] = server.write(replace(installation, remote=True))
+        fates: Sequence[Fate] = server.write(replace(installation, remote=True, server=_named(plan)))
         said = _not_taken_back(server, fates)
     except AdapterError as error:
         fates = [replace(fate, reason=error.message) if fate.code else fate for fate in server.fates]
@@ -38,6 +38,10 @@ def put(context: Context, plan: Plan, report: RestoreReport) -> tuple[Plan, Rest
     report = capture_after(context, report) if any(fate.outcome in _PUT for fate in fates) else report
     write_receipt(context, report)
     return plan, report
+
+
+def _named(plan: Plan) -> str:
+    return "" if plan.installation is None else plan.installation.server
 
 
 def _not_taken_back(server: ServerWrite, fates: Sequence[Fate]) -> list[str]:

@@ -23,10 +23,10 @@ class Surroundings(NamedTuple):
     installation: Installation | None
     is_new: bool = False
 
-    def with_remote(self, allowed: bool) -> Surroundings:
-        """The same; `allowed` says whether servers may be asked that hold memories."""
+    def with_remote(self, allowed: bool, server: str) -> Surroundings:
+        """The same; `allowed` says whether servers may be asked that hold memories, `server` where one is."""
         found = self.installation
-        return self if found is None else self._replace(installation=replace(found, remote=allowed))
+        return self if found is None else self._replace(installation=replace(found, remote=allowed, server=server))
 
 
 def surroundings(

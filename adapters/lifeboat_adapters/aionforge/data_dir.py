@@ -1,0 +1,105 @@
+"""The folder in which Aionforge keeps everything: opaque, and only copied while the program is stopped.
+
+Its log is a database of which no two releases are alike, and it is never parsed. A running program holds a lock on it:
+what is read then may be half of a change, so the last copy stays.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lifeboat_adapters.aionforge.mapping import RUNTIME
+from lifeboat_adapters.contract import Placement
+from lifeboat_adapters.credentials import Secret, UnparsableSecrets
+from lifeboat_adapters.secrets import dotenv, finder, toml
+from lifeboat_adapters.secrets.leaves import Leaf
+
+RAW = f"raw/{RUNTIME}/"
+LOG, CONFIG = "wal.log", "config.toml"
+AUDIT, SEED, KEYRING = "audit/", "audit/audit_seed", "audit/audit_keyring.json"
+HOME = ".aionforge"
+DATA_DIR = "AIONFORGE_DATA_DIR"
+MAGIC = b"SLDB"
+
+AUDIT_SERVICE = "aionforge-audit"
+_LARGEST_SETTINGS = 1 << 20
+_OF_A_RUN = (".lock", ".pid", ".sock", ".tmp")
+
+
+def is_log(path: Path) -> bool:
+    """Whether a file is the log of an instance, by its first bytes."""
+    try:
+        if path.is_symlink() or not path.is_file():
+            return False
+        with path.open("rb") as stream:
+            return stream.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a running program holds a log. Nothing is written, and the lock that tells is given back at once. A log
+    that cannot be opened counts as held: nobody knows."""
+    try:
+        with path.open("rb") as stream:
+            return _is_held(stream.fileno())
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+def _is_held(descriptor: int) -> bool:
+    if os.name != "posix":
+        return False  # there a held file cannot be opened
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.lockf(descriptor, fcntl.LOCK_UN)
+    except OSError:
+        return True
+    return False
+
+
+def is_part_of_store(path: str) -> bool:
+    """Whether a file changes together with the log: it is copied only while nothing is at work."""
+    name = path.removeprefix(RAW)
+    return path.startswith(RAW) and (name == LOG or name.startswith(AUDIT))
+
+
+def place(path: str, *, is_folder: bool) -> Placement:
+    return Placement.EXCLUDED if exclusion(path, is_folder=is_folder) else Placement.MANAGED
+
+
+def exclusion(path: str, *, is_folder: bool) -> str | None:
+    name = path.rpartition("/")[2]
+    return None if is_folder or not name.endswith(_OF_A_RUN) else "it belongs to a run of the program on this machine"
+
+
+def secrets(path: str, data: bytes) -> list[Secret] | None:
+    """The seed of the audit key, and values of the configuration that are secrets. Raises UnparsableSecrets."""
+    if not path.startswith(RAW):
+        return None
+    name = path.removeprefix(RAW)
+    if name == SEED:
+        if not data.strip():
+            return []
+        return [Secret(0, len(data), data.decode("utf-8", "surrogateescape"), AUDIT_SERVICE, "custom", SEED)]
+    if name == CONFIG or name.endswith((f"/{CONFIG}", ".env")) or name == ".env":
+        if len(data) > _LARGEST_SETTINGS:
+            raise UnparsableSecrets(f"{name} is too large for settings")
+        leaves = toml.scan(data) if name.endswith(".toml") else dotenv.scan(data)
+        return finder.with_looks(name, data, _labelled(name, data, leaves))
+    return None
+
+
+def _labelled(name: str, data: bytes, leaves: list[Leaf]) -> list[Secret]:
+    found = finder.secrets_of(data, leaves)
+    return [
+        Secret(each.start, each.end, each.value, each.service, each.credential_type, f"{name}: {each.label}")
+        for each in found
+    ]
