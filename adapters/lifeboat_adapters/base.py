@@ -174,5 +174,10 @@ class BaseAdapter:
     def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
         return "".join(text for _, text in memories)
 
+    def rejoin(
+        self, path: str, text: str, record_ids: Sequence[str], memories: Sequence[tuple[str, str]]
+    ) -> str | None:
+        return None
+
     def render(self, state: Any) -> Iterator[Rendered]:
         return iter(())

@@ -258,6 +258,13 @@ class Adapter(Protocol):
         gives them again."""
         ...
 
+    def rejoin(
+        self, path: str, text: str, record_ids: Sequence[str], memories: Sequence[tuple[str, str]]
+    ) -> str | None:
+        """The text of a raw file whose memories stood under these ids, in order, with those that stand in it now: all
+        that did not change stays as it is. None where `join` makes the file anew."""
+        ...
+
     def label(self, record_id: str) -> str:
         """What a record is called in a file that `render` wrote, as the last part of a section's heading."""
         ...

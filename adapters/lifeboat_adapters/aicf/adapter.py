@@ -1,4 +1,4 @@
-"""Aicf as an adapter."""
+"""A folder of AICF files as an agent's workspace."""
 
 from __future__ import annotations
 
@@ -6,43 +6,67 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lifeboat_adapters.aicf import folder, layers, mapping, patching, reading, rendering, writing
 from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import Derivation, FoundAgent, Installation, Placement, Rendered, Root, Section
-from lifeboat_adapters.errors import NotAWorkspace
+from lifeboat_adapters.credentials import Secret
+from lifeboat_adapters.interchange.errors import SourceRefused
 
 
 class Aicf(BaseAdapter):
-    """`contract.Adapter`."""
+    """`contract.Adapter`. Files are kept byte for byte; a change of a memory elsewhere changes its own span only."""
 
-    runtime = "aicf"
+    runtime = mapping.RUNTIME
     splitter_version = 1
+    home_names: tuple[str, ...] = (folder.HOME,)
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
-        return []
+        return list(folder.discover(environment, user_home))
+
+    def usual_workspace(self, user_home: Path, name: str) -> Path:
+        return user_home / folder.HOME
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
-        raise NotAWorkspace(f"{workspace} is none")
+        return folder.locate(workspace)
 
     def recognises(self, workspace: Path) -> int:
-        return 0
+        return folder.recognises(workspace)
 
     def roots(self, installation: Installation) -> Sequence[Root]:
-        return [Root("raw/aicf/", installation.workspace)]
+        return [Root(mapping.RAW, installation.workspace)]
 
     def place(self, path: str, *, is_folder: bool) -> Placement:
-        return Placement.MANAGED
+        return folder.place(path, is_folder=is_folder)
 
     def exclusion(self, path: str, *, is_folder: bool) -> str | None:
-        return None
+        return folder.exclusion(path, is_folder=is_folder)
+
+    def secrets(self, path: str, data: bytes) -> list[Secret] | None:
+        return folder.secrets(path, data)
 
     def split(self, path: str, text: str) -> list[Section] | None:
-        return None
+        name = folder.name_in(path)
+        if name is None or not folder.is_readable(name):
+            return None
+        try:
+            return reading.sections(text, name)
+        except SourceRefused:
+            return None
+
+    def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
+        return writing.plain_file(memories)
+
+    def rejoin(
+        self, path: str, text: str, record_ids: Sequence[str], memories: Sequence[tuple[str, str]]
+    ) -> str | None:
+        return patching.rejoined(text, record_ids, dict(memories))
 
     def derivations(self) -> Sequence[Derivation]:
-        return []
+        return layers.DERIVATIONS
 
     def render(self, state: Any) -> Iterator[Rendered]:
-        return iter(())
+        return rendering.render(state)
 
 
 ADAPTER = Aicf()
+"""The adapter of this format's folders."""

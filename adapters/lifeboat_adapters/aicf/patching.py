@@ -4,16 +4,17 @@ lines are counted again where they were counted."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lifeboat_adapters.aicf import extension, reading
+from lifeboat_adapters.aicf import extension, reading, writing
 from lifeboat_adapters.aicf.mapping import OWN
-from lifeboat_adapters.aicf.parts import Document
+from lifeboat_adapters.aicf.parts import Dialect, Document
 from lifeboat_adapters.aicf.reading import Read
 from lifeboat_adapters.aicf.respelling import respelled, without
 from lifeboat_adapters.interchange.changed import is_unchanged
 from lifeboat_adapters.interchange.contract import JsonObject
+from lifeboat_adapters.interchange.errors import SourceRefused
 
 _TOLD_BESIDE = ("memory_type", "confidence", "tags")
 """Fields that may stand beside the words of a memory."""
@@ -116,8 +117,13 @@ def _numbered(document: Document, text: str) -> str:
     if not document.is_numbered or not _is_counted(document.text):
         return text
     bom = "\ufeff" if text.startswith("\ufeff") else ""
-    lines = _ANY_LINE.findall(text[len(bom) :])
-    return bom + "".join(_with_number(line, number) for number, line in enumerate(lines, 1))
+    return bom + counted(text[len(bom) :])
+
+
+def counted(text: str) -> str:
+    """Lines with numbers from one on; those that have none stay as they are."""
+    lines = _ANY_LINE.findall(text)
+    return "".join(_with_number(line, number) for number, line in enumerate(lines, 1))
 
 
 def _is_counted(text: str) -> bool:
@@ -142,3 +148,28 @@ def appended(text: str, lines: list[str]) -> str:
     is_counted = document.is_numbered and _is_counted(document.text)
     made = [f"{number}|{line}" if is_counted else line for number, line in enumerate(lines, first)]
     return body + "".join(line + end for line in made)
+
+
+def dialect_of(text: str) -> Dialect:
+    """How a file is written."""
+    return reading.read(text, "file").document.dialect
+
+
+def rejoined(text: str, record_ids: Sequence[str], now: Mapping[str, str]) -> str | None:
+    """A file whose memories stand under these ids, with their texts as they are now; one that is not named is gone.
+    None where the file holds others than are listed. What its place cannot hold any more stands at the end."""
+    try:
+        found = reading.read(text, "file")
+    except SourceRefused:
+        return None
+    places = list(found.records)
+    if len(places) != len(record_ids):
+        return None
+    wanted: dict[int, JsonObject | None] = {}
+    for place, name in zip(places, record_ids, strict=True):
+        wanted[place] = {**found.records[place], "id": name, "content": now[name]} if name in now else None
+    patch = patched(found, wanted)
+    if not patch.left:
+        return patch.text
+    rows = writing.rows_of([(str(record["id"]), str(record["content"])) for record in patch.left])
+    return appended(patch.text, rows)

@@ -155,13 +155,11 @@ def _each_row(section: Section, make: Callable[[Sequence[str]], Made]) -> Iterat
 def _watched_row(cells: Sequence[str]) -> Made:
     """A line of a file that was written as a conversation went on: its first cell says what it is."""
     kind, rest = cells[0], cells[1:]
-    if kind == "insight":
-        return memories.insight(rest)
-    if kind == "decision":
-        return memories.decision(rest)
     if kind == "exchange":
         return memories.message_row(["", *rest])
-    return memories.message_row(["", "", kind, *rest])
+    makers = {"insight": memories.insight, "decision": memories.decision}
+    made = makers[kind](rest) if kind in makers else memories.message_row(["", "", kind, *rest])
+    return made._replace(own={**made.own, "line": kind})
 
 
 def _identity(made: Made) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,8 +20,6 @@ from lifeboat_alf import ids
 
 PRIMARY = "{primary}"
 """Stands for the first human among the agent's principals until it is known."""
-
-_TEMP = re.compile(r"@STATE:temp", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -80,14 +77,18 @@ def _records(
             "span": document.text[piece.start : piece.end],
             "tail": tail,
             "bom": document.bom,
+            "cut": any(_is_of_the_turn(each) for each in found),
         }
         yield place, _record(document, piece, file, {name: value for name, value in stands.items() if value}, first)
 
 
 def _between(document: Document, found: Sequence[Piece]) -> str:
     """What stands between two memories, without what is only for the turn it was written in."""
-    kept = (piece for piece in found if not (piece.section.name == "STATE" and piece.section.ident.lower() == "temp"))
-    return "".join(document.text[piece.start : piece.end] for piece in kept)
+    return "".join(document.text[piece.start : piece.end] for piece in found if not _is_of_the_turn(piece))
+
+
+def _is_of_the_turn(piece: Piece) -> bool:
+    return piece.section.name == "STATE" and piece.section.ident.strip().lower() == "temp"
 
 
 def _time(piece: Piece, first: str | None) -> str | None:

@@ -67,9 +67,14 @@ def _row(document: Document, piece: Piece, item: Item, record: JsonObject) -> st
     made = piece.made
     assert made is not None
     escaping = item.escaping
+    text = str(record["content"])
     if escaping is Escaping.NONE:
-        return None
+        fits = text.strip() == text and text[:1] not in "@#\\" and not _LINE_END.search(text)
+        return _replaced(document, piece.start, piece.end, [_with_value(document, item, text)]) if fits else None
     cells = list(item.cells)
+    if document.dialect is Dialect.WATCHER and made.own.get("line"):
+        line = f"{cells[0]}|{escape(text, escaping)}"
+        return _replaced(document, piece.start, piece.end, [_with_value(document, item, line)])
     if made.kind == mapping.INSIGHT:
         cells = _insight_cells(cells, record, escaping)
     elif made.kind == mapping.DECISION:
@@ -81,9 +86,23 @@ def _row(document: Document, piece: Piece, item: Item, record: JsonObject) -> st
         place = _TEXT_CELLS[made.kind]
         kept = cells[place + 1 :] if made.kind == mapping.MEMORY else []
         cells = [*cells[:place], *[""] * (place - len(cells)), escape(str(record["content"]), escaping), *kept]
+    elif made.kind == mapping.ROW:
+        cells = _column_cells(cells, list(made.own["columns"]), text, escaping)
     else:
         return None
     return _replaced(document, piece.start, piece.end, [_with_value(document, item, "|".join(cells))])
+
+
+def _column_cells(cells: list[str], columns: Sequence[Sequence[str]], text: str, escaping: Escaping) -> list[str]:
+    """Cells under names: those whose line says something else now. Whether all lines are there shows when the file is
+    read again."""
+    lines = text.split("\n")
+    filled = [place for place, cell in enumerate(cells) if cell.strip()]
+    for (name, value), line, place in zip(columns, lines, filled, strict=False):
+        new = line.removeprefix(f"{name}: ")
+        if new != value:
+            cells[place] = escape(new, escaping)
+    return cells
 
 
 _TEXT_CELLS = {mapping.MESSAGE: 3, mapping.WORK: 2, mapping.MEMORY: 2}

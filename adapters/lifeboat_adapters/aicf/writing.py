@@ -123,3 +123,15 @@ def _extensions(found: Pairs) -> Iterator[str]:
         if told or read["id"] != record["id"]:
             of = "" if f"{extension.ID}={record['id']}" in each.cells else piece.handle
             yield from _spelled(extension.section_of(extension.RECORD, str(record["id"]), told, of=of))
+
+
+def plain_file(memories: Sequence[tuple[str, str]]) -> str:
+    """A file of texts, each under its id: a row of @INSIGHTS each."""
+    records = [{"id": record_id, "content": text} for record_id, text in memories if text.strip()]
+    rows = [planning.plain(record).cells for record in records]
+    return numbered([*_block("@AICF_VERSION", [("version", mapping.VERSION)]), *_rows("@INSIGHTS", rows)])
+
+
+def rows_of(memories: Sequence[tuple[str, str]]) -> list[str]:
+    """Rows of @INSIGHTS as lines to put behind a file."""
+    return _rows("@INSIGHTS", [planning.plain({"id": name, "content": text}).cells for name, text in memories])

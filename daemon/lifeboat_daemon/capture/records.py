@@ -23,6 +23,8 @@ JsonObject = dict[str, Any]
 
 YOUNG = timedelta(days=30)
 PRIMARY = "{primary}"
+_OF_FORMATS = "x_"
+"""How fields begin that hold what one format knows of a memory; they follow from its text and place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,15 +305,21 @@ class Memories:
         return step.id
 
 
+_EXTENSION = "x_"
+"""What other systems say of a memory beyond its fields; it goes with the text it was said of."""
+
+
 def _edited_fields(old: JsonObject, section: Section) -> JsonObject:
     """What follows from the text alone. Type, category, namespace and source were fixed when the record was made, and
     a tag that never stood in the text came from somewhere else."""
     kept = [tag for tag in old.get("tags", []) if tag.casefold() not in str(old["content"]).casefold()]
     tags = list(dict.fromkeys([*kept, *section.fields.get("tags", [])]))
     fields: JsonObject = {"tags": tags or None, "confidence": section.fields.get("confidence")}
+    fields |= {name: value for name, value in section.fields.items() if name.startswith(_OF_FORMATS)}
     status = section.fields.get("status")
     if status is not None or old.get("status") == "superseded":
         fields["status"] = status or "active"
+    fields |= {name: value for name, value in section.fields.items() if name.startswith(_EXTENSION)}
     if "raw_source_format" in section.fields:
         fields["raw_source_format"] = {**(old.get("raw_source_format") or {}), **section.fields["raw_source_format"]}
     return fields

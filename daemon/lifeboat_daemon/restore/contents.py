@@ -147,9 +147,19 @@ def _raw(state: State, entry: Entry, prefix: str, inventory: Inventory, adapter:
     if ids and metas.is_file(entry.meta):
         memories = inventory.memories.of(ids)
         if not _says(state, entry, memories, adapter):
-            joined = adapter.join(entry.path, memories).encode("utf-8", "surrogatepass")
+            joined = _joined(state, entry, ids, memories, adapter).encode("utf-8", "surrogatepass")
             return Wanted(name, entry.path, MERGED, _without_time(entry.meta), entry, joined)
     return Wanted(name, entry.path, RAW, entry.meta, entry)
+
+
+def _joined(state: State, entry: Entry, ids: list[str], memories: list[tuple[str, str]], adapter: Adapter) -> str:
+    """A raw file with its memories as they are now: changed in place where its runtime's files can be."""
+    try:
+        body = state.body(entry.path).decode()
+    except UnicodeDecodeError:
+        return adapter.join(entry.path, memories)
+    changed = adapter.rejoin(entry.path, body, ids, memories)
+    return adapter.join(entry.path, memories) if changed is None else changed
 
 
 def _says(state: State, entry: Entry, memories: list[tuple[str, str]], adapter: Adapter) -> bool:

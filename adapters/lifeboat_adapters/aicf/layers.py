@@ -1,0 +1,154 @@
+"""Who the agent is and whom it serves, from files of this format: a file that a restore wrote, and the users that
+sessions name (ALF §3.2, §3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lifeboat_adapters.aicf import extension, folder, reading
+from lifeboat_adapters.aicf.document import parse
+from lifeboat_adapters.aicf.mapping import RAW, RUNTIME
+from lifeboat_adapters.aicf.parts import Kind
+from lifeboat_adapters.contract import Derivation, DerivationContext, Files
+from lifeboat_adapters.interchange.contract import JsonObject
+from lifeboat_adapters.interchange.errors import SourceRefused
+
+FILE = "identity.aicf"
+
+_STAMPS = ("id", "agent_id", "version", "updated_at", "raw_source")
+_PROFILE_STAMPS = ("agent_id", "version", "updated_at", "raw_source")
+_NOBODY = frozenset(("", "unknown"))
+
+
+def portable(document: JsonObject) -> JsonObject:
+    """An identity or principals document without what belongs to its place in a timeline."""
+    kept = {name: value for name, value in document.items() if name not in _STAMPS}
+    listed = kept.get("principals")
+    if isinstance(listed, list):
+        kept["principals"] = [_principal(one) for one in listed if isinstance(one, dict)]
+    return kept
+
+
+def _principal(one: JsonObject) -> JsonObject:
+    profile = one.get("profile")
+    if not isinstance(profile, dict):
+        return one
+    return {**one, "profile": {name: value for name, value in profile.items() if name not in _PROFILE_STAMPS}}
+
+
+def said_in(text: str) -> dict[str, JsonObject]:
+    """The documents in a file, by the name of their section."""
+    if not text:
+        return {}
+    document = parse(text, name=FILE)
+    found = {name: extension.document_of(document, name) for name in (extension.IDENTITY, extension.PRINCIPALS)}
+    return {name: said for name, said in found.items() if said is not None}
+
+
+def is_made_up(said: dict[str, JsonObject]) -> bool:
+    """Whether documents say nothing but what a capture of plain files makes up: a name, and users of sessions."""
+    identity = said.get(extension.IDENTITY, {})
+    names = (identity.get("structured") or {}).keys() if isinstance(identity.get("structured"), dict) else ()
+    is_bare = (
+        identity.get("source_format", RUNTIME) == RUNTIME and not identity.get("prose") and set(names) <= {"names"}
+    )
+    principals = said.get(extension.PRINCIPALS, {}).get("principals") or []
+    return is_bare and all(_is_of_a_session(one) for one in principals)
+
+
+def _is_of_a_session(one: JsonObject) -> bool:
+    structured = (one.get("profile") or {}).get("structured") or {}
+    return one.get("id") == reading.principal_id(str(structured.get("name", "")))
+
+
+def _text_of(files: Files, path: str) -> str:
+    return (files.read(path) or b"").decode("utf-8", "replace")
+
+
+def _told(files: Files, name: str) -> JsonObject:
+    try:
+        return said_in(_text_of(files, RAW + FILE)).get(name, {})
+    except SourceRefused:
+        return {}
+
+
+def identity(files: Files, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
+    """What the file says over what was known; at first at least a name."""
+    told = _told(files, extension.IDENTITY)
+    before = previous or {"structured": {"names": {"primary": context.installation.name}}, "source_format": RUNTIME}
+    return {**before, **told}
+
+
+def principals(files: Files, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
+    """Those that the file says, those known, and the users of sessions, each once."""
+    told = _told(files, extension.PRINCIPALS)
+    before = previous or {}
+    listed = {str(one.get("id")): one for one in _listed(before)}
+    for one in _listed(told):
+        known = listed.get(str(one.get("id")), {})
+        listed[str(one.get("id"))] = {**known, **one, **_profile(known, one)}
+    for user in _users(files):
+        listed.setdefault(reading.principal_id(user), _person(user))
+    if not listed and previous is None:
+        return None
+    rest = {name: value for name, value in told.items() if name != "principals"}
+    return {**before, **rest, "principals": list(listed.values())}
+
+
+def _listed(document: JsonObject) -> list[JsonObject]:
+    found = document.get("principals")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _profile(known: JsonObject, one: JsonObject) -> JsonObject:
+    """A profile keeps its stamps as long as the one that is told says no more."""
+    if not isinstance(one.get("profile"), dict):
+        return {}
+    return {"profile": {**(known.get("profile") or {}), **one["profile"]}}
+
+
+def _person(user: str) -> JsonObject:
+    structured = {"name": user, "principal_type": "human"}
+    return {
+        "id": reading.principal_id(user),
+        "principal_type": "human",
+        "agent_id": None,
+        "profile": {"structured": structured},
+    }
+
+
+def _users(files: Files) -> Iterator[str]:
+    """The `user_id` of every session, in the order of files and lines."""
+    for path in files.paths(RAW):
+        if reads(path):
+            yield from users_in(_text_of(files, path))
+
+
+def users_in(text: str) -> list[str]:
+    """The users that sessions of a file name."""
+    if "user_id" not in text:
+        return []
+    try:
+        sections = parse(text).named("SESSION")
+    except SourceRefused:
+        return []
+    named = [item.value.strip() for section in sections for item in section.items if _names_user(item.kind, item.key)]
+    return [user for user in dict.fromkeys(named) if user not in _NOBODY]
+
+
+def _names_user(kind: Kind, key: str) -> bool:
+    return kind is Kind.PAIR and key == "user_id"
+
+
+def reads(path: str) -> bool:
+    return path.startswith(RAW) and folder.is_readable(path)
+
+
+def _reads_file(path: str) -> bool:
+    return path == RAW + FILE
+
+
+DERIVATIONS: Sequence[Derivation] = (
+    Derivation("identity", _reads_file, identity),
+    Derivation("principals", reads, principals),
+)

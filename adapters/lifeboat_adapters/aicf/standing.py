@@ -1,0 +1,89 @@
+"""What a state remembers, against the files of this format that stand in its raw part: which memory is which piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from lifeboat_adapters.aicf import reading
+from lifeboat_adapters.aicf.folder import PACKED
+from lifeboat_adapters.aicf.mapping import RAW
+from lifeboat_adapters.aicf.reading import Read
+from lifeboat_adapters.interchange.contract import JsonObject
+from lifeboat_adapters.interchange.errors import SourceRefused
+from lifeboat_alf import metas
+from lifeboat_alf.effective import effective_records
+from lifeboat_alf.records import is_visible
+from lifeboat_alf.state import BodyAbsent, Entry, State
+
+
+@dataclass(slots=True)
+class Remembered:
+    """`memories` are those the agent has now, by the id of the record that counts; `now` says of every id of every
+    chain which record that is, None for one that is gone. `hidden` are records that count and are no memories now."""
+
+    memories: dict[str, JsonObject] = field(default_factory=dict)
+    now: dict[str, JsonObject | None] = field(default_factory=dict)
+    hidden: list[JsonObject] = field(default_factory=list)
+
+    def of(self, found: Read, listed: list[str]) -> dict[int, JsonObject | None]:
+        """What stands at the places of a file now; a place of which the state knows nothing is not named."""
+        places = list(found.records)
+        names = listed if len(listed) == len(places) else [found.pieces[place].record_id for place in places]
+        return {place: self.now[name] for place, name in zip(places, names, strict=True) if name in self.now}
+
+
+def remembered(state: State) -> Remembered:
+    """Everything that a state remembers, in its order."""
+    made = Remembered()
+    for item in effective_records(state):
+        is_there = is_visible(item.record)
+        made.now |= dict.fromkeys(item.chain_ids, item.record if is_there else None)
+        if is_there:
+            made.memories[str(item.record["id"])] = item.record
+        else:
+            made.hidden.append(item.record)
+    made.now |= {gone.id: made.now.get(gone.id) for gone in state.gone()}
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class RawFile:
+    """A file of this format in a state; `listed` are the ids of its memories where the state says them."""
+
+    name: str
+    text: str
+    listed: list[str]
+    read: Read
+
+
+def raw_files(state: State) -> Iterator[RawFile]:
+    """The readable files of this format in a state, by name. What is none, or compressed, is passed over: its bytes are
+    what they are."""
+    for entry in state.entries(RAW):
+        found = _raw_file(state, entry)
+        if found is not None:
+            yield found
+
+
+def _raw_file(state: State, entry: Entry) -> RawFile | None:
+    name = entry.path[len(RAW) :]
+    if not metas.is_file(entry.meta) or not _may_be_one(name):
+        return None
+    try:
+        text = state.body(entry.path).decode("utf-8")
+        return RawFile(name, text, list(entry.meta.get(metas.RECORDS) or []), reading.read(text, name))
+    except (BodyAbsent, UnicodeDecodeError, SourceRefused):
+        return None
+
+
+def _may_be_one(name: str) -> bool:
+    lower = name.lower()
+    return (".aicf" in lower and not lower.endswith((*PACKED, ".meta", ".lock"))) or lower.endswith((".json", ".xml"))
+
+
+def documents_of(state: State, paths: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+    """The documents of a state, by the name of their section."""
+    for section, path in paths.items():
+        if state.entry(path) is not None:
+            yield section, state.body(path)
