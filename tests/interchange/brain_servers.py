@@ -15,6 +15,7 @@ from served_apps import ServedApp
 
 from lifeboat_alf import ids
 from lifeboat_alf.redactions import RECORDS, Redaction
+from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_keys import redacting
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
@@ -79,25 +80,7 @@ class BrainServer:
 
     def redaction(self, agent_id: str, content: str, **changed: Any) -> Redaction:
         """A signed wish that the memories of this content are destroyed."""
-        with self.space().vault(agent_id) as vault:
-            named = [record for record in vault.state().records() if json.loads(record.line)["content"] == content]
-            assert named, "there is nothing to purge"
-            record_ids = {record.id for record in named}
-            leaves = {item.leaf.digest: None for item in vault.history() if item.record_id in record_ids}
-            searched = tuple(row.number for row in vault.sequences())
-        made = Redaction(
-            id=ids.new(NOW),
-            agent_id=agent_id,
-            scope=RECORDS,
-            reason="user_request",
-            requested_at=NOW,
-            requested_by="a test",
-            record_ids=tuple(sorted(record_ids)),
-            partitions_affected=tuple(sorted({record.partition for record in named})),
-            searched=searched,
-            leaves=leaves,
-        )
-        return redacting.sign(replace(made, **changed), self.device)
+        return redaction_of(self.space(), self.device, agent_id, content, **changed)
 
     def purge(self, agent_id: str, content: str, *, confirmed: bool = True) -> Redaction:
         """Purge memories, as whoever owns the endpoint confirms it; otherwise it waits."""
@@ -112,6 +95,29 @@ class BrainServer:
     def audit(self, kind: str) -> list[Any]:
         """Rows of the endpoint's audit."""
         return [row for row in self.served.server.endpoint.control.audit_rows() if row.kind == kind]
+
+
+def redaction_of(space: TenantSpace, device: DeviceKey, agent_id: str, content: str, **changed: Any) -> Redaction:
+    """A wish, signed by a device, that the memories of this content are destroyed."""
+    with space.vault(agent_id) as vault:
+        named = [record for record in vault.state().records() if json.loads(record.line)["content"] == content]
+        assert named, "there is nothing to purge"
+        record_ids = {record.id for record in named}
+        leaves = {item.leaf.digest: None for item in vault.history() if item.record_id in record_ids}
+        searched = tuple(row.number for row in vault.sequences())
+    made = Redaction(
+        id=ids.new(NOW),
+        agent_id=agent_id,
+        scope=RECORDS,
+        reason="user_request",
+        requested_at=NOW,
+        requested_by="a test",
+        record_ids=tuple(sorted(record_ids)),
+        partitions_affected=tuple(sorted({record.partition for record in named})),
+        searched=searched,
+        leaves=leaves,
+    )
+    return redacting.sign(replace(made, **changed), device)
 
 
 def without_moment(bundle: Json) -> Json:

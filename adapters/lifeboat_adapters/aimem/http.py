@@ -17,7 +17,7 @@ from typing import Annotated, Any, BinaryIO, Protocol, cast
 
 import msgspec
 
-from lifeboat_adapters.aimem import consuming, producing, signing
+from lifeboat_adapters.aimem import consuming, producing, signing, urn
 from lifeboat_adapters.aimem.bundle import LIMITS, MEDIA_TYPE, SCOPES, SINCE, STREAM_MEDIA_TYPE, Bundle, BundleRefused
 from lifeboat_adapters.aimem.instants import is_instant
 from lifeboat_adapters.aimem.options import ConsumerOptions, ImportPlan, ProducerOptions
@@ -43,6 +43,7 @@ _SIGNED_AT_MOST = 16 << 20
 """Canonical bytes: Ed25519 has them in memory whole. From here on the profile asks for streams (§3.1)."""
 _PIECE = 1 << 16
 """Bytes that leave between two looks at the purges."""
+_ANY_TIME = "1970-01-01T00:00:00Z"
 _AT_ONCE = threading.BoundedSemaphore(2)
 """Documents that are read at once in one process; they stand in memory whole."""
 
@@ -299,7 +300,8 @@ def _taken(brain: Brain, agent_id: str, bundle: Bundle, size: int) -> Reply:
     made: list[ImportPlan] = []
 
     def plan_on(state: State) -> Additions:
-        found = consuming.plan(consuming.existing_of(state), bundle, options)
+        existing = consuming.existing_of(state, namespace=options.namespace, erased=erased_in(state))
+        found = consuming.plan(existing, bundle, options)
         made[:] = [found]
         if not found.inserts and not found.updates:
             return (), (), {}
@@ -310,6 +312,26 @@ def _taken(brain: Brain, agent_id: str, bundle: Bundle, size: int) -> Reply:
     outcomes = {name: count for name, count in counted(made[-1].fates).items() if count}
     brain.note(agent=agent_id, sequence=number, producer=bundle.envelope.producer, signature=checked, **outcomes)
     return Reply({**summary, "agent": agent_id, "sequence": number, "signature": checked})
+
+
+def erased_in(state: State) -> Callable[[str], bool]:
+    """Whether what a URN names was purged here. The list of purges holds ids of records and nothing else, which is
+    enough: one that came from elsewhere got its id from its URN, all but the time in front."""
+    named = {each for redaction in state.redactions for each in redaction.record_ids}
+    gone = {each for each in named if state.record(each) is None}
+    derived = {_without_time(each) for each in gone}
+
+    def is_erased(name: str) -> bool:
+        found = urn.parsed(name)
+        own = found is not None and found.local.lower() in gone
+        return own or _without_time(urn.record_id(name, _ANY_TIME)) in derived
+
+    return is_erased
+
+
+def _without_time(record_id: str) -> str:
+    """The part of a UUIDv7 behind its 48 bits of time."""
+    return record_id.lower().replace("-", "")[12:]
 
 
 @contextmanager
