@@ -156,6 +156,21 @@ def hear_from_the_service(data: bytes) -> bool:
     return True
 
 
+def read_aimem(data: bytes) -> bool:
+    """A document or a stream; what is taken has the checksum that it names."""
+    from lifeboat_adapters.aimem import reading
+    from lifeboat_adapters.aimem.bundle import BundleRefused
+    from lifeboat_adapters.aimem.checksum import digest
+
+    try:
+        with reading.reads_as(data) as bundle:
+            if digest(reading.canonical(bundle)) != bundle.envelope.checksum:
+                raise AssertionError("a bundle that is not what its checksum covers")
+    except BundleRefused:
+        return False
+    return True
+
+
 def _check_spans(spans: list[tuple[int, int]], length: int) -> None:
     last = 0
     for start, end in spans:
@@ -228,6 +243,7 @@ TARGETS: dict[str, Target] = {
     "aicf": read_aicf,
     "control": hear_on_the_control_socket,
     "control-answers": hear_from_the_service,
+    "aimem": read_aimem,
 }
 
 
@@ -241,6 +257,10 @@ def seeds(name: str) -> list[bytes]:
         from fuzz import fuzz_archive
 
         return fuzz_archive.SEEDS
+    if name == "aimem":
+        from interchange import aimem_bundles
+
+        return [form(aimem_bundles.sample()) for form in (aimem_bundles.document, aimem_bundles.stream)]
     if name.endswith("-entries"):
         return _entries(_snapshot() if name == "snapshot-entries" else _delta())
     return {

@@ -141,3 +141,16 @@ def test_what_is_taken_is_what_the_standard_library_takes(text: str) -> None:
 
 def test_a_bundle_is_read_as_the_standard_library_reads_it() -> None:
     assert strict_json.parse(made.document(made.sample())) == made.sample()
+
+
+def test_the_quick_way_to_the_canonical_form_writes_every_character_alike() -> None:
+    everything = [chr(code) for code in range(0x3000)] + ["\ud7ff", "\ue000", "\uffff", "\U00010000", "\U0010ffff"]
+    assert strict_json.canonical(everything) == rfc8785.dumps(everything)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.floats(allow_nan=False, allow_infinity=False) | st.floats(-2, 2) | st.floats(1e-7, 1e-3) | st.floats(1e14, 1e22)
+)
+def test_the_quick_way_to_the_canonical_form_writes_every_number_alike(number: float) -> None:
+    assert strict_json.canonical({"weight": number}) == rfc8785.dumps({"weight": number})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 import sqlite3
 from collections.abc import Iterator
 from functools import lru_cache
@@ -14,6 +16,7 @@ from lifeboat_alf import codec
 
 _BLOCK = 1 << 18
 _REMEMBERED = 1 << 14
+_DIGEST = 16
 
 
 class Spool:
@@ -82,25 +85,31 @@ class NamesInMemory:
 
 
 class NamesOnDisk:
-    """Names in a database of their own, which SQLite keeps in a temporary file and removes. A context manager."""
+    """Names in a database of their own, which SQLite keeps in a temporary file and removes: as keyed digests, so that
+    nothing of them lies there in clear. A context manager."""
 
     def __init__(self) -> None:
+        self._key = secrets.token_bytes(_DIGEST)
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._database.execute("PRAGMA journal_mode = OFF")
         self._database.execute("PRAGMA synchronous = OFF")
-        self._database.execute("CREATE TABLE names (name TEXT PRIMARY KEY) WITHOUT ROWID")
+        self._database.execute("CREATE TABLE names (name BLOB PRIMARY KEY) WITHOUT ROWID")
         self._database.execute("BEGIN")
         self._holds = lru_cache(maxsize=_REMEMBERED)(self._finds)
 
     def add(self, name: str) -> bool:
         self._holds.cache_clear()
-        return self._database.execute("INSERT OR IGNORE INTO names VALUES (?)", (name,)).rowcount == 1
+        return self._database.execute("INSERT OR IGNORE INTO names VALUES (?)", (self._digest(name),)).rowcount == 1
 
     def __contains__(self, name: str) -> bool:
         return self._holds(name)
 
     def _finds(self, name: str) -> bool:
-        return self._database.execute("SELECT 1 FROM names WHERE name = ?", (name,)).fetchone() is not None
+        found = self._database.execute("SELECT 1 FROM names WHERE name = ?", (self._digest(name),)).fetchone()
+        return found is not None
+
+    def _digest(self, name: str) -> bytes:
+        return hashlib.blake2b(name.encode(), key=self._key, digest_size=_DIGEST).digest()
 
     def close(self) -> None:
         self._database.close()

@@ -11,10 +11,10 @@ import json
 from itertools import accumulate
 from typing import Any, Final
 
+import msgspec
 import rfc8785
 
 from lifeboat_adapters.aimem.bundle import LIMITS, BundleRefused
-from lifeboat_alf import codec
 
 _BOM = b"\xef\xbb\xbf"
 _LARGEST = 2**53 - 1
@@ -23,6 +23,9 @@ _BRACKETS = b'"[]{}'
 _OTHERS = bytes(set(range(256)) - set(_BRACKETS))
 _STEPS: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _UNWRITABLE = float("inf")
+_SMALLEST_PLAIN, _LARGEST_PLAIN = 1e-4, 1e15
+"""Between these nobody writes an exponent."""
+_sorted_encoder = msgspec.json.Encoder(order="deterministic")
 
 
 def parse(data: bytes, *, depth: int = LIMITS.depth, where: str = "") -> Any:
@@ -40,10 +43,25 @@ def parse(data: bytes, *, depth: int = LIMITS.depth, where: str = "") -> Any:
 def canonical(value: Any, *, where: str = "") -> bytes:
     """The RFC 8785 form of what `parse` gave. Raises BundleRefused (`not_canonicalizable`)."""
     try:
-        return codec.canonical(value)
+        return _sorted_encoder.encode(value) if _is_plain(value) else rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, UnicodeEncodeError):
         reason = "it holds a number or a character that RFC 8785 cannot write"
         raise BundleRefused(reason, format_code="not_canonicalizable", where=where) from None
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether sorted compact JSON is the RFC 8785 form already: numbers that both write alike, names in ASCII. Records
+    are hashed by the hundred thousand, and this way takes a tenth of the time."""
+    kind = type(value)
+    if kind is str or value is None or kind is bool:
+        return True
+    if kind is int:
+        return bool(-_LARGEST <= value <= _LARGEST)
+    if kind is float:
+        return bool(_SMALLEST_PLAIN <= abs(value) < _LARGEST_PLAIN and not value.is_integer())
+    if kind is list:
+        return all(map(_is_plain, value))
+    return kind is dict and all(type(name) is str and name.isascii() and _is_plain(value[name]) for name in value)
 
 
 def _nesting(data: bytes) -> int:
