@@ -22,6 +22,7 @@ from lifeboat_alf import codec, metas, records
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.validate import validate
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.doctor import instances
 from lifeboat_daemon.errors import Busy, ExchangeError, FileExists, MisleadingName, NothingToExport, OptionRefused
 from lifeboat_daemon.exchange import Encryption, conversion_options
 from lifeboat_daemon.exchange.conversion_report import FATES_LIMIT, Conversion, grouped
@@ -362,6 +363,16 @@ def test_notes_that_do_not_parse_are_named_and_kept(context: Context) -> None:
     with pytest.raises(ExchangeError, match="does not parse"), notes_of(context, "plain", "plain://x"):
         pass
     assert path.read_text() == "{"
+    (finding,) = instances.check(context)
+    assert (finding.level, finding.subject) == ("warning", path.name)
+    assert finding.fix == f"mv {path} {path}.damaged"
+
+
+def test_the_doctor_knows_of_instances_only_where_there_are_some(context: Context) -> None:
+    assert list(instances.check(context)) == []
+    with notes_of(context, "plain", "plain://x") as notes:
+        notes["ids"] = {"a": 1}
+    assert [finding.level for finding in instances.check(context)] == ["ok"]
 
 
 def test_notes_are_there_again_and_may_go(context: Context) -> None:

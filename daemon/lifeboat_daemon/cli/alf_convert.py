@@ -23,6 +23,7 @@ from lifeboat_daemon.exchange.converting import Order, convert
 from lifeboat_daemon.exchange.encrypted import SUFFIX, Archive, Encryption
 from lifeboat_daemon.words import count_text, listed, size_text, snippet_text
 
+_FOUND = "found_"
 _SHOWN = 20
 """So many kinds of loss are shown; the document of `--json` has all."""
 FORMAT = Named("format", lambda ctx: [ALF, *registry.names()])
@@ -149,8 +150,20 @@ def _groups(conversion: Conversion) -> Iterable[str]:
         yield f"and {count_text(len(groups) - _SHOWN, 'more kind', 'more kinds')} of loss, in the document of --json"
 
 
+def _figures(figures: Mapping[str, int | float]) -> Iterable[str]:
+    """What the format counted, one a line; what the cleaning found in one line, also when it is nothing."""
+    found = {name.removeprefix(_FOUND): figure for name, figure in figures.items() if name.startswith(_FOUND)}
+    for name, figure in figures.items():
+        if not name.startswith(_FOUND):
+            yield f"{name.replace('_', ' ')}: {figure if isinstance(figure, int) else f'{figure:.2f}'}"
+    if found:
+        said = [f"{figure} {name}" for name, figure in found.items() if figure]
+        nothing = [f"no {name}" for name in found]
+        yield f"Found in what leaves: {', '.join(said or nothing)}"
+
+
 def _say(output: Output, done: Conversion) -> None:
-    what = f"{done.target_format}, {count_text(done.records, 'memory', 'memories')}"
+    what = f"{done.target_format}, of {count_text(done.records, 'memory', 'memories')}"
     if done.bytes is not None:
         what += f", {size_text(done.bytes)}"
     if done.dry_run:
@@ -163,8 +176,8 @@ def _say(output: Output, done: Conversion) -> None:
             output.line(f"{word}: {', '.join(counts) or 'nothing'}")
     for line in _groups(done):
         output.line(f"  {line}")
-    for name, figure in done.figures.items():
-        output.line(f"{name.replace('_', ' ')}: {figure if isinstance(figure, int) else f'{figure:.2f}'}")
+    for line in _figures(done.figures):
+        output.line(line)
     if done.signature is not None:
         output.line(f"Its signature: {done.signature}")
     if done.encryption is not None:

@@ -47,7 +47,14 @@ def _looked_through(context: Context) -> tuple[list[Path], list[Path], list[Path
     open_secrets: list[Path] = []
     foreign: list[Path] = []
     home = context.home
-    private = (home.keys_folder, home.logs_folder, home.run_folder, home.backups_folder, home.remotes_folder)
+    private = (
+        home.keys_folder,
+        home.logs_folder,
+        home.run_folder,
+        home.backups_folder,
+        home.remotes_folder,
+        home.instances_folder,
+    )
     for parent, folders, names in os.walk(home.folder):
         here = Path(parent)
         is_private = any(here == folder or folder in here.parents for folder in private)

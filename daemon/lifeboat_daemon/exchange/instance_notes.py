@@ -17,6 +17,7 @@ from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import ExchangeError, of_system
 from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.words import argument
 
 
 class Notes(MutableMapping[str, Any]):
@@ -56,7 +57,7 @@ def notes_of(context: Context, name: str, address: str, *, lasting: bool = True)
     instance = ids.as_uuid(f"{name} {address}")
     path = context.home.instances_folder / f"{instance}.json"
     with agent_lock(context, instance, "convert"):
-        values = _read(context.files, path)
+        values = read(context.files, path)
         if not lasting:
             yield values
             return
@@ -64,7 +65,8 @@ def notes_of(context: Context, name: str, address: str, *, lasting: bool = True)
         yield Notes(context.files, path, values)
 
 
-def _read(files: FileOperations, path: Path) -> dict[str, Any]:
+def read(files: FileOperations, path: Path) -> dict[str, Any]:
+    """The values in a file of notes, none where it is not there. Raises ExchangeError, SystemRefused."""
     try:
         values = codec.decode_strict(read_all(files, path), entry=path.name)
     except FileNotFoundError:
@@ -72,5 +74,8 @@ def _read(files: FileOperations, path: Path) -> dict[str, Any]:
     except OSError as error:
         raise of_system(error) from error
     except BadJson as error:
-        raise ExchangeError(f"{path} does not parse: {error.message}", fix=f"mv {path} {path}.damaged") from error
+        aside = argument(f"{path}.damaged")
+        raise ExchangeError(
+            f"{path} does not parse: {error.message}", fix=f"mv {argument(str(path))} {aside}"
+        ) from error
     return values if isinstance(values, dict) else {}

@@ -1,0 +1,24 @@
+"""What is remembered of running instances of other memory systems: without it, what was sent there would go twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_daemon.exchange import instance_notes
+
+TITLE = "Instances of other systems"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Says nothing where nothing was ever sent."""
+    folder = context.home.instances_folder
+    for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+        try:
+            instance_notes.read(context.files, path)
+        except LifeboatError as error:
+            yield Finding(Level.WARNING, path.name, error.message, error.fix)
+        else:
+            yield Finding(Level.OK, path.name, "which memory is which there is known")
