@@ -173,7 +173,7 @@ def _derived_type(memory_type: str, category: str, tags: list[Any]) -> str:
     if memory_type == "preference":
         return "preference"
     if memory_type == "procedural":
-        return "pitfall" if category == "bad_pattern" else "procedure"
+        return "pitfall" if category in ("pitfall", "bad_pattern") else "procedure"
     if memory_type != "semantic":
         return "episodic"
     if category.startswith("decision"):
