@@ -6,6 +6,7 @@ LifeboatError
     +-- HomeError               the home folder cannot be used
     |   +-- HomeUnsafe          others can write to it, it is a link, it lies on a network file system
     |   +-- HomeNewer           a newer release made it
+    |   +-- HomeAbsent          there is none, and what only examines one makes none
     +-- ConfigError             a configuration file or a setting
     |   +-- UnknownSetting
     |   +-- BadSetting          a value of the wrong kind or out of range
@@ -106,6 +107,12 @@ class HomeUnsafe(HomeError):
     code = "home_unsafe"
     title = "The home folder of Lifeboat is not safe"
     exit_status = 3
+
+
+class HomeAbsent(HomeError):
+    code = "home_absent"
+    title = "There is no home of Lifeboat here"
+    fix = "lifeboat setup"
 
 
 class HomeNewer(HomeError):

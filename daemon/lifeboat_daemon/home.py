@@ -132,6 +132,15 @@ class Home:
         """Whether a home was made here."""
         return (self.folder / "id").is_file()
 
+    def is_absent(self) -> bool:
+        """Whether nothing is here, or an empty folder."""
+        try:
+            return not any(self.folder.iterdir())
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False  # `open` says what is wrong with it
+
     def open(self, files: FileOperations) -> Home:
         """Make what is missing and check the rest. Raises HomeUnsafe, HomeNewer or HomeError.
 

@@ -153,4 +153,5 @@ def test_it_tells_what_a_daemon_watches_by_number(openclaw: StateFolder, tmp_pat
 
 
 def test_a_home_without_agents_has_a_bundle(tmp_path: Path) -> None:
+    Context.open()
     assert bundle(tmp_path)["status.json"]["agents"] == {}

@@ -9,7 +9,7 @@ import click
 
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import REMOTE
-from lifeboat_daemon.cli.session import Session, session_command
+from lifeboat_daemon.cli.session import Session, examining_command
 from lifeboat_daemon.words import argument, count_text
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
     help="Write what somebody who helps needs to know, and nothing that is yours, to a new ZIP file.",
 )
 @click.option("--remote", type=REMOTE, help="Ask this second copy, and try out whether it does what one must.")
-@session_command
+@examining_command
 def doctor(session: Session, trust_clock: bool, bundle: Path | None, remote: str | None) -> int:
     """Examine the home, the key, every agent and its vault. Exit 1 when something is broken."""
     from lifeboat_daemon import clock_trust

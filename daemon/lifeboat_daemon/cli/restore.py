@@ -14,7 +14,7 @@ from lifeboat_daemon.cli import passphrases, receipts, restore_from
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, MOMENT, REMOTE, RUNTIME
 from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.cli.session import Session, may_ask, session_command
+from lifeboat_daemon.cli.session import Session, examining_command, may_ask, session_command
 from lifeboat_daemon.poke import poke
 from lifeboat_daemon.words import argument, count_text
 
@@ -221,7 +221,7 @@ def undo(session: Session, agent: str | None, force: bool) -> None:
 @click.argument("agent", type=AGENT)
 @click.option("--at", type=MOMENT, metavar="SEQ|TIME", help="A sequence or a time instead of the newest.")
 @click.option("--whole", is_flag=True, help="Every kept sequence, not only the one that is tried out.")
-@session_command
+@examining_command
 def verify(session: Session, agent: str, at: str | None, whole: bool) -> int:
     """A restore drill: write the agent to a folder of its own, compare every byte, throw it away."""
     from lifeboat_daemon import verification

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,8 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import recovery
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ConsentNeeded
+from lifeboat_daemon.errors import ConsentNeeded, HomeAbsent
+from lifeboat_daemon.home import Home
 from lifeboat_daemon.locks import Patience
 from lifeboat_daemon.words import argument
 
@@ -38,17 +40,36 @@ def session_command(
 
     Opening the session rolls an interrupted restore forward first: whoever starts next finishes it.
     """
+    return _with_session(function, open_session)
 
+
+def examining_command(
+    function: Callable[Concatenate[Session, Parameters], Result],
+) -> Callable[..., Result]:
+    """`session_command` for what examines a home: it makes none, where a name that was mistyped would be found well."""
+    return _with_session(function, _open_existing)
+
+
+def _with_session(
+    function: Callable[Concatenate[Session, Parameters], Result], opened: Callable[..., Session]
+) -> Callable[..., Result]:
     @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
     @functools.wraps(function)
     def run(*arguments: Any, as_json: bool = False, **options: Any) -> Result:
         try:
-            return function(open_session(as_json=as_json or json_wanted()), *arguments, **options)
+            return function(opened(as_json=as_json or json_wanted()), *arguments, **options)
         except LifeboatError as error:
             error.fix = _with_names(error.fix, options)
             raise
 
     return run
+
+
+def _open_existing(*, as_json: bool) -> Session:
+    home = Home.locate(os.environ)
+    if home.is_absent():
+        raise HomeAbsent(f"nothing is in {home.folder}, and nothing was made")
+    return open_session(as_json=as_json)
 
 
 def json_wanted() -> bool:
