@@ -305,10 +305,6 @@ class Memories:
         return step.id
 
 
-_EXTENSION = "x_"
-"""What other systems say of a memory beyond its fields; it goes with the text it was said of."""
-
-
 def _edited_fields(old: JsonObject, section: Section) -> JsonObject:
     """What follows from the text alone. Type, category, namespace and source were fixed when the record was made, and
     a tag that never stood in the text came from somewhere else."""
@@ -319,7 +315,6 @@ def _edited_fields(old: JsonObject, section: Section) -> JsonObject:
     status = section.fields.get("status")
     if status is not None or old.get("status") == "superseded":
         fields["status"] = status or "active"
-    fields |= {name: value for name, value in section.fields.items() if name.startswith(_EXTENSION)}
     if "raw_source_format" in section.fields:
         fields["raw_source_format"] = {**(old.get("raw_source_format") or {}), **section.fields["raw_source_format"]}
     return fields
