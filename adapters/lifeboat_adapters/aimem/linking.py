@@ -68,11 +68,11 @@ class Links:
     # Asked ------------------------------------------------------------------------------------------------------
 
     def record_id(self, name: str) -> str | None:
-        """The id of the record that a chunk becomes, or is a part of; None for no chunk of this bundle."""
+        """The id of the record that a chunk, or a long memory in parts, becomes; None for none of this bundle."""
         found = self._one("select record, part_of from chunk where urn = ?", name)
-        if found is None or found[1] is None:
-            return None if found is None else str(found[0])
-        return self._id_of_whole(str(found[1]))
+        if found is None:
+            return self._id_of_whole(name)
+        return str(found[0]) if found[1] is None else self._id_of_whole(str(found[1]))
 
     def whole_of(self, name: str) -> str:
         """The name of the long memory that a chunk is a part of, else its own."""
@@ -183,9 +183,8 @@ class Links:
         return found.hexdigest()
 
     def _id_of_whole(self, base: str) -> str | None:
-        found = self._one(_CHUNK, f"{base}.p1")
         created = self._one("select head from part where base = ? and n = 1", base)
-        if found is None or created is None:
+        if created is None:
             return None
         head = codec.decode(created[0])
         named = {"id": base, "created_at": head["created_at"], mapping.OURS: {}}
