@@ -205,3 +205,11 @@ def test_a_writer_takes_nothing_after_the_end_and_no_word_of_the_stream() -> Non
         into.finish()
         with pytest.raises(ValueError):
             into.chunk(made.chunk("c2"))
+
+
+@pytest.mark.parametrize("content_hash", [ABSENT, "sha256:" + "0" * 64])
+def test_017_a_writer_refuses_half_a_character(content_hash: object) -> None:
+    chunk = {**made.chunk(content_hash=content_hash), "content": "half \ud83d"}
+    assert not_written(chunk) == "not_canonicalizable"
+    assert not_written(made.chunk(x_alf={"note": "\udfff"})) == "not_canonicalizable"
+    assert not_written(made.chunk(x_alf={"confidence": float("nan")})) == "not_canonicalizable"

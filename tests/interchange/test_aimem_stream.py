@@ -168,6 +168,36 @@ def test_061_nothing_is_seen_of_a_stream_before_its_checksum_fits() -> None:
     assert seen == []
 
 
+@pytest.mark.parametrize("what", made.INVALID)
+@pytest.mark.parametrize("form", [made.document, made.stream])
+def test_065_a_bundle_is_there_whole_or_not_at_all(what: str, form: Any) -> None:
+    wrong = made.INVALID[what][0]
+    before = [made.chunk(f"before-{number}") for number in range(20)]
+    bundle = {**wrong, "chunks": [*before, *wrong["chunks"]]}
+    if made.INVALID[what][1] not in ("missing_checksum", "checksum_mismatch"):
+        bundle = made.sealed(bundle)
+    seen = []
+    with pytest.raises(BundleRefused) as caught, reading.reads_as(form(bundle)) as found:
+        seen.extend(found.chunks)
+    assert seen == []
+    assert caught.value.format_code == made.INVALID[what][1]
+
+
+def test_065_a_source_that_breaks_off_leaves_nothing_behind(tmp_path: Path) -> None:
+    class Broken(io.RawIOBase):
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any) -> int:
+            raise ConnectionResetError("gone")
+
+    whole = made.stream(made.sample())
+    source = io.BufferedReader(_Joined(whole[: len(whole) // 2], Broken()))
+    with pytest.raises(ConnectionResetError), reading.opened(source, folder=tmp_path):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_061_an_envelope_comes_before_everything_behind_it() -> None:
     assert refused(made.stream(made.bundle(scope="no")) + b"nonsense\n") == ("invalid_scope", 422)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
+from lifeboat_adapters.aimem.bundle import BundleRefused
 from lifeboat_adapters.aimem.strict_json import canonical
 from lifeboat_adapters.interchange.contract import JsonObject
 
@@ -31,8 +32,13 @@ def digest(pieces: Iterable[bytes]) -> str:
 
 
 def content_hash(content: str) -> str:
-    """The hash of a content (section 2.2), as it is: no normalisation."""
-    return digest((content.encode(),))
+    """The hash of a content (section 2.2), as it is: no normalisation. Raises BundleRefused (`not_canonicalizable`) for
+    half a character."""
+    try:
+        return digest((content.encode(),))
+    except UnicodeEncodeError:
+        message = "it holds half a character"
+        raise BundleRefused(message, format_code="not_canonicalizable", where="content") from None
 
 
 def _small_pieces(head: JsonObject, arrays: Mapping[str, Iterable[bytes]]) -> Iterator[bytes]:

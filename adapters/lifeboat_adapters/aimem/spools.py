@@ -109,7 +109,7 @@ class NamesOnDisk:
         return found is not None
 
     def _digest(self, name: str) -> bytes:
-        return hashlib.blake2b(name.encode(), key=self._key, digest_size=_DIGEST).digest()
+        return hashlib.blake2b(name.encode("utf-8", "surrogatepass"), key=self._key, digest_size=_DIGEST).digest()
 
     def close(self) -> None:
         self._database.close()
