@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lifeboat_adapters.aimem import checksum, instants, mapping, records, urn
-from lifeboat_adapters.aimem.bundle import ZONES
+from lifeboat_adapters.aimem.bundle import EDGE_TYPES, ENTITY_KINDS, ZONES
 from lifeboat_adapters.aimem.writing import portable_weight
 from lifeboat_adapters.interchange import changed
 from lifeboat_alf import ids, times
@@ -50,6 +50,12 @@ class Naming:
             return str(foreign)
         name = str(entity.get("name"))
         return urn.of_entity(self.namespace, str(entity.get("type")), name if foreign is None else f"{name}\0{foreign}")
+
+    def orphan(self, entity: JsonObject) -> str:
+        """The name of an entity as a bundle has it, which no memory names."""
+        said = {name: entity[name] for name in ("id", "kind", "created_at", "name") if name in entity}
+        entity_type = mapping.entity_type_of(str(entity.get("kind")))
+        return self.entity({"name": entity.get("name"), "type": entity_type, mapping.NAME: said})
 
 
 class Edge(NamedTuple):
@@ -119,7 +125,7 @@ def tags_of(record: JsonObject) -> list[str]:
     """The tags of a chunk: those of its bundle while nothing changed."""
     said = literal(record).get("tags")
     if isinstance(said, list) and changed.is_unchanged(record, mapping.NAME):
-        return said
+        return [tag for tag in said if isinstance(tag, str) and 0 < len(tag) <= mapping.TAG_LENGTH]
     return records.tags_of(record)
 
 
@@ -178,11 +184,10 @@ def edges_of(record: JsonObject) -> Iterator[Edge]:
 
 def _edge(related: JsonObject, moment: str) -> Edge:
     said, relation = literal(related), related["relation"]
-    swapped = relation == mapping.CAUSED_BY
-    edge_type = "causal" if swapped else mapping.edge_type_of(relation)
     known = said.get("edge_type")
-    if isinstance(known, str) and not swapped and mapping.relation_of(known) == relation:
-        edge_type = known
+    is_known = mapping.is_word(known, EDGE_TYPES) and mapping.relation_of(str(known)) == relation
+    swapped = relation == mapping.CAUSED_BY and not is_known
+    edge_type = str(known) if is_known else "causal" if swapped else mapping.edge_type_of(relation)
     edge: JsonObject = {
         "edge_type": edge_type,
         "weight": weight_of(said.get("weight")),
@@ -218,8 +223,8 @@ def entities_of(record: JsonObject, naming: Naming) -> Iterator[Linked]:
 def _linked(entity: JsonObject, record: JsonObject, naming: Naming) -> Linked:
     said, entity_type = literal(entity), str(entity.get("type") or "other")
     known = said.get("kind")
-    literal_kind = isinstance(known, str) and mapping.entity_type_of(known) == entity_type
-    kind = str(known) if literal_kind else mapping.kind_of(entity_type)
+    is_known = mapping.is_word(known, ENTITY_KINDS) and mapping.entity_type_of(str(known)) == entity_type
+    kind = str(known) if is_known else mapping.kind_of(entity_type)
     made: JsonObject = {
         "id": naming.entity({**entity, "type": entity_type}),
         "name": entity["name"],

@@ -158,7 +158,9 @@ class InState:
 
     def _entities(self, naming: Naming | None) -> set[str]:
         if naming not in self._known_entities:
-            found = {str(entity["id"]) for entity in orphans_of(self._state)}
+            found = set()
+            for entity in orphans_of(self._state):
+                found |= {str(entity["id"])} if naming is None else {str(entity["id"]), naming.orphan(entity)}
             for item in effective_records(self._state, self._chains):
                 found.update(self._names_of(item.record, naming))
             self._known_entities[naming] = found

@@ -117,6 +117,11 @@ def edge_type_of(relation: str) -> str:
     return known or EXTENSION + _word(relation)
 
 
+def is_word(value: object, words: Sequence[str]) -> bool:
+    """Whether a value is a word of the draft, or somebody's own."""
+    return isinstance(value, str) and (value in words or (value.startswith(EXTENSION) and value != EXTENSION))
+
+
 # Entities -----------------------------------------------------------------------------------------------------------
 
 

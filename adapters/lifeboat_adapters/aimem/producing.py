@@ -374,9 +374,7 @@ class _Producing:
             self.fates.append(Fate("entity", f"{record['id']} {entity_name}", outcome, lost))
 
     def _orphan(self, entity: JsonObject) -> None:
-        said = {name: entity[name] for name in ("id", "kind", "created_at", "name") if name in entity}
-        entity_type = mapping.entity_type_of(str(entity.get("kind")))
-        name = self._naming.entity({"name": entity.get("name"), "type": entity_type, mapping.NAME: said})
+        name = self._naming.orphan(entity)
         if name in self._entities:
             return
         try:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from lifeboat_adapters.aimem import instants, mapping, urn, vectors
-from lifeboat_adapters.aimem.bundle import Bundle, Envelope
+from lifeboat_adapters.aimem.bundle import KIND, Bundle, Envelope
 from lifeboat_adapters.interchange import changed
 from lifeboat_alf import ids, records, times, types
 
@@ -134,7 +134,7 @@ def time_of(instant: str) -> str:
 
 def unknown_of(item: JsonObject, known: Iterable[str]) -> JsonObject:
     """The members that neither the draft nor we know."""
-    left_out = {*known, mapping.OURS}
+    left_out = {*known, mapping.OURS, KIND}
     return {name: value for name, value in item.items() if name not in left_out}
 
 

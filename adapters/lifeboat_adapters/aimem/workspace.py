@@ -17,7 +17,6 @@ from lifeboat_adapters.aimem.bundle import (
     EDGES,
     ENTITIES,
     ENTITY_KINDS,
-    EXTENSION,
     FORMAT,
     FULL,
     LIMITS,
@@ -178,14 +177,14 @@ def _is_edge(edge: object, known: set[str]) -> bool:
         return False
     kind, weight = edge.get("edge_type"), edge.get("weight")
     is_weight = isinstance(weight, int | float) and not isinstance(weight, bool)
-    return _is_word(kind, EDGE_TYPES) and is_weight and instants.is_instant(edge.get("created_at"))
+    return mapping.is_word(kind, EDGE_TYPES) and is_weight and instants.is_instant(edge.get("created_at"))
 
 
 def _is_entity(entity: object) -> bool:
     if not isinstance(entity, dict) or urn.parsed(entity.get("id")) is None:
         return False
     named = isinstance(entity.get("name"), str) and bool(entity["name"])
-    return named and _is_word(entity.get("kind"), ENTITY_KINDS) and instants.is_instant(entity.get("created_at"))
+    return named and mapping.is_word(entity.get("kind"), ENTITY_KINDS) and instants.is_instant(entity.get("created_at"))
 
 
 def _is_link(link: object, known: set[str], named: set[str]) -> bool:
@@ -194,10 +193,6 @@ def _is_link(link: object, known: set[str], named: set[str]) -> bool:
 
 def _are_in(known: set[str], *names: object) -> bool:
     return all(isinstance(name, str) and name in known for name in names)
-
-
-def _is_word(value: object, words: Sequence[str]) -> bool:
-    return isinstance(value, str) and (value in words or (value.startswith(EXTENSION) and value != EXTENSION))
 
 
 # Writing ------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,75 @@
+"""Bundles and states, one made of the other as a whole system would do it."""
+
+from __future__ import annotations
+
+import io
+
+from lifeboat_adapters.aimem import consuming, producing, reading
+from lifeboat_adapters.aimem.options import ConsumerOptions, ProducerOptions
+from lifeboat_adapters.interchange.contract import Identity, Surroundings
+from lifeboat_alf import codec, testing
+from lifeboat_alf.testing import MemoryState
+
+NOW = "2026-11-22T00:00:00Z"
+OURS = "alf-0a1b2c3d"
+AROUND = Surroundings(NOW, Identity(OURS))
+
+
+def exported(state, around=AROUND, **options):
+    """The bundle of a state as bytes, with what became of everything."""
+    stream = io.BytesIO()
+    with producing.produce(state, ProducerOptions(**options), around) as produced:
+        produced.writer.write_json(stream)
+        return stream.getvalue(), produced
+
+
+def bundle_of(state, **options):
+    """The bundle of a state, as a careful reader sees it."""
+    return reading.parse(exported(state, **options)[0], own_namespace=not options.get("preserve_ids"))
+
+
+def planned(state, document, erased=(), namespace=OURS, **options):
+    """What taking in a bundle (an object, bytes or one that was read) would do to a state."""
+    bundle = document if hasattr(document, "envelope") else reading.parse(as_bytes(document))
+    existing = consuming.existing_of(state, erased=lambda name: name in erased)
+    return consuming.plan(existing, bundle, ConsumerOptions(namespace=namespace, **options))
+
+
+def as_bytes(document):
+    return document if isinstance(document, bytes) else codec.encode(document)
+
+
+def apply(state, plan):
+    """Write a plan into a state of a test, as a vault would."""
+    for record in plan.inserts:
+        state.add({**record, "agent_id": testing.AGENT_ID})
+    for record_id, fields in plan.updates:
+        record = {**codec.decode(state.record(record_id).line), **fields}
+        state.update({name: value for name, value in record.items() if value is not None})
+    for path, body in plan.entries.items():
+        state.put(path, body)
+    return plan
+
+
+def taken(document, state=None, **options):
+    """A state that took in a bundle."""
+    made = MemoryState() if state is None else state
+    apply(made, planned(made, document, **options))
+    return made
+
+
+def records_of(state):
+    return {record.id: codec.decode(record.line) for record in state.records()}
+
+
+def only(state):
+    (record,) = records_of(state).values()
+    return record
+
+
+def counts(plan):
+    return {name: plan.summary[name] for name in ("inserted", "updated", "skipped", "rejected")}
+
+
+def codes(plan):
+    return [each["code"] for each in plan.summary["chunks_rejected_conflict"]]
