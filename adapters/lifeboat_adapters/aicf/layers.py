@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from lifeboat_adapters.aicf import extension, folder, reading
 from lifeboat_adapters.aicf.document import parse
 from lifeboat_adapters.aicf.mapping import RAW, RUNTIME
-from lifeboat_adapters.aicf.parts import Kind
+from lifeboat_adapters.aicf.parts import Document, Kind
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
 from lifeboat_adapters.interchange.contract import JsonObject
 from lifeboat_adapters.interchange.errors import SourceRefused
@@ -16,7 +16,7 @@ from lifeboat_adapters.interchange.errors import SourceRefused
 FILE = "identity.aicf"
 
 _STAMPS = ("id", "agent_id", "version", "updated_at", "raw_source")
-_PROFILE_STAMPS = ("agent_id", "version", "updated_at", "raw_source")
+_PROFILE_STAMPS = ("id", "principal_id", "agent_id", "version", "updated_at", "raw_source")
 _NOBODY = frozenset(("", "unknown"))
 
 
@@ -129,15 +129,15 @@ def users_in(text: str) -> list[str]:
     if "user_id" not in text:
         return []
     try:
-        sections = parse(text).named("SESSION")
+        return _users_of(parse(text))
     except SourceRefused:
         return []
-    named = [item.value.strip() for section in sections for item in section.items if _names_user(item.kind, item.key)]
+
+
+def _users_of(document: Document) -> list[str]:
+    pairs = (item for section in document.named("SESSION") for item in section.of_kind(Kind.PAIR))
+    named = (item.value.strip() for item in pairs if item.key == "user_id")
     return [user for user in dict.fromkeys(named) if user not in _NOBODY]
-
-
-def _names_user(kind: Kind, key: str) -> bool:
-    return kind is Kind.PAIR and key == "user_id"
 
 
 def reads(path: str) -> bool:
@@ -152,3 +152,12 @@ DERIVATIONS: Sequence[Derivation] = (
     Derivation("identity", _reads_file, identity),
     Derivation("principals", reads, principals),
 )
+
+
+def people(document: Document) -> JsonObject | None:
+    """The principals document of a single file: what it says, and the users of its sessions; None without any."""
+    told = extension.document_of(document, extension.PRINCIPALS) or {}
+    listed = {str(one.get("id")): one for one in _listed(told)}
+    for user in _users_of(document):
+        listed.setdefault(reading.principal_id(user), _person(user))
+    return {**told, "principals": list(listed.values())} if listed else None

@@ -92,11 +92,13 @@ def _comes_out(found: Read, spans: Mapping[int, str | None], wanted: Mapping[int
 
 
 def _assembled(found: Read, spans: Mapping[int, str | None]) -> str:
-    gone = {found.pieces[place].record_id for place, span in spans.items() if span is None}
+    pieces = [found.pieces[place] for place, span in spans.items() if span is None]
+    gone = {(extension.RECORD, piece.record_id) for piece in pieces}
+    gone |= {("EMBEDDING", piece.section.ident) for piece in pieces if piece.section.name != "STATE"}
     return _numbered(found.document, "".join(_spans(found, spans, gone)))
 
 
-def _spans(found: Read, spans: Mapping[int, str | None], gone: set[str]) -> Iterator[str]:
+def _spans(found: Read, spans: Mapping[int, str | None], gone: set[tuple[str, str]]) -> Iterator[str]:
     document = found.document
     if document.bom:
         yield "\ufeff"
@@ -104,7 +106,7 @@ def _spans(found: Read, spans: Mapping[int, str | None], gone: set[str]) -> Iter
         if place in spans:
             span = spans[place]
             yield without(document, piece) if span is None else span
-        elif not (piece.section.name == extension.RECORD and piece.section.ident in gone):
+        elif (piece.section.name, piece.section.ident) not in gone:
             yield document.text[piece.start : piece.end]
 
 
@@ -172,4 +174,6 @@ def rejoined(text: str, record_ids: Sequence[str], now: Mapping[str, str]) -> st
     if not patch.left:
         return patch.text
     rows = writing.rows_of([(str(record["id"]), str(record["content"])) for record in patch.left])
-    return appended(patch.text, rows)
+    text = appended(patch.text, rows)
+    again = sorted(record["content"] for _, record in reading.read(text, "file").memories())
+    return text if again == sorted(now[name] for name in record_ids if name in now) else None

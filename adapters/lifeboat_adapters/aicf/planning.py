@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lifeboat_adapters.aicf import extension, mapping, memories, values
+from lifeboat_adapters.aicf import extension, mapping, memories, specified, values
 from lifeboat_adapters.aicf.document import parse_text
 from lifeboat_adapters.aicf.mapping import OWN
 from lifeboat_adapters.aicf.memories import RATIONALE
@@ -89,10 +89,16 @@ def plain(record: JsonObject) -> Planned:
         tag_of(tags, "category") or "GENERAL",
         tag_of(tags, "priority") or "MEDIUM",
         _confidence(record),
-        f"memory_type={record.get('memory_type', 'semantic')}",
+        f"memory_type={_memory_type(record)}",
         f"{extension.ID}={record['id']}",
     ]
     return Planned(record, mapping.INSIGHT, cells=join_cells(cells))
+
+
+def _memory_type(record: JsonObject) -> str:
+    """One of the types that the specification has; ours stands in the extension where it is another."""
+    known = str(record.get("memory_type", "semantic"))
+    return known if known in specified.MEMORY_TYPES else "semantic"
 
 
 def _confidence(record: JsonObject) -> str:

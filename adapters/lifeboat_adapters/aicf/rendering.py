@@ -19,7 +19,7 @@ from lifeboat_alf.state import State
 OTHERS = "memory.aicf"
 """Where memories stand that came from no file of this format."""
 MERGED, STRUCTURED = "merged", "structured"
-_GROWING = (Dialect.SPECIFIED, Dialect.MIXED, Dialect.COMPILED)
+_GROWING = (Dialect.SPECIFIED, Dialect.MIXED)
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ def _others(files: _Files) -> None:
     """Memories that have no file yet, behind those of the file that is for them."""
     if not files.left:
         return
-    name = next(name for name in _names() if name not in files.texts or _can_grow(files.texts[name]))
+    name = next(name for name in _names() if name not in files.texts or can_grow(files.texts[name]))
     before = files.texts.get(name, "")
     made = writing.made(list(files.left.values()), {}, with_version=not before)
     text = patching.appended(before, made.lines) if before else writing.numbered(made.lines)
@@ -98,7 +98,8 @@ def _names() -> Iterator[str]:
         number += 1
 
 
-def _can_grow(text: str) -> bool:
+def can_grow(text: str) -> bool:
+    """Whether lines of version 3.1 may stand behind a file."""
     return not text or patching.dialect_of(text) in _GROWING
 
 

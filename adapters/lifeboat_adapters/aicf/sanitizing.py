@@ -1,0 +1,112 @@
+"""The cleaning step over a whole file: every value in it, unescaped, goes through; what changes is spelled anew in its
+place. So nothing leaves that was only hidden by an escape, and nothing else of the file moves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lifeboat_adapters.aicf import extension, layers, spelling, values
+from lifeboat_adapters.aicf.document import parse
+from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
+from lifeboat_adapters.aicf.pieces import EXTENSION
+from lifeboat_adapters.aicf.values import Escaping, escape, join_cells
+from lifeboat_adapters.interchange.cleaning import Cleaner
+
+_KINDS = (Kind.HEADER, Kind.PAIR, Kind.ROW, Kind.CELLS, Kind.TEXT, Kind.COMMENT, Kind.FENCE, Kind.END)
+_RESPELLABLE = frozenset(Dialect) - {Dialect.JSON, Dialect.XML, Dialect.ESCAPED_BLOCKS}
+_PEOPLE = ("user_id", "participants")
+
+
+@dataclass(slots=True)
+class Sanitizer:
+    """`cleaner` None: nothing is looked for. `users` are names of users that are written as others."""
+
+    cleaner: Cleaner | None = None
+    users: Mapping[str, str] = field(default_factory=dict)
+
+    def clean(self, text: str, *, where: str) -> str | None:
+        """The file as it may leave; None where something has to change in a form that cannot be changed in place.
+        Raises SecretsFound and SanitizerFailed."""
+        document = parse(text, name=where)
+        if document.dialect is Dialect.JSON:
+            return self._json(text, document, where)
+        changes = list(self._changes(document, where))
+        if not changes:
+            return text
+        return _replaced(text, document, changes) if document.dialect in _RESPELLABLE else None
+
+    def _json(self, text: str, document: Document, where: str) -> str:
+        made = self._value(document.json, where)
+        return text if made == document.json else json.dumps(made, ensure_ascii=False, indent=2) + "\n"
+
+    def _changes(self, document: Document, where: str) -> Iterator[tuple[int, int, str]]:
+        for section in document.sections:
+            if section.name.startswith(EXTENSION) and extension.told(section) is not None:
+                yield from self._extension(section, where)
+                continue
+            for item in section.items:
+                if item.kind in _KINDS and item.raw:
+                    yield from self._item(item, f"{where} line {item.line}")
+
+    def _item(self, item: Item, where: str) -> Iterator[tuple[int, int, str]]:
+        if item.key in _PEOPLE and item.kind is Kind.PAIR:
+            texts = [self.users.get(text, text) for text in item.as_list]
+            if texts != item.as_list:
+                yield item.value_start, item.value_end, join_cells([self._text(text, where) for text in texts])
+                return
+        if item.key == "vector" and values.vector(item.raw).is_whole:
+            return
+        texts = [item.value] if item.is_triple or item.escaping is Escaping.NONE else item.values
+        made = [self._text(text, where) for text in texts]
+        if made != texts:
+            yield (
+                item.value_start,
+                item.value_end,
+                "|".join(text if item.is_triple else escape(text, item.escaping) for text in made),
+            )
+
+    def _extension(self, section: Section, where: str) -> Iterator[tuple[int, int, str]]:
+        told = extension.told(section)
+        made = self._value(told, f"{where} {section.name}")
+        if made == told:
+            return
+        fields = [item for item in section.items if item.kind is Kind.PAIR and item.key.partition(".")[0] == "json"]
+        text = json.dumps(made, ensure_ascii=False, separators=(",", ":"))
+        parts = [part for _, part in spelling.fields_of("json", text)]
+        parts += [""] * (len(fields) - len(parts))
+        parts[len(fields) - 1 :] = ["".join(parts[len(fields) - 1 :])]
+        for item, part in zip(fields, parts, strict=True):
+            yield item.value_start, item.value_end, escape(part)
+
+    def _text(self, text: str, where: str) -> str:
+        return text if self.cleaner is None else self.cleaner.clean(text, where=where)
+
+    def _value(self, value: Any, where: str) -> Any:
+        renamed = self._renamed(value) if self.users else value
+        return renamed if self.cleaner is None else self.cleaner.clean_value(renamed, where=where)
+
+    def _renamed(self, value: Any) -> Any:
+        """A JSON value in which names of users are others."""
+        if isinstance(value, str):
+            return self.users.get(value, value)
+        if isinstance(value, list):
+            return [self._renamed(each) for each in value]
+        if isinstance(value, dict):
+            return {name: self._renamed(each) for name, each in value.items()}
+        return value
+
+
+def _replaced(text: str, document: Document, changes: list[tuple[int, int, str]]) -> str:
+    out, at = [text[: len(text) - len(document.text)]], 0
+    for start, end, new in sorted(changes):
+        out += [document.text[at:start], new]
+        at = end
+    return "".join([*out, document.text[at:]])
+
+
+def pseudonyms(text: str) -> dict[str, str]:
+    """Other names for the users of a file's sessions, by their order."""
+    return {user: f"user_{number}" for number, user in enumerate(layers.users_in(text), 1)}

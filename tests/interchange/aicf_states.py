@@ -1,0 +1,67 @@
+"""What the format reads, as a state that can be changed; and a state as the format writes it."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters.aicf import FORMAT
+from lifeboat_adapters.interchange.contract import Reading, Surroundings, Written
+from lifeboat_alf import codec, metas
+from lifeboat_alf.testing import AGENT_ID, MemoryState
+
+NOW = "2026-11-20T12:00:00.000Z"
+OPTIONS: dict[str, str | bool] = {
+    "dialect": "same",
+    "pseudonymise": False,
+    "gzip": False,
+    "redact": False,
+    "detect": "",
+    "allow-secrets": False,
+}
+
+
+def read(path: Path) -> Reading:
+    with FORMAT.read(str(path), {}, Surroundings(NOW)) as reading:
+        return reading
+
+
+def state_of(reading: Reading, *, with_raw: bool = True) -> MemoryState:
+    """As a conversion fills its vault."""
+    state = MemoryState()
+    records = list(reading.records)
+    for record in records:
+        state.add({**record, "agent_id": AGENT_ID})
+    for path, body in reading.entries.items():
+        if path.startswith("raw/"):
+            if with_raw:
+                state.put(path, body, **{metas.RECORDS: [record["id"] for record in records]} if records else {})
+        else:
+            state.put(path, body)
+    return state
+
+
+def state_in(folder: Path, name: str, data: bytes, *, with_raw: bool = True) -> MemoryState:
+    """The state of a file of this name."""
+    path = folder / name
+    path.write_bytes(data)
+    return state_of(read(path), with_raw=with_raw)
+
+
+def written(state: MemoryState, **options: Any) -> tuple[bytes, Written]:
+    stream = io.BytesIO()
+    made = FORMAT.write(state, stream, {**OPTIONS, **options}, Surroundings(NOW))
+    return stream.getvalue(), made
+
+
+def records_of(state: MemoryState) -> list[dict[str, Any]]:
+    return [codec.decode(record.line) for record in state.records()]
+
+
+def contents(records: Any) -> list[str]:
+    return [str(record["content"]) for record in records]
+
+
+def without_agent(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name != "agent_id"}
