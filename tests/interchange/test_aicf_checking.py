@@ -35,8 +35,8 @@ def test_a_file_as_it_should_be_has_no_findings() -> None:
 @pytest.mark.parametrize(
     ("text", "code", "line"),
     [
-        (GOOD + "@INSIGHT x\n", "required_field_missing", 12),
-        (GOOD + "status=completed\n", "field_duplicate", 12),
+        (GOOD + "@INSIGHT x\n", "required_field_missing", 11),
+        (GOOD + "status=completed\n", "field_duplicate", 11),
         (TALK + "mood=good\n" + STATE, "field_unknown", 8),
         (TALK + "just text\n" + STATE, "field_syntax", 8),
         (TALK + "# a remark\n" + STATE, "field_syntax", 8),
@@ -48,7 +48,7 @@ def test_a_file_as_it_should_be_has_no_findings() -> None:
         (GOOD.replace("completed", "finished"), "enum_unknown", 10),
         (GOOD.replace("=3.1", "=4.0"), "version_unsupported", None),
         (GOOD + "\n@HARBOUR:x\na=1\n", "section_unknown", 12),
-        (GOOD + "\n@HARBOUR x\n", "header_malformed", 12),
+        (GOOD + "\n@STATE|user\nuser:a=1\n", "header_malformed", 12),
         (GOOD + "@no.header\n", "header_malformed", 11),
         (GOOD + "\n@INSIGHTS a|HARBOUR|HIGH|HIGH\n", "enum_unknown", 12),
         (GOOD + "\n@INSIGHTS a|DATA|HIGH|HIGH|memory_type=odd\n", "enum_unknown", 12),
@@ -94,7 +94,7 @@ def test_what_cannot_be_read_is_the_only_error(data: bytes, code: str, line: int
     ("data", "codes"),
     [
         (aicf_files.numbered(GOOD).replace(b"\n", b"\r\n", 3), [("eol_mixed", None)]),
-        (aicf_files.numbered(GOOD) + b"12|@STATE\n13|a=\0\n", [("nul_byte", 13)]),
+        (aicf_files.numbered(GOOD) + b"11|@STATE\n12|a=\0\n", [("nul_byte", 12)]),
         (aicf_files.numbered(GOOD).replace(b"9|", b"12|", 1), [("number_gap", 9), ("number_gap", 10)]),
         (b"2|" + aicf_files.numbered(GOOD)[2:], [("number_not_from_1", 1), ("number_gap", 2)]),
         (aicf_files.numbered(GOOD).replace(b"10|", b"", 1), [("number_missing", 10)]),

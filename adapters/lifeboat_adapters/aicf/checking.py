@@ -163,11 +163,16 @@ def _items(document: Document) -> Iterator[Remark]:
 
 def _has_form(document: Document, name: str, item: Item) -> bool:
     if item.kind is Kind.TEXT:
-        is_bare_version = name == "AICF_VERSION" and document.is_version_declared
-        return is_bare_version and item.raw.strip().removeprefix("v") == document.version
+        # What only begins like a header has a finding of its own.
+        return item.raw.lstrip().startswith("@") or _is_bare_version(document, name, item)
     if item.kind is Kind.CELLS:
         return document.dialect is Dialect.COMPILED
     return item.kind not in (Kind.COMMENT, Kind.FENCE)
+
+
+def _is_bare_version(document: Document, name: str, item: Item) -> bool:
+    is_declared = name == "AICF_VERSION" and document.is_version_declared
+    return is_declared and item.raw.strip().removeprefix("v") == document.version
 
 
 def _required_sections(document: Document) -> Iterator[Remark]:

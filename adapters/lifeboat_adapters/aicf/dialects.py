@@ -25,7 +25,7 @@ _DECLARED = re.compile(
 _KEY_VERSION = re.compile(r"[\r\n]version\|([0-9][0-9A-Za-z.\-]{0,30})")
 _POSITIONAL = re.compile(r"[0-9]{1,9}\|(?:CONV|DATA)\|")
 _KEY_CELLS = re.compile(r"[\r\n](?:version|conversationId|userIntents)\|")
-_WATCHER = re.compile(r"[ \t]*(?:[0-9]{1,9}\|)?[ \t]*@CONVERSATION\|", re.IGNORECASE)
+_WATCHER = re.compile(r"[ \t]*(?:[0-9]{1,9}\|[ \t]*)?@CONVERSATION\|", re.IGNORECASE)
 _COUNTS = re.compile(_BEGIN + _NUMBER + r"@[a-z_]+ count=[0-9]")
 _BARE_VERSION = re.compile(r"[\r\n]([0-9]\.[0-9]{1,4}(?:\.[0-9]{1,4})?)[ \t]*(?=[\r\n]|\Z)")
 
