@@ -381,6 +381,8 @@ def test_notes_are_there_again_and_may_go(context: Context) -> None:
         del notes["a"]
     with notes_of(context, "plain", "plain://x") as notes:
         assert dict(notes) == {"b": 2}
+    with notes_of(context, "plain", "plain://x#as=ada") as notes:
+        assert dict(notes) == {"b": 2}
     with notes_of(context, "plain", "plain://y") as notes:
         assert dict(notes) == {}
 

@@ -1,0 +1,271 @@
+"""Every installed format as every other: what one can hold arrives, what it cannot hold is in the receipt."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import aicf_files
+import aimem_bundles
+import fake_aionforge
+import pytest
+from protected import Protected
+
+from lifeboat_adapters.interchange import registry
+from lifeboat_adapters.receipts import Outcome
+from lifeboat_alf import layout, records
+from lifeboat_alf.effective import visible_records
+from lifeboat_alf.snapshot import SnapshotReader
+from lifeboat_alf.validate import validate
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.exchange.conversion_report import LOST, Conversion
+from lifeboat_daemon.exchange.conversion_source import Source
+from lifeboat_daemon.exchange.converting import Order, convert
+
+pytestmark = pytest.mark.interchange
+
+OTHER_AGENT = "019a0000-0000-7000-8000-00000000beef"
+FILES = ("aimem", "aicf")
+INSTANCES = ("aionforge",)
+FACTS = [
+    "The boat is red and lies in the old harbour.",
+    "Never sail alone in fog.",
+    'Says "a|b\\c", <tags> & 100 % of the time; 漢字, é and 😀.',
+    "A line.\n\nAnother paragraph, after an empty line.",
+]
+"""What an agent remembers, in ways that other formats have to escape."""
+SECRET = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
+
+
+class Bench:
+    """An agent of this machine, and where conversions of it go."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.agent = Protected(folder)
+        for number, fact in enumerate(FACTS):
+            self.agent.write(f"memory/{number}.md", f"{fact}\n")
+        self.agent.add()
+        self._numbers = itertools.count()
+
+    @property
+    def context(self) -> Context:
+        return self.agent.context
+
+    @property
+    def name(self) -> str:
+        return f"agent:{self.agent.agent.name}"
+
+    def place(self, to: str) -> str:
+        """A new file, or a new instance."""
+        number = next(self._numbers)
+        if to not in INSTANCES:
+            suffix = ".alf" if to == "alf" else registry.named(to).suffixes[0]
+            return str(self.folder / f"{number}{suffix}")
+        words = (sys.executable, fake_aionforge.__file__, "--store", str(self.folder / f"{number}.json"), "stdio")
+        return f"stdio:{shlex.join(words)}"
+
+    def convert(self, source: str, to: str, target: str | None = None, **more: Any) -> tuple[str, Conversion]:
+        target = target or self.place(to)
+        given = dict(more.pop("given", {}))
+        if source.startswith("stdio:") or target.startswith("stdio:"):
+            given = {"agent-id": OTHER_AGENT, **given}
+        order = Order(Source.of(source), to, target, given=given, **more)
+        return target, convert(self.context, order, lambda preview: None)
+
+    def texts(self, archive: str) -> dict[str, str]:
+        """The memories that an archive shows, by id."""
+        with SnapshotReader(Path(archive)) as state:
+            return {str(each.record["id"]): str(each.record["content"]).strip() for each in visible_records(state)}
+
+    def as_archive(self, source: str) -> dict[str, str]:
+        return self.texts(self.convert(source, "alf")[0])
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def left_out(conversion: Conversion) -> set[str]:
+    return {fate.name for fate in conversion.fates if fate.kind == "memory" and fate.outcome in LOST}
+
+
+@pytest.mark.parametrize("name", (*FILES, *INSTANCES))
+def test_memories_go_there_and_come_back(bench: Bench, name: str) -> None:
+    before = bench.as_archive(bench.name)
+    there, done = bench.convert(bench.name, name)
+    after = bench.as_archive(there)
+    wanted = [text for record_id, text in before.items() if record_id not in left_out(done)]
+    assert len(wanted) >= len(FACTS)
+    assert sorted(after.values()) == sorted(wanted)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_memories_that_came_back_have_their_ids_again(bench: Bench, name: str) -> None:
+    before = bench.as_archive(bench.name)
+    after = bench.as_archive(bench.convert(bench.name, name)[0])
+    assert after == {record_id: text for record_id, text in before.items() if record_id in after}
+
+
+@pytest.mark.parametrize(("first", "second"), itertools.product((*FILES, *INSTANCES), repeat=2))
+def test_every_pair(bench: Bench, first: str, second: str) -> None:
+    """The second holds what the first held, but for what the receipt names."""
+    one, _ = bench.convert(bench.name, first)
+    two, done = bench.convert(one, second)
+    assert done.read is not None and done.written is not None
+    kept = bench.as_archive(one)
+    lost = left_out(done)
+    assert sorted(bench.as_archive(two).values()) == sorted(text for id, text in kept.items() if id not in lost)
+
+
+@pytest.mark.parametrize("name", (*FILES, *INSTANCES))
+def test_what_is_made_of_another_format_is_a_strictly_valid_archive(bench: Bench, name: str) -> None:
+    archive, done = bench.convert(bench.convert(bench.name, name)[0], "alf")
+    found = validate(Path(archive), strict=True)
+    assert found.ok, (found.errors, found.warnings)
+    assert done.read is not None and done.is_whole
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_was_written_is_valid_there(bench: Bench, name: str) -> None:
+    path, _ = bench.convert(bench.name, name)
+    assert [finding for finding in registry.named(name).check(path, strict=True) if finding.is_error] == []
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_memory_names_the_bytes_it_came_from_which_stand_once(bench: Bench, name: str) -> None:
+    path = sample(bench, name)
+    archive, _ = bench.convert(path, "alf")
+    with SnapshotReader(Path(archive)) as state:
+        bodies = [entry.path for entry in state.entries(layout.raw_prefix(name))]
+        bodies = [each for each in bodies if state.body(each) == Path(path).read_bytes()]
+        assert len(bodies) == 1
+        named = {records.origin_file(records.parse(record.line)) for record in state.records()}
+    assert named == {bodies[0].removeprefix(layout.raw_prefix(name))}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_dry_run_tells_what_the_real_one_does(bench: Bench, name: str) -> None:
+    target = bench.place(name)
+    dry = bench.convert(bench.name, name, target, dry_run=True)[1].to_json()
+    assert not Path(target).exists()
+    real = bench.convert(bench.name, name, target)[1].to_json()
+    assert {**dry, "dry_run": False} == real
+
+
+# Files of others ------------------------------------------------------------------------------------------------------
+
+SAMPLES: dict[str, Callable[[], bytes]] = {
+    "aimem": lambda: aimem_bundles.document(aimem_bundles.sample()),
+    "aicf": lambda: aicf_files.SPECIFIED,
+}
+
+AS_IT_WAS: dict[str, dict[str, bool]] = {
+    "aimem": {"preserve-ids": True, "pure": True, "include-embeddings": True},
+    "aicf": {},
+}
+
+
+def sample(bench: Bench, name: str) -> str:
+    path = bench.place(name)
+    Path(path).write_bytes(SAMPLES[name]())
+    return path
+
+
+def compared(name: str, data: bytes) -> Any:
+    """What has to be the same: of a bundle its chunks, edges and entities (a hash that was left away is computed), of
+    AICF every byte."""
+    if name == "aicf":
+        return data
+    bundle = json.loads(data)
+    for chunk in bundle["chunks"]:
+        chunk.pop("content_hash", None)
+    return {kind: sorted(json.dumps(one, sort_keys=True) for one in bundle[kind]) for kind in aimem_bundles.ARRAYS}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_of_others_comes_back_as_it_was(bench: Bench, name: str) -> None:
+    path = sample(bench, name)
+    archive, _ = bench.convert(path, "alf")
+    back, _ = bench.convert(archive, name, given=AS_IT_WAS[name])
+    assert compared(name, Path(back).read_bytes()) == compared(name, Path(path).read_bytes())
+
+
+def test_aicf_travels_through_a_bundle_unharmed(bench: Bench) -> None:
+    """AICF -> archive -> AIMEM -> archive: every memory says the same, and AICF's own words are still with it."""
+    archive, _ = bench.convert(sample(bench, "aicf"), "alf")
+    bundle, done = bench.convert(archive, "aimem", given={"include-history": True})
+    back, _ = bench.convert(bundle, "alf")
+    lost = left_out(done)
+    assert {id: text for id, text in bench.texts(archive).items() if id not in lost} == bench.texts(back)
+    assert _literals(archive, "x_aicf", lost) == _literals(back, "x_aicf", lost)
+
+
+def test_aimem_travels_through_aicf_unharmed(bench: Bench) -> None:
+    archive, _ = bench.convert(sample(bench, "aimem"), "alf")
+    file, _ = bench.convert(archive, "aicf")
+    back, _ = bench.convert(file, "alf")
+    assert bench.texts(archive) == bench.texts(back)
+    assert _literals(archive, "x_aimem", set()) == _literals(back, "x_aimem", set())
+
+
+def _literals(archive: str, name: str, without: set[str]) -> dict[str, Any]:
+    with SnapshotReader(Path(archive)) as state:
+        found = {str(each.record["id"]): each.record.get(name) for each in visible_records(state)}
+    return {id: literal for id, literal in found.items() if id not in without}
+
+
+# What never leaves, and what is never merged --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", (*FILES, *INSTANCES))
+def test_what_looks_like_a_secret_does_not_leave(bench: Bench, name: str) -> None:
+    from lifeboat_adapters.interchange.errors import SecretsFound
+
+    bench.agent.write("memory/bill.md", f"Pay with {SECRET} at the office.\n")
+    bench.agent.capture()
+    target = bench.place(name)
+    with pytest.raises(SecretsFound) as refused:
+        bench.convert(bench.name, name, target)
+    assert SECRET not in str(refused.value) and refused.value.exit_status == 3
+    stored = [path for path in bench.folder.glob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    assert stored == []
+
+
+@pytest.mark.parametrize("name", (*FILES, *INSTANCES))
+def test_what_is_personal_is_counted_always_and_redacted_where_that_is_asked_for(bench: Bench, name: str) -> None:
+    bench.agent.write("memory/mail.md", "Write to mira@example.com about the mooring.\n")
+    bench.agent.capture()
+    _, counted = bench.convert(bench.name, name)
+    assert counted.figures["found_email"] == 1
+    there, redacted = bench.convert(bench.name, name, given={"redact": True})
+    assert redacted.figures["found_email"] == 1
+    said = " ".join(bench.as_archive(there).values())
+    assert "mira@example.com" not in said and "about the mooring" in said
+    assert any(fate.outcome is Outcome.TRANSFORMED for fate in redacted.written or ())
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_same_name_twice_stays_two_entities_and_the_same_text_two_memories(bench: Bench, name: str) -> None:
+    """Nothing is merged because it looks alike."""
+    chunks = [aimem_bundles.chunk("c1", "The cat is called Ada."), aimem_bundles.chunk("c2", "The cat is called Ada.")]
+    entities = [aimem_bundles.entity("e1", "Ada"), aimem_bundles.entity("e2", "Ada")]
+    links = [aimem_bundles.link("c1", "e1"), aimem_bundles.link("c2", "e2")]
+    bundle = aimem_bundles.bundle(chunks=chunks, edges=[], entities=entities, chunk_entities=links)
+    path = bench.place("aimem")
+    Path(path).write_bytes(aimem_bundles.document(bundle))
+    archive, done = bench.convert(path, "alf")
+    assert list(bench.texts(archive).values()) == ["The cat is called Ada."] * 2
+    assert done.read is not None
+    assert [fate for fate in done.read if fate.outcome is not Outcome.ACCEPTED] == []
+    there, _ = bench.convert(archive, name)
+    assert len(bench.as_archive(there)) == 2
+    again = json.loads(Path(bench.convert(bench.convert(there, "alf")[0], "aimem")[0]).read_bytes())
+    assert [one["name"] for one in again["entities"]] == ["Ada", "Ada"]
+    assert len({one["id"] for one in again["entities"]}) == 2
