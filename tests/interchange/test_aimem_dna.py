@@ -1,0 +1,464 @@
+"""The DNA-class invariant (AIMEM §5.1, assertions 48 and 66 to 68): nothing that runs unasked decays, deletes or
+supersedes a preference, a decision, an identity, a pitfall, a procedure, or what is pinned.
+
+Whoever may end a memory is listed here, found in the code: a new job, or a new place that writes memories, fails a test
+until it is listed, and if nobody asks it to, until the properties below try it.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aimem_bundles import Json, bundle, chunk, document, edge, sealed
+from brain_servers import BrainServer, brain, contents
+from harbour import Harbour, harbour
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from keeping import RunningClock, new_endpoint, reopened
+from served_apps import push_delta, served
+
+import lifeboat_daemon
+import lifeboat_endpoint
+from lifeboat_adapters.aimem.consuming import ConsumerOptions, existing_of, plan
+from lifeboat_adapters.aimem.reading import reads_as
+from lifeboat_alf import ids, lifecycle, partitions, records, times
+from lifeboat_alf.effective import effective_records, visible_records
+from lifeboat_alf.lifecycle import Scribe
+from lifeboat_alf.partitions import Ledger, Partition
+from lifeboat_alf.state import State
+from lifeboat_alf.testing import record
+from lifeboat_daemon import records as memory_commands
+from lifeboat_daemon import retention, syncing
+from lifeboat_daemon.work import operations
+from lifeboat_endpoint import maintenance
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.maintenance import care, due, purges, removal, rotation
+from lifeboat_endpoint.remote.checks.trial import Machine
+from lifeboat_endpoint.service.importing import Additions
+from lifeboat_endpoint.service.space import TenantSpace
+from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_endpoint.vault import Vault
+
+pytestmark = pytest.mark.interchange
+__all__ = ["brain", "served"]
+
+ASKED = "somebody asks for it, each time, by a command or a request"
+TRIED = "nobody asks for it: a property below tries it"
+PART = "a part of those that are listed"
+TEST = "makes data for tests and trials of its own"
+
+WRITERS = {
+    "daemon/capture/commit.py": PART,
+    "daemon/capture/records.py": TRIED,
+    "daemon/capture/row_matching.py": TRIED,
+    "daemon/exchange/foreign.py": ASKED,
+    "daemon/exchange/importing.py": ASKED,
+    "daemon/purge/applying.py": ASKED,
+    "daemon/records.py": ASKED,
+    "daemon/remotes/pulling.py": ASKED,
+    "daemon/remotes/redacting.py": ASKED,
+    "daemon/remotes/sealed/log.py": ASKED,
+    "daemon/restore/taking_back.py": ASKED,
+    "daemon/retention.py": TRIED,
+    "endpoint/legacy/accepting.py": ASKED,
+    "endpoint/legacy/memory.py": PART,
+    "endpoint/maintenance/care.py": TRIED,
+    "endpoint/maintenance/history.py": TRIED,
+    "endpoint/remote/checks/redacting.py": TEST,
+    "endpoint/remote/checks/trial.py": TEST,
+    "endpoint/remote/in_process.py": ASKED,
+    "endpoint/server/routes/redactions.py": ASKED,
+    "endpoint/service/holding.py": ASKED,
+    "endpoint/service/redacting.py": ASKED,
+    "endpoint/testing.py": TEST,
+    "endpoint/vault/draft.py": PART,
+}
+"""Modules that write memories or let go of them, and at whose word. Those that only hand on what a machine captured, or
+what its user asked to have purged, are asked too: the word is in the signature."""
+
+OPERATIONS = {
+    "capture": TRIED,
+    "discover": "reads",
+    "key": "reads",
+    "notify": "reads",
+    "ping": "reads",
+    "push": "sends what was captured",
+    "recover": "finishes a restore or a purge that somebody began",
+    "standing": "reads",
+    "tell_erased": "tells of purges that somebody asked for",
+    "verify": "reads",
+    "verify_remote": "reads",
+}
+"""Everything that the daemon has done by itself, in a worker."""
+
+MAINTENANCE = {
+    "care": TRIED,
+    "due": TRIED,
+    "figures": "reads",
+    "history": TRIED,
+    "locking": PART,
+    "proving": "reads",
+    "purges": TRIED,
+    "removal": TRIED,
+    "rotation": TRIED,
+    "trust": "reads",
+}
+"""Everything that an endpoint does by itself."""
+
+_CALLS = {"redact", "thin", "drop_old_versions"}
+_LIFECYCLE = {"create", "edit", "delete", "archive", "vanish", "revive"}
+
+
+def _writes(tree: ast.AST) -> bool:
+    """Whether a module makes puts of records, lets the life cycle decide, purges or thins."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func
+        if isinstance(called, ast.Name) and called.id == "RecordPut":
+            return True
+        if isinstance(called, ast.Attribute):
+            of = called.value.id if isinstance(called.value, ast.Name) else ""
+            if called.attr in _CALLS or (of == "lifecycle" and called.attr in _LIFECYCLE):
+                return True
+    return False
+
+
+def _writers() -> Iterator[str]:
+    for name, package in (("daemon", lifeboat_daemon), ("endpoint", lifeboat_endpoint)):
+        assert package.__file__ is not None
+        folder = Path(package.__file__).parent
+        for path in folder.rglob("*.py"):
+            if _writes(ast.parse(path.read_text())):
+                yield f"{name}/{path.relative_to(folder).as_posix()}"
+
+
+def test_066_every_place_that_may_end_a_memory_is_listed() -> None:
+    assert sorted(_writers()) == sorted(WRITERS)
+
+
+@pytest.mark.parametrize(
+    ("package", "known"), [(operations, OPERATIONS), (maintenance, MAINTENANCE)], ids=["daemon", "endpoint"]
+)
+def test_066_every_background_job_is_listed(package: Any, known: dict[str, str]) -> None:
+    assert {each.name for each in pkgutil.iter_modules(package.__path__)} == known.keys()
+
+
+# What may become of one memory ----------------------------------------------------------------------------------------
+
+_KINDS = ("fact", "preference", "decision", "identity", "pitfall", "procedure", "episodic", "goal")
+_DNA = {"preference", "decision", "identity", "pitfall", "procedure"}
+
+
+@st.composite
+def _records(draw: st.DrawFn) -> Json:
+    """A record of any kind, with and without what another system knew of it."""
+    made: Json = {
+        "id": ids.new("2026-04-01T09:30:00.000Z"),
+        "content": draw(st.text(min_size=1, max_size=20)),
+        "memory_type": draw(st.sampled_from(["semantic", "episodic", "procedural", "preference", "summary", "odd"])),
+        "category": draw(st.sampled_from(["", "decision", "identity", "goal", "bad_pattern", "aimem:fact"])),
+        "tags": draw(st.lists(st.sampled_from(["pitfall", "tea"]), max_size=2)),
+        "status": "active",
+        "temporal": {"created_at": "2026-04-01T09:30:00.000Z"},
+    }
+    if made["memory_type"] != "odd" and draw(st.booleans()):
+        foreign = {"memory_type": draw(st.sampled_from(_KINDS)), "is_pinned": draw(st.booleans())}
+        made["x_aimem"] = {**foreign, "mapped_from": made["memory_type"]}
+    if draw(st.booleans()):
+        made[records.PINNED] = True
+    return made
+
+
+@settings(max_examples=100)
+@given(_records(), st.booleans())
+def test_066_a_kept_memory_that_vanishes_is_archived_with_every_word(record: Json, is_sealed: bool) -> None:
+    now = times.parse("2026-11-20T12:00:00.000Z")
+    old = Partition("memory/partitions/2026-Q2.jsonl", "2026-04-01", "2026-06-30" if is_sealed else None, is_sealed)
+    ledger = Ledger([old], now)
+    scribe = Scribe("0190f0a0-0000-7000-8000-0000000000a1", ledger, lambda at, *parts: ids.derived(0, repr(parts)))
+    after = records.parse(lifecycle.vanish(scribe, record, old.file).line)
+    foreign = record.get("x_aimem", {})
+    is_kept = record.get(records.PINNED) or foreign.get("is_pinned") or foreign.get("memory_type") in _DNA
+    is_kept = is_kept or (not foreign and record["memory_type"] in ("preference", "procedural"))
+    if is_kept:
+        assert (after["status"], after["content"]) == ("archived", record["content"])
+    if not records.is_kept(record):
+        assert not is_kept
+        assert after["status"] == "deleted"
+    assert partitions.locate("2026-04-02", ledger.partitions) is not None
+
+
+# An endpoint's jobs ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Kept:
+    """An endpoint that keeps as little as it may, with an agent of one tenant."""
+
+    endpoint: Endpoint
+    tenant: Tenant
+    agent: str
+    clock: RunningClock
+
+    @property
+    def space(self) -> TenantSpace:
+        return self.endpoint.space(self.tenant.id)
+
+    def take(self, made: Json) -> None:
+        with reads_as(document(made)) as found:
+
+            def planned(state: State) -> Additions:
+                wanted = plan(existing_of(state), found, ConsumerOptions(namespace="alf-kept"))
+                return Additions(wanted.inserts, wanted.updates, wanted.entries)
+
+            self.space.add_to(self.agent, 0, planned)
+
+    def memories(self) -> dict[str, Json]:
+        """What counts now, by the id that it began with."""
+        with self.space.vault(self.agent) as vault:
+            return {item.chain_ids[0]: item.record for item in effective_records(vault.state())}
+
+
+def _rotated(kept: Kept) -> None:
+    rotation.rotate(kept.endpoint, kept.tenant)
+    care.compact(kept.endpoint, kept.tenant)
+
+
+JOBS: dict[str, Callable[[Kept], Any]] = {
+    "thin": lambda kept: care.look_after(kept.endpoint, kept.tenant),
+    "compact": lambda kept: care.compact(kept.endpoint, kept.tenant),
+    "rotate": _rotated,
+    "due": lambda kept: due.run_due(kept.endpoint, kept.clock.now()),
+    "purges": lambda kept: purges.apply_due(kept.endpoint, kept.endpoint.control.tenants()),
+    "removals": lambda kept: (removal.finish_removals(kept.endpoint), removal.remove_nobodys(kept.endpoint)),
+    "sweep": lambda kept: kept.space.sweep(kept.clock.now()),
+    "recount": lambda kept: kept.space.recount(kept.agent),
+}
+
+_TEXTS = st.sampled_from([f"Memory of {word}." for word in ("tea", "rope", "tides", "gulls", "rain")])
+
+
+@st.composite
+def _bundles(draw: st.DrawFn) -> Json:
+    names = draw(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=8, unique=True))
+    chunks = [
+        chunk(
+            name,
+            draw(_TEXTS),
+            memory_type=draw(st.sampled_from(_KINDS)),
+            is_pinned=draw(st.booleans()),
+            created_at=f"2026-0{draw(st.integers(1, 9))}-01T09:30:00Z",
+        )
+        for name in names
+    ]
+    edges = [edge(one, other) for one, other in itertools.pairwise(names)]
+    return bundle(chunks=chunks, edges=edges)
+
+
+@pytest.fixture(scope="module")
+def kept_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Endpoint, Tenant, RunningClock]]:
+    folder, clock = tmp_path_factory.mktemp("kept"), RunningClock()
+    with new_endpoint(folder, clock=clock) as made:
+        tenant = made.add_tenant("home")
+        with reopened(
+            made,
+            retention={"all_hours": 1, "hourly_days": 1, "daily_days": 1},
+            size_cap={"agent": 1, "tenant": 1},
+            large_file_versions=1,
+        ) as endpoint:
+            yield endpoint, tenant, clock
+
+
+@settings(max_examples=12)
+@given(
+    st.lists(_bundles(), min_size=1, max_size=3),
+    st.lists(st.tuples(st.sampled_from(sorted(JOBS)), st.integers(0, 400)), min_size=1, max_size=5),
+)
+def test_066_no_job_of_an_endpoint_changes_what_an_agent_remembers(
+    kept_endpoint: tuple[Endpoint, Tenant, RunningClock], bundles: list[Json], jobs: list[tuple[str, int]]
+) -> None:
+    endpoint, tenant, clock = kept_endpoint
+    kept = Kept(endpoint, tenant, ids.new(times.to_text(clock.now())), clock)
+    kept.space.register(kept.agent, "ada", "aimem")
+    for made in bundles:
+        kept.take(made)
+        clock.advance(days=3)
+    before = kept.memories()
+    assert before
+    for name, days in jobs:
+        clock.advance(days=days)
+        JOBS[name](kept)
+        assert kept.memories() == before, name
+    kept.space.remove_agent(kept.agent)
+
+
+def test_066_the_jobs_that_are_tried_are_all_that_an_endpoint_has() -> None:
+    tried = {"care": "thin", "due": "due", "history": "thin", "purges": "purges"}
+    tried |= {"removal": "removals", "rotation": "rotate"}
+    assert tried.keys() == {name for name, how in MAINTENANCE.items() if how == TRIED}
+    assert set(tried.values()) <= JOBS.keys()
+
+
+# A machine's jobs -----------------------------------------------------------------------------------------------------
+
+
+def _remove(path: Path) -> None:
+    path.unlink()
+
+
+def _empty(path: Path) -> None:
+    path.write_text("")
+
+
+def _template(path: Path) -> None:
+    path.write_text("# A fresh file\n\nNothing is noted here yet.\n")
+
+
+def _halve(path: Path) -> None:
+    text = path.read_text()
+    path.write_text(text[: len(text) // 2].rpartition("\n")[0] + "\n")
+
+
+ACCIDENTS = {"remove": _remove, "empty": _empty, "template": _template, "halve": _halve}
+
+
+def _capture(home: Harbour) -> None:
+    syncing.sync(home.context, home.agent, full=True)
+
+
+def _thin(home: Harbour) -> None:
+    retention.look_after(home.context, home.agent)
+    retention.thin(home.context, home.agent, whatever_remotes_need=True)
+
+
+MACHINE_JOBS: dict[str, Callable[[Harbour], Any]] = {"capture": _capture, "thin": _thin}
+
+
+def _kept_memories(home: Harbour) -> dict[str, Json]:
+    """What is of the DNA class or pinned, and in force, by the id that counts."""
+    found = [record for _, record in _chains(home)]
+    return {each["id"]: each for each in found if records.is_kept(each) and records.status(each) == "active"}
+
+
+def _chains(home: Harbour) -> list[tuple[tuple[str, ...], Json]]:
+    with home.context.vault(home.agent.id) as vault:
+        return [(item.chain_ids, item.record) for item in effective_records(vault.state())]
+
+
+@settings(max_examples=6)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(sorted(ACCIDENTS)),
+            st.integers(0, 30),
+            st.sampled_from(sorted(MACHINE_JOBS)),
+            st.sampled_from([0, 1, 40, 400]),
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_066_no_job_of_a_machine_lets_go_of_a_kept_memory_whatever_becomes_of_its_files(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, str, int]]
+) -> None:
+    clock = RunningClock()
+    home = harbour(tmp_path_factory.mktemp("harbour"), clock)
+    before = _kept_memories(home)
+    assert len(before) >= 2
+    for accident, place, job, days in steps:
+        notes = sorted(path for path in home.workspace.rglob("*.md") if path.is_file())
+        if notes:
+            ACCIDENTS[accident](notes[place % len(notes)])
+        clock.advance(days=days)
+        _capture(home)
+        MACHINE_JOBS[job](home)
+        ends = {record_id: last for chain, last in _chains(home) for record_id in chain}
+        for record_id, was in before.items():
+            last = ends[record_id]
+            assert records.status(last) in ("active", "archived"), (accident, job)
+            assert last["content"] == was["content"]
+
+
+# What is asked for ----------------------------------------------------------------------------------------------------
+
+
+def test_067_a_kept_memory_goes_when_its_user_says_so(tmp_path: Path) -> None:
+    home = harbour(tmp_path)
+    record_id = next(iter(_kept_memories(home)))
+    memory_commands.forget(home.context, home.agent, [record_id])
+    assert record_id not in _kept_memories(home)
+    (last,) = [last for chain, last in _chains(home) if record_id in chain]
+    assert records.is_deleted(last)
+
+
+def test_067_a_purge_of_a_kept_memory_is_carried_out(brain: BrainServer) -> None:
+    agent = brain.agent()
+    brain.taken(
+        bundle(chunks=[chunk("a", "Likes tea.", memory_type="preference", is_pinned=True), chunk("b", "Rain.")])
+    )
+    brain.purge(agent, "Likes tea.")
+    assert contents(brain.exported(include_history=True)) == {"Rain."}
+
+
+# What contradicts -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", sorted(_DNA))
+@pytest.mark.parametrize("days", [0, 1])
+def test_048_a_bundle_does_not_change_a_kept_memory(brain: BrainServer, kind: str, days: int) -> None:
+    brain.agent()
+    brain.taken(bundle(chunks=[chunk("a", "Likes tea.", memory_type=kind)]))
+    other = chunk("a", "Likes coffee.", memory_type=kind, created_at=f"2026-04-0{1 + days}T09:30:00Z")
+    summary = brain.taken(bundle(chunks=[other]))
+    codes = [each["code"] for each in summary["chunks_rejected_conflict"]]
+    assert codes == [["idempotency_conflict", "dna_protected"][days]]
+    assert contents(brain.exported(include_history=True)) == {"Likes tea."}
+
+
+def test_048_with_leave_it_does_and_the_history_keeps_what_was(brain: BrainServer) -> None:
+    agent = brain.agent()
+    brain.taken(bundle(chunks=[chunk("a", "Likes tea.", memory_type="preference")]))
+    other = chunk("a", "Likes coffee.", memory_type="preference", created_at="2026-05-01T00:00:00Z")
+    summary = brain.taken(bundle(chunks=[other]), allow_dna_update=True)
+    assert (summary["updated"], summary["sequence"]) == (1, 1)
+    assert contents(brain.exported()) == {"Likes coffee."}
+    with brain.space().vault(agent) as vault:
+        assert any(b"Likes tea." in record.line for record in vault.state(0).records())
+
+
+def test_048_a_pinned_memory_is_kept_whatever_its_type(brain: BrainServer) -> None:
+    brain.agent()
+    brain.taken(bundle(chunks=[chunk("a", "Rain.", is_pinned=True)]))
+    later = chunk("a", "Sun.", created_at="2026-05-01T00:00:00Z")
+    summary = brain.taken(sealed({**bundle(), "chunks": [later]}))
+    assert [each["code"] for each in summary["chunks_rejected_conflict"]] == ["dna_protected"]
+    assert contents(brain.exported()) == {"Rain."}
+
+
+def test_068_two_machines_that_contradict_each_other_both_keep_what_they_wrote(brain: BrainServer) -> None:
+    """Whoever comes second is fenced: nothing of theirs is put over the other's, and nothing of it is lost."""
+    one = brain.served.pushed(brain.client)
+    base = one.here.number
+    one.vault.copy_to(brain.served.folder / "twin")
+    with Vault.open(brain.served.folder / "twin") as vault:
+        two = Machine(one.agent_id, vault, one.device, "desktop", one.made)
+        for machine, text in ((one, "Likes tea."), (two, "Likes coffee.")):
+            made = record(text, created_at="2026-10-01T08:00:00.000Z", agent_id=one.agent_id, memory_type="preference")
+            machine.commit({}, [made])
+        assert push_delta(brain.client, one, base).status_code == 201
+        assert push_delta(brain.client, two, base).status_code == 409
+        with brain.space().vault(one.agent_id) as there:
+            assert _texts(there.state()) == _texts(one.vault.state()) >= {"Likes tea."}
+        assert "Likes coffee." in _texts(two.vault.state())
+
+
+def _texts(state: State) -> set[str]:
+    return {item.record["content"] for item in visible_records(state)}
