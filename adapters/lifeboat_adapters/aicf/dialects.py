@@ -17,7 +17,7 @@ _NUMBER = r"(?:[0-9]{1,9}\|[ \t]*)?"
 _HEADERS = re.compile(_BEGIN + r"(?:([0-9]{1,9}\|)[ \t]*)?\\?@([A-Za-z][A-Za-z0-9_]*)(?=[:| \t\r\n\\]|\Z)")
 _NUMBERED_LINES = re.compile(_BEGIN + r"[0-9]{1,9}\|")
 _NUMBERED_HEADERS = re.compile(_BEGIN + r"[0-9]{1,9}\|[ \t]*\\?@[A-Za-z]")
-_FILLED_LINES = re.compile(r"[\r\n][^\S\r\n]*\S")
+_LINE_WITHOUT_NUMBER = re.compile(r"[\r\n](?![ \t]*[0-9]{1,9}\|)[^\S\r\n]*\S")
 _DECLARED = re.compile(
     _BEGIN + _NUMBER + r"@(?i:AICF_VERSION)\b[ \t:|]*(?:(?:\r\n|\n|\r)[ \t]*" + _NUMBER + r")?"
     r"(?i:version[ \t]*[=:|][ \t]*)?[vV]?([0-9]{1,4}(?:\.[0-9]{1,4}){1,2})(?![0-9.])"
@@ -123,11 +123,9 @@ def _dialect(text: str, numbered: bool, names: set[str]) -> Dialect:
 
 
 def _numbered(text: str) -> Dialect:
-    with_number = len(_NUMBERED_LINES.findall(text))
-    without = len(_FILLED_LINES.findall(text)) - with_number
-    if without <= 0:
+    if not _LINE_WITHOUT_NUMBER.search(text):
         return Dialect.STREAM if "count=" in text and _COUNTS.search(text) else Dialect.SPECIFIED
-    if len(_NUMBERED_HEADERS.findall(text)) == with_number:
+    if len(_NUMBERED_HEADERS.findall(text)) == len(_NUMBERED_LINES.findall(text)):
         return Dialect.BLOCKS
     return Dialect.MIXED
 
