@@ -1,0 +1,94 @@
+"""The other door: files of other memory systems as agents' workspaces, and agents as such files, as commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import aicf_files
+import aimem_bundles
+import openclaw_workspaces
+import pytest
+from cli_client import run
+
+from lifeboat_adapters import registry as runtimes
+from lifeboat_adapters.interchange import registry as formats
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.restore.usual import folders
+
+pytestmark = pytest.mark.interchange
+
+SAMPLES = {
+    "aimem": ("lark.aimem.json", lambda: aimem_bundles.document(aimem_bundles.sample())),
+    "aicf": ("lark.aicf", lambda: aicf_files.SPECIFIED),
+}
+NAMES = tuple(SAMPLES)
+
+
+def sample(folder: Path, name: str) -> Path:
+    file, made = SAMPLES[name]
+    folder.mkdir(exist_ok=True)
+    (folder / file).write_bytes(made())
+    return folder / file
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def memories(agent: str) -> list[str]:
+    listed = run("records", "list", agent, "--limit", "500")["records"]
+    shown = run("records", "show", agent, *(one["id"] for one in listed))["records"]
+    return sorted(one["content"].strip() for one in shown)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_converted_and_imported_is_the_same_file_and_captured_without_a_change(
+    tmp_path: Path, name: str
+) -> None:
+    source = sample(tmp_path / "there", name)
+    run("alf", "convert", source, "--to", "alf", "-o", tmp_path / "a.alf", "--yes")
+    imported = run("alf", "import", tmp_path / "a.alf", "--to", tmp_path / "here")
+    assert (imported["runtime"], imported["copied_from"]) == (name, None)
+    assert source.read_bytes() in files_in(tmp_path / "here").values()
+    run("agents", "resume", imported["agent"])
+    synced = run("sync", imported["agent"])["agents"][0]
+    assert synced["records"] == {"created": 0, "updated": 0, "deleted": 0}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_folder_of_files_is_an_agent_that_comes_back_byte_for_byte(tmp_path: Path, name: str) -> None:
+    source = sample(tmp_path / "lark", name)
+    added = run("agents", "add", source.parent)
+    assert added["runtime"] == name
+    run("restore", added["id"], "--to", tmp_path / "again")
+    assert files_in(tmp_path / "again") == files_in(source.parent)
+    assert run("verify", added["id"])["mismatches"] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_doors_read_the_same_memories(tmp_path: Path, name: str) -> None:
+    source = sample(tmp_path / "lark", name)
+    watched = run("agents", "add", source.parent)
+    run("alf", "convert", source, "--to", "alf", "-o", tmp_path / "a.alf", "--yes")
+    converted = run("alf", "import", tmp_path / "a.alf", "--to", tmp_path / "here", "--runtime", "openclaw")
+    assert memories(watched["id"]) == memories(converted["agent"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_agent_is_restored_as_such_files_and_those_are_an_agent_again(
+    isolated_home: Path, tmp_path: Path, name: str
+) -> None:
+    workspace = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw").workspace
+    run("agents", "add", workspace)
+    restored = run("restore", "Juniper", "--runtime", name, "--to", tmp_path / "there")
+    assert restored["runtime"] == name and restored["records"]["restored"] > 0
+    assert any(file.endswith(formats.named(name).suffixes) for file in files_in(tmp_path / "there"))
+    again = run("agents", "add", tmp_path / "there", "--runtime", name, "--new", "--name", "Again")
+    before = {text for text in memories("Juniper") if text}
+    assert before - set(memories(again["id"])) == set()
+
+
+def test_the_wizards_offer_every_runtime_a_folder_of_its_own() -> None:
+    assert set(formats.names()) <= set(runtimes.runtimes())
+    offered = folders(Context.open(), "Juniper Bay")
+    assert set(offered) == set(runtimes.runtimes())
