@@ -178,7 +178,8 @@ def interchange_page() -> str:
     for name in formats.names():
         chosen = formats.named(name)
         for table in chosen.mappings():
-            parts += [f"### {chosen.title}: {table.title}", _mapping_table(table)]
+            title = table.title.removeprefix(f"{chosen.title}: ")
+            parts += [f"### {chosen.title}: {title}", _mapping_table(table)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -10,7 +10,7 @@ import click
 from lifeboat_adapters.interchange import registry
 from lifeboat_adapters.interchange.contract import Kind, Option, Value
 from lifeboat_adapters.receipts import Outcome, counted
-from lifeboat_daemon.cli import encryption
+from lifeboat_daemon.cli import encryption, passphrases
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import Named
 from lifeboat_daemon.cli.output import Output
@@ -33,9 +33,15 @@ def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """An option of the command for every option of a format, with the formats that have it."""
     for name, owners in sorted(conversion_options.every().items(), reverse=True):
         option = owners[0][1]
-        said = f"{option.help} ({', '.join(owner for owner, _ in owners)})"
-        command = click.option(f"--{name}", _parameter(name), help=said, **_kind(option))(command)
+        command = click.option(f"--{name}", _parameter(name), help=_help(option, owners), **_kind(option))(command)
     return command
+
+
+def _help(option: Option, owners: Iterable[tuple[str, Option]]) -> str:
+    """A sentence, with the formats that have the option and what holds where it is not given."""
+    said = option.help.rstrip(".")
+    default = f"; {option.default} unless said" if option.default else ""
+    return f"{said[:1].upper()}{said[1:]}{default} ({', '.join(owner for owner, _ in owners)})."
 
 
 def _parameter(name: str) -> str:
@@ -110,12 +116,15 @@ def convert_file(
         sources = [] if archive is None else [archive]
         return encryption.of_rewrite(True if sealed else encrypt, recipients, passphrase, sources, session.output)
 
+    given = _given(parameters)
+    if "sign" in given:
+        session = passphrases.unlocked(session)
     order = Order(
         source=Source.of(source),
         to=to,
         target=target,
         named=named,
-        given=_given(parameters),
+        given=given,
         producer=producer,
         passphrase=passphrase,
         seal=seal,
