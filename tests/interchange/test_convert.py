@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from cli_client import run
 from plain_format import PlainFormat, PlainInstance, plain_formats
@@ -21,6 +22,7 @@ from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf import codec, metas, records
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.validate import validate
+from lifeboat_daemon.cli import alf_convert, program
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import instances
 from lifeboat_daemon.errors import Busy, ExchangeError, FileExists, MisleadingName, NothingToExport, OptionRefused
@@ -469,6 +471,40 @@ def test_the_command_asks_is_refused_and_says_why(
     assert document["target"] == {"name": str(target), "format": "plain"}
     assert document["groups"][0]["code"] == "facts_only"
     assert json.dumps(document)
+
+
+def test_a_person_is_shown_the_losses_and_asked_and_a_no_writes_nothing(
+    ada: Protected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    def no(question: str, **_: object) -> None:
+        asked.append(question)
+        raise click.Abort
+
+    monkeypatch.setenv("LIFEBOAT_HOME", str(ada.context.home.folder))
+    monkeypatch.setattr(alf_convert, "may_ask", lambda session: True)
+    monkeypatch.setattr(click, "confirm", no)
+    target = tmp_path / "a.plain"
+    words = ["alf", "convert", f"agent:{ada.agent.name}", "--to", "plain", "-o", str(target)]
+    assert program.run(words) == program.INTERRUPTED
+    assert "memory omitted: it holds facts only" in capsys.readouterr().err
+    assert len(asked) == 1 and "leave out" in asked[0]
+    assert_nothing_left(ada.context, target)
+    monkeypatch.setattr(click, "confirm", lambda *_, **__: True)
+    assert program.run(words) == 0
+    said = capsys.readouterr().out
+    assert str(target) in said and "Written:" in said and "it holds facts only" in said
+
+
+def test_what_a_receipt_names_steers_no_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "a.plain"
+    source.write_text("PLAIN \x1b[31mred\x1b[0m\n\x1b]0;owned\x07\tnever\n")
+    assert program.run(["alf", "convert", str(source), "--to", "alf", "--dry-run"]) == 1
+    said = capsys.readouterr()
+    assert "\x1b" not in said.out + said.err and "\x07" not in said.out + said.err
 
 
 def test_the_command_ends_with_1_where_something_was_refused(tmp_path: Path) -> None:

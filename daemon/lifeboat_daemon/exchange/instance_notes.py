@@ -52,8 +52,8 @@ class Notes(MutableMapping[str, Any]):
 
 @contextmanager
 def notes_of(context: Context, name: str, address: str, *, lasting: bool = True) -> Iterator[MutableMapping[str, Any]]:
-    """The notes on the instance of the format `name` at an address; one conversion with it at a time. What stands behind
-    `#` says how it is asked, not where it is. Not `lasting`: what is set is forgotten again. Raises Busy,
+    """The notes on the instance of the format `name` at an address; one conversion with it at a time. What stands
+    behind `#` says how it is asked, not where it is. Not `lasting`: what is set is forgotten again. Raises Busy,
     ExchangeError."""
     instance = ids.as_uuid(f"{name} {address.partition('#')[0]}")
     path = context.home.instances_folder / f"{instance}.json"
