@@ -80,6 +80,12 @@ def literal(item: JsonObject) -> JsonObject:
     return found if isinstance(found, dict) else {}
 
 
+def _unknown(said: JsonObject, known: tuple[str, ...]) -> JsonObject:
+    """Members that came with a bundle and that nobody here knows."""
+    found = said.get("unknown")
+    return records.unknown_of(found, known) if isinstance(found, dict) else {}
+
+
 # Chunks -------------------------------------------------------------------------------------------------------------
 
 
@@ -101,9 +107,7 @@ def chunk_of(record: JsonObject, name: str, producer: str, *, pure: bool = False
     tags = tags_of(record)
     if tags or not said or "tags" in said:
         chunk["tags"] = tags
-    unknown = said.get("unknown")
-    if isinstance(unknown, dict):
-        chunk |= {key: value for key, value in unknown.items() if key not in chunk}
+    chunk |= _unknown(said, records.CHUNK)
     if not pure:
         ours = extra_of(record, chunk, producer)
         chunk |= {mapping.OURS: ours} if ours else {}
@@ -193,8 +197,7 @@ def _edge(related: JsonObject, moment: str) -> Edge:
         "weight": weight_of(said.get("weight")),
         "created_at": said["created_at"] if instants.is_instant(said.get("created_at")) else moment,
     }
-    if isinstance(said.get("unknown"), dict):
-        edge |= {name: value for name, value in said["unknown"].items() if name not in edge}
+    edge |= _unknown(said, records.EDGE)
     ours: JsonObject = {"swapped": True} if swapped else {}
     if not swapped and mapping.relation_of(edge_type) != relation:
         ours["relation"] = relation
@@ -231,12 +234,11 @@ def _linked(entity: JsonObject, record: JsonObject, naming: Naming) -> Linked:
         "kind": kind,
         "created_at": said["created_at"] if instants.is_instant(said.get("created_at")) else created_at(record),
     }
-    if isinstance(said.get("unknown"), dict):
-        made |= {name: value for name, value in said["unknown"].items() if name not in made}
+    made |= _unknown(said, records.ENTITY)
     ours: JsonObject = {"role": entity["role"]} if isinstance(entity.get("role"), str) else {}
     if mapping.entity_type_of(kind) != entity_type:
         ours["type"] = entity_type
     ext = {name: value for name, value in entity.items() if name not in ("name", "type", "role", mapping.NAME)}
     ours |= {"ext": ext} if ext else {}
-    link = dict(said["link"]) if isinstance(said.get("link"), dict) else {}
+    link = _unknown({"unknown": said.get("link")}, records.LINK)
     return Linked(made, {**link, mapping.OURS: ours} if ours else link)

@@ -21,9 +21,11 @@ from lifeboat_alf import ids, records, times, types
 JsonObject = dict[str, Any]
 
 RUNTIME = "aimem"
-_CHUNK = ("id", "content", "content_hash", "memory_type", "zone", "is_pinned", "created_at", "tags", "embedding")
-_EDGE = ("source_id", "target_id", "edge_type", "weight", "created_at")
-_ENTITY = ("id", "name", "kind", "created_at")
+CHUNK = ("id", "content", "content_hash", "memory_type", "zone", "is_pinned", "created_at", "tags", "embedding")
+EDGE = ("source_id", "target_id", "edge_type", "weight", "created_at")
+ENTITY = ("id", "name", "kind", "created_at")
+LINK = ("chunk_id", "entity_id")
+"""The members that the draft names: of a chunk, an edge, an entity and a link."""
 _SAID = ("id", "content_hash", "memory_type", "zone", "is_pinned", "created_at", "tags")
 """Members of a chunk that stay as they were written."""
 
@@ -96,7 +98,7 @@ def record_of(chunk: JsonObject, origin: Origin, record_id: str, *, embeddings: 
     own |= {"producer": origin.producer, "tenant_id": origin.tenant_id, "mapped_from": record["memory_type"]}
     if origin.embedding_model and chunk.get("embedding") is not None:
         own["embedding_model"] = origin.embedding_model
-    unknown = unknown_of(chunk, _CHUNK)
+    unknown = unknown_of(chunk, CHUNK)
     if unknown:
         own["unknown"] = unknown
     return changed.marked({"id": record_id, **record}, mapping.NAME, own)
@@ -241,7 +243,7 @@ def related_of(edge: JsonObject, other_id: str) -> JsonObject:
     if isinstance(told.get("relation"), str) and mapping.edge_type_of(told["relation"]) == edge["edge_type"]:
         relation = told["relation"]
     own: JsonObject = {name: edge[name] for name in ("edge_type", "weight", "created_at")}
-    unknown = unknown_of(edge, _EDGE)
+    unknown = unknown_of(edge, EDGE)
     ext = told.get("ext")
     extra = {name: value for name, value in ext.items() if name not in _RELATED} if isinstance(ext, dict) else {}
     return {
@@ -272,9 +274,9 @@ def entity_of(entity: JsonObject, link: Mapping[str, Any]) -> JsonObject:
     ext = own.get("ext")
     if isinstance(ext, dict):
         made |= {name: value for name, value in ext.items() if name not in _INLINE}
-    said: JsonObject = {name: entity[name] for name in _ENTITY}
-    unknown = unknown_of(entity, _ENTITY)
+    said: JsonObject = {name: entity[name] for name in ENTITY}
+    unknown = unknown_of(entity, ENTITY)
     said |= {"unknown": unknown} if unknown else {}
-    unknown = unknown_of(dict(link), ("chunk_id", "entity_id"))
+    unknown = unknown_of(dict(link), LINK)
     said |= {"link": unknown} if unknown else {}
     return {**made, mapping.NAME: said}
