@@ -78,7 +78,9 @@ def route_of(given: FormatRoute) -> Route:
     """The route that a package means."""
 
     def handler(call: Call) -> Answer:
-        reply: Reply = given.handler(Brain(call))
+        tenant_id = None if call.known is None else call.known.tenant_id
+        with contextlib.nullcontext() if tenant_id is None else call.server.streaming(tenant_id):
+            reply: Reply = given.handler(Brain(call))
         return Answer(reply.content, reply.status, reply.headers, reply.media_type, reply.file, reply.size)
 
     return Route(
@@ -94,6 +96,7 @@ def route_of(given: FormatRoute) -> Route:
         headers=given.headers,
         answer_headers=given.answer_headers,
         audit=given.audit,
+        long=given.scopes is not None,
         words=given.words,
     )
 

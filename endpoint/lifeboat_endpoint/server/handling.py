@@ -106,7 +106,7 @@ class Handling:
 
     def _lane(self, call: Call) -> Lane:
         """The lane of the agent, or else of whoever asks: known before anything is read."""
-        streamed = isinstance(call.route.body, Octets) and call.route.body.streamed
+        streamed = call.route.long or (isinstance(call.route.body, Octets) and call.route.body.streamed)
         agent = presigned.agent_of(call.path["transfer"]) if "transfer" in call.path else call.path.get("agent_id")
         key = agent or id_of(_bearer(call)) or ""
         return self.transfers.free() if streamed else self.lanes.of(key)
