@@ -170,7 +170,7 @@ def entities(node: Node) -> list[JsonObject]:
 
 
 def entity(name: Any, type: Any) -> JsonObject:
-    return {"name": str(name or ""), "type": type if type in ENTITY_TYPES else "other"}
+    return {"name": str(name or ""), "type": type if isinstance(type, str) and type in ENTITY_TYPES else "other"}
 
 
 def related(node: Node) -> list[tuple[str, str]]:

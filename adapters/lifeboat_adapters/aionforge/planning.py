@@ -161,8 +161,8 @@ def _item(record: JsonObject, asked: Principal, cleaner: Cleaner | None, sent: S
     item.captured_at = _captured_at(record, node)
     item.is_pinned = record.get(records.PINNED) is True
     role = node.fields.get("role") if node is not None else None
-    if role in mapping.ROLES:
-        item.role = str(role)
+    if isinstance(role, str) and role in mapping.ROLES:
+        item.role = role
     _take_namespace(item, record, asked)
     _take_session(item, record, sent)
     item.reasons += _without_place(record)

@@ -61,9 +61,9 @@ def put(instance: Instance, made: Plan, sent: Sent) -> Done:
         work_writer = WorkWriter(instance, sent, writer.present)
         writer.done.fates += work_writer.put(work)
     except InstanceFailed as error:
-        if writer.done.counts["batches"]:
-            error.message = f"{error.message}; the same command goes on where this one ended"
-        raise
+        if not writer.done.counts["batches"]:
+            raise
+        raise InstanceFailed(f"{error.message}; the same command goes on where this one ended", fix=error.fix) from None
     writer.look_for_foreign()
     writer.pin(made.items)
     return writer.done

@@ -1,0 +1,265 @@
+"""Aionforge as a runtime: its folder as files while it is stopped, its memories as rows while it runs."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aionforge_instances import AGENT, running, seeded
+
+from lifeboat_adapters.aionforge.adapter import CORES, Aionforge
+from lifeboat_adapters.aionforge.data_dir import SEED
+from lifeboat_adapters.contract import Adapter, Installation
+from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
+from lifeboat_adapters.receipts import counted
+from lifeboat_adapters.testing import AdapterConformance, Made
+from lifeboat_adapters.testing.looking import rows_of
+from lifeboat_alf import codec, layout
+from lifeboat_alf.testing import MemoryState, record
+from lifeboat_daemon import agents, config
+from lifeboat_daemon.restore import RestoreOptions, plan, run
+from lifeboat_daemon.testing.harness import Harness, context_for
+
+pytestmark = pytest.mark.interchange
+
+SEED_TEXT = b"5eed" * 16
+LOG = b"SLDB\x01\x00\x03\x00" + bytes(8) + b"frames nobody parses"
+
+
+def installed(folder: Path) -> Made:
+    data = folder / ".aionforge"
+    (data / "audit").mkdir(parents=True)
+    (data / "wal.log").write_bytes(LOG)
+    (data / SEED).write_bytes(SEED_TEXT)
+    (data / "audit" / "audit_keyring.json").write_text('{"keys": []}\n')
+    (data / "config.toml").write_text('[embedder]\napi_key = "sk-test-0123456789abcdefghij"\nmodel = "small"\n')
+    (data / "instance.pid").write_text("4711\n")
+    return Made(workspace=data, user_home=folder)
+
+
+class AskedAionforge(Aionforge):
+    """The adapter where the user lets the instance of a store beside the folder be asked."""
+
+    def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
+        found = super().locate(workspace, environment, user_home)
+        return replace(found, remote=True, server=environment.get("SERVED", ""))
+
+
+class TestAionforge(AdapterConformance):
+    served = ""
+
+    @pytest.fixture(autouse=True)
+    def _served(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+        folder = tmp_path_factory.mktemp("served")
+        seeded(folder / "store.json")
+        with running(folder / "store.json") as found:
+            self.served = found.address
+            yield
+
+    def adapter(self) -> Adapter:
+        return AskedAionforge()
+
+    def make(self, folder: Path) -> Made:
+        return replace(installed(folder), environment={"SERVED": self.served})
+
+
+def test_memories_are_the_nodes_that_the_agent_may_see(tmp_path: Path) -> None:
+    seeded(tmp_path / "store.json")
+    with running(tmp_path / "store.json") as found:
+        adapter, installation = Aionforge(), _asked(tmp_path, found.address)
+        said = {row.values["content"] for row in rows_of(adapter, installation)}
+    assert {"The ferry leaves at nine.", "Ada works on the harbour.", "Everybody knows the lighthouse."} <= said
+    assert "A secret of the other agent." not in said and "You are the harbour pilot." not in said
+
+
+def test_nobody_is_asked_unless_the_user_says_so(tmp_path: Path) -> None:
+    installation = replace(_asked(tmp_path, "stdio:/no/such/program"), remote=False)
+    with pytest.raises(DatabaseAbsent) as caught:
+        Aionforge().memory_store(installation)
+    assert caught.value.fix == "lifeboat config set remote_memory true"
+
+
+def test_a_release_that_cannot_list_what_it_holds_is_an_error_and_no_empty_list(tmp_path: Path) -> None:
+    seeded(tmp_path / "store.json")
+    with running(tmp_path / "store.json", "0.3.0") as found:
+        store = Aionforge().memory_store(_asked(tmp_path, found.address))
+        assert store is not None and not hasattr(store, "table")
+        with pytest.raises(RuntimeDatabaseError, match="cannot list"):
+            store.stamp()
+        with pytest.raises(RuntimeDatabaseError, match="cannot list"):
+            list(store.rows())
+
+
+def test_an_agent_nobody_named_is_asked_for(tmp_path: Path) -> None:
+    with running(tmp_path / "store.json", asked="") as found:
+        store = Aionforge().memory_store(_asked(tmp_path, found.address))
+        assert store is not None and not hasattr(store, "table")
+        with pytest.raises(RuntimeDatabaseError, match="as which agent") as caught:
+            store.stamp()
+    assert str(caught.value.fix).startswith("lifeboat config set memory_server")
+
+
+def test_the_stamp_changes_with_what_is_held_and_with_nothing_else(tmp_path: Path) -> None:
+    held = seeded(tmp_path / "store.json")
+    with running(tmp_path / "store.json") as found:
+        store = Aionforge().memory_store(_asked(tmp_path, found.address))
+        assert store is not None and not hasattr(store, "table")
+        before = store.stamp()
+        assert store.stamp() == before
+    held.note("core_edit", AGENT)
+    held.save()
+    with running(tmp_path / "store.json") as found:
+        assert _stamp(tmp_path, found.address) != before
+
+
+def test_the_seed_of_the_audit_key_is_cut_and_never_stands_in_an_archive(tmp_path: Path) -> None:
+    harness = _begun(tmp_path)
+    with harness.context.vault(harness.agent.id) as vault:
+        state = vault.state()
+        bodies = {entry.path: state.body(entry.path) for entry in state.entries()}
+    assert SEED_TEXT not in bodies["raw/aionforge/audit/audit_seed"]
+    clear = [path for path, body in bodies.items() if SEED_TEXT in body or b"sk-test-0123456789" in body]
+    assert not clear
+    assert bodies["raw/aionforge/wal.log"] == LOG
+    assert "raw/aionforge/instance.pid" not in bodies
+
+
+@pytest.mark.parametrize("seed", [SEED_TEXT, bytes(range(200, 232)), b"\xff\xfe\x00\x01" * 8])
+def test_the_folder_comes_back_byte_for_byte_with_its_seed(tmp_path: Path, seed: bytes) -> None:
+    harness = _begun(tmp_path, seed)
+    target = tmp_path / "restored" / "data"
+    report = harness.restore(target)
+    back = {path.relative_to(target).as_posix(): path.read_bytes() for path in target.rglob("*") if path.is_file()}
+    kept = {name: data for name, data in back.items() if not name.startswith(".")}
+    assert kept["audit/audit_seed"] == seed and kept["wal.log"] == LOG
+    assert kept["config.toml"] == (harness.made.workspace / "config.toml").read_bytes()
+    assert sum(report.outcomes.values()) == report.objects
+
+
+def test_what_a_running_program_holds_stays_as_it_was_last_copied(tmp_path: Path) -> None:
+    harness = _begun(tmp_path)
+    log = harness.made.workspace / "wal.log"
+    with log.open("r+b") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        log.write_bytes(LOG + b"half of a chan")
+        report = harness.capture()
+        assert harness.adapter.running(harness.installation(harness.made.workspace))
+        assert "raw/aionforge/wal.log" in report.waiting
+        assert _body(harness, "raw/aionforge/wal.log") == LOG
+    harness.capture(full=True)
+    assert _body(harness, "raw/aionforge/wal.log") == LOG + b"half of a chan"
+
+
+def test_a_restore_never_puts_a_log_under_a_running_program(tmp_path: Path) -> None:
+    harness = _begun(tmp_path)
+    log = harness.made.workspace / "wal.log"
+    log.write_bytes(LOG + b" and more")
+    harness.capture(full=True)
+    with log.open("r+b") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(Exception, match="at work"):
+            harness.restore(harness.made.workspace, at=0)
+    assert log.read_bytes() == LOG + b" and more"
+
+
+def test_captures_follow_the_instance_and_an_instance_that_is_away_is_no_deletion(tmp_path: Path) -> None:
+    held = seeded(tmp_path / "store.json")
+    harness = _begun(tmp_path)
+    assert harness.memories() == {}
+    with running(tmp_path / "store.json") as found:
+        _allow(harness, found.address)
+        harness.capture(full=True)
+        before = harness.memories()
+        assert "The ferry leaves at nine." in before.values()
+        assert "The ferry leaves at eight." not in before.values(), "what was superseded counts as current"
+        assert "Ada lives in the tower." not in before.values(), "what is in quarantine counts as current"
+        assert not harness.capture(full=True).changed, "a second capture finds something"
+    report = harness.capture(full=True)
+    assert harness.memories() == before and report.unread
+    held.put("episode", f"agent:{AGENT}", role="user", body="The lighthouse is white.", captured_at=None)
+    held.save()
+    with running(tmp_path / "store.json") as found:
+        _allow(harness, found.address)
+        harness.capture(full=True)
+    after = harness.memories()
+    assert {after[id] for id in after.keys() - before.keys()} == {"The lighthouse is white."}
+    assert before.items() <= after.items()
+
+
+def test_core_blocks_are_the_identity_and_never_a_memory(tmp_path: Path) -> None:
+    seeded(tmp_path / "store.json")
+    harness = _begun(tmp_path)
+    with running(tmp_path / "store.json") as found:
+        _allow(harness, found.address)
+        (harness.made.workspace / "wal.log").write_bytes(LOG + b".")
+        harness.capture(full=True)
+    prose = codec.decode(_body(harness, layout.IDENTITY))["prose"]
+    assert prose["soul"] == "You are the harbour pilot."
+    assert list(prose["custom_blocks"].values()) == ["Never enter the harbour in fog."]
+    assert b"harbour pilot" in _body(harness, CORES)
+    assert not [text for text in harness.memories().values() if "fog" in text]
+
+
+def test_memories_of_another_runtime_arrive_in_the_instance(tmp_path: Path) -> None:
+    state = MemoryState()
+    for text in ("The ferry leaves at nine.", "Has two boats."):
+        state.add(record(text, memory_type="semantic", tags=["boats"]))
+    context = _begun(tmp_path).context
+    (tmp_path / "new").mkdir()
+    made_there = installed(tmp_path / "new")
+    with running(tmp_path / "store.json") as found:
+        for name, value in (("memory_server", found.address), ("remote_memory", "true")):
+            config.write(context.home, context.files, name, value)
+        context = context_for(Aionforge(), made_there, tmp_path / "home")
+        options = RestoreOptions(accept_unsigned=True, yes=True, reindex=False, runtime="aionforge")
+        made = plan(context, state, made_there.workspace, options)
+        waiting = counted(made.server.fates) if made.server is not None else {}
+        report = run(context, made)
+        held = found.bodies()
+    assert waiting["unresolved"] == 2
+    assert sorted(held) == ["Has two boats.", "The ferry leaves at nine."]
+    told = [group for group in report.fates if group["kind"] == "memory"]
+    assert [(group["outcome"], len(group["names"])) for group in told] == [("transformed", 2)]
+
+
+def test_the_log_is_never_looked_into() -> None:
+    assert Aionforge().secrets("raw/aionforge/wal.log", LOG) is None
+    assert Aionforge().split("raw/aionforge/wal.log", LOG.decode("latin-1")) is None
+
+
+# Helpers ------------------------------------------------------------------------------------------------------------
+
+
+def _asked(folder: Path, address: str) -> Installation:
+    (folder / "installed").mkdir(exist_ok=True)
+    workspace = folder / "installed" / ".aionforge"
+    made = Made(workspace, folder / "installed") if workspace.is_dir() else installed(folder / "installed")
+    return replace(Aionforge().locate(made.workspace, {}, made.user_home), remote=True, server=address)
+
+
+def _stamp(folder: Path, address: str) -> Any:
+    store = Aionforge().memory_store(_asked(folder, address))
+    assert store is not None and not hasattr(store, "table")
+    return store.stamp()
+
+
+def _begun(folder: Path, seed: bytes = SEED_TEXT) -> Harness:
+    (folder / "there").mkdir()
+    made = installed(folder / "there")
+    (made.workspace / SEED).write_bytes(seed)
+    return Harness.begin(Aionforge(), made, folder / "home")
+
+
+def _allow(harness: Harness, address: str) -> None:
+    agent = agents.read(harness.context, harness.agent.id)
+    agents.write_setting(harness.context, agent, "memory_server", address)
+    agents.write_setting(harness.context, agents.read(harness.context, agent.id), "remote_memory", True)
+
+
+def _body(harness: Harness, path: str) -> bytes:
+    with harness.context.vault(harness.agent.id) as vault:
+        return vault.state().body(path)
