@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lifeboat_adapters.aimem import instants, mapping, records
+from lifeboat_adapters.aimem import instants, mapping, records, urn
 from lifeboat_adapters.aimem.bundle import Bundle, is_dna
 from lifeboat_adapters.aimem.checksum import content_hash
 from lifeboat_adapters.aimem.existing import ORPHANS, InState, Nothing, existing_of
@@ -46,6 +46,9 @@ _REASONS = {
     PROTECTED: "what is here is protected, and nobody allowed to change it",
     ERASED: "it was erased here",
 }
+_UNTAKEN = "its memory was not taken"
+_ANY_PRODUCER = "x"
+"""Whether an id was erased does not depend on who named it."""
 _UPDATED = ("content", "memory_type", "category", "tags", "status", mapping.NAME)
 """Fields of a record that a newer chunk changes."""
 
@@ -63,6 +66,7 @@ class Importing:
     fates: list[Fate] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     refused: list[JsonObject] = field(default_factory=list)
+    _ids_here: dict[str, str] = field(default_factory=dict)
 
     def inserts(self) -> Iterator[JsonObject]:
         """The records that are new, in the order of their chunks, without `agent_id`."""
@@ -91,7 +95,9 @@ class Importing:
         code = self._conflict(chunk, stored)
         if code:
             self._refuse(chunk, code)
-        elif self._is_newer(chunk, stored):
+            self._drop_links(name, stored)
+            return None
+        if self._is_newer(chunk, stored):
             self._update(chunk, stored, origin)
         else:
             self.counts["chunks_skipped_idempotent"] += 1
@@ -99,12 +105,16 @@ class Importing:
         self._extend(chunk, stored)
         return None
 
-    def _insert(self, chunk: JsonObject, origin: records.Origin, gone: StoredChunk | None) -> JsonObject:
+    def _insert(self, chunk: JsonObject, origin: records.Origin, gone: StoredChunk | None) -> JsonObject | None:
         name = chunk["id"]
         record_id = self.links.record_id(name) or records.id_of(chunk, self.options.namespace)
         if gone is not None:
             again = f"aimem\0{name}\0{gone.record_id}"
             record_id = ids.derived(instants.milliseconds(chunk["created_at"]), again)
+            if self._is_erased(urn.of_record(_ANY_PRODUCER, record_id)):
+                self._refuse(chunk, ERASED)
+                self._drop_links(name)
+                return None
         record = records.record_of(chunk, origin, record_id, embeddings=self.options.embeddings)
         self.counts["chunks_inserted"] += 1
         is_changed = record["content"] != chunk["content"]
@@ -163,7 +173,8 @@ class Importing:
         if not stored.record_id:
             self._drop_links(name)
             return
-        made: JsonObject = {key: list(stored.record.get(key) or []) for key in ("related_records", "entities")}
+        now = {**stored.record, **self.updates.get(stored.record_id, {})}
+        made: JsonObject = {key: list(now.get(key) or []) for key in ("related_records", "entities")}
         before = {key: len(value) for key, value in made.items()}
         self._take_links(made, name, stored)
         grown = {key: value for key, value in made.items() if len(value) > before[key]}
@@ -183,30 +194,49 @@ class Importing:
             self._fate("link", _link_name(link), Outcome.ACCEPTED)
 
     def _take_edge(self, record: JsonObject, edge: JsonObject, stored: StoredChunk | None) -> None:
-        source, target = self.links.whole_of(edge["source_id"]), self.links.whole_of(edge["target_id"])
-        if stored is not None and self.existing.has_edge(source, target, edge["edge_type"]):
-            self._fate("relation", _edge_name(edge), Outcome.DEDUPLICATED, "it is here already")
-            self.counts["edges_skipped"] += 1
+        if stored is not None and self._has_edge(edge):
             return
+        source, target = self.links.whole_of(edge["source_id"]), self.links.whole_of(edge["target_id"])
         other = source if records.is_swapped(edge) else target
-        found = None if self._is_erased(other) else self.existing.find(other)
         if self._is_erased(other):
             self._fate("relation", _edge_name(edge), Outcome.REJECTED, _REASONS[ERASED], ERASED)
             return
         self.counts["edges_inserted"] += 1
         self._fate("relation", _edge_name(edge), Outcome.ACCEPTED)
-        is_here = found is not None and not found.is_gone and bool(found.record_id)
-        other_id = found.record_id if found is not None and is_here else self.links.record_id(other)
-        if records.is_field(edge) and stored is None and not is_here:
+        here = self._id_here(other)
+        other_id = here or self.links.record_id(other)
+        if records.is_field(edge) and stored is None and not here:
             record["supersedes"] = other_id
         else:
             record.setdefault("related_records", []).append(records.related_of(edge, str(other_id)))
 
-    def _drop_links(self, name: str) -> None:
+    def _has_edge(self, edge: JsonObject) -> bool:
+        """Whether an edge is here already; then its fate is told."""
+        source, target = self.links.whole_of(edge["source_id"]), self.links.whole_of(edge["target_id"])
+        is_here = self.existing.has_edge(source, target, edge["edge_type"])
+        if is_here:
+            self._fate("relation", _edge_name(edge), Outcome.DEDUPLICATED, "it is here already")
+            self.counts["edges_skipped"] += 1
+        return is_here
+
+    def _id_here(self, name: str) -> str:
+        """The id of the memory that a name stands for, "" for none and a gone one. Asked for every edge, while looking
+        at a memory takes as long as it is."""
+        if name not in self._ids_here:
+            found = self.existing.find(name)
+            self._ids_here[name] = "" if found is None or found.is_gone else found.record_id
+        return self._ids_here[name]
+
+    def _drop_links(self, name: str, stored: StoredChunk | None = None) -> None:
+        """Edges and links of a chunk that was refused: it changes nothing of what is here, not even those."""
         for edge in self.links.edges(name):
-            self._fate("relation", _edge_name(edge), Outcome.REJECTED, "its memory was not taken", "endpoint_refused")
-        for _, link in self.links.links(name):
-            self._fate("link", _link_name(link), Outcome.REJECTED, "its memory was not taken", "endpoint_refused")
+            if stored is None or not self._has_edge(edge):
+                self._fate("relation", _edge_name(edge), Outcome.REJECTED, _UNTAKEN, "endpoint_refused")
+        for entity, link in self.links.links(name):
+            if stored is not None and self.existing.has_link(name, entity["id"]):
+                self._fate("link", _link_name(link), Outcome.DEDUPLICATED, "it is here already")
+            else:
+                self._fate("link", _link_name(link), Outcome.REJECTED, _UNTAKEN, "endpoint_refused")
 
     # The end ----------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,7 @@ from lifeboat_alf.state import State
 JsonObject = dict[str, Any]
 
 _MARK = f'"{mapping.NAME}"'.encode()
+_RELATED = (b'"related_records"', b'"supersedes"')
 _MOST_NAMESPACES = 4
 """A bundle may use any number of them, and each costs a pass over the memories."""
 
@@ -49,6 +51,8 @@ class InState:
         self._is_open = not namespace
         self._erased = erased
         self._known_entities: dict[Naming | None, set[str]] = {}
+        self._last_linked: tuple[str, dict[Naming | None, set[str]]] = ("", {})
+        self._identity: dict[Naming, dict[str, JsonObject]] = {}
 
     def find(self, name: str) -> StoredChunk | None:
         """The memory that a name stands for, gone ones too."""
@@ -62,25 +66,14 @@ class InState:
 
     def has_edge(self, source: str, target: str, edge_type: str) -> bool:
         from_id, to_id = self._winner(source), self._winner(target)
-        if from_id is None or to_id is None:
-            return False
-        return any(
-            edge.edge["edge_type"] == edge_type and self._chains.winner(edge.other) == other
-            for winner, other, swapped in ((from_id, to_id, False), (to_id, from_id, True))
-            for owner in self._chains.chain_of(winner)
-            for edge in self._edges(owner)
-            if edge.is_swapped == swapped
-        )
+        return from_id is not None and to_id is not None and _print_of(from_id, to_id, edge_type) in self._edges
 
     def has_entity(self, name: str) -> bool:
         return name in self._entities(self._naming(name))
 
     def has_link(self, chunk: str, entity: str) -> bool:
-        found = self._record(chunk)
-        if found is None:
-            return False
-        versions = (found[0], *(record for record_id in found[1] if (record := self._body(record_id)) is not None))
-        return any(entity in self._names_of(record, self._naming(entity)) for record in versions)
+        winner = self._winner(chunk)
+        return winner is not None and entity in self._linked(winner, self._naming(entity))
 
     def is_erased(self, name: str) -> bool:
         return self._erased(name)
@@ -117,9 +110,30 @@ class InState:
         found = self._state.record(record_id)
         return None if found is None else records.parse(found.line)
 
-    def _edges(self, record_id: str) -> Iterator[chunks.Edge]:
-        found = self._body(record_id)
-        return iter(()) if found is None else chunks.edges_of(found)
+    @cached_property
+    def _edges(self) -> set[bytes]:
+        """A print of each edge that is here, between the records that count: whoever asks for the edges of a memory
+        that has many asks often."""
+        found = set()
+        for record in self._state.records():
+            if any(mark in record.line for mark in _RELATED):
+                owner = self._chains.winner(record.id)
+                for edge in chunks.edges_of(records.parse(record.line)):
+                    other = self._chains.winner(edge.other)
+                    ends = (other, owner) if edge.is_swapped else (owner, other)
+                    found.add(_print_of(*ends, edge.edge["edge_type"]))
+        return found
+
+    def _linked(self, winner: str, naming: Naming | None) -> set[str]:
+        """The entities that a memory and its earlier forms name. The last memory is remembered: links are asked for one
+        memory after the other."""
+        if self._last_linked[0] != winner:
+            self._last_linked = (winner, {})
+        known = self._last_linked[1]
+        if naming not in known:
+            bodies = (self._body(record_id) for record_id in self._chains.chain_of(winner))
+            known[naming] = {name for body in bodies if body is not None for name in self._names_of(body, naming)}
+        return known[naming]
 
     def _naming(self, name: str) -> Naming | None:
         """The naming under which a name may be one of ours; None where it can only be the literal of a bundle."""
@@ -171,8 +185,15 @@ class InState:
         naming = self._naming(name)
         if naming is None or ":identity-" not in name:
             return None
-        made = identity_texts.chunks_of(self._state, naming.namespace)
-        return next((StoredChunk("", {}, chunk) for chunk in made if chunk["id"] == name), None)
+        if naming not in self._identity:
+            made = identity_texts.chunks_of(self._state, naming.namespace)
+            self._identity[naming] = {chunk["id"]: chunk for chunk in made}
+        found = self._identity[naming].get(name)
+        return None if found is None else StoredChunk("", {}, found)
+
+
+def _print_of(source: str, target: str, edge_type: str) -> bytes:
+    return hashlib.blake2b("\0".join((source, target, edge_type)).encode(), digest_size=16).digest()
 
 
 def existing_of(state: State, *, namespace: str = "", erased: Callable[[str], bool] = lambda _: False) -> Existing:

@@ -13,22 +13,27 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 from lifeboat_adapters.aimem import instants, mapping, records, urn
-from lifeboat_adapters.aimem.bundle import Bundle
+from lifeboat_adapters.aimem.bundle import LINKS, TOO_LARGE, Bundle, BundleRefused
 from lifeboat_alf import codec, ids
 
 JsonObject = dict[str, Any]
 
 _TABLES = """
-create table chunk (urn text primary key, record text unique, part_of text) without rowid;
+create table chunk (
+  urn text primary key, record text unique, part_of text, claim text, moment integer
+) without rowid;
 create table part (base text, n integer, content text, head text, primary key (base, n)) without rowid;
 create table edge (
   owner text, other text, type text, source text, line text, seen integer, primary key (owner, other, type, source)
 ) without rowid;
-create table entity (urn text primary key, line text, linked integer default 0) without rowid;
+create table entity (urn text primary key, line text, size integer, linked integer default 0) without rowid;
+create table whole (base text primary key, record text unique) without rowid;
 create table link (chunk text, entity text, line text, seen integer, primary key (chunk, entity)) without rowid;
 """
 _PART = re.compile(r"(.+)\.p([1-9][0-9]{0,5})")
 _MOST_PARTS = 100_000
+_OPEN_LINKED, _LINKED = 64 << 20, 1024
+"""Characters that the entities of all links together may have: so many, and so many more for each link."""
 
 
 class Link(NamedTuple):
@@ -131,14 +136,26 @@ class Links:
     def _take(self, bundle: Bundle) -> None:
         for chunk in bundle.chunks:
             self._take_chunk(chunk)
+        self._settle_claims()
         self._join_parts(bundle)
         for number, edge in enumerate(bundle.edges):
             self._take_edge(edge, number)
         for entity in bundle.entities:
-            self._base.execute("insert into entity (urn, line) values (?, ?)", (entity["id"], _line(entity)))
+            line = _line(entity)
+            self._base.execute("insert into entity (urn, line, size) values (?, ?, ?)", (entity["id"], line, len(line)))
         for number, link in enumerate(bundle.chunk_entities):
             self._take_link(link, number)
+        self._check_size()
         self._base.execute("update entity set linked = 1 where urn in (select entity from link)")
+
+    def _check_size(self) -> None:
+        """A memory holds the entities that it names: one long entity that many name is the way to make much of little.
+        Raises BundleRefused."""
+        query = "select count(*), total(size) from link join entity on urn = entity"
+        count, size = self._base.execute(query).fetchone()
+        if size > _OPEN_LINKED + _LINKED * count:
+            message = f"its memories name more than {_OPEN_LINKED >> 20} MiB of entities"
+            raise BundleRefused(message, format_code="too_large", status=TOO_LARGE, where=LINKS)
 
     def _take_chunk(self, chunk: JsonObject) -> None:
         name = chunk["id"]
@@ -147,13 +164,21 @@ class Links:
             base, number, head = part
             row = (base, number, chunk["content"], codec.encode(head).decode())
             self._base.execute("insert or ignore into part values (?, ?, ?, ?)", row)
-        record_id = records.id_of(chunk, self._own)
-        if not self._insert_chunk(name, record_id):
-            self._insert_chunk(name, ids.derived(instants.milliseconds(chunk["created_at"]), f"aimem\0{name}"))
+        record_id, moment = records.id_of(chunk, self._own), instants.milliseconds(chunk["created_at"])
+        derived = ids.derived(moment, f"aimem\0{name}")
+        row = (name, derived, None, moment) if record_id == derived else (name, None, record_id, moment)
+        self._base.execute("insert into chunk (urn, record, claim, moment) values (?, ?, ?, ?)", row)
 
-    def _insert_chunk(self, name: str, record_id: str) -> bool:
-        made = self._base.execute("insert or ignore into chunk (urn, record) values (?, ?)", (name, record_id))
-        return made.rowcount == 1
+    def _settle_claims(self) -> None:
+        """Give the chunks that say which record they are the id of that one. A chunk whose id follows from its name
+        goes first, so that nobody takes it away from it; of several that say the same one has it."""
+        self._base.execute("update or ignore chunk set record = claim where record is null")
+        for name, moment in self._base.execute("select urn, moment from chunk where record is null").fetchall():
+            key, made = f"aimem\0{name}", 0
+            while not made:
+                query = "update or ignore chunk set record = ? where urn = ?"
+                made = self._base.execute(query, (ids.derived(moment, key), name)).rowcount
+                key += "\0"
 
     def _join_parts(self, bundle: Bundle) -> None:
         """Find the long memories of which every part is there, and is what it was."""
@@ -163,6 +188,7 @@ class Links:
             whole = least == most and count == last and self._one(_CHUNK, base) is None
             if whole and (self._is_tied(bundle, base, count) if head["of"] is None else self._fits(base, count, head)):
                 self._base.execute(_JOIN, (base, base, base))
+                self._name_whole(base)
             else:
                 self._base.execute("delete from part where base = ?", (base,))
 
@@ -182,13 +208,19 @@ class Links:
             found.update(text.encode())
         return found.hexdigest()
 
+    def _name_whole(self, base: str) -> None:
+        """Give a long memory its id, which no other memory of the bundle has."""
+        (head,) = self._one("select head from part where base = ? and n = 1", base) or ("",)
+        created_at = codec.decode(head)["created_at"]
+        found = records.id_of({"id": base, "created_at": created_at, mapping.OURS: {}}, self._own)
+        taken = "select 1 from chunk where record = ? union all select 1 from whole where record = ?"
+        if self._one(taken, found, found) is not None:
+            found = ids.derived(instants.milliseconds(created_at), f"aimem\0{base}")
+        self._base.execute("insert or ignore into whole values (?, ?)", (base, found))
+
     def _id_of_whole(self, base: str) -> str | None:
-        created = self._one("select head from part where base = ? and n = 1", base)
-        if created is None:
-            return None
-        head = codec.decode(created[0])
-        named = {"id": base, "created_at": head["created_at"], mapping.OURS: {}}
-        return records.id_of(named, self._own)
+        found = self._one("select record from whole where base = ?", base)
+        return None if found is None else str(found[0])
 
     def _take_edge(self, edge: JsonObject, number: int) -> None:
         source, target = self.whole_of(edge["source_id"]), self.whole_of(edge["target_id"])
