@@ -7,12 +7,16 @@ from typing import Any
 import aicf_files
 import aicf_states as states
 import pytest
+import reference
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lifeboat_adapters.aicf import patching, reading, writing
 from lifeboat_adapters.aicf.rendering import render
-from lifeboat_alf.testing import AGENT_ID, embedding, record
+from lifeboat_adapters.aimem import FORMAT as AIMEM
+from lifeboat_adapters.interchange.contract import Identity, Surroundings
+from lifeboat_alf.testing import AGENT_ID, MemoryState, embedding, record
+from lifeboat_daemon.exchange import conversion_options
 
 pytestmark = pytest.mark.interchange
 
@@ -236,3 +240,32 @@ def test_a_rendered_folder_holds_memories_of_other_runtimes_in_a_file_of_their_o
     assert made.path == "raw/aicf/memory.aicf"
     ((_, back),) = reading.read(made.data, "memory.aicf").memories()
     assert back == states.without_agent(other)
+
+
+# Through another format ----------------------------------------------------------------------------------------------
+
+
+def _through_bundle(folder: Path, state: MemoryState) -> MemoryState:
+    around = Surroundings(states.NOW, Identity("alf-test"))
+    path = folder / "between.aimem.json"
+    with path.open("wb") as stream:
+        AIMEM.write(state, stream, conversion_options.for_writing(AIMEM, {}, path.name), around)
+    with AIMEM.read(str(path), conversion_options.for_reading(AIMEM, {}), around) as reading:
+        return states.state_of(reading, with_raw=False)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if b"temp:" not in aicf_files.FILES[name]])
+def test_a_file_comes_back_from_a_bundle_of_another_system(tmp_path: Path, name: str) -> None:
+    data = aicf_files.FILES[name]
+    state = _through_bundle(tmp_path, states.state_in(tmp_path, _file(name), data))
+    assert states.written(state)[0] == data
+
+
+def test_the_example_of_the_specification_comes_back_from_a_bundle(tmp_path: Path) -> None:
+    text = reference.require("specs/aicf-3.1.md").read_text()
+    blocks = re.findall(r"^```\n(1\|@AICF_VERSION\n.*?)^```", text, re.MULTILINE | re.DOTALL)
+    data = max(blocks, key=len).encode()
+    assert b"@CONSOLIDATION" in data
+    state = states.state_in(tmp_path, "example.aicf", data)
+    assert states.written(state)[0] == data
+    assert states.written(_through_bundle(tmp_path, state))[0] == data

@@ -94,7 +94,9 @@ def _comes_out(found: Read, spans: Mapping[int, str | None], wanted: Mapping[int
 def _assembled(found: Read, spans: Mapping[int, str | None]) -> str:
     pieces = [found.pieces[place] for place, span in spans.items() if span is None]
     gone = {(extension.RECORD, piece.record_id) for piece in pieces}
-    gone |= {("EMBEDDING", piece.section.ident) for piece in pieces if piece.section.name != "STATE"}
+    gone |= {
+        ("EMBEDDING", piece.section.ident) for piece in pieces if piece.section.ident and piece.section.name != "STATE"
+    }
     return _numbered(found.document, "".join(_spans(found, spans, gone)))
 
 

@@ -53,7 +53,7 @@ class Piece:
     session: str = ""
     user: str = ""
     record_id: str = ""
-    related: list[JsonObject] = field(default_factory=list)
+    related: dict[tuple[str, str], JsonObject] = field(default_factory=dict)
     embeddings: list[JsonObject] = field(default_factory=list)
     own: JsonObject = field(default_factory=dict)
     overlay: JsonObject | None = None
@@ -180,13 +180,11 @@ def _state(section: Section) -> Iterator[Piece]:
         return
     own = {key: item for key, item in pairs.items() if scope_of(key, scope) in SESSION_SCOPES}
     made = memories.state(own) if own else None
-    head: list[Item] = []
-    rest = list(section.items)
-    while rest and _keyed(rest[0], scope) is None:
-        head.append(rest.pop(0))
-    if head:
-        yield _piece(section, head, made, section.ident)
-    for group in _runs(rest, scope):
+    items = section.items
+    at = next((place for place, item in enumerate(items) if _keyed(item, scope) is not None), len(items))
+    if at:
+        yield _piece(section, items[:at], made, section.ident)
+    for group in _runs(items[at:], scope):
         keyed = _keyed(group[0], scope)
         yield _piece(section, group, memories.state_key(*keyed) if keyed else None, keyed[1] if keyed else "")
 
@@ -282,6 +280,15 @@ def lines_of(text: str, item: Item) -> list[str]:
         _ESCAPED_SIGN.sub("", line, count=1) if line.startswith("\\") else line
         for line in re.split("\r\n|\n|\r", whole)
     ]
+
+
+def own_span(text: str, item: Item) -> tuple[int, int]:
+    """Where an item begins behind its number, and ends before the end of its line."""
+    number = _NUMBER.match(text, item.start, item.end) if item.number is not None else None
+    start, end = number.end() if number else item.start, item.end
+    while end > start and text[end - 1] in "\r\n":
+        end -= 1
+    return start, end
 
 
 def print_of(text: str, items: Sequence[Item]) -> str:

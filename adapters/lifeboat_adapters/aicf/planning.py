@@ -221,10 +221,13 @@ def _with_states(made: list[Planned]) -> list[Planned]:
 def _by_session(made: list[Planned]) -> Iterator[Planned]:
     sessions = [each for each in made if each.kind == mapping.SESSION]
     conversations = [each for each in made if each.kind == mapping.CONVERSATION]
-    of_none = [each for each in conversations if not any(_session(each) == one.header for one in sessions)]
+    of: dict[str, list[Planned]] = {session.header: [] for session in sessions}
+    of_none: list[Planned] = []
+    for each in conversations:
+        of.get(_session(each), of_none).append(each)
     for session in sessions:
         yield session
-        yield from (each for each in conversations if _session(each) == session.header and each not in of_none)
+        yield from of.pop(session.header, ())
     yield from of_none
     yield from (each for each in made if each.kind not in (mapping.SESSION, mapping.CONVERSATION))
 

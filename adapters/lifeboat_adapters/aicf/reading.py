@@ -131,7 +131,7 @@ def _record(document: Document, piece: Piece, file: str, stands: JsonObject, fir
         "raw_source_format": {RUNTIME: _raw_source(document, piece)},
     }
     if piece.related:
-        record["related_records"] = list(piece.related)
+        record["related_records"] = list(piece.related.values())
     if piece.embeddings:
         record["embeddings"] = list(piece.embeddings)
     inferred = {"observed": "inferred"} if when and made.event is None else {}

@@ -89,9 +89,8 @@ def _follow(piece: Piece, names: dict[str, Piece]) -> None:
 
 
 def _relate(piece: Piece, other: Piece, relation: str) -> None:
-    link = {"id": other.record_id, "relation": relation}
-    if other is not piece and link not in piece.related:
-        piece.related.append(link)
+    if other is not piece:
+        piece.related[other.record_id, relation] = {"id": other.record_id, "relation": relation}
 
 
 def _rows(pieces: Sequence[Piece]) -> list[Item]:

@@ -11,11 +11,10 @@ from typing import Any
 from lifeboat_adapters.aicf import extension, layers, spelling, values
 from lifeboat_adapters.aicf.document import parse
 from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
-from lifeboat_adapters.aicf.pieces import EXTENSION
+from lifeboat_adapters.aicf.pieces import EXTENSION, own_span
 from lifeboat_adapters.aicf.values import Escaping, escape, join_cells
 from lifeboat_adapters.interchange.cleaning import Cleaner
 
-_KINDS = (Kind.HEADER, Kind.PAIR, Kind.ROW, Kind.CELLS, Kind.TEXT, Kind.COMMENT, Kind.FENCE, Kind.END)
 _RESPELLABLE = frozenset(Dialect) - {Dialect.JSON, Dialect.XML, Dialect.ESCAPED_BLOCKS}
 _PEOPLE = ("user_id", "participants")
 
@@ -48,8 +47,20 @@ class Sanitizer:
                 yield from self._extension(section, where)
                 continue
             for item in section.items:
-                if item.kind in _KINDS and item.raw:
-                    yield from self._item(item, f"{where} line {item.line}")
+                place = f"{where} line {item.line}"
+                yield from self._around(document, item, place)
+                if item.raw:
+                    yield from self._item(item, place)
+
+    def _around(self, document: Document, item: Item, where: str) -> Iterator[tuple[int, int, str]]:
+        """What stands before and behind the value: a key, the whole of a comment."""
+        start, end = own_span(document.text, item)
+        spans = [(start, item.value_start), (item.value_end, end)] if item.raw else [(start, end)]
+        for begin, finish in spans:
+            text = document.text[begin:finish]
+            made = self._text(text, where) if text.strip() else text
+            if made != text:
+                yield begin, finish, made
 
     def _item(self, item: Item, where: str) -> Iterator[tuple[int, int, str]]:
         if item.key in _PEOPLE and item.kind is Kind.PAIR:

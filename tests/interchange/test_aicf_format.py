@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import aicf_files
+import aicf_states as states
+import pytest
+
+from lifeboat_adapters.aicf import FORMAT
+from lifeboat_adapters.aicf.format import LARGEST
+from lifeboat_adapters.interchange import registry
+from lifeboat_adapters.interchange.errors import SourceRefused
+from lifeboat_adapters.receipts import Outcome
+from lifeboat_alf.testing import record
+
+pytestmark = pytest.mark.interchange
+
+
+def test_a_file_is_recognised_by_its_name(tmp_path: Path) -> None:
+    for name in ("a.aicf", "A.AICF", "a.aicf.gz"):
+        (tmp_path / name).write_bytes(aicf_files.FILES["D1-specified"])
+        assert registry.of_source(str(tmp_path / name)).name == "aicf"
+    assert not FORMAT.recognises("https://example.com/a.aicf", b"")
+    assert not FORMAT.recognises("a.txt", b"@INSIGHTS\n")
+
+
+@pytest.mark.parametrize("name", sorted(aicf_files.FILES))
+def test_every_object_of_a_source_has_one_fate(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "a.aicf"
+    path.write_bytes(aicf_files.FILES[name])
+    reading = states.read(path)
+    records = list(reading.records)
+    assert [fate.name for fate in reading.fates if fate.kind == "memory"] == [each["id"] for each in records]
+    assert len({(fate.kind, fate.name) for fate in reading.fates}) == len(reading.fates)
+    assert reading.entries["raw/aicf/a.aicf"] == aicf_files.FILES[name]
+    assert not any("{primary}" in each["namespace"] for each in records)
+
+
+def test_what_does_not_resolve_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.aicf"
+    path.write_bytes(aicf_files.FILES["D1-specified"])
+    found = {fate.code: fate.outcome for fate in states.read(path).fates if fate.code}
+    assert found == {"link_unresolved": Outcome.UNRESOLVED, "temp_state": Outcome.TRANSFORMED}
+
+
+def test_a_compressed_file_reads_as_what_is_in_it(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "a.aicf", tmp_path / "b" / "a.aicf.gz"
+    packed.parent.mkdir()
+    plain.write_bytes(aicf_files.FILES["D4-compiled"])
+    packed.write_bytes(aicf_files.packed(aicf_files.FILES["D4-compiled"]))
+    one, other = states.read(plain), states.read(packed)
+    assert list(one.records) == list(other.records) and one.entries == other.entries
+    assert one.agent_name == other.agent_name == "a"
+
+
+@pytest.mark.parametrize(("data", "code"), [(b"\xff\xfe", "utf8_invalid"), (b"\x1f\x8b\x08\x00broken", "gzip_invalid")])
+def test_what_is_no_text_is_refused_and_checked(tmp_path: Path, data: bytes, code: str) -> None:
+    path = tmp_path / "a.aicf"
+    path.write_bytes(data)
+    with pytest.raises(SourceRefused) as refused:
+        states.read(path)
+    assert refused.value.format_code == code
+    assert [(each.code, each.is_error) for each in FORMAT.check(str(path), strict=False)] == [(code, True)]
+
+
+def test_a_source_of_any_size_takes_bounded_memory(tmp_path: Path) -> None:
+    path = tmp_path / "a.aicf"
+    with path.open("wb") as stream:
+        stream.truncate(LARGEST + 1)
+    with pytest.raises(SourceRefused) as refused:
+        states.read(path)
+    assert refused.value.format_code == "file_too_big"
+
+
+def test_what_is_wrong_with_a_file_is_told_once_each(tmp_path: Path) -> None:
+    path = tmp_path / "a.aicf"
+    path.write_bytes(b"1|@INSIGHTS\n2|@INSIGHTS a\\x|b|c|d\n3|@INSIGHTS b\\y|b|c|d\n")
+    codes = [notice.code for notice in states.read(path).notices]
+    assert "escape_unknown" in codes and len(codes) == len(set(codes))
+
+
+def test_losses_are_what_writing_would_say(tmp_path: Path) -> None:
+    state = states.state_in(tmp_path, "a.aicf", aicf_files.FILES["D1-specified"])
+    state.add(record("Sails dry by noon."))
+    for dialect in ("same", "v3.1", "compiled"):
+        options = {**states.OPTIONS, "dialect": dialect}
+        assert FORMAT.losses(state, options) == states.written(state, dialect=dialect)[1].fates
+
+
+def test_a_file_as_it_came_loses_nothing(tmp_path: Path) -> None:
+    state = states.state_in(tmp_path, "a.aicf", aicf_files.FILES["D1-specified"])
+    assert {fate.outcome for fate in FORMAT.losses(state, states.OPTIONS)} == {Outcome.ACCEPTED}
+
+
+def test_there_are_tables_and_options_with_short_helps() -> None:
+    assert [table.title for table in FORMAT.mappings()]
+    assert all(len(option.help) <= 62 for option in FORMAT.options)
