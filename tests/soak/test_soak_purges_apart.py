@@ -158,7 +158,7 @@ def test_all_else_stays_everywhere(
     for machine in (laptop, desk):
         machine.clock.advance(hours=25)
     for done in redactions_of(first):
-        doing._tell_one(first.context, first.known_agent, done, "home", {"home": owner_token(endpoint)}, lambda _: None)
+        doing._tell_one(first.context, first.known_agent, done, "home", {"home": owner_token(endpoint)})
     says_what_it_joins(second, asked)
     expected = plain(without(before))
     for found in (history(laptop), history(desk)):
