@@ -7,6 +7,7 @@ import io
 import json
 import os
 import socket
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ from endpoint_servers import running_endpoint
 from served_apps import ServedApp, bearer, served
 
 from lifeboat_adapters.aimem import http as profile
-from lifeboat_adapters.aimem import signing
+from lifeboat_adapters.aimem import producing, signing
 from lifeboat_adapters.aimem.reading import canonical, parse, reads_as
 from lifeboat_adapters.aimem.sealed_file import SealedFile
+from lifeboat_adapters.aimem.spools import Spool
 from lifeboat_adapters.interchange.contract import Identity
 from lifeboat_alf import ids
 
@@ -379,6 +381,52 @@ def test_what_was_imported_is_a_whole_snapshot(brain: BrainServer) -> None:
     assert not list(report.errors), report.errors
 
 
+def test_an_export_that_takes_long_keeps_no_agent_waiting(brain: BrainServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = brain.agent()
+    brain.taken(sample())
+    begun, may_end, answers = threading.Event(), threading.Event(), []
+    produce = producing.produce
+
+    def slowly(*given: Any) -> Any:
+        begun.set()
+        assert may_end.wait(30)
+        return produce(*given)
+
+    monkeypatch.setattr(producing, "produce", slowly)
+    exporting = threading.Thread(target=lambda: answers.append(brain.fetch().status_code))
+    exporting.start()
+    try:
+        assert begun.wait(30)
+        for _ in range(brain.served.server.settings.pace.lanes):
+            assert brain.head(agent)["sequence"] == 0
+    finally:
+        may_end.set()
+        exporting.join(30)
+    assert answers == [200]
+
+
+def test_one_tenant_cannot_take_every_thread_that_there_is_for_this(brain: BrainServer) -> None:
+    brain.agent()
+    tenant, pace = brain.served.tenants["home"], brain.served.server.settings.pace
+    brain.served.server.streams[tenant] = pace.streams // 2
+    answer = brain.fetch()
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
+    del brain.served.server.streams[tenant]
+    assert brain.fetch().status_code == 200
+    assert tenant not in brain.served.server.streams
+
+
+def test_a_package_may_give_routes_of_both_kinds() -> None:
+    from lifeboat_endpoint.server import table
+    from lifeboat_endpoint.server.formats import routes_of
+
+    own = table.OWN[0]
+    first, *others = routes_of([own, *profile.ROUTES])
+    assert first is own
+    assert [(each.method, each.path) for each in others] == [(each.method, each.path) for each in profile.ROUTES]
+    assert [each.long for each in others] == [True, True, True, False]
+
+
 # Signatures -----------------------------------------------------------------------------------------------------------
 
 
@@ -494,6 +542,16 @@ def test_a_temporary_file_gives_back_what_was_written_and_holds_nothing_of_it(tm
         kept = os.pread(file._file.fileno(), 2 * len(data), 0)
         assert len(kept) > len(data) // 2
         assert b"words" not in kept
+
+
+def test_records_that_wait_for_their_checksum_wait_sealed(tmp_path: Path) -> None:
+    with Spool(tmp_path) as spool:
+        for number in range(20_000):
+            spool.append(b'{"content":"words of mine %d"}' % number)
+        kept = os.pread(spool._file._file.fileno(), 1 << 22, 0)
+        assert len(kept) > 1 << 18
+        assert b"words" not in kept
+        assert len(list(spool)) == 20_000
 
 
 def test_temporary_files_of_an_export_are_closed_when_nobody_takes_it(brain: BrainServer) -> None:

@@ -9,6 +9,7 @@ bundle without its end is one that no reader takes.
 from __future__ import annotations
 
 import io
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -41,11 +42,15 @@ _DOCUMENTS = (MEDIA_TYPE, JSON_TYPE)
 _TAKEN = (MEDIA_TYPE, JSON_TYPE, STREAM_MEDIA_TYPE)
 _SIGNED_AT_MOST = 16 << 20
 """Canonical bytes: Ed25519 has them in memory whole. From here on the profile asks for streams (§3.1)."""
+_FIRST_LINE = 1 << 20
+"""Bytes of an envelope, the most that a stream has in memory besides single lines."""
 _PIECE = 1 << 16
 """Bytes that leave between two looks at the purges."""
 _ANY_TIME = "1970-01-01T00:00:00Z"
+_RECORD = re.compile(r"([0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})(?:\.p[0-9]+)?")
+"""A name that is the id of a record, or of a part of one that is too long for a chunk."""
 _AT_ONCE = threading.BoundedSemaphore(2)
-"""Documents that are read at once in one process; they stand in memory whole."""
+"""Bundles that are taken in at once in one process: a document, and what is new of a stream, stand in memory."""
 
 
 # What the endpoint gives ----------------------------------------------------------------------------------------------
@@ -287,7 +292,7 @@ def take_in(brain: Brain) -> Reply:
                 if not is_stream and file.size > brain.largest_document:
                     raise _too_large(brain.largest_document)
             file.seek(0)
-            with _reading(is_stream), _bundle(brain, file) as bundle:
+            with _AT_ONCE, _bundle(brain, file) as bundle:
                 return _taken(brain, agent_id, bundle, file.size)
 
 
@@ -303,8 +308,6 @@ def _taken(brain: Brain, agent_id: str, bundle: Bundle, size: int) -> Reply:
         existing = consuming.existing_of(state, namespace=options.namespace, erased=erased_in(state))
         found = consuming.plan(existing, bundle, options)
         made[:] = [found]
-        if not found.inserts and not found.updates:
-            return (), (), {}
         return found.inserts, found.updates, found.entries
 
     number = brain.add(agent_id, size, plan_on)
@@ -323,8 +326,9 @@ def erased_in(state: State) -> Callable[[str], bool]:
 
     def is_erased(name: str) -> bool:
         found = urn.parsed(name)
-        own = found is not None and found.local.lower() in gone
-        return own or _without_time(urn.record_id(name, _ANY_TIME)) in derived
+        own = None if found is None else _RECORD.fullmatch(found.local)
+        said = own is not None and _without_time(own[1]) in derived
+        return said or _without_time(urn.record_id(name, _ANY_TIME)) in derived
 
     return is_erased
 
@@ -335,28 +339,40 @@ def _without_time(record_id: str) -> str:
 
 
 @contextmanager
-def _bundle(brain: Brain, file: SealedFile) -> Iterator[Bundle]:
-    limits = replace(LIMITS, document=min(LIMITS.document, brain.largest_document))
-    with opened(cast("BinaryIO", io.BufferedReader(file)), limits=limits) as bundle:
-        yield bundle
+def _bundle(brain: Brain, file: SealedFile, *, is_stream: bool) -> Iterator[Bundle]:
+    """The checked bundle. A document that calls itself a stream would stand in memory without anybody's leave."""
+    most = _FIRST_LINE if is_stream else brain.largest_document
+    limits = replace(LIMITS, document=min(LIMITS.document, most))
+    try:
+        with opened(cast("BinaryIO", io.BufferedReader(file)), limits=limits) as bundle:
+            yield bundle
+    except BundleRefused as refused:
+        if is_stream and refused.format_code == "too_large":
+            refused.fix = f"a document is sent as Content-Type: {MEDIA_TYPE}"
+        raise
 
 
 @contextmanager
-def _reading(is_stream: bool) -> Iterator[None]:
-    """Few documents at once: they stand in memory whole."""
-    if is_stream:
+def _reading(is_whole: bool) -> Iterator[None]:
+    """Few at once of what stands in memory whole: documents, and what a signature is checked over."""
+    if not is_whole:
         yield
         return
     with _AT_ONCE:
         yield
 
 
+def _is_signed(brain: Brain) -> bool:
+    """Whether there is a signature to check."""
+    asked: ImportQuery = brain.query
+    return bool(brain.headers.get(signing.HEADER.lower(), "")) and asked.signature != "skip"
+
+
 def _checked_signature(brain: Brain, agent_id: str, bundle: Bundle) -> str:
     """Which key signed the bundle (hex of its name), "" for none. That nobody checked is in the audit before anything
     happens (§5.3). Raises SignatureRefused."""
-    asked: ImportQuery = brain.query
     sent = brain.headers.get(signing.HEADER.lower(), "")
-    if not sent or asked.signature == "skip":
+    if not _is_signed(brain):
         reason = "asked for" if sent else "none sent"
         brain.record(signing.SKIPPED, agent_id, reason=reason, producer=bundle.envelope.producer)
         return ""
@@ -382,6 +398,13 @@ def _media_type(brain: Brain) -> str:
 def _too_large(most: int) -> BundleRefused:
     refused = BundleRefused(f"a document has at most {most:,} bytes here", format_code="bundle_too_large", status=413)
     refused.fix = f"send it as a stream: Content-Type: {STREAM_MEDIA_TYPE}"
+    return refused
+
+
+def _unchecked(most: int) -> BundleRefused:
+    message = f"a signature is checked over at most {most:,} bytes here"
+    refused = BundleRefused(message, format_code="bundle_too_large", status=413)
+    refused.fix = "?signature=skip, which the audit says, or several bundles (scope SINCE)"
     return refused
 
 
