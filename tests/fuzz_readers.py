@@ -9,7 +9,9 @@ test runs every target over its seeds and over mutations of them, so that the ta
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
+import json
 import subprocess
 import sys
 import tempfile
@@ -125,6 +127,44 @@ def read_aicf(data: bytes) -> bool:
         if find_section(document.text, section.name, section.ident) != document.section(section.name, section.ident):
             raise AssertionError("a section alone is not what it is among all")
     check(document, strict=True)
+    return True
+
+
+def hear_an_instance_of_aionforge(data: bytes) -> bool:
+    """What an instance says, as text and as data: records that are JSON come of it, each under an id of its own."""
+    from lifeboat_adapters.aionforge import nodes, reading, text_form
+    from lifeboat_adapters.aionforge.text_form import Unreadable
+    from lifeboat_alf import codec
+
+    text, found, good = data.decode("utf-8", "replace"), [], True
+    for read in (text_form.created, text_form.receipt, lambda said: text_form.batch_receipts(said, 2)):
+        with contextlib.suppress(Unreadable):
+            read(text)
+    try:
+        found = [nodes.from_text(each) for each in text_form.memories(text)]
+    except Unreadable:
+        good = False
+    with contextlib.suppress(Unreadable, ValueError, RecursionError):
+        found.append(nodes.from_data(json.loads(text)))
+    records = list(reading.records_of(found))
+    if len({record["id"] for record in records}) != len({nodes.normal_id(node.id) for node in found}):
+        raise AssertionError("two memories under one id")
+    for record in records:
+        codec.canonical(record)
+    return good
+
+
+def clean(data: bytes) -> bool:
+    """Nothing that is found stays, and cleaning again finds nothing."""
+    from lifeboat_adapters.interchange.cleaning import Cleaner
+    from lifeboat_adapters.interchange.detectors import Words
+
+    text = data.decode("utf-8", "replace")
+    words = Words(["Ada Lovelace", "redacted"])
+    clear = Cleaner(redacts=True, words=words).clean(text)
+    again = Cleaner(redacts=True, words=words)
+    if again.clean(clear) != clear or again.counts:
+        raise AssertionError("something was found again")
     return True
 
 
@@ -244,6 +284,8 @@ TARGETS: dict[str, Target] = {
     "control": hear_on_the_control_socket,
     "control-answers": hear_from_the_service,
     "aimem": read_aimem,
+    "aionforge": hear_an_instance_of_aionforge,
+    "cleaning": clean,
 }
 
 
@@ -279,6 +321,18 @@ def seeds(name: str) -> list[bytes]:
             b"\\@MEMORY:semantic\\ncontent=a\\nimportance=0.4\n",
             b"@SCHEMA\nC#|T\n@DATA\n1|x\n@X\n- a: b\n@X_END\n",
             b'{"messages": [{"role": "user", "content": "x"}], "decisions": ["y"]}',
+        ],
+        "aionforge": [
+            b'[search] hits=2\n<memory id="019a0000-0000-7000-8000-00000000cafe" kind="fact" trust="0.5" ns="agent:a"'
+            b' at="2026-01-01T00:00:00Z[UTC]">a &lt; &amp;amp; c</memory>\n<memory id="x" kind="note">b\nc</memory>\n',
+            b'{"id": "019a0000-0000-7000-8000-00000000cafe", "kind": "episode", "content": "x", "supersedes": "x",'
+            b' "entities": [{"name": "A"}], "provenance": {"trust_at_write": 0.5}, "ingested_at": "2026-01-01T00:00Z"}',
+            b"[batch_capture] items=2\n[capture] 019a0000-0000-7000-8000-00000000cafe verdict=new redactions=1\n"
+            b"ERR_ITEM[1] ERR_EMPTY x\n",
+        ],
+        "cleaning": [
+            b"ada@example.com, (212) 555-0123, +49 30 1234567, 123-45-6789, 4111 1111 1111 1111, phone: 030/1234567\n",
+            b"Ada\nLovelace [redacted:email] redacted password: q7Zt9Xw2Kp4Rv8Lm lifeboat:allow\n",
         ],
         "control": [
             b'{"jsonrpc": "2.0", "id": 1, "method": "hello", "params": {"protocol": 1, "app": "x"}}\n'

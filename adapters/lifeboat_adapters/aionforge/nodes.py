@@ -5,6 +5,7 @@ A node keeps every field that it came with. A field that this release does not s
 
 from __future__ import annotations
 
+import math
 import uuid
 from dataclasses import dataclass
 from typing import Any
@@ -68,6 +69,8 @@ def from_data(found: Any) -> Node:
         raise Unreadable("a memory in the answer was cut short")
     if _depth(found) > _DEEPEST:
         raise Unreadable("a memory in the answer is nested too deep")
+    if not _is_plain(found):
+        raise Unreadable("a memory in the answer holds a number or a character that no JSON has")
     fields = {name: value for name, value in found.items() if not name.endswith("_truncated")}
     return made(id, kind, fields)
 
@@ -117,8 +120,24 @@ def _value(name: str, written: str) -> Any:
             number = float(written)
         except ValueError:
             return written
+        if not math.isfinite(number):
+            return written
         return int(number) if number.is_integer() and name != "trust_at_write" else number
     return written
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value of bounded depth is one that everybody reads back: neither infinite nor not a number, no integer
+    of more than 64 bits, no half of a character."""
+    if isinstance(value, dict):
+        return all(_is_plain(each) for pair in value.items() for each in pair)
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    if isinstance(value, str):
+        return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, int) or -(2**63) <= value < 2**64
 
 
 def _depth(value: Any) -> int:

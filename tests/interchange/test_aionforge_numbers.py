@@ -1,0 +1,36 @@
+"""Numbers and characters that no archive can hold come from an instance as a refusal, or as the text that they are."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lifeboat_adapters.aionforge import nodes, reading, text_form
+from lifeboat_alf import codec
+
+pytestmark = pytest.mark.interchange
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999", "9" * 400])
+@pytest.mark.parametrize("name", ["trust_at_write", "ordinal", "version"])
+def test_a_number_in_a_text_that_is_none_stays_text(name: str, number: str) -> None:
+    found = text_form.memories(f'<memory id="x" kind="note" {name}="{number}">A note.</memory>')
+    made = [nodes.from_text(each) for each in found]
+    (record,) = reading.records_of(made)
+    assert codec.decode(codec.canonical(record)) == record
+    assert json.dumps(number) in json.dumps(record)
+
+
+@pytest.mark.parametrize(
+    "value", ["NaN", "-Infinity", "1e999", "1" * 400, '"\\ud800"', '["\\udc00"]', '{"\\ud800": 1}']
+)
+def test_data_that_is_no_json_is_refused(value: str) -> None:
+    with pytest.raises(text_form.Unreadable):
+        nodes.from_data(json.loads(f'{{"id": "x", "kind": "note", "more": {value}}}'))
+
+
+@pytest.mark.parametrize("value", ["1e308", "18446744073709551615", "-9223372036854775808", '"\\ud83d\\ude00"'])
+def test_data_at_the_limit_is_taken(value: str) -> None:
+    node = nodes.from_data(json.loads(f'{{"id": "x", "kind": "note", "more": {value}}}'))
+    assert node.fields["more"] == json.loads(value)
