@@ -162,8 +162,8 @@ class Links:
         part = _part_of(chunk)
         if part is not None:
             base, number, head = part
-            row = (base, number, chunk["content"], codec.encode(head).decode())
-            self._base.execute("insert or ignore into part values (?, ?, ?, ?)", row)
+            piece = (base, number, chunk["content"], codec.encode(head).decode())
+            self._base.execute("insert or ignore into part values (?, ?, ?, ?)", piece)
         record_id, moment = records.id_of(chunk, self._own), instants.milliseconds(chunk["created_at"])
         derived = ids.derived(moment, f"aimem\0{name}")
         row = (name, derived, None, moment) if record_id == derived else (name, None, record_id, moment)
