@@ -60,6 +60,7 @@ def _records(
     document: Document, found: Sequence[Piece], file: str, first: str | None
 ) -> Iterator[tuple[int, JsonObject]]:
     memories = [place for place, piece in enumerate(found) if piece.made is not None]
+    is_cut = any(_is_of_the_turn(piece) for piece in found)
     before = 0
     for number, place in enumerate(memories):
         piece = found[place]
@@ -77,7 +78,7 @@ def _records(
             "span": document.text[piece.start : piece.end],
             "tail": tail,
             "bom": document.bom,
-            "cut": any(_is_of_the_turn(each) for each in found),
+            "cut": is_cut,
         }
         yield place, _record(document, piece, file, {name: value for name, value in stands.items() if value}, first)
 
