@@ -14,7 +14,7 @@ import fake_aionforge
 from fake_aionforge import HEAD, OLD, Fake, Store
 
 from lifeboat_adapters.interchange.contract import Surroundings
-from lifeboat_alf import effective
+from lifeboat_alf import effective, ids
 from lifeboat_alf.testing import MemoryState, record
 
 AGENT = "019a0000-0000-7000-8000-00000000abcd"
@@ -38,7 +38,7 @@ class Running:
         return Store.open(self.path)
 
     def bodies(self) -> list[str]:
-        return [node["body"] for node in self.store().nodes.values() if node["kind"] == "episode"]
+        return [str(node["body"]) for node in self.store().nodes.values() if node["kind"] == "episode"]
 
 
 @contextmanager
@@ -109,10 +109,11 @@ def around(notes: dict[str, Any] | None = None) -> Surroundings:
 
 
 def memories(*texts: str, **fields: Any) -> MemoryState:
-    """An agent that remembers some texts, as episodes."""
+    """An agent that remembers some texts, as episodes; the same ids every time."""
     state = MemoryState(agent_id=AGENT)
-    for text in texts:
-        state.add(record(text, **{"memory_type": "episodic", **fields}))
+    for place, text in enumerate(texts):
+        own = {"id": ids.derived(1_780_000_000_000, f"{place} {text}"), "memory_type": "episodic"}
+        state.add(record(text, **{**own, **fields}))
     return state
 
 

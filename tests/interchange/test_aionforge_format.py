@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import aionforge_import_program
 import pytest
 from aionforge_instances import (
     AGENT,
@@ -35,8 +39,8 @@ JsonObject = dict[str, Any]
 SESSION = "019a0000-0000-7000-8000-0000000000aa"
 
 
-def read(address: str, notes: JsonObject | None = None, **options: Any) -> tuple[list[JsonObject], Any]:
-    with FORMAT.read(address, options, around(notes)) as found:
+def read(address: str, **options: Any) -> tuple[list[JsonObject], Any]:
+    with FORMAT.read(address, options, around()) as found:
         return list(found.records), found
 
 
@@ -217,8 +221,6 @@ def test_sources_are_told_apart_by_their_address() -> None:
 
 
 def test_without_the_extra_the_command_that_brings_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(ExtraMissing) as caught:
         read("http://127.0.0.1:9/mcp")
@@ -340,6 +342,15 @@ def test_receipts_say_what_the_instance_made_of_each_text(tmp_path: Path) -> Non
     assert calls == 2 and counted(again.fates)["rejected"] == 1, "only what was refused is offered again"
 
 
+def test_what_was_sent_as_one_agent_says_nothing_of_another(tmp_path: Path) -> None:
+    notes: JsonObject = {}
+    with running(tmp_path / "store.json", asked="") as found:
+        mine = FORMAT.send(memories("Mine.", "Ours."), f"{found.address}#agent={AGENT}", {}, around(notes))
+        theirs = FORMAT.send(memories("Theirs.", "Ours."), f"{found.address}#agent={OTHER}", {}, around(notes))
+    assert counted(mine.fates)["accepted"] == 2
+    assert [fate.code for fate in theirs.fates if fate.outcome is Outcome.DEDUPLICATED] == [writing.FOREIGN]
+
+
 def test_notes_hold_ids_and_no_text(tmp_path: Path) -> None:
     notes: JsonObject = {}
     with running(tmp_path / "store.json") as found:
@@ -393,6 +404,27 @@ def test_an_import_that_ends_in_the_middle_goes_on_where_it_ended(tmp_path: Path
         assert found.store().calls["batch_capture"] == before + 2, "what was noted was sent again"
     assert sorted(held) == texts_of(state)
     assert sum(counted(done.fates).values()) == 200
+
+
+def test_an_import_that_is_killed_goes_on_without_sending_anything_twice(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.json"
+    with running(tmp_path / "store.json", "head", "http", "slow:batch_capture:3") as found:
+        command = [sys.executable, aionforge_import_program.__file__, found.address, str(notes), "200"]
+        importing = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)})
+        until = time.monotonic() + 60
+        while found.store().calls["batch_capture"] < 3 and time.monotonic() < until:
+            time.sleep(0.05)
+        importing.kill()
+        importing.wait(20)
+        held = found.store()
+    assert len(held.nodes) == 192, "the third batch is done, and nobody was told"
+    kept = aionforge_import_program.Kept(notes)
+    assert sum(map(len, kept.values())) == 128
+    with running(tmp_path / "store.json") as found:
+        done = FORMAT.send(memories(*aionforge_import_program.texts(200)), found.address, {}, around(kept))
+        assert found.store().calls["batch_capture"] == 3 + 2, "what was noted was sent again"
+        assert len(found.bodies()) == len(set(found.bodies())) == 200
+    assert counted(done.fates)["accepted"] == 8 and counted(done.fates)["deduplicated"] == 192
 
 
 def test_a_body_that_is_too_large_goes_in_halves_and_what_never_fits_is_told(tmp_path: Path) -> None:

@@ -38,6 +38,9 @@ pytestmark = pytest.mark.interchange
 JsonObject = dict[str, Any]
 ID = "019a0000-0000-7000-8000-00000000cafe"
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=60)
+FIELDS = sorted({*mapping.TIMES, *mapping.RELATIONS, *mapping.PLAIN})
+FIELDS += ["ingested_at", "namespace", "status", "stats", "keywords", "superseded_by", "role", "session_id"]
+FIELDS += ["entity_type", "canonical_name", "body", "title", "description"]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
@@ -153,21 +156,7 @@ def test_any_data_is_a_node_or_refused_and_a_node_is_a_record(found: Any) -> Non
 @given(
     st.sampled_from([*mapping.KINDS, "odd"]),
     st.dictionaries(
-        st.sampled_from(
-            _FIELDS := sorted(
-                {
-                    *mapping.TIMES,
-                    *mapping.RELATIONS,
-                    "ingested_at",
-                    "namespace",
-                    "status",
-                    "stats",
-                    "keywords",
-                    "superseded_by",
-                }
-                | {"confidence", "role", "session_id", "entity_type", "canonical_name", "body", "title", "description"}
-            )
-        ),
+        st.sampled_from(FIELDS),
         JSON,
         max_size=6,
     ),
@@ -291,7 +280,9 @@ def test_a_soul_that_stands_there_is_not_taken_over() -> None:
 
 
 def test_notes_that_are_no_notes_are_left_alone() -> None:
-    sent = Sent({"sent x": {"a": "b", "c": [1, 2, 3, 4], "d": [ID, NOW, False, False]}, "else": 5, "sent y": None})
+    kept = {"a": "b", "c": [1, 2, 3, 4], "d": [ID, NOW, False, False]}
+    sent = Sent({f"sent {AGENT} x": kept, "else": 5, f"sent {AGENT} y": None, "sent token z": {"e": kept["d"]}}, AGENT)
+    assert sent.get("e") is None, "what was sent as somebody else"
     assert sent.get("a") is None and sent.get("c") is None
     found = sent.get("d")
     assert found is not None and found.id == ID

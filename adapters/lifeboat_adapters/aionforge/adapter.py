@@ -43,7 +43,7 @@ class Aionforge(BaseAdapter):
 
     runtime = RUNTIME
     splitter_version = 1
-    home_names = (data_dir.HOME,)
+    home_names: tuple[str, ...] = (data_dir.HOME,)
 
     def usual_workspace(self, user_home: Path, name: str) -> Path:
         return user_home / data_dir.HOME

@@ -41,8 +41,8 @@ class AionforgeFormat(BaseFormat):
 
     name = "aionforge"
     title = "Aionforge Memory"
-    suffixes = ()
-    options = (
+    suffixes: tuple[str, ...] = ()
+    options: tuple[Option, ...] = (
         Option(AGENT, "as which agent, a UUID, the instance is asked", Kind.TEXT, reads=True, writes=True),
         Option(TEAMS, "the agent's teams, with commas between", Kind.TEXT, reads=True, writes=True),
         Option(TOKEN, "a file with a bearer token, for your eyes only", Kind.FILE, reads=True, writes=True),
@@ -67,7 +67,7 @@ class AionforgeFormat(BaseFormat):
             made = Instance(connection)
             _check_tools(made)
             is_audited = options.get(NO_AUDIT) is not True
-            found = reading.export(made, name, Sent(around.notes), sessions, audit=is_audited)
+            found = reading.export(made, name, Sent(around.notes, asked.principal.agent_id), sessions, audit=is_audited)
         yield Reading(
             agent_name=name,
             records=found.records,
@@ -89,7 +89,7 @@ class AionforgeFormat(BaseFormat):
             own = ids.as_uuid(state.sequence.agent_id)
             asked = replace(asked, principal=Principal(own, asked.principal.teams))
         cleaner = Cleaner.of(options)
-        sent = Sent(around.notes)
+        sent = Sent(around.notes, asked.principal.agent_id)
         made = planning.plan(state, asked.principal, cleaner, sent)
         with Connection(asked) as connection:
             instance = Instance(connection)

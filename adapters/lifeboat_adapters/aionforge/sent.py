@@ -29,15 +29,21 @@ class Put(NamedTuple):
 
 @dataclass(slots=True)
 class Sent:
-    """The notes of one instance. What in them is no note of these is left alone."""
+    """The notes of one instance, asked as `agent` ("" as whom a token says). What in them is no note of these is left
+    alone."""
 
     notes: MutableMapping[str, Any]
+    agent: str = ""
     _known: dict[str, Put] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, said in self.notes.items():
-            if name.startswith(_BATCH) and isinstance(said, dict):
+            if name.startswith(self._prefix) and isinstance(said, dict):
                 self._known.update((id, put) for id, each in said.items() if (put := _read(each)) is not None)
+
+    @property
+    def _prefix(self) -> str:
+        return f"{_BATCH}{self.agent or 'token'} "
 
     def get(self, record_id: str) -> Put | None:
         return self._known.get(record_id)
@@ -51,7 +57,7 @@ class Sent:
         if not batch:
             return
         self._known.update(batch)
-        self.notes[f"{_BATCH}{next(iter(batch.values())).id}"] = {id: list(put) for id, put in batch.items()}
+        self.notes[f"{self._prefix}{next(iter(batch.values())).id}"] = {id: list(put) for id, put in batch.items()}
 
     def learn(self, record_id: str, put: Put) -> None:
         """Know for as long as this import lasts where a memory stands that was there before."""
