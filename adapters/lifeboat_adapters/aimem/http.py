@@ -292,7 +292,9 @@ def take_in(brain: Brain) -> Reply:
                 if not is_stream and file.size > brain.largest_document:
                     raise _too_large(brain.largest_document)
             file.seek(0)
-            with _AT_ONCE, _bundle(brain, file) as bundle:
+            if _is_signed(brain) and file.size > brain.largest_document:
+                raise _unchecked(brain.largest_document)
+            with _AT_ONCE, _bundle(brain, file, is_stream=is_stream) as bundle:
                 return _taken(brain, agent_id, bundle, file.size)
 
 
@@ -350,16 +352,6 @@ def _bundle(brain: Brain, file: SealedFile, *, is_stream: bool) -> Iterator[Bund
         if is_stream and refused.format_code == "too_large":
             refused.fix = f"a document is sent as Content-Type: {MEDIA_TYPE}"
         raise
-
-
-@contextmanager
-def _reading(is_whole: bool) -> Iterator[None]:
-    """Few at once of what stands in memory whole: documents, and what a signature is checked over."""
-    if not is_whole:
-        yield
-        return
-    with _AT_ONCE:
-        yield
 
 
 def _is_signed(brain: Brain) -> bool:
