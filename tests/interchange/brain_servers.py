@@ -129,6 +129,16 @@ def contents(bundle: Json) -> set[str]:
     return {chunk["content"] for chunk in bundle["chunks"]}
 
 
+def problem(answer: httpx.Response, status: int, code: str) -> Any:
+    """The problem document of an answer, which has to be this one."""
+    assert (answer.status_code, answer.headers["content-type"]) == (status, PROBLEM), answer.text
+    found = answer.json()
+    assert found["code"] == code, found
+    assert found["status"] == status
+    assert found["title"] and found["detail"] and found["fix"]
+    return found
+
+
 @pytest.fixture
 def brain(served: ServedApp) -> Iterator[BrainServer]:
     with served.running() as client:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import os
@@ -11,46 +10,22 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import cbor2
 import httpx
 import pytest
 from aimem_bundles import ABSENT, bundle, chunk, document, edge, many, packed, sample, sealed, stream, urn
-from brain_servers import BUNDLE, LINES, PROBLEM, BrainServer, brain, contents, without_moment
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from brain_servers import BUNDLE, LINES, BrainServer, brain, contents, problem, without_moment
 from endpoint_servers import running_endpoint
 from served_apps import ServedApp, bearer, served
 
 from lifeboat_adapters.aimem import http as profile
-from lifeboat_adapters.aimem import producing, signing
-from lifeboat_adapters.aimem.reading import canonical, parse, reads_as
+from lifeboat_adapters.aimem import producing
+from lifeboat_adapters.aimem.reading import parse
 from lifeboat_adapters.aimem.sealed_file import SealedFile
 from lifeboat_adapters.aimem.spools import Spool
-from lifeboat_adapters.interchange.contract import Identity
 from lifeboat_alf import ids
 
 pytestmark = pytest.mark.interchange
 __all__ = ["brain", "served"]
-
-_SECRET = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32)
-_PUBLIC = _SECRET.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-_PARTNER = Identity("alf-test", _SECRET.sign, _PUBLIC)
-_VOUCHED = {"AIMEM-Public-Key": base64.b64encode(signing.public_document([signing.ed25519(_PUBLIC)])[0]).decode()}
-
-
-def problem(answer: httpx.Response, status: int, code: str) -> Any:
-    """The problem document of an answer, which has to be this one."""
-    assert (answer.status_code, answer.headers["content-type"]) == (status, PROBLEM), answer.text
-    found = answer.json()
-    assert found["code"] == code, found
-    assert found["status"] == status
-    assert found["title"] and found["detail"] and found["fix"]
-    return found
-
-
-def partner_signature(made: Any) -> dict[str, str]:
-    """The header of a bundle that a partner signed."""
-    return {"AIMEM-Signature": signing.header_of(signing.sign_detached(canonical(parse(document(made))), _PARTNER))}
 
 
 # Export ---------------------------------------------------------------------------------------------------------------
@@ -323,6 +298,39 @@ def test_051_the_same_bundle_twice_is_one_state(brain: BrainServer) -> None:
     assert (brain.head(agent), brain.records(agent)) == (before, records)
 
 
+def test_056_what_is_odd_but_right_is_taken_and_its_export_is_nothing_new(brain: BrainServer) -> None:
+    from lifeboat_alf.validate import validate
+
+    agent = brain.agent()
+    odd = [
+        chunk("first", "The first day.", created_at="0001-01-01T00:00:00Z"),
+        chunk("last", "The last day.", created_at="9999-12-31T23:59:59Z"),
+        chunk("leap", "A second more.", created_at="2026-06-30T23:59:60Z"),
+        chunk("fine", "To the nanosecond.", created_at="2026-04-01T09:30:00.123456789Z"),
+        chunk("before", "Before 1970.", created_at="1969-12-31T23:59:59.9+00:00"),
+        chunk("minutes", "Without seconds.", created_at="2026-04-01T09:30Z"),
+        chunk("escapes", "\x1b[31mred\x00\x07\u202e"),
+        chunk("space", " "),
+        chunk("long", "many words " * 7000),
+        chunk("tags", tags=["A" * 64, "\u00c9"]),
+        chunk("~" * 256),
+        chunk('"<#?>'),
+        chunk("proto", more={"__proto__": {"a": [1] * 50}}),
+        chunk("ours", x_alf={"id": 5, "status": "deleted", "temporal": 7, "ext": {"x_aicf": 3}}),
+        chunk("text", x_alf="no object"),
+        chunk(
+            "path", x_alf={"namespace": "../../x", "agent_id": "z", "source": {"runtime": "other"}, "part": {"n": 1}}
+        ),
+    ]
+    assert brain.taken(bundle(chunks=odd))["inserted"] == len(odd)
+    data = brain.client.get(f"/agents/{agent}/snapshot", headers={"Accept": "application/zip"}).content
+    assert not list(validate(io.BytesIO(data)).errors)
+    assert all(record["agent_id"] == agent for record in brain.records(agent))
+    for query in ({}, {"preserve_ids": True}, {"pure": True}):
+        summary = brain.taken(brain.exported(**query))
+        assert (summary["inserted"], summary["updated"], summary["rejected"]) == (0, 0, 0), query
+
+
 def test_055_what_came_in_goes_out_to_an_empty_agent_and_is_the_same(brain: BrainServer) -> None:
     first, second = brain.agent("ada"), brain.agent("bela")
     brain.taken(sample(), agent=first)
@@ -425,93 +433,6 @@ def test_a_package_may_give_routes_of_both_kinds() -> None:
     assert first is own
     assert [(each.method, each.path) for each in others] == [(each.method, each.path) for each in profile.ROUTES]
     assert [each.long for each in others] == [True, True, True, False]
-
-
-# Signatures -----------------------------------------------------------------------------------------------------------
-
-
-def test_064_the_key_of_the_endpoint_is_published_as_a_cose_key(brain: BrainServer) -> None:
-    for path in ("/.well-known/aimem-pubkey", "/v1/.well-known/aimem-pubkey"):
-        answer = brain.client.get(path, headers={"Authorization": ""})
-        assert (answer.status_code, answer.headers["content-type"]) == (200, "application/cose-key")
-    found = cbor2.loads(answer.content)
-    assert (found[1], found[3], found[-1]) == (1, -8, 6)
-    assert found[-2] == brain.served.server.endpoint.signing_key().public
-
-
-def test_073_an_export_is_signed_and_the_signature_holds_by_hand(brain: BrainServer) -> None:
-    brain.agent()
-    brain.taken(sample())
-    public = cbor2.loads(brain.client.get("/.well-known/aimem-pubkey").content)[-2]
-    for path in ("export", "export/stream"):
-        answer = brain.client.get(f"/v1/brain/{path}")
-        protected, _, payload, signature = cbor2.loads(base64.b64decode(answer.headers["aimem-signature"])).value
-        assert payload is None
-        with reads_as(answer.content) as found:
-            whole = b"".join(canonical(found))
-        structure = cbor2.dumps(["Signature1", protected, b"", whole])
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, structure)
-
-
-def test_073_an_own_export_is_taken_with_its_own_signature(brain: BrainServer) -> None:
-    brain.agent()
-    brain.taken(sample())
-    answer = brain.fetch()
-    summary = brain.taken(answer.content, headers={"AIMEM-Signature": answer.headers["aimem-signature"]})
-    assert summary["signature"] == signing.ed25519(brain.served.server.endpoint.signing_key().public).kid.hex()
-
-
-def test_073_a_partner_s_bundle_is_checked_with_the_key_that_the_caller_vouches_for(brain: BrainServer) -> None:
-    brain.agent()
-    summary = brain.taken(sample(), headers={**partner_signature(sample()), **_VOUCHED})
-    assert summary["signature"] == signing.ed25519(_PUBLIC).kid.hex()
-    assert brain.audit("signature_check_skipped") == []
-
-
-def test_074_a_signature_that_does_not_hold_is_422_and_nothing_is_imported(brain: BrainServer) -> None:
-    agent = brain.agent()
-    other = bundle(chunks=[chunk(content="Something else.")])
-    problem(brain.send(sample(), headers={**partner_signature(other), **_VOUCHED}), 422, "signature_invalid")
-    for text in ("***", "AAAA", ""):
-        sent = {"AIMEM-Signature": text or ":", **_VOUCHED}
-        problem(brain.send(sample(), headers=sent), 422, "signature_invalid")
-    assert brain.head(agent) is None
-
-
-def test_074_an_unknown_key_is_422_and_nothing_is_imported(brain: BrainServer) -> None:
-    agent = brain.agent()
-    problem(brain.send(sample(), headers=partner_signature(sample())), 422, "signature_unknown_key")
-    assert brain.head(agent) is None
-
-
-def test_075_skipping_the_check_stands_in_the_audit_with_its_reason(brain: BrainServer) -> None:
-    agent = brain.agent()
-    brain.taken(sample())
-    brain.taken(sample(), headers=partner_signature(sample()), signature="skip")
-    rows = brain.audit("signature_check_skipped")
-    assert [(row.subject, row.details["reason"]) for row in rows] == [(agent, "none sent"), (agent, "asked for")]
-    assert brain.served.server.endpoint.control.check_audit() == []
-
-
-def test_without_the_library_exports_are_unsigned_and_signatures_are_not_believed(
-    brain: BrainServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    agent, sent = brain.agent(), {**partner_signature(sample()), **_VOUCHED}
-    monkeypatch.setitem(__import__("sys").modules, "cwt", None)
-    assert "aimem-signature" not in brain.fetch().headers
-    assert "attest" in problem(brain.send(sample(), headers=sent), 422, "extra_missing")["fix"]
-    problem(brain.client.get("/.well-known/aimem-pubkey"), 404, "no_public_key")
-    assert brain.head(agent) is None
-
-
-def test_over_what_cannot_stand_in_memory_there_is_no_signature(
-    brain: BrainServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    brain.agent()
-    brain.taken(many(50))
-    monkeypatch.setattr(profile, "_SIGNED_AT_MOST", 1000)
-    answer = brain.client.get("/v1/brain/export/stream")
-    assert (answer.status_code, "aimem-signature" in answer.headers) == (200, False)
 
 
 # What leaves, and what lies on a disk meanwhile -----------------------------------------------------------------------
