@@ -483,6 +483,8 @@ def serve_http(fake: Fake, port: int = 0) -> ThreadingHTTPServer:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else every answer waits 40 ms
+        wbufsize = -1
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
