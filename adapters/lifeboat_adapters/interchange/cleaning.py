@@ -34,6 +34,9 @@ _ROUNDS = 16
 """Redacting one thing may lay another one bare, hardly ever twice in a row."""
 _DEEPEST = 64
 """Levels of a JSON value. Records of the format have far fewer."""
+_SHORT, _REMEMBERED = 64, 4096
+"""Names of fields, types and tags come again with every memory: characters of a text that is not looked through twice,
+and how many such texts."""
 _MOST_LISTED = 100_000
 """Lines of a user's list."""
 
@@ -56,6 +59,7 @@ class Cleaner:
     words: Words = field(default_factory=lambda: Words(()))
     known: KnownValues | None = None
     counts: Counter[str] = field(default_factory=Counter)
+    _harmless: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, options: Options, known_secrets: Iterable[str] = ()) -> Cleaner:
@@ -81,6 +85,8 @@ class Cleaner:
 
     def cleaned(self, text: str, *, where: str = "") -> Cleaned:
         """As `clean`, with what was found in this text."""
+        if text in self._harmless:
+            return Cleaned(text, False, {})
         try:
             clear, found = self._redacted(text)
         except Exception as error:
@@ -90,6 +96,8 @@ class Cleaner:
         if secrets and not (self.redacts or self.allows_secrets):
             kinds = ", ".join(sorted({each.pattern for each in secrets}))
             raise SecretsFound(f"{where or 'a text'} holds what looks like a secret ({kinds})")
+        if not found and len(text) <= _SHORT and len(self._harmless) < _REMEMBERED:
+            self._harmless.add(text)
         self.counts.update(each.kind for each in found)
         result = clear if self.redacts else text
         return Cleaned(result, result != text, Counter(each.pattern for each in found))
