@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 
 from lifeboat_alf import codec, ids, lifecycle, partitions, records, times
 from lifeboat_alf.effective import Chains, chains_of, partitions_of
@@ -39,6 +39,8 @@ class Memory:
         self._puts: dict[str, RecordPut] = {}
         self._appended: set[str] = set()
         self._purged = purged_ids(vault)
+        self._located_in: list[Partition] = []
+        self._days: dict[date, Partition | None] = {}
 
     @property
     def partitions(self) -> list[Partition]:
@@ -140,7 +142,7 @@ class Memory:
 
     def _append(self, record: JsonObject, line: bytes) -> None:
         moment = _moment(record)
-        found = partitions.locate(moment, self._ledger.partitions) or self._opened(moment)
+        found = self._located(moment) or self._opened(moment)
         if found.sealed:
             placed = self._ledger.place()
             temporal = {**record["temporal"], "created_at": placed.created_at, "observed_at": moment}
@@ -148,6 +150,15 @@ class Memory:
         record_id = str(record["id"])
         self._appended.add(record_id)
         self._puts[record_id] = RecordPut("create", record_id, found.file, line)
+
+    def _located(self, moment: str) -> Partition | None:
+        """The partition of a time; many memories are of one day."""
+        known, day = self._ledger.partitions, partitions.day_of(moment)
+        if known is not self._located_in:
+            self._located_in, self._days = known, {}
+        if day not in self._days:
+            self._days[day] = partitions.locate(moment, known)
+        return self._days[day]
 
     def _opened(self, moment: str) -> Partition:
         known = self._ledger.partitions

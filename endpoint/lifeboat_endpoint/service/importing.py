@@ -6,10 +6,11 @@ a head that it never made, and be fenced. The vault's own row of the audit stand
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from lifeboat_alf import codec, layout, partitions, records
+from lifeboat_alf.errors import BadDocument
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.state import Entry, GoneRecord, JsonObject, Record, Sequence, State
@@ -20,6 +21,8 @@ from lifeboat_endpoint.vault import FIRST_EPOCH, Draft, EntryPut, SequenceRow, V
 
 KIND = "import"
 """Of such sequences, and of who wrote them."""
+_MOST_QUARTERS = 800
+"""Two centuries: each quarter is a file of every snapshot, and is looked through for every memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +51,28 @@ def state_at(vault: Vault, base: SequenceRow | None) -> State:
 
 
 def add(
-    vault: Vault, row: AgentRow, base: SequenceRow | None, before: State, added: Additions, *, purges: int, clock: Clock
+    vault: Vault,
+    row: AgentRow,
+    base: SequenceRow | None,
+    before: State,
+    added: Additions,
+    *,
+    purges: int,
+    clock: Clock,
+    check_room: Callable[[int], None] = lambda _: None,
 ) -> SequenceRow | None:
     """The state after `base`, whose state is `before`; None when nothing is added. `purges` is how many were known when
-    it was read.
+    it was read. `check_room` gets the bytes that are to be kept, which may be more than were sent.
 
-    Raises DraftInvalid when something came in between, BadDocument for a record that is none, WriterPresent.
+    Raises DraftInvalid when something came in between, BadDocument for a record that is none and for memories of more
+    quarters than an agent lives, WriterPresent, and what `check_room` does.
     """
     memory = Memory(vault, before, clock.now())
     _put(memory, before, vault.agent_id, added)
     entries: dict[str, EntryPut | None] = {path: EntryPut({}, body) for path, body in added.entries.items()}
     if not memory.puts and not entries:
         return None
+    check_room(sum(len(put.line or b"") for put in memory.puts) + sum(map(len, added.entries.values())))
     entries[layout.MANIFEST] = EntryPut({}, _head_document(before, row, memory))
 
     def check_still(sequence: Sequence) -> None:
@@ -72,10 +85,14 @@ def add(
 
 
 def _put(memory: Memory, before: State, agent_id: str, added: Additions) -> None:
+    known = len(memory.partitions)
     for number, record in enumerate(added.records, 1):
         whole = {**record, "agent_id": agent_id}
         check(whole, entry="an imported memory", line=number)
         memory.put(records.line_of(whole))
+        if len(memory.partitions) > max(known, _MOST_QUARTERS):
+            message = f"an agent has memories of at most {_MOST_QUARTERS} quarters"
+            raise BadDocument(message, entry="an imported memory", line=number)
     for number, (record_id, fields) in enumerate(added.changes, 1):
         held = before.record(record_id)
         if held is None:

@@ -39,7 +39,8 @@ class SpaceExchange(SpaceParts):
 
     def add_to(self, agent_id: str, size: int, make: Callable[[State], Additions]) -> SequenceRow | None:
         """Put what `make` makes of the newest state on top of it, all or nothing; None when it makes nothing. `make`
-        is asked again when something came in between. `size` bytes count against the quota.
+        is asked again when something came in between. `size` bytes count against the quota,
+        and what is kept of them does.
 
         Raises WriterPresent, RemoteFull, RemoteTooLarge, RemoteRefused for what is no memory, RemoteBusy.
         """
@@ -52,7 +53,14 @@ class SpaceExchange(SpaceParts):
                 additions = make(before)
                 try:
                     made = importing.add(
-                        vault, self.roster.get(agent_id), base, before, additions, purges=purges, clock=self._clock
+                        vault,
+                        self.roster.get(agent_id),
+                        base,
+                        before,
+                        additions,
+                        purges=purges,
+                        clock=self._clock,
+                        check_room=self._receiving.check_room,
                     )
                 except DraftInvalid:
                     if vault.head() == base and len(vault.redactions) == purges:
