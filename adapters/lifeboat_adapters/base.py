@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +178,9 @@ class BaseAdapter:
         self, path: str, text: str, record_ids: Sequence[str], memories: Sequence[tuple[str, str]]
     ) -> str | None:
         return None
+
+    def pieces(self, path: str, text: str, record_ids: Sequence[str], gone: Collection[str]) -> list[tuple[int, int]]:
+        return []
 
     def render(self, state: Any) -> Iterator[Rendered]:
         return iter(())

@@ -8,7 +8,7 @@ the adapter sees them).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -112,7 +112,8 @@ class Section:
     the text: memory_type, namespace, category, tags, confidence, status, temporal (observed_at, valid_*), source
     (origin, extraction_method), raw_source_format. `memory` is what the section says where that is not all of its
     text: the rest is dress, which an adapter wrote to tell memories apart. `record_id` is the id of the memory in
-    another system that has such ids: a new record takes it unless history ever held it.
+    another system that has such ids: a new record takes it unless history ever held it. `follows` are fields that a
+    record takes over although its text stays.
     """
 
     content: str
@@ -120,6 +121,7 @@ class Section:
     fields: JsonObject = field(default_factory=dict)
     memory: str | None = None
     record_id: str | None = None
+    follows: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -263,6 +265,12 @@ class Adapter(Protocol):
     ) -> str | None:
         """The text of a raw file whose memories stood under these ids, in order, with those that stand in it now: all
         that did not change stays as it is. None where `join` makes the file anew."""
+        ...
+
+    def pieces(self, path: str, text: str, record_ids: Sequence[str], gone: Collection[str]) -> list[tuple[int, int]]:
+        """Where in the text of a raw file the memories `gone` stand, dress included, and what else is about them alone:
+        a purge takes it. `record_ids` are those of all memories in it, in order. Nothing where the file spells memories
+        as they are: their text is looked for everywhere anyway."""
         ...
 
     def label(self, record_id: str) -> str:

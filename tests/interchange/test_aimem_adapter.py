@@ -282,3 +282,25 @@ def test_a_long_memory_in_parts_is_one_section_and_one_record():
     assert len(parse(joined.encode()).chunks) == 3
     (section,) = [each for each in workspace.split("raw/aimem/x.aimem.json", joined) if each.text]
     assert section.text == long and section.record_id == "019d4860-d9c0-7616-9716-0d8801123e99"
+
+
+def test_a_pin_is_a_change_of_its_memory_though_the_text_stays(captured):
+    harness, path = captured
+    write(path, edited(sample(), 1, is_pinned=True))
+    outcome = harness.capture()
+    assert outcome.changed
+    found = {record["content"]: record for record in records_of(harness).values()}
+    assert found["The boat is moored at pier four."]["x_aimem"]["is_pinned"] is True
+    assert not harness.capture().changed
+
+
+def test_a_bundle_that_is_half_there_is_no_deletion(captured):
+    harness, path = captured
+    before = records_of(harness)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    harness.capture()
+    assert records_of(harness) == before
+    path.write_bytes(whole)
+    assert not harness.capture().changed
+    assert records_of(harness) == before

@@ -100,7 +100,7 @@ def _section(content: str, chunk: JsonObject, origin: records.Origin, links: Lin
             record.setdefault("related_records", []).append(records.related_of(edge, other_id))
     for entity, link in links.links(name):
         record.setdefault("entities", []).append(records.entity_of(entity, link))
-    return Section(content, heading_of(name), _fields(record), chunk["content"], record_id)
+    return Section(content, heading_of(name), _fields(record), chunk["content"], record_id, (mapping.NAME,))
 
 
 def heading_of(name: str) -> tuple[str, ...]:

@@ -246,11 +246,20 @@ class Memories:
         self.taken.add(match.id)
         if match.how == EDITED or (match.how == SPACED and not self._is_sealed(match.id)):
             return self._edit(match.id, section)
+        if match.how != REVIVED and self._says_otherwise(match.id, section):
+            return self._edit(match.id, section)
         return self._revive(match.id) if match.how == REVIVED else match.id
 
     def _is_sealed(self, record_id: str) -> bool:
         """Blank lines around a memory are no reason to append a successor to a period that has ended."""
         return self._scribe.ledger.is_sealed(self._last(record_id).partition)
+
+    def _says_otherwise(self, record_id: str, section: Section) -> bool:
+        """Whether its source says something else of a memory whose text is the same: a pin, a zone."""
+        if not section.follows:
+            return False
+        record = records.parse(self._last(record_id).line)
+        return any(name in record and record[name] != section.fields.get(name) for name in section.follows)
 
     def _create(self, path: str, section: Section) -> str:
         fields = self._origin.fields(path, section)
