@@ -196,6 +196,15 @@ def test_the_vector_of_a_text_that_was_redacted_does_not_leave():
     assert "embedding" not in bundle.chunks[0] and "[redacted:email]" in bundle.chunks[0]["content"]
 
 
+def test_what_another_format_spells_in_its_own_way_does_not_leave_redacted_memories():
+    spelled = {"x_aicf": {"span": "3|topic=call\\n555-867-5309\n"}, "x_noted": 1}
+    state = state_of(testing.record("Call\n555-867-5309", **spelled))
+    data, _ = exported(state, cleaner=Cleaner(redacts=True))
+    assert b"867-5309" not in data and b"span" not in data
+    data, _ = exported(state, cleaner=Cleaner())
+    assert b"span" in data and b"x_noted" in data
+
+
 def test_what_looks_like_a_secret_stops_the_bundle():
     state = state_of(testing.record("The key is sk-proj-" + "aB3dE5gH7jK9mN1pQ3sT5vX7zA9cE1gI" * 2))
     with pytest.raises(SecretsFound):

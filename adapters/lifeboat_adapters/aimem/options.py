@@ -15,6 +15,9 @@ JsonObject = dict[str, Any]
 class Cleans(Protocol):
     """`interchange.cleaning.Cleaner`, as far as a producer needs it."""
 
+    @property
+    def redacts(self) -> bool: ...
+
     def clean(self, text: str, *, where: str = "") -> str: ...
 
     def clean_value(self, value: Any, *, where: str = "") -> Any: ...

@@ -266,6 +266,8 @@ class _Producing:
         made = {**chunk, "content": content, "content_hash": checksum.content_hash(content)}
         for name in made.keys() - _STRUCTURAL:
             made[name] = self.cleaner.clean_value(made[name], where=f"{where} {name}")
+        if self.cleaner.redacts and mapping.OURS in made:
+            made[mapping.OURS] = _without_literals(made[mapping.OURS])
         if "tags" in made:
             made["tags"] = list(dict.fromkeys(tag for tag in made["tags"] if 0 < len(tag) <= mapping.TAG_LENGTH))
         return made
@@ -412,7 +414,19 @@ _STRUCTURAL = frozenset(
 """Members that hold no text of anybody: names that were made, words of the draft, hashes and times."""
 
 
+_LITERAL = "x_"
+"""How fields of a record begin that hold what a format knows of it."""
+
+
 def _is_of(embedding: JsonObject, model: str, dimensions: int) -> bool:
     vector = embedding.get("vector")
     fits = embedding.get("model") == model and embedding.get("dimensions") == dimensions
     return fits and isinstance(vector, list) and len(vector) == dimensions
+
+
+def _without_literals(ours: JsonObject) -> JsonObject:
+    """`x_alf` without what other formats know of a memory: they spell its text in ways of their own, in which nothing
+    that has to be redacted would be found."""
+    ext = {name: value for name, value in (ours.get("ext") or {}).items() if not name.startswith(_LITERAL)}
+    kept = {name: value for name, value in ours.items() if name != "ext"}
+    return kept | ({"ext": ext} if ext else {})
