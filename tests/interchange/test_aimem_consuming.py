@@ -114,7 +114,7 @@ def test_entities_that_no_chunk_names_are_kept_beside_the_memories_and_come_back
     assert {"Nobody", "Somebody"} <= {entity["name"] for entity in bundle_of(state).entities}
 
 
-def test_033_a_memory_that_two_names_claim_goes_to_the_first():
+def test_a_memory_that_two_names_claim_goes_to_the_first():
     record_id = testing.record()["id"]
     chunks = [
         bundles.chunk(id=f"urn:aimem:{name}:{record_id}", content=f"From {name}.", x_alf={}) for name in ("a", "b")

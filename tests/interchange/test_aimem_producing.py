@@ -55,7 +55,7 @@ def test_010_014_the_envelope_has_every_field_and_a_checksum_that_holds():
     assert said == {"format": "aimem-bundle", "version": "1", "producer": OURS, "exported_at": NOW, "scope": "FULL"}
 
 
-def test_019_dna_only_has_what_is_protected_and_the_edges_between():
+def test_dna_only_has_what_is_protected_and_the_edges_between():
     data, produced = exported(three(), scope="DNA_ONLY")
     bundle = bundle_of(three(), scope="DNA_ONLY")
     assert contents(bundle) == ["July.", "August."] and len(bundle.edges) == 1 and data
@@ -63,7 +63,7 @@ def test_019_dna_only_has_what_is_protected_and_the_edges_between():
     assert [outcome for outcome, _ in fates(produced, "relation")] == [Outcome.OMITTED, Outcome.ACCEPTED]
 
 
-def test_017_since_is_inclusive_and_drops_and_counts_the_edges_that_lead_out():
+def test_037_since_is_inclusive_and_drops_and_counts_the_edges_that_lead_out():
     _, produced = exported(three(), scope="SINCE", since="2026-07-01T00:00:00Z")
     bundle = bundle_of(three(), scope="SINCE", since="2026-07-01T00:00:00Z")
     assert contents(bundle) == ["July.", "August."] and len(bundle.edges) == 1
@@ -71,7 +71,7 @@ def test_017_since_is_inclusive_and_drops_and_counts_the_edges_that_lead_out():
     assert {notice.code for notice in produced.notices} == {"no_deletions", "edges_dropped"}
 
 
-def test_017_closure_follows_the_edges():
+def test_037_closure_follows_the_edges():
     bundle = bundle_of(three(), scope="SINCE", since="2026-08-01T00:00:00Z", closure=True)
     assert contents(bundle) == ["June.", "July.", "August."] and len(bundle.edges) == 2
 
