@@ -7,6 +7,7 @@ another command does nobody waits.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +29,8 @@ UNASKED = frozenset({"capture", "verify", "thin", "drop versions"})
 """Purposes of what the service does by itself."""
 SECONDS = 30.0
 SAID_AFTER = 2.0
+FILE_SECONDS = 10.0
+"""Seconds that a command waits for another one that writes the same file."""
 _LOOK = 0.3
 """Seconds. Who took the lock a moment ago may not have written yet who it is."""
 
@@ -58,6 +61,19 @@ def home_lock(context: Context, purpose: str, *, timeout: float = 10.0) -> Itera
     """Hold the short lock of the whole home: agents are added, moved and removed under it."""
     with _held(context, context.home.locks_folder / "home", purpose, timeout):
         yield
+
+
+@contextlib.contextmanager
+def file_lock(context: Context, target: Path, purpose: str) -> Iterator[None]:
+    """Write a file that anybody named, alone among the commands of this home. The lock lies in the home: nothing is
+    left beside the file. Raises Busy."""
+    with _held(context, context.home.locks_folder / file_name(target), purpose, FILE_SECONDS):
+        yield
+
+
+def file_name(target: Path) -> str:
+    """What the lock of a file is called."""
+    return f"file-{hashlib.blake2b(os.fsencode(target.absolute()), digest_size=16).hexdigest()}"
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from typing import Any
 import click
 import pytest
 from cli_client import run
+from filelock import FileLock
 from plain_format import PlainFormat, PlainInstance, plain_formats
 from protected import Protected
 
@@ -22,6 +23,7 @@ from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf import codec, metas, records
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.validate import validate
+from lifeboat_daemon import locks
 from lifeboat_daemon.cli import alf_convert, program
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import instances
@@ -573,3 +575,17 @@ def test_validate_reads_sealed_files_too(ada: Protected, tmp_path: Path, monkeyp
     assert run("alf", "validate", sealed)["format"] == "plain"
     (tmp_path / "odd").write_bytes(b"\0\1\2")
     assert run("alf", "validate", tmp_path / "odd", expect=1)["format"] == "alf"
+
+
+def test_two_conversions_into_one_file_write_one_after_the_other(
+    context: Context, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "juniper.alf"
+    held = FileLock(f"{context.home.locks_folder / locks.file_name(target)}.lock")
+    monkeypatch.setattr(locks, "FILE_SECONDS", 0.1)
+    converted(context, plain, "alf", tmp_path / "first.alf")
+    with held, pytest.raises(Busy):
+        converted(context, plain, "alf", target)
+    assert not target.exists()
+    assert converted(context, plain, "alf", target).records == 2
+    assert sorted(each.name for each in tmp_path.iterdir() if each.name.endswith(".lock")) == []

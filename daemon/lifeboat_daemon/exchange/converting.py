@@ -24,6 +24,7 @@ from lifeboat_daemon.exchange.conversion_report import Conversion
 from lifeboat_daemon.exchange.conversion_source import ALF, How, Opened, Source, is_address
 from lifeboat_daemon.exchange.encrypted import Archive, Encryption
 from lifeboat_daemon.exchange.new_file import new_file, refuse_existing
+from lifeboat_daemon.locks import file_lock
 from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.restore.scratch import scratch_folder
 
@@ -184,6 +185,7 @@ class _Conversion:
         path = Path(self.order.target)
         if seal is not None:
             report.encryption = seal.to_json(self.context.keys().public)
+        stack.enter_context(file_lock(self.context, path, "convert"))
         return stack.enter_context(encrypted.new_archive(self.context, path, seal, force=self.order.force))
 
     def _measure(self, report: Conversion, stream: BinaryIO) -> None:
