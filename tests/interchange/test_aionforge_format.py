@@ -126,6 +126,16 @@ def test_who_asks_comes_from_the_options_where_the_address_does_not_say_it(tmp_p
     assert told.agent_id == OTHER
 
 
+def test_whoever_names_no_agent_is_told_how_to(tmp_path: Path) -> None:
+    seeded(tmp_path / "store.json")
+    with running(tmp_path / "store.json", asked="") as found:
+        _, nobody = read(found.address)
+        _, somebody = read(found.address, **{"agent-id": AGENT})
+    told = [notice for notice in nobody.notices if notice.code == "no_agent_named"]
+    assert len(told) == 1 and "#agent=UUID" in told[0].text and "--agent-id" in told[0].text
+    assert "no_agent_named" not in {notice.code for notice in somebody.notices}
+
+
 def test_what_is_listed_and_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = seeded(tmp_path / "store.json")
     gone = next(id for id, node in held.nodes.items() if node["kind"] == "note")

@@ -20,6 +20,7 @@ from lifeboat_adapters.interchange.contract import (
     Finding,
     Kind,
     MappingTable,
+    Notice,
     Option,
     Options,
     Reading,
@@ -32,6 +33,11 @@ from lifeboat_alf import ids
 from lifeboat_alf.state import State
 
 AGENT, TEAMS, TOKEN, SESSIONS, NO_AUDIT = "agent-id", "teams", "token-file", "sessions", "no-audit"
+NO_AGENT = "no_agent_named"
+_NO_AGENT = (
+    "it was not said as which agent the instance is asked, so it may show no agent's own memories: "
+    f"#agent=UUID behind the address, or --{AGENT} UUID"
+)
 _NEEDED = ("search", "read_memory")
 _MOST_SESSIONS = 100_000
 
@@ -68,6 +74,8 @@ class AionforgeFormat(BaseFormat):
             _check_tools(made)
             is_audited = options.get(NO_AUDIT) is not True
             found = reading.export(made, name, Sent(around.notes, asked.principal.agent_id), sessions, audit=is_audited)
+        if not asked.principal.agent_id and not asked.token:
+            found.notices.insert(0, Notice(NO_AGENT, _NO_AGENT))
         yield Reading(
             agent_name=name,
             records=found.records,
