@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from lifeboat_alf import ids
 from lifeboat_alf.purging import CutPlan, Item, Options, Wanted, plan_cuts
 from lifeboat_alf.redactions import RECORDS, Redaction
 from lifeboat_daemon.purge import keep_out
+from lifeboat_daemon.purge.pieces import pieces_of
 from lifeboat_daemon.state_db import throw_away
 from lifeboat_endpoint.vault import Vault
 from lifeboat_keys import redacting
@@ -18,7 +20,9 @@ from lifeboat_keys import redacting
 def purge(ada: Any, *record_ids: str, texts: Sequence[str] = (), **options: bool) -> Redaction:
     """Of a protected agent: what `applying` does, and what the filter keeps out comes with it."""
     with ada.context.vault(ada.agent.id) as vault:
-        plan = plan_cuts(lambda: _items(vault), ada.agent.id, record_ids, Wanted(tuple(texts)), Options(**options))
+        items, wanted = partial(_items, vault), Wanted(tuple(texts))
+        asked, known = Options(**options), pieces_of(ada.context)
+        plan = plan_cuts(items, ada.agent.id, record_ids, wanted, asked, vault.redactions, known)
         redaction = signed(ada, plan)
         vault.redact(redaction, decisions=keep_out.derive(ada.context, vault, redaction))
     throw_away(ada.context.home.state_file(ada.agent.id))

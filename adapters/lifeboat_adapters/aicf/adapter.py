@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.aicf import folder, layers, mapping, patching, reading, rendering, writing
+from lifeboat_adapters.aicf import folder, layers, mapping, patching, purging, reading, rendering, writing
 from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import Derivation, FoundAgent, Installation, Placement, Rendered, Root, Section
 from lifeboat_adapters.credentials import Secret
@@ -60,6 +60,10 @@ class Aicf(BaseAdapter):
         self, path: str, text: str, record_ids: Sequence[str], memories: Sequence[tuple[str, str]]
     ) -> str | None:
         return patching.rejoined(text, record_ids, dict(memories))
+
+    def pieces(self, path: str, text: str, record_ids: Sequence[str], gone: Collection[str]) -> list[tuple[int, int]]:
+        name = folder.name_in(path)
+        return [] if name is None or not folder.is_readable(name) else purging.pieces(text, name, record_ids, gone)
 
     def derivations(self) -> Sequence[Derivation]:
         return layers.DERIVATIONS

@@ -52,6 +52,7 @@ def apply(document: Document, pieces: Sequence[Piece]) -> None:
     by_handle = {piece.handle: piece for piece in pieces if piece.made is not None}
     by_id = {piece.made.own[ID]: piece for piece in pieces if piece.made is not None and ID in piece.made.own}
     taken: set[str] = set()
+    owners: dict[int, Piece] = {}
     for record_id, piece in by_id.items():
         if ids.is_uuid(record_id):
             _name(piece, record_id, taken)
@@ -62,6 +63,10 @@ def apply(document: Document, pieces: Sequence[Piece]) -> None:
         if known is not None and ids.is_uuid(section.ident):
             _name(known, section.ident, taken)
             known.overlay = told(section)
+            owners[section.start] = known
+    for piece in pieces:
+        if piece.made is None and piece.section.name == RECORD:
+            piece.about = owners.get(piece.section.start)
 
 
 def _name(piece: Piece, record_id: str, taken: set[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lifeboat_adapters.aicf import document as documents
 from lifeboat_adapters.aicf import extension, mapping, pieces, relations
@@ -61,6 +62,7 @@ def _records(
 ) -> Iterator[tuple[int, JsonObject]]:
     memories = [place for place, piece in enumerate(found) if piece.made is not None]
     is_cut = any(_is_of_the_turn(piece) for piece in found)
+    about = _about(document, found)
     before = 0
     for number, place in enumerate(memories):
         piece = found[place]
@@ -77,6 +79,7 @@ def _records(
             "lead": lead,
             "span": document.text[piece.start : piece.end],
             "tail": tail,
+            "about": about.get(id(piece)),
             "bom": document.bom,
             "cut": is_cut,
         }
@@ -84,8 +87,26 @@ def _records(
 
 
 def _between(document: Document, found: Sequence[Piece]) -> str:
-    """What stands between two memories, without what is only for the turn it was written in."""
-    return "".join(document.text[piece.start : piece.end] for piece in found if not _is_of_the_turn(piece))
+    """What stands between two memories, without what is only for the turn it was written in, and what is about one
+    memory: that goes with it, wherever it stood."""
+    stays = (piece for piece in found if not _is_of_the_turn(piece) and piece.about is None)
+    return "".join(document.text[piece.start : piece.end] for piece in stays)
+
+
+def _about(document: Document, found: Sequence[Piece]) -> dict[int, list[list[Any]]]:
+    """What is about one memory alone, by the identity of its piece: each as the number of memories before it, where it
+    stands in what is between those, and its text."""
+    made: dict[int, list[list[Any]]] = {}
+    number = offset = 0
+    for piece in found:
+        if piece.made is not None:
+            number, offset = number + 1, 0
+        elif piece.about is not None:
+            text = document.text[piece.start : piece.end]
+            made.setdefault(id(piece.about), []).append([number, offset, text])
+        elif not _is_of_the_turn(piece):
+            offset += piece.end - piece.start
+    return made
 
 
 def _is_of_the_turn(piece: Piece) -> bool:

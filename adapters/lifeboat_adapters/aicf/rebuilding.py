@@ -4,7 +4,7 @@ through another system."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from lifeboat_adapters.aicf import patching, reading
 from lifeboat_adapters.aicf.mapping import OWN
@@ -13,6 +13,8 @@ from lifeboat_adapters.aicf.patching import Patch
 from lifeboat_adapters.interchange.contract import JsonObject
 from lifeboat_adapters.interchange.errors import SourceRefused
 
+About = tuple[int, int, str]
+"""What was about one memory: the number of memories before it, where it stood between two of them, its text."""
 _COUNTED = (Dialect.SPECIFIED, Dialect.STREAM)
 
 
@@ -28,7 +30,7 @@ def by_file(records: Iterable[JsonObject]) -> dict[str, list[JsonObject]]:
 
 def rebuilt(file: str, memories: Sequence[JsonObject]) -> Patch | None:
     """The file that memories of it stood in, with what they say now; None where what they kept does not make one."""
-    text = "".join(_stood(memory[OWN], last=memory is memories[-1]) for memory in memories)
+    text = _stood([memory[OWN] for memory in memories])
     first = memories[0][OWN]
     if len(memories) < first.get("of", 1) or any(memory[OWN].get("cut") for memory in memories):
         text = patching.counted(text) if first.get("dialect") in _COUNTED else text
@@ -44,9 +46,39 @@ def rebuilt(file: str, memories: Sequence[JsonObject]) -> Patch | None:
     return patching.patched(found, dict(zip(places, memories, strict=True)))
 
 
-def _stood(own: JsonObject, *, last: bool) -> str:
-    parts = (own.get("lead"), own.get("span"), own.get("tail") if last else "")
-    return "".join(part for part in parts if isinstance(part, str))
+def _stood(own: Sequence[JsonObject]) -> str:
+    """The text that memories stood in: before each what led to it, and among that what was about single ones."""
+    about = sorted(_about(own), key=lambda piece: piece[:2])
+    parts: list[str] = []
+    for each in own:
+        at = each.get("at", 0)
+        here = [piece for piece in about if piece[0] <= at] if isinstance(at, int) else []
+        about = about[len(here) :]
+        parts += [_with(_text(each, "lead"), here, at), _text(each, "span")]
+    return "".join([*parts, _with(_text(own[-1], "tail"), about, own[-1].get("of", len(own)))])
+
+
+def _with(between: str, about: Sequence[About], number: int) -> str:
+    """What stood between two memories. Of a place that is not there any more, all stands first."""
+    parts, before = [], 0
+    for belongs, offset, text in about:
+        cut = min(max(offset, before), len(between)) if belongs == number else before
+        parts += [between[before:cut], text]
+        before = cut
+    return "".join([*parts, between[before:]])
+
+
+def _about(own: Sequence[JsonObject]) -> Iterator[About]:
+    for each in own:
+        for piece in each.get("about") or ():
+            match piece:
+                case [int(number), int(offset), str(text)]:
+                    yield number, offset, text
+
+
+def _text(own: JsonObject, name: str) -> str:
+    value = own.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _place(record: JsonObject) -> int:

@@ -54,6 +54,9 @@ def relate(pieces: Sequence[Piece]) -> Relations:
             _follow(piece, names)
     links = [_linked(item, names) for item in _rows(pieces)]
     vectors = [_embedded(section, names) for section in _sections(pieces, "EMBEDDING")]
+    for piece in pieces:
+        if piece.section.name == "EMBEDDING":
+            piece.about = names.get(piece.section.ident)
     return Relations(links, vectors)
 
 

@@ -5,11 +5,12 @@ Nobody owns such a folder but its user: it has no configuration, no credentials 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.aimem import mapping, workspace
+from lifeboat_adapters.aimem import mapping, purging, strict_json, workspace
+from lifeboat_adapters.aimem.bundle import BundleRefused
 from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import (
     Derivation,
@@ -22,6 +23,7 @@ from lifeboat_adapters.contract import (
     Root,
     Section,
 )
+from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_adapters.receipts import Fate
 from lifeboat_alf.state import State
@@ -72,6 +74,28 @@ class Aimem(BaseAdapter):
 
     def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
         return workspace.join(path, memories)
+
+    def secrets(self, path: str, data: bytes) -> list[Secret] | None:
+        """A bundle names no credentials. One that is only half there keeps its last version: what cannot be read is no
+        deletion."""
+        if not _is_read(path):
+            return None
+        lines = data.splitlines() if path.lower().endswith(".ndjson") else [data]
+        try:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    strict_json.parse(line, where=f"line {number}")
+        except BundleRefused as error:
+            raise UnparsableSecrets(f"it is no whole bundle: {error.message}") from error
+        return []
+
+    def rejoin(
+        self, path: str, text: str, record_ids: Sequence[str], memories: Sequence[tuple[str, str]]
+    ) -> str | None:
+        return purging.mended(path, text, memories)
+
+    def pieces(self, path: str, text: str, record_ids: Sequence[str], gone: Collection[str]) -> list[tuple[int, int]]:
+        return purging.pieces(path, text, record_ids, gone)
 
     def derivations(self) -> Sequence[Derivation]:
         return [Derivation("identity", _is_read, _identity)]

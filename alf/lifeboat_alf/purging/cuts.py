@@ -9,7 +9,8 @@ what is left    JSON that does not parse then becomes {}, bytes that are no text
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice, takewhile
 from typing import NamedTuple
 
@@ -40,14 +41,19 @@ class Cut(NamedTuple):
     is_dropped: bool
 
 
-def cut(path: str, body: bytes, find: Find, *, passage: bool = False, also: Edits = ()) -> Cut | None:
-    """How a file reads without what `find` finds in it, and without what `also` removes; None when there is nothing.
-    With `passage`, rows of databases stay, without the match. Raises PurgeError when there is no way."""
-    found = find(body)
+def cut(
+    path: str, body: bytes, find: Find, *, passage: bool = False, also: Edits = (), pieces: Sequence[Span] = ()
+) -> Cut | None:
+    """How a file reads without what `find` finds in it, without what `also` removes, and without whole `pieces` (in
+    JSON: values); None when there is nothing. With `passage`, rows of databases stay, without the match.
+    Raises PurgeError when there is no way."""
+    found = joined([*find(body), *pieces])
     spans = joined([*found, *((edit.offset, edit.offset + edit.length) for edit in also)])
     if not spans:
         return None
     made = _edits_of(path, body, passage=passage)
+    if pieces and _reads(body):
+        made = partial(_around, body, tuple(joined(pieces)), made)
     for _ in range(_ROUNDS):
         edits = made(spans)
         if edits is None:
@@ -60,6 +66,29 @@ def cut(path: str, body: bytes, find: Find, *, passage: bool = False, also: Edit
             break
         spans = wider
     return _whole(path, body, find, found)
+
+
+def _around(
+    body: bytes, pieces: Sequence[Span], others: Callable[[list[Span]], Edits | None], spans: list[Span]
+) -> Edits | None:
+    """Values of JSON become null, as wholes; what else goes does so in its own way."""
+    outside = [part for span in spans for part in _clipped(span, pieces)]
+    rest = others(outside) if outside else ()
+    edits = tuple(sorted([*(Edit(start, end - start, _NULL) for start, end in pieces), *(rest or ())]))
+    return edits if rest is not None and _reads(edited(body, edits)) else others(spans)
+
+
+def _clipped(span: Span, pieces: Sequence[Span]) -> Iterator[Span]:
+    """What of a span lies in no piece."""
+    start, end = span
+    for first, last in pieces:
+        if last <= start or first >= end:
+            continue
+        if start < first:
+            yield start, first
+        start = last
+    if start < end:
+        yield start, end
 
 
 def _whole(path: str, body: bytes, find: Find, found: list[Span]) -> Cut:

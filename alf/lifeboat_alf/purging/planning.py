@@ -18,6 +18,16 @@ from lifeboat_alf.purging.vectors import vector_cuts
 from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_alf.redactions import NONE, Edit, Redactions, Replacement, edited, replacement_of
 
+Pieces = Callable[[str, bytes, list[str], frozenset[str]], list[Span]]
+"""`pieces(path, body, listed, gone)`: where in a file the memories `gone` stand, as the runtime spells them, which may
+be another way than a record says them. `listed` are the ids of all that stand in it, in order."""
+
+
+def _by_text(path: str, body: bytes, listed: list[str], gone: frozenset[str]) -> list[Span]:
+    """Nobody knows more of the file than what it says."""
+    return []
+
+
 _NOTHING = Wanted()
 _DEFAULT = Options()
 
@@ -29,17 +39,19 @@ def plan_cuts(
     wanted: Wanted = _NOTHING,
     options: Options = _DEFAULT,
     known: Redactions = NONE,
+    pieces: Pieces = _by_text,
 ) -> CutPlan:
     """What a purge of records, and of what is wanted, does to the history of an agent.
 
     `items` is called several times and must give the same each time; no body is held. Finding nothing is an empty plan.
     `known` are the redactions that are applied already: the edits of a leaf that they name count in the bytes that it
     commits to, as a redaction has to say it. Without them, edits count in the bytes that stand there now.
+    `pieces` finds memories in files that spell them in a way of their own.
     Raises PurgeError for an id that no record has, for more records than `options` allow, and for a match that cannot
     be taken out: never half a plan.
     """
     found = survey(items, record_ids, wanted, options)
-    planner = _Planner(agent_id, found, wanted, options)
+    planner = _Planner(agent_id, found, wanted, options, pieces)
     for item in items():
         planner.add(item)
     planner.add_vectors(items)
@@ -50,8 +62,9 @@ def plan_cuts(
 class _Planner:
     """Collects what happens to each leaf."""
 
-    def __init__(self, agent_id: str, found: Survey, wanted: Wanted, options: Options) -> None:
+    def __init__(self, agent_id: str, found: Survey, wanted: Wanted, options: Options, pieces: Pieces) -> None:
         self._agent_id, self._found, self._wanted, self._options = agent_id, found, wanted, options
+        self._pieces = pieces
         self._leaves: dict[bytes, Replacement | None] = {}
         self._cut: set[tuple[bytes, str]] = set()
         self._partitions: set[str] = set()
@@ -146,7 +159,8 @@ class _Planner:
             return
         before = self._leaves.get(item.leaf.digest)
         also = () if before is None else before.edits
-        made = cut(path, body, self._find_in(item, path), passage=self._options.passage, also=also)
+        pieces = self._pieces_in(item, path, body)
+        made = cut(path, body, self._find_in(item, path), passage=self._options.passage, also=also, pieces=pieces)
         if made is None or (
             before is not None and made.edits == before.edits and (item.leaf.digest, path) in self._cut
         ):
@@ -176,6 +190,12 @@ class _Planner:
             return joined([*found, *texts.spans(path, body, listed)]) if texts else found
 
         return find
+
+    def _pieces_in(self, item: Item, path: str, body: bytes) -> list[Span]:
+        """Where the memories that go stand. Those that went before are listed still, but stand nowhere."""
+        listed = [name for name in item.meta.get(metas.RECORDS, ()) if name in self._found.kinship.known]
+        gone = self._found.all_gone.intersection(listed)
+        return self._pieces(path, body, listed, gone) if gone else []
 
     # Vectors ----------------------------------------------------------------------------------------------------
 

@@ -14,8 +14,8 @@ LEVELS = 4
 """How deep escapes are undone in escapes."""
 
 PAIR = rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-ESCAPE = re.compile(PAIR + rb"|\\u[0-9a-fA-F]{4}|\\[\"\\/bfnrt]")
-"""One character of a JSON string that is spelled with an escape."""
+ESCAPE = re.compile(PAIR + rb"|\\u[0-9a-fA-F]{4}|\\[\"\\/|bfnrt]")
+"""One character of a JSON string, or of a row with bars between its cells, that is spelled with an escape."""
 
 _SHORT = {ord("b"): b"\b", ord("f"): b"\f", ord("n"): b"\n", ord("r"): b"\r", ord("t"): b"\t"}
 _WIDE = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}

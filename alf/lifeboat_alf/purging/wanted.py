@@ -28,8 +28,8 @@ __all__ = ["Search", "Span", "Wanted"]
 Search = Callable[[str, bytes], list[Span]]
 """`search(path, body)`: where something stands in the bytes of a file, in order and joined where places touch."""
 
-_HIDING = (b"\\u", b"\\/", b"\\\\")
-"""Escapes that JSON does not need, and escaped ones: without them, the usual spelling finds every text."""
+_HIDING = (b"\\u", b"\\/", b"\\\\", b"\\|")
+"""Escapes that JSON does not need or has not, and escaped ones: without them, the usual spelling finds every text."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.progress import Tell, counted, quietly
 from lifeboat_daemon.purge import histories, places
 from lifeboat_daemon.purge.histories import Histories
+from lifeboat_daemon.purge.pieces import pieces_of
 from lifeboat_daemon.purge.places import Looked, Sight
 from lifeboat_daemon.purge.request import Request
 from lifeboat_daemon.purge.workspace import WorkspaceCut
@@ -93,7 +94,7 @@ def find(
     known = NONE
     for history in opened.open:
         known = known.joined(history.vault.redactions)
-    plan = plan_cuts(items, agent.id, request.record_ids, request.wanted, request.options, known)
+    plan = plan_cuts(items, agent.id, request.record_ids, request.wanted, request.options, known, pieces_of(context))
     own = opened.own
     numbers = [] if own is None else [row.number for row in own.sequences()]
     head = numbers[-1] if numbers else None

@@ -1,7 +1,8 @@
 """Lines of text as a purge remembers them: normalised, taken apart by edits, and cut again wherever they turn up.
 
-A line is normalised by taking the white space around it away and composing its characters (NFC): what an editor does to
-a line leaves it the same line. A rule says what goes of it. Offsets are bytes of the normalised line.
+A line is normalised by taking the white space around it and a number in front away and composing its characters (NFC):
+what an editor does to a line leaves it the same line. A rule says what goes of it. Offsets are bytes of the normalised
+line.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ EDGE = b"\0"
 LEAD, TAIL = 1, 2
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _KEY = re.compile(rb"\s*:")
+_NUMBER = re.compile(rb"[0-9]{1,9}\|")
+"""What some formats write in front of every line."""
 _SNIFFED = 8192
 """Bytes."""
 
@@ -52,13 +55,20 @@ class Token(NamedTuple):
 
 def normalised(line: bytes) -> bytes:
     """A line as it is compared. What is no UTF-8 is compared by its bytes."""
-    text = line.strip()
+    text = _core(line)
     if text.isascii():
         return text
     try:
         return unicodedata.normalize("NFC", text.decode()).encode()
     except UnicodeDecodeError:
         return text
+
+
+def _core(line: bytes) -> bytes:
+    """A line without the white space around it, and without the number in front, which any line before it moves."""
+    text = line.strip()
+    number = _NUMBER.match(text)
+    return text[number.end() :].lstrip() if number else text
 
 
 def length_of(text: bytes) -> int:
@@ -106,8 +116,8 @@ def touched(body: bytes, edits: Sequence[Edit]) -> Iterator[Touched]:
 
 def _rule(line: bytes, start: int, edits: list[Edit], *, is_last: bool) -> Rule | None:
     """What edits of the whole body do to the line that begins at `start`."""
-    core = line.strip()
-    lead = len(line) - len(line.lstrip()) if core else 0
+    core = _core(line)
+    lead = len(line.rstrip()) - len(core) if core else 0
     ends, spans = 0, []
     for edit in edits:
         low, high = edit.offset - start, edit.offset + edit.length - start
@@ -190,8 +200,8 @@ def cuts(line: bytes, text: bytes, rule: Rule | None) -> Iterator[Edit]:
     if rule is None:
         yield Edit(0, len(line))
         return
-    core = line.strip()
-    begin = line.find(core) if core else 0
+    core = _core(line)
+    begin = len(line.rstrip()) - len(core) if core else 0
     end = begin + len(core)
     if rule.ends & LEAD and begin:
         yield Edit(0, begin)

@@ -149,6 +149,8 @@ def _raw(state: State, entry: Entry, prefix: str, inventory: Inventory, adapter:
         if not _says(state, entry, memories, adapter):
             joined = _joined(state, entry, ids, memories, adapter).encode("utf-8", "surrogatepass")
             return Wanted(name, entry.path, MERGED, _without_time(entry.meta), entry, joined)
+        if entry.sha256 is None and (mended := _mended(state, entry, ids, memories, adapter)) is not None:
+            return Wanted(name, entry.path, MERGED, _without_time(entry.meta), entry, mended)
     return Wanted(name, entry.path, RAW, entry.meta, entry)
 
 
@@ -160,6 +162,20 @@ def _joined(state: State, entry: Entry, ids: list[str], memories: list[tuple[str
         return adapter.join(entry.path, memories)
     changed = adapter.rejoin(entry.path, body, ids, memories)
     return adapter.join(entry.path, memories) if changed is None else changed
+
+
+def _mended(
+    state: State, entry: Entry, ids: list[str], memories: list[tuple[str, str]], adapter: Adapter
+) -> bytes | None:
+    """A raw file that lost something for good (its digest was destroyed), as its runtime reads it whole: a purge takes
+    bytes, and knows of no checksum over what is left. None where it is that already."""
+    body = state.body(entry.path)
+    try:
+        made = adapter.rejoin(entry.path, body.decode(), ids, memories)
+    except UnicodeDecodeError:
+        return None
+    mended = None if made is None else made.encode("utf-8", "surrogatepass")
+    return None if mended == body else mended
 
 
 def _says(state: State, entry: Entry, memories: list[tuple[str, str]], adapter: Adapter) -> bool:
