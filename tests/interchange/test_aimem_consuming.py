@@ -143,3 +143,18 @@ def test_a_bundle_of_many_edges_is_taken_in_its_time():
     edges = [bundles.edge(f"c{n}", f"c{(n * 7 + k) % count}") for n in range(count) for k in range(3)]
     plan = planned(MemoryState(), bundles.bundle(chunks=chunks, edges=edges))
     assert plan.summary["edges_inserted"] == len({(e["source_id"], e["target_id"]) for e in edges})
+
+
+def _told(state, **changes):
+    document = bundles.bundle(chunks=[bundles.chunk("c9", "Something new.")], **changes)
+    return [each["code"] for each in planned(state, document).summary["warnings"]]
+
+
+def test_another_tenant_of_a_producer_that_was_here_before_is_told():
+    other, state = "22222222-2222-2222-2222-222222222222", taken(bundles.sample())
+    assert "tenant_changed" in _told(state, tenant_id=other)
+    assert "tenant_changed" not in _told(state)
+    assert "tenant_changed" not in _told(state, tenant_id=other, producer="somebody-else")
+    assert "tenant_changed" not in _told(MemoryState(), tenant_id=other)
+    both = taken(bundles.bundle(tenant_id=other, chunks=[bundles.chunk("c8", "Theirs.")]), state)
+    assert "tenant_changed" not in _told(both) and "tenant_changed" not in _told(both, tenant_id=other)

@@ -47,6 +47,7 @@ _REASONS = {
     ERASED: "it was erased here",
 }
 _UNTAKEN = "its memory was not taken"
+TENANT = "tenant_changed"
 _ANY_PRODUCER = "x"
 """Whether an id was erased does not depend on who named it."""
 _UPDATED = ("content", "memory_type", "category", "tags", "status", mapping.NAME)
@@ -270,6 +271,10 @@ class Importing:
     def notices(self) -> list[Notice]:
         """What was noticed of the bundle, and on the way in."""
         found = list(self.bundle.notices)
+        envelope = self.bundle.envelope
+        if self.existing.is_other_tenant(envelope.producer, envelope.tenant_id):
+            text = "memories of this producer are here, all of another tenant than these"
+            found.append(Notice(TENANT, text, envelope.producer))
         if self.counts["embeddings_left_out"]:
             text = f"{self.counts['embeddings_left_out']} vectors of this model were left out"
             found.append(Notice("embedding_model_unsupported", text, str(self.bundle.envelope.embedding_model)))

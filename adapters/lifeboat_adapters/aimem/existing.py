@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from lifeboat_adapters.aimem import checksum, chunks, identity_texts, mapping, urn
 from lifeboat_adapters.aimem.chunks import Naming
@@ -39,6 +39,17 @@ class Nothing:
 
     def is_erased(self, name: str) -> bool:
         return False
+
+    def is_other_tenant(self, producer: str, tenant_id: str) -> bool:
+        return False
+
+
+class _Came(NamedTuple):
+    """The records that came in bundles and count, by the name that they had there; and a print of each of their
+    producers, and of each tenant with its producer."""
+
+    names: dict[str, str]
+    tenants: set[bytes]
 
 
 class InState:
@@ -78,6 +89,10 @@ class InState:
     def is_erased(self, name: str) -> bool:
         return self._erased(name)
 
+    def is_other_tenant(self, producer: str, tenant_id: str) -> bool:
+        known = self._came.tenants
+        return _print_of(producer) in known and _print_of(producer, tenant_id) not in known
+
     def orphans(self) -> Iterator[JsonObject]:
         """The entities that no memory names."""
         return orphans_of(self._state)
@@ -93,7 +108,7 @@ class InState:
 
     def _winner(self, name: str) -> str | None:
         """The id of the record that counts for a name."""
-        known = self._named.get(name)
+        known = self._came.names.get(name)
         if known is not None:
             return known
         parts = urn.parsed(name)
@@ -157,18 +172,21 @@ class InState:
         return chains_of(self._state)
 
     @cached_property
-    def _named(self) -> dict[str, str]:
-        """The records that count, by the name that a bundle gave them; of several the one that is not gone, and of
-        those the first."""
+    def _came(self) -> _Came:
+        """What came in bundles. Of several records of a name the one that is not gone, and of those the first."""
         found: dict[str, str] = {}
         gone: dict[str, str] = {}
+        tenants: set[bytes] = set()
         for record in self._state.records():
             if _MARK in record.line and self._chains.wins(record.id):
                 body = records.parse(record.line)
-                said = chunks.literal(body).get("id")
+                own = chunks.literal(body)
+                said, producer = own.get("id"), str(own.get("producer", ""))
                 if isinstance(said, str):
                     (gone if records.is_deleted(body) else found).setdefault(said, record.id)
-        return {**gone, **found}
+                if producer and own.get("tenant_id"):
+                    tenants |= {_print_of(producer), _print_of(producer, str(own["tenant_id"]))}
+        return _Came({**gone, **found}, tenants)
 
     def _entities(self, naming: Naming | None) -> set[str]:
         if naming not in self._known_entities:
@@ -192,8 +210,8 @@ class InState:
         return None if found is None else StoredChunk("", {}, found)
 
 
-def _print_of(source: str, target: str, edge_type: str) -> bytes:
-    return hashlib.blake2b("\0".join((source, target, edge_type)).encode(), digest_size=16).digest()
+def _print_of(*names: str) -> bytes:
+    return hashlib.blake2b("\0".join(names).encode(), digest_size=16).digest()
 
 
 def existing_of(state: State, *, namespace: str = "", erased: Callable[[str], bool] = lambda _: False) -> Existing:

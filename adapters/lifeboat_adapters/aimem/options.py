@@ -90,6 +90,10 @@ class Existing(Protocol):
 
     def is_erased(self, urn: str) -> bool: ...
 
+    def is_other_tenant(self, producer: str, tenant_id: str) -> bool:
+        """Whether memories of a producer are here, and none of them of this tenant."""
+        ...
+
 
 @dataclass(slots=True)
 class ImportPlan:
