@@ -18,6 +18,7 @@ from served_apps import ServedApp, bearer
 from served_apps import served as served  # a fixture
 
 from lifeboat_adapters.aimem import http as profile
+from lifeboat_adapters.aimem import workspace
 from lifeboat_adapters.aimem.bundle import BundleRefused
 from lifeboat_alf import codec, ids, testing
 from lifeboat_alf.testing import MemoryState
@@ -479,7 +480,8 @@ def test_an_erased_memory_does_not_come_back_under_another_namespace(
     (record,) = brain.records(agent)
     brain.purge(agent, record["content"])
     local = record["id"].upper() if is_upper else record["id"]
-    for ours in ({}, {"x_alf": {}}):
+    said: tuple[made.Json, ...] = ({}, {"x_alf": {}})
+    for ours in said:
         chunk = made.chunk(id=f"urn:aimem:{producer}:{local}", content="It is back.", **ours)
         summary = brain.taken(made.bundle(chunks=[chunk]))
         assert [each["code"] for each in summary["chunks_rejected_conflict"]] == ["erased"]
@@ -498,3 +500,61 @@ def test_a_memory_that_was_deleted_came_back_and_was_erased_stays_away() -> None
     again = planned(state, one(), erased={f"urn:aimem:x:{second['id']}"})
     assert codes(again) == ["erased"] and not again.inserts
     assert ids.is_version_7(second["id"]) and codec.encode(second)
+
+
+# A folder of bundles, in which anybody may put a file -----------------------------------------------------------------
+
+
+def _chunk_of(**changes: Any) -> made.Json:
+    return {**made.chunk("odd", "Odd."), **changes}
+
+
+def _nested(levels: int) -> Any:
+    return json.loads("[" * levels + "]" * levels)
+
+
+_HALF = "half \ud800"
+ODD_FILES: dict[str, tuple[made.Json, set[str]]] = {
+    "half a character in a content": ({"chunks": [made.chunk("a"), _chunk_of(content=_HALF)]}, {"a"}),
+    "half a character in a tag": ({"chunks": [made.chunk("a"), _chunk_of(tags=[_HALF])]}, {"a"}),
+    "half a character elsewhere": ({"chunks": [made.chunk("a"), _chunk_of(x_u={_HALF: 1})]}, {"a"}),
+    "a number without end": ({"chunks": [made.chunk("a"), _chunk_of(x_u=10**40)]}, {"a"}),
+    "no number": ({"chunks": [made.chunk("a"), _chunk_of(x_u=float("nan"))]}, {"a"}),
+    "nesting": ({"chunks": [made.chunk("a"), _chunk_of(x_u=_nested(300))]}, {"a"}),
+    "nesting in our own words": ({"chunks": [made.chunk("a"), _chunk_of(x_alf={"ext": {"x": _nested(900)}})]}, {"a"}),
+    "half a tenant": ({"chunks": [made.chunk("a")], "tenant_id": _HALF}, {"a"}),
+    "half a producer": ({"chunks": [made.chunk("a")], "producer": _HALF}, {"a"}),
+    "half a type of an edge": (
+        {"chunks": [made.chunk("a"), made.chunk("b", "B.")], "edges": [made.edge("a", "b", edge_type=f"x-{_HALF}")]},
+        {"a", "b"},
+    ),
+    "half an entity": (
+        {"chunks": [made.chunk("a")], "entities": [made.entity("e", _HALF)], "chunk_entities": [made.link("a", "e")]},
+        {"a"},
+    ),
+    "half a model": (
+        {"chunks": [made.chunk("a", embedding=made.packed(1.0))], "embedding_dim": 1, "embedding_model": _HALF},
+        {"a"},
+    ),
+    "an entity that is too large": (
+        {
+            "chunks": [made.chunk(f"c{number}", f"Number {number}.") for number in range(500)],
+            "entities": [made.entity("e", "N" * 200_000)],
+            "chunk_entities": [made.link(f"c{number}", "e") for number in range(500)],
+        },
+        {f"c{number}" for number in range(500)},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ODD_FILES)
+def test_a_file_that_nobody_can_write_again_gives_the_memories_that_are_right(what: str) -> None:
+    changes, wanted = ODD_FILES[what]
+    text = json.dumps({**made.bundle(), **changes})
+    sections = workspace.split("raw/aimem/odd.aimem.json", text)
+    assert sections is not None and "".join(section.content for section in sections) == text
+    found = [section for section in sections if section.memory]
+    for section in found:
+        line = codec.encode({**section.fields, "content": section.memory})
+        assert codec.decode(line)["content"] == section.memory
+    assert {section.heading[0] for section in found} == {made.urn(name) for name in wanted}

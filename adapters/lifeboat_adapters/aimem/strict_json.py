@@ -32,7 +32,7 @@ def parse(data: bytes, *, depth: int = LIMITS.depth, where: str = "") -> Any:
     """A JSON text as Python values. A leading byte order mark is left out. Raises BundleRefused (`malformed_json`,
     `nested_too_deep`)."""
     data = data.removeprefix(_BOM)
-    if _nesting(data) > depth:
+    if nesting(data) > depth:
         raise BundleRefused(f"it is nested deeper than {depth}", format_code="nested_too_deep", where=where)
     try:
         return _decoder.decode(data.decode("utf-8"))
@@ -64,7 +64,7 @@ def _is_plain(value: Any) -> bool:
     return kind is dict and all(type(name) is str and name.isascii() and _is_plain(value[name]) for name in value)
 
 
-def _nesting(data: bytes) -> int:
+def nesting(data: bytes) -> int:
     """How deep a text is nested. Escapes go first, so that every quotation mark left begins or ends a string."""
     bare = data.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _OTHERS)
     brackets = b"".join(bare.split(b'"')[::2])

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lifeboat_adapters.aimem import chunks, instants, mapping, producing, records, spans, urn, vectors
+from lifeboat_adapters.aimem import chunks, instants, mapping, producing, records, spans, strict_json, urn, vectors
 from lifeboat_adapters.aimem.bundle import (
     ARRAYS,
     CHUNKS,
@@ -26,6 +26,7 @@ from lifeboat_adapters.aimem.bundle import (
     VERSION,
     ZONES,
     Bundle,
+    BundleRefused,
     Envelope,
 )
 from lifeboat_adapters.aimem.linking import Links
@@ -68,8 +69,12 @@ def split(path: str, text: str) -> list[Section] | None:
     if found is None:
         return None
     bundle = _lenient(found)
-    with Links(bundle) as links:
-        return list(_sections(text, found, bundle, links))
+    try:
+        with Links(bundle) as links:
+            return list(_sections(text, found, bundle, links))
+    except BundleRefused:  # entities that are too large by far; the memories without them are all there is to see
+        with Links(replace(bundle, chunk_entities=[])) as links:
+            return list(_sections(text, found, bundle, links))
 
 
 def _sections(text: str, found: spans.Scan, bundle: Bundle, links: Links) -> Iterator[Section]:
@@ -139,14 +144,14 @@ def _lenient(found: spans.Scan) -> Bundle:
     envelope = Envelope(
         FORMAT,
         VERSION,
-        str(said.get("producer") or ""),
-        str(said.get("tenant_id") or ""),
+        _plain(said.get("producer")),
+        _plain(said.get("tenant_id")),
         exported_at if instants.is_instant(exported_at) and isinstance(exported_at, str) else _EPOCH,
         FULL,
         embedding_dim=dimensions if type(dimensions) is int and 0 < dimensions <= LIMITS.dimensions else None,
-        embedding_model=model if isinstance(model, str) else None,
+        embedding_model=_plain(model) or None,
     )
-    arrays = {name: found.records(name) for name in ARRAYS}
+    arrays = {name: [each for each in found.records(name) if name == CHUNKS or _is_json(each)] for name in ARRAYS}
     made = list({chunk["id"]: chunk for chunk in reversed(arrays[CHUNKS]) if is_chunk(chunk)}.values())[::-1]
     known = {chunk["id"] for chunk in made}
     edges = [edge for edge in arrays[EDGES] if _is_edge(edge, known)]
@@ -154,6 +159,18 @@ def _lenient(found: spans.Scan) -> Bundle:
     named = {entity["id"] for entity in entities}
     links = [link for link in arrays[LINKS] if _is_link(link, known, named)]
     return Bundle(envelope, made, edges, entities, links)
+
+
+def _is_json(value: object) -> bool:
+    """Whether everybody can write a value again: no half characters, no endless numbers, no bottomless nesting."""
+    try:
+        return strict_json.nesting(strict_json.canonical(value)) <= LIMITS.depth
+    except (BundleRefused, RecursionError):
+        return False
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) and _is_json(value) else ""
 
 
 def is_chunk(chunk: object) -> bool:
@@ -169,6 +186,7 @@ def is_chunk(chunk: object) -> bool:
         and (tags is None or (isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)))
         and chunk.get("zone") in (None, *ZONES)
         and chunk.get("is_pinned") in (None, True, False)
+        and _is_json(chunk)
     )
 
 
