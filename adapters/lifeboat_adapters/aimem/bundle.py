@@ -12,6 +12,7 @@ from typing import Protocol
 
 from lifeboat_adapters.interchange.contract import JsonObject, Notice
 from lifeboat_adapters.interchange.errors import SourceRefused
+from lifeboat_adapters.receipts import Fate
 
 FORMAT = "aimem-bundle"
 LEGACY_FORMAT = "memoryai-bundle"
@@ -125,7 +126,8 @@ class Envelope:
 class Bundle:
     """A bundle that was read and checked whole. Records are in the order in which they came, doubles of edges and links
     included. `head` is the envelope as it stood, but for the checksum and the arrays; `present` the arrays that the
-    checksum covers. The records of a stream are gone once the bundle is closed."""
+    checksum covers; `rejected` the wrong records that were left out of a salvaged one. The records of a stream are gone
+    once the bundle is closed."""
 
     envelope: Envelope
     chunks: Records
@@ -135,6 +137,7 @@ class Bundle:
     notices: list[Notice] = field(default_factory=list)
     head: JsonObject = field(default_factory=dict)
     present: tuple[str, ...] = ARRAYS
+    rejected: list[Fate] = field(default_factory=list)
 
     def array(self, name: str) -> Records:
         records: Records = getattr(self, name)

@@ -72,6 +72,7 @@ class Importing:
     def inserts(self) -> Iterator[JsonObject]:
         """The records that are new, in the order of their chunks, without `agent_id`."""
         origin = records.Origin.of_bundle(self.bundle, self.file)
+        self.fates.extend(self.bundle.rejected)
         for part in self.bundle.chunks:
             chunk = self.links.joined(part)
             if chunk is None:

@@ -43,6 +43,7 @@ _KEPT = 256 << 20
 """Bytes of a source that are kept whole beside its memories."""
 _BLOCK = 1 << 20
 
+SALVAGE = "salvage"
 OPTIONS = (
     Option("scope", "which memories: all, protected ones, or since a time", Kind.CHOICE, SCOPES, FULL, writes=True),
     Option("since", "the earliest time, as 2026-04-01T09:30:00Z", Kind.TEXT, writes=True),
@@ -56,6 +57,7 @@ OPTIONS = (
     Option("tenant", "whose memories they are: a UUID or a URI", Kind.TEXT, writes=True),
     Option("stream", "a stream of lines, not a document", writes=True),
     Option("sign", "with your key, into a file .sig beside it", writes=True),
+    Option(SALVAGE, "take what is right of a bundle with wrong records", reads=True),
     Option("signature", "the signature, where it is not SOURCE.sig", Kind.FILE, reads=True),
     Option("trusted-key", "who must have signed: a COSE_Key or a set of them", Kind.FILE, reads=True),
     *cleaning.OPTIONS,
@@ -79,7 +81,7 @@ class AimemFormat(BaseFormat):
     @contextmanager
     def read(self, source: str, options: Options, around: Surroundings) -> Iterator[Reading]:
         path = Path(source)
-        with _refusing(path), reading.opened(path) as bundle:
+        with _refusing(path), reading.opened(path, salvages=options.get(SALVAGE) is True) as bundle:
             own = around.identity.producer
             checked = _check_signature(path, bundle, options)
             with Links(bundle, own) as links:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,6 +18,7 @@ from lifeboat_adapters.aimem import bundle as words
 from lifeboat_adapters.aimem import checking, strict_json
 from lifeboat_adapters.aimem.bundle import ARRAYS, KIND, KINDS, LIMITS, Bundle, BundleRefused, Limits, Records
 from lifeboat_adapters.aimem.checksum import canonical_pieces, digest
+from lifeboat_adapters.aimem.salvaging import Sound, salvaged
 from lifeboat_adapters.aimem.spools import Names, NamesInMemory, NamesOnDisk, Spool
 from lifeboat_adapters.interchange.contract import JsonObject, Notice
 
@@ -26,17 +28,39 @@ _ARRAY_OF = {kind: array for array, kind in KINDS.items()}
 _BLANK = b" \t\r\n"
 
 
+@dataclass(frozen=True, slots=True)
+class _Care:
+    """How careful a reader is."""
+
+    limits: Limits
+    own_namespace: bool
+    salvages: bool
+
+    def checked(self, bundle: Bundle, names: Callable[[], Names]) -> Bundle:
+        """The bundle, once its records are right, or without those that are not. Raises BundleRefused."""
+        if self.salvages:
+            return salvaged(bundle, names, self.limits)
+        checking.records(bundle, names, self.limits, own_namespace=self.own_namespace)
+        return bundle
+
+
 def opened(
-    source: Path | BinaryIO, *, limits: Limits = LIMITS, own_namespace: bool = False, folder: Path | None = None
+    source: Path | BinaryIO,
+    *,
+    limits: Limits = LIMITS,
+    own_namespace: bool = False,
+    folder: Path | None = None,
+    salvages: bool = False,
 ) -> AbstractContextManager[Bundle]:
     """A bundle that was checked, a document or a stream: the first line of a stream is a whole object without arrays.
     A stream of bytes need not be one that can be wound back, and stays open. `own_namespace` refuses names outside the
-    producer's; `folder` takes temporary files. Raises BundleRefused; OSError for what cannot be read."""
-    return _opened(source, limits, own_namespace, folder)
+    producer's; `folder` takes temporary files; `salvages` leaves wrong records out instead of refusing them. Raises
+    BundleRefused; OSError for what cannot be read."""
+    return _opened(source, _Care(limits, own_namespace, salvages), folder)
 
 
-def parse(data: bytes, *, limits: Limits = LIMITS, own_namespace: bool = False) -> Bundle:
-    """A document in memory, checked. Raises BundleRefused."""
+def parse(data: bytes, *, limits: Limits = LIMITS, own_namespace: bool = False, salvages: bool = False) -> Bundle:
+    """A document in memory, checked as `opened` does. Raises BundleRefused."""
     if len(data) > limits.document:
         raise _too_large(limits.document)
     found = strict_json.parse(data, depth=limits.depth)
@@ -46,10 +70,10 @@ def parse(data: bytes, *, limits: Limits = LIMITS, own_namespace: bool = False) 
     checking.has_checksum(found)
     head = {name: value for name, value in found.items() if name != "checksum" and name not in ARRAYS}
     present = tuple(name for name in ARRAYS if name in found)
-    bundle = Bundle(envelope, **arrays, notices=notices, head=head, present=present)
+    chunks, edges, entities, links = (arrays[name] for name in ARRAYS)
+    bundle = Bundle(envelope, chunks, edges, entities, links, notices, head, present)
     envelope.checksum = checking.checksum(found["checksum"], digest(canonical(bundle)))
-    checking.records(bundle, NamesInMemory, limits, own_namespace=own_namespace)
-    return bundle
+    return _Care(limits, own_namespace, salvages).checked(bundle, NamesInMemory)
 
 
 def canonical(bundle: Bundle | bytes) -> Iterator[bytes]:
@@ -68,21 +92,25 @@ def _canonical_document(data: bytes) -> bytes:
 
 
 def _pieces(records: Records, array: str) -> Iterator[bytes]:
+    if isinstance(records, Sound):
+        records = records.whole
     if isinstance(records, Spool):
         return records.pieces()
     return (strict_json.canonical(record, where=f"{array}[{index}]") for index, record in enumerate(records))
 
 
 @contextmanager
-def _opened(source: Path | BinaryIO, limits: Limits, own_namespace: bool, folder: Path | None) -> Iterator[Bundle]:
+def _opened(source: Path | BinaryIO, care: _Care, folder: Path | None) -> Iterator[Bundle]:
+    limits = care.limits
     with ExitStack() as stack:
         stream = stack.enter_context(source.open("rb")) if isinstance(source, Path) else source
         first = stream.readline(_HEAD)
         head = _envelope_line(first, limits)
         if head is None:
-            yield parse(_whole(first, stream, limits), limits=limits, own_namespace=own_namespace)
+            data = _whole(first, stream, limits)
+            yield parse(data, limits=limits, own_namespace=care.own_namespace, salvages=care.salvages)
             return
-        yield _Stream(stream, limits, stack, folder).read(head, len(first), own_namespace)
+        yield _Stream(stream, limits, stack, folder).read(head, len(first), care)
 
 
 def _whole(first: bytes, stream: BinaryIO, limits: Limits) -> bytes:
@@ -117,7 +145,7 @@ class _Stream:
         self._stack = stack
         self._spools = {name: stack.enter_context(Spool(folder)) for name in ARRAYS}
 
-    def read(self, found: JsonObject, size: int, own_namespace: bool) -> Bundle:
+    def read(self, found: JsonObject, size: int, care: _Care) -> Bundle:
         """The bundle behind its first line. Raises BundleRefused."""
         notices: list[Notice] = []
         envelope = checking.envelope(found, notices)
@@ -128,8 +156,7 @@ class _Stream:
         bundle = Bundle(envelope, chunks, edges, entities, links, notices, head)
         envelope.checksum = checking.checksum(found["checksum"], digest(canonical(bundle)))
         with ExitStack() as names:
-            checking.records(bundle, self._names(names), self._limits, own_namespace=own_namespace)
-        return bundle
+            return care.checked(bundle, self._names(names))
 
     def _take_lines(self, size: int) -> None:
         number = 1
