@@ -39,7 +39,8 @@ class Piece:
     """`start` to `end` is its span in the text. One without `made` stands between memories. `items` are the parts of
     the file that it is made of, `key` tells it apart from others of its section in the same file, `handle` names it in
     the whole file, `heading` is how it is recognised after an edit. `conversation` is the piece of the conversation it
-    belongs to, `session` the identifier of its session. `about`: the one memory that a piece between memories is about."""
+    belongs to, `session` the identifier of its session. `about` is the memory that a piece between memories is about.
+    """
 
     start: int
     end: int

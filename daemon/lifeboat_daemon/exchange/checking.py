@@ -12,7 +12,7 @@ from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.validate import Finding, Validation, validate
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.exchange import encrypted
-from lifeboat_daemon.exchange.conversion_source import ALF, decrypted, is_zip
+from lifeboat_daemon.exchange.conversion_source import ALF, decrypted, is_zip, refuse_irregular
 from lifeboat_daemon.restore.scratch import scratch_folder
 
 
@@ -42,6 +42,7 @@ class Checked:
 def check(context: Context, file: Path, passphrase: str | None, *, strict: bool) -> Checked:
     """Everything that is wrong with an archive, a delta, or a file of another memory system, encrypted or not. What is
     of no known format is checked as an archive. `strict` makes warnings count. Raises what `encrypted.opened` does."""
+    refuse_irregular(file)
     with encrypted.opened(context, file, passphrase) as archive, scratch_folder(context, "validate") as scratch:
         if is_zip(archive):
             return Checked(ALF, validate(archive.stream, strict=strict))

@@ -134,6 +134,7 @@ def _instance(context: Context, source: Source, how: How, scratch: Path) -> Iter
 
 @contextmanager
 def _file(context: Context, path: Path, how: How, scratch: Path) -> Iterator[Opened]:
+    refuse_irregular(path)
     with encrypted.opened(context, path, how.passphrase) as archive:
         if is_zip(archive) and how.named in (None, ALF):
             with _archive(archive) as found:
@@ -146,6 +147,12 @@ def _file(context: Context, path: Path, how: How, scratch: Path) -> Iterator[Ope
         with _read(context, chosen, str(plain), how, scratch) as found:
             found.archive = archive
             yield found
+
+
+def refuse_irregular(path: Path) -> None:
+    """A file is read more than once: a pipe would be waited for without end. Raises ExchangeError."""
+    if path.exists() and not path.is_file():
+        raise ExchangeError(f"{path} is a folder" if path.is_dir() else f"{path} is no regular file")
 
 
 def is_zip(archive: Archive) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,7 +42,14 @@ def new_file(files: FileOperations, target: Path, *, force: bool | None = None) 
 
 
 def refuse_existing(target: Path, *, force: bool | None = None) -> None:
-    """Raises FileExists."""
+    """Raises FileExists, and ExchangeError for what is never replaced: a device, a folder."""
+    if os.path.lexists(target) and not _is_replaceable(target):
+        raise ExchangeError(f"{target} is no file that could be replaced", fix="choose another name")
     if not force and os.path.lexists(target):
         fix = "choose another name" + ("" if force is None else ", or add --force")
         raise FileExists(f"{target} would be replaced", fix=fix)
+
+
+def _is_replaceable(target: Path) -> bool:
+    kind = os.lstat(target).st_mode
+    return stat.S_ISREG(kind) or stat.S_ISLNK(kind)
