@@ -143,7 +143,7 @@ async def test_while_it_checks_it_says_so_and_x_stops_it() -> None:
     link = _Slow(_finding_that(_finding("ok", "ada")))
     async with _open(link) as pilot:
         assert CHECKING in text_of(pilot)
-        await pilot.press("r")  # what was said is gone after some seconds, and a check that takes has no end to wait for
+        await pilot.press("r")  # what is said goes after seconds, and nothing waits for the end of a check
         assert "it is being checked" in notes(pilot)[-1]
         await press(pilot, "x")
         assert notes(pilot)[-1] == "Stopped." and CHECKING not in text_of(pilot)
