@@ -35,7 +35,7 @@ from lifeboat_alf import (
 from lifeboat_alf.container import ArchiveReader
 from lifeboat_alf.effective import Chains
 from lifeboat_alf.errors import PurgeError
-from lifeboat_alf.purging import CutPlan, Hit, Options, Wanted, items_of, plan_cuts
+from lifeboat_alf.purging import CutPlan, Hit, Options, Pieces, Wanted, by_text, items_of, plan_cuts
 from lifeboat_alf.redactions import NONE, RECORDS, Redaction, Redactions, Replacement
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State, path_key
@@ -105,12 +105,13 @@ def purge_file(
     reason: str = "user_request",
     requested_by: str | None = None,
     now: datetime,
+    pieces: Pieces = by_text,
 ) -> Purged:
     """`purge`, also of what a person looks for, with what people want to know beside the audit record. Both files may
-    be open ones. Raises PurgeError also where nothing is found to be purged."""
+    be open ones. `pieces` as for `plan_cuts`. Raises PurgeError also where nothing is found to be purged."""
     _check(source, out, reason, dry_run=dry_run)
     with SnapshotReader(source) as reader:
-        plan = _plan(reader, list(dict.fromkeys(record_ids)), wanted, options, now)
+        plan = _plan(reader, list(dict.fromkeys(record_ids)), wanted, options, now, pieces)
         if not dry_run and out is not None:
             _check_found(plan.cuts)
             _write(_PurgedState(reader, plan), out, reader.keys)
@@ -157,8 +158,8 @@ def _check(source: Path | BinaryIO, out: Path | BinaryIO | None, reason: str, *,
 # What goes ------------------------------------------------------------------------------------------------------
 
 
-def _plan(state: State, asked: list[str], wanted: Wanted, options: Options, now: datetime) -> _Plan:
-    cuts = plan_cuts(items_of(state), state.sequence.agent_id, asked, wanted, options)
+def _plan(state: State, asked: list[str], wanted: Wanted, options: Options, now: datetime, pieces: Pieces) -> _Plan:
+    cuts = plan_cuts(items_of(state), state.sequence.agent_id, asked, wanted, options, pieces=pieces)
     gone = {record_id: _known(state, record_id) for record_id in cuts.record_ids}
     return _relink(state, effective.chains_of(state), _Plan(cuts, gone), now)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import aicf_files
 import aimem_bundles
 import pytest
+from cli_client import run
 from purged_here import purge
 
 from lifeboat_adapters.aicf import ADAPTER as AICF
@@ -16,6 +17,7 @@ from lifeboat_adapters.aimem import ADAPTER as AIMEM
 from lifeboat_adapters.aimem import FORMAT as BUNDLES
 from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.testing import Made
+from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_daemon.testing.harness import Harness
 
 pytestmark = pytest.mark.interchange
@@ -138,3 +140,16 @@ def test_a_file_with_a_wrong_checksum_that_lost_nothing_comes_back_as_it_was(tmp
     harness = begun(tmp_path, AIMEM, "a.aimem.json", data)
     harness.restore(tmp_path / "restored")
     assert (tmp_path / "restored" / "a.aimem.json").read_bytes() == data
+
+
+def test_a_memory_is_purged_from_an_archive_alone(tmp_path: Path) -> None:
+    source, archive, without = tmp_path / "lark.aicf", tmp_path / "a.alf", tmp_path / "without.alf"
+    source.write_bytes(aicf_files.SPECIFIED)
+    run("alf", "convert", source, "--to", "alf", "-o", archive, "--yes")
+    with SnapshotReader(archive) as state:
+        (name,) = [one.id for one in state.records() if b"take berth nine" in one.line]
+    run("alf", "purge", archive, "--record", name, "-o", without)
+    with SnapshotReader(without) as state:
+        bodies = [state.body(entry.path) for entry in state.entries("raw/")]
+        said = b"".join([*bodies, *(one.line for one in state.records())])
+    assert b"the quay floods" in said and b"deep enough" not in said

@@ -25,8 +25,21 @@ from __future__ import annotations
 from lifeboat_alf.purging.items import CutPlan, Hit, Item, Options
 from lifeboat_alf.purging.masking import masked
 from lifeboat_alf.purging.patterns import compiled
-from lifeboat_alf.purging.planning import plan_cuts
+from lifeboat_alf.purging.planning import Pieces, by_text, plan_cuts
 from lifeboat_alf.purging.states import items_of
 from lifeboat_alf.purging.wanted import Span, Wanted
 
-__all__ = ["CutPlan", "Hit", "Item", "Options", "Span", "Wanted", "compiled", "items_of", "masked", "plan_cuts"]
+__all__ = [
+    "CutPlan",
+    "Hit",
+    "Item",
+    "Options",
+    "Pieces",
+    "Span",
+    "Wanted",
+    "by_text",
+    "compiled",
+    "items_of",
+    "masked",
+    "plan_cuts",
+]

@@ -23,7 +23,7 @@ Pieces = Callable[[str, bytes, list[str], frozenset[str]], list[Span]]
 be another way than a record says them. `listed` are the ids of all that stand in it, in order."""
 
 
-def _by_text(path: str, body: bytes, listed: list[str], gone: frozenset[str]) -> list[Span]:
+def by_text(path: str, body: bytes, listed: list[str], gone: frozenset[str]) -> list[Span]:
     """Nobody knows more of the file than what it says."""
     return []
 
@@ -39,7 +39,7 @@ def plan_cuts(
     wanted: Wanted = _NOTHING,
     options: Options = _DEFAULT,
     known: Redactions = NONE,
-    pieces: Pieces = _by_text,
+    pieces: Pieces = by_text,
 ) -> CutPlan:
     """What a purge of records, and of what is wanted, does to the history of an agent.
 

@@ -287,6 +287,7 @@ def purge(
     from lifeboat_alf.purging import Options
     from lifeboat_daemon.cli import purge_terms
     from lifeboat_daemon.exchange import new_archive, opened
+    from lifeboat_daemon.purge.pieces import pieces_of
 
     if target is None and not dry_run:
         raise click.UsageError("Name the file to write with -o, or try --dry-run.")
@@ -309,6 +310,7 @@ def purge(
             reason=reason,
             requested_by=requested_by,
             now=session.context.clock.now(),
+            pieces=pieces_of(session.context),
         )
     for warning in purged.warnings:
         session.output.warn(warning)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.errors import UnknownRuntime
 from lifeboat_alf import layout
-from lifeboat_alf.purging import Span
+from lifeboat_alf.purging import Pieces, Span
 from lifeboat_daemon.context import Context
 
 
-def pieces_of(context: Context) -> Callable[[str, bytes, list[str], frozenset[str]], list[Span]]:
+def pieces_of(context: Context) -> Pieces:
     """What `plan_cuts` asks of files. A file of a runtime that is not known here, and bytes that are no text, have
     none."""
 
