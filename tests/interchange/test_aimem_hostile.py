@@ -10,7 +10,7 @@ from typing import Any
 
 import aimem_bundles as made
 import pytest
-from aimem_states import apply, codes, counts, only, planned, records_of, taken
+from aimem_states import apply, codes, counts, exported, only, planned, records_of, taken
 from aimem_states import bundle_of as written
 from brain_servers import LINES, BrainServer, contents
 from brain_servers import brain as brain  # a fixture
@@ -20,6 +20,7 @@ from served_apps import served as served  # a fixture
 from lifeboat_adapters.aimem import http as profile
 from lifeboat_adapters.aimem import workspace
 from lifeboat_adapters.aimem.bundle import BundleRefused
+from lifeboat_adapters.aimem.reading import parse
 from lifeboat_alf import codec, ids, testing
 from lifeboat_alf.testing import MemoryState
 
@@ -558,3 +559,50 @@ def test_a_file_that_nobody_can_write_again_gives_the_memories_that_are_right(wh
         line = codec.encode({**section.fields, "content": section.memory})
         assert codec.decode(line)["content"] == section.memory
     assert {section.heading[0] for section in found} == {made.urn(name) for name in wanted}
+
+
+def _captured(document: made.Json) -> tuple[MemoryState, list[str]]:
+    """The state that a capture of a folder with this one file leaves, and its records in order."""
+    path, text, state, listed = "raw/aimem/odd.aimem.json", json.dumps(document), MemoryState(), []
+    for section in workspace.split(path, text) or ():
+        if section.memory:
+            temporal = {**section.fields["temporal"], "created_at": testing.TIME}
+            record = {**testing.record(section.memory), **section.fields, "temporal": temporal}
+            listed.append(state.add({**record, "id": section.record_id}).id)
+    state.put(path, text.encode(), records=listed)
+    return state, listed
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [_chunk_of(x_u=_HALF), _chunk_of(x_u=10**40), {"id": made.urn("a")}, {"id": []}, made.chunk("a", "A double."), 7],
+    ids=["half", "endless", "one of its name", "no name", "twice", "none"],
+)
+def test_a_memory_in_an_odd_file_can_still_be_edited_and_forgotten(odd: Any) -> None:
+    for changed in ({"content": "Edited elsewhere."}, {"status": "deleted"}):
+        state, listed = _captured({**made.bundle(), "chunks": [odd, made.chunk("a", "As it was."), made.chunk("b")]})
+        record = records_of(state)[listed[0]]
+        state.update({**record, **changed})
+        (written_again,) = workspace.render(state)
+        text = written_again.data.decode()
+        sections = [each.memory for each in workspace.split("raw/aimem/odd.aimem.json", text) or () if each.memory]
+        assert ("Edited elsewhere." in sections) == ("content" in changed)
+        assert record["content"] not in sections and len(sections) == (2 if "content" in changed else 1)
+
+
+@pytest.mark.parametrize("pure", [False, True])
+@pytest.mark.parametrize("now", ["Short now.", "Another story.\n\n" * 8000, "No.\n\n" * 60_000, ""], ids=len)
+def test_a_long_memory_in_a_file_can_be_edited_and_forgotten(now: str, pure: bool) -> None:
+    before = MemoryState()
+    before.add(testing.record("A long story.\n\n" * 9000))
+    before.add(testing.record("Beside it."))
+    state, listed = _captured(json.loads(exported(before, pure=pure)[0]))
+    assert len(listed) == 2
+    (long,) = [record for record in records_of(state).values() if record["content"] != "Beside it."]
+    state.update({**long, **({"content": now} if now else {"status": "deleted"})})
+    (again,) = workspace.render(state)
+    bundle = parse(again.data)
+    assert {record["content"] for record in records_of(taken(again.data)).values()} == {"Beside it.", now} - {""}
+    sections = workspace.split("raw/aimem/odd.aimem.json", again.data.decode()) or ()
+    assert {section.memory for section in sections if section.memory} == {"Beside it.", now} - {""}
+    assert all(len(chunk["content"]) <= 65_536 for chunk in bundle.chunks) or len(now) > 2 * 65_536

@@ -30,7 +30,7 @@ create table entity (urn text primary key, line text, size integer, linked integ
 create table whole (base text primary key, record text unique) without rowid;
 create table link (chunk text, entity text, line text, seen integer, primary key (chunk, entity)) without rowid;
 """
-_PART = re.compile(r"(.+)\.p([1-9][0-9]{0,5})")
+PART = re.compile(r"(.+)\.p([1-9][0-9]{0,5})")
 _MOST_PARTS = 100_000
 _OPEN_LINKED, _LINKED = 64 << 20, 1024
 """Characters that the entities of all links together may have: so many, and so many more for each link."""
@@ -256,7 +256,7 @@ def _part_of(chunk: JsonObject) -> tuple[str, int, JsonObject] | None:
     """Name and number of a part, and what all parts of one memory say alike; None for a chunk that is whole."""
     ours = chunk.get(mapping.OURS)
     said = ours.get("part") if isinstance(ours, dict) else None
-    found = _PART.fullmatch(chunk["id"])
+    found = PART.fullmatch(chunk["id"])
     if found is None:
         return None
     whole = urn.parsed(found[1])

@@ -13,10 +13,13 @@ JsonObject = dict[str, Any]
 _BORDERS = ("\n\n", "\n", " ")
 
 
-def parts_of(chunk: JsonObject, *, pure: bool) -> list[JsonObject]:
+def parts_of(chunk: JsonObject, *, pure: bool, at_most: int | None = None) -> list[JsonObject]:
     """A chunk as chunks `NAME.p1`, `NAME.p2` and so on. The first one has everything but the text, the others what has
-    to be the same; `x_alf.part` says how they belong together."""
+    to be the same; `x_alf.part` says how they belong together. Where there is room for `at_most` the last one is as
+    long as it has to be."""
     pieces = split(chunk["content"], OPEN_CONTENT)
+    if at_most is not None:
+        pieces = [*pieces[: at_most - 1], "".join(pieces[at_most - 1 :])] if len(pieces) > at_most else pieces
     digest = hashlib.sha256(chunk["content"].encode()).hexdigest()
     shared = {name: value for name, value in chunk.items() if name not in ("embedding", mapping.OURS)}
     made = []

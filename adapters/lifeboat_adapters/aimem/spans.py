@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from lifeboat_adapters.aimem import checksum, strict_json
-from lifeboat_adapters.aimem.bundle import ARRAYS, KIND, KINDS
+from lifeboat_adapters.aimem.bundle import ARRAYS, KIND, KINDS, BundleRefused
 
 JsonObject = dict[str, Any]
 
@@ -134,15 +134,18 @@ def _skip(text: str, at: int) -> int:
 
 
 def patched(text: str, found: Scan, values: Mapping[str, Mapping[int, JsonObject | None]]) -> str:
-    """The text with other records: by array and place a new value, or None for one that goes. The checksum is anew.
-    Raises BundleRefused where the text holds what no checksum can be made of."""
+    """The text with other records: by array and place a new value, or None for one that goes. The checksum is anew; it
+    stays where the text holds what none can be made of, and was no bundle before."""
     edits = [edit for array, changes in values.items() for edit in _edits(found, array, found.items[array], changes)]
     made = _applied(text, edits)
     again = scan(made)
     if again is None or CHECKSUM not in again.members:
         return made
     item = again.members[CHECKSUM]
-    return _applied(made, [(item.start, item.end, json.dumps(_checksum(again)))])
+    try:
+        return _applied(made, [(item.start, item.end, json.dumps(_checksum(again)))])
+    except (BundleRefused, RecursionError):
+        return made
 
 
 def _edits(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from lifeboat_adapters.aimem.bundle import (
     BundleRefused,
     Envelope,
 )
-from lifeboat_adapters.aimem.linking import Links
+from lifeboat_adapters.aimem.linking import PART, Links
 from lifeboat_adapters.aimem.options import ProducerOptions
 from lifeboat_adapters.aimem.parting import parts_of
 from lifeboat_adapters.aimem.writing import BundleWriter
@@ -292,19 +292,46 @@ def _again(path: str, text: str, listed: Sequence[str], counting: dict[str, Effe
     gone: set[str] = set()
     for place, item in enumerate(found.items[CHUNKS]):
         name = item.value.get("id") if isinstance(item.value, dict) else None
-        if name not in now or place in changes:
+        if not isinstance(name, str) or name not in now:
             continue
         held = now[name]
         if held is None or not alf_records.is_visible(held.record):
             changes[place] = None
             gone.add(name)
-        elif held.record["content"] != texts[name]:
+        elif held.record["content"] != texts[name] and is_chunk(item.value):
             changes[place] = _edited(item.value, held.record)
+    for name, places in _places_of_parts(found, now).items():
+        changes |= _parts_now(found, name, places, now[name], texts[name])
+        gone |= {found.items[CHUNKS][place].value["id"] for place in places if changes.get(place, ...) is None}
     if not changes:
         return None
     edges = _without(found, EDGES, gone, "source_id", "target_id")
     links = _without(found, LINKS, gone, "chunk_id")
     return spans.patched(text, found, {CHUNKS: changes, EDGES: edges, LINKS: links})
+
+
+def _places_of_parts(found: spans.Scan, names: Container[str]) -> dict[str, list[int]]:
+    """Where the parts of long memories stand, in their order. A name that stands for a memory itself is no part."""
+    numbered: dict[str, dict[int, int]] = {}
+    for place, item in enumerate(found.items[CHUNKS]):
+        if is_chunk(item.value) and item.value["id"] not in names:
+            part = PART.fullmatch(item.value["id"])
+            if part is not None and part[1] in names:
+                numbered.setdefault(part[1], {}).setdefault(int(part[2]), place)
+    return {name: [places[number] for number in sorted(places)] for name, places in numbered.items()}
+
+
+def _parts_now(
+    found: spans.Scan, name: str, places: list[int], held: Effective | None, text: str
+) -> dict[int, JsonObject | None]:
+    """What becomes of the parts of a long memory, by their places; {} where it did not change."""
+    if held is None or not alf_records.is_visible(held.record):
+        return dict.fromkeys(places)
+    if held.record["content"] == text:
+        return {}
+    whole = _edited({**found.items[CHUNKS][places[0]].value, "id": name}, held.record)
+    made = parts_of(whole, pure=False, at_most=len(places))
+    return {place: made[number] if number < len(made) else None for number, place in enumerate(places)}
 
 
 def _edited(chunk: JsonObject, record: JsonObject) -> JsonObject:
