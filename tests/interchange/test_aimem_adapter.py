@@ -304,3 +304,27 @@ def test_a_bundle_that_is_half_there_is_no_deletion(captured):
     path.write_bytes(whole)
     assert not harness.capture().changed
     assert records_of(harness) == before
+
+
+def fates_of(state):
+    return {(fate.kind, fate.name): fate.outcome.value for fate in ADAPTER.cannot_hold(None, state)}
+
+
+def test_what_of_an_agent_stands_in_no_bundle_is_told():
+    state = MemoryState()
+    state.put("identity.json", codec.encode({"structured": {"names": {"primary": "Ada"}, "psychology": {"a": 1}}}))
+    state.put("principals.json", codec.encode({"principals": [{"id": "p1"}, {"id": "p2"}, "odd"]}))
+    state.put("credentials.json", codec.encode({"credentials": [{"id": "c1"}]}))
+    assert fates_of(state) == {
+        ("setting", "identity: what it says in fields"): "omitted",
+        ("principal", "p1"): "omitted",
+        ("principal", "p2"): "omitted",
+        ("credential", "c1"): "omitted",
+    }
+
+
+def test_a_folder_of_bundles_loses_nothing_of_itself():
+    state = MemoryState()
+    state.put("identity.json", codec.encode({"structured": {"names": {"primary": "Ada"}}, "prose": {}}))
+    state.put("raw/aimem/one.aimem.json", b"{}")
+    assert fates_of(state) == {}

@@ -91,4 +91,16 @@ def test_an_agent_is_restored_as_such_files_and_those_are_an_agent_again(
 def test_the_wizards_offer_every_runtime_a_folder_of_its_own() -> None:
     assert set(formats.names()) <= set(runtimes.runtimes())
     offered = folders(Context.open(), "Juniper Bay")
-    assert set(offered) == set(runtimes.runtimes())
+    assert set(offered) == set(runtimes.runtimes()) and len(set(offered.values())) == len(offered)
+    assert offered["aimem"] == Path.home() / "aimem" / "juniper-bay"
+
+
+def test_a_restore_as_bundles_tells_what_of_the_agent_stands_in_none(isolated_home: Path, tmp_path: Path) -> None:
+    workspace = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw").workspace
+    run("agents", "add", workspace)
+    there = ("--to", tmp_path / "there", "--state-dir", tmp_path / "state")
+    restored = run("restore", "Juniper", "--runtime", "aimem", *there)
+    omitted = [each for each in restored["fates"] if each["outcome"] == "omitted"]
+    told = {(each["kind"], name): each["reason"] for each in omitted for name in each["names"]}
+    assert "no more of an agent than its name" in told["setting", "identity: its texts"]
+    assert any(kind == "principal" and "a bundle knows nobody" in reason for (kind, _), reason in told.items())

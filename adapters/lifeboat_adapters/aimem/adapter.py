@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.aimem import mapping, purging, strict_json, workspace
+from lifeboat_adapters.aimem import cannot_hold, mapping, purging, strict_json, workspace
 from lifeboat_adapters.aimem.bundle import BundleRefused
 from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import (
@@ -47,6 +47,9 @@ class Aimem(BaseAdapter):
             return []
         found = self.locate(folder, environment, user_home)
         return [FoundAgent(self.runtime, found.native_id, found.name, folder, None)]
+
+    def usual_workspace(self, user_home: Path, name: str) -> Path:
+        return user_home / self.runtime / name
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         if not self.recognises(workspace):
@@ -116,7 +119,7 @@ class Aimem(BaseAdapter):
         return Installation(self.runtime, workspace, name, name)
 
     def cannot_hold(self, installation: Installation, state: State) -> Iterator[Fate]:
-        return iter(())
+        return cannot_hold.cannot_hold(state)
 
 
 def _has_bundle(folder: Path) -> bool:
