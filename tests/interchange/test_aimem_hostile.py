@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import aimem_bundles as made
+import cbor2
 import pytest
 from aimem_states import apply, codes, counts, exported, only, planned, records_of, taken
 from aimem_states import bundle_of as written
 from brain_servers import LINES, BrainServer, contents
 from brain_servers import brain as brain  # a fixture
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from served_apps import ServedApp, bearer
 from served_apps import served as served  # a fixture
 
 from lifeboat_adapters.aimem import http as profile
-from lifeboat_adapters.aimem import workspace
+from lifeboat_adapters.aimem import signing, workspace
 from lifeboat_adapters.aimem.bundle import BundleRefused
 from lifeboat_adapters.aimem.reading import parse
 from lifeboat_alf import codec, ids, testing
@@ -606,3 +608,17 @@ def test_a_long_memory_in_a_file_can_be_edited_and_forgotten(now: str, pure: boo
     sections = workspace.split("raw/aimem/odd.aimem.json", again.data.decode()) or ()
     assert {section.memory for section in sections if section.memory} == {"Beside it.", now} - {""}
     assert all(len(chunk["content"]) <= 65_536 for chunk in bundle.chunks) or len(now) > 2 * 65_536
+
+
+def test_a_key_of_the_same_name_is_not_the_same_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    mallory, trusted = (Ed25519PrivateKey.generate() for _ in range(2))
+    theirs, ours = (signing.ed25519(each.public_key().public_bytes_raw()) for each in (mallory, trusted))
+    monkeypatch.setattr(signing.PublicKey, "kid", b"the same")
+    protected = cbor2.dumps({1: -8, 4: b"the same"})
+    signed = mallory.sign(cbor2.dumps(["Signature1", protected, b"", b"payload"]))
+    signature = cbor2.dumps(cbor2.CBORTag(18, [protected, {}, None, signed]))
+    with pytest.raises(signing.SignatureRefused) as caught:
+        signing.verify_detached(signature, [b"payload"], [ours])
+    assert caught.value.format_code == "signature_invalid"
+    for keys in ([ours, theirs], [theirs, ours]):
+        assert signing.verify_detached(signature, [b"payload"], keys) == theirs
