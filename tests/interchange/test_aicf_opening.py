@@ -5,14 +5,17 @@ from __future__ import annotations
 import gzip
 import tracemalloc
 import zlib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aicf import opening
+from lifeboat_adapters.aicf import FORMAT, opening, relations
 from lifeboat_adapters.aicf.document import parse
+from lifeboat_adapters.interchange.contract import Surroundings
 from lifeboat_adapters.interchange.errors import SourceRefused
+from lifeboat_adapters.receipts import Outcome
 
 pytestmark = pytest.mark.interchange
 
@@ -87,3 +90,12 @@ def test_half_a_character_in_a_text_is_refused() -> None:
     with pytest.raises(SourceRefused) as raised:
         parse("@STATE\nname=\ud800")
     assert raised.value.format_code == "utf8_invalid"
+
+
+def test_links_that_are_too_many_to_follow_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relations, "MOST_LINKS", 2)
+    path = tmp_path / "a.aicf"
+    path.write_bytes(b"@INSIGHTS a row\n@LINKS\n" + b"@LINKS insight_001->insight_001|x\n" * 5)
+    with FORMAT.read(str(path), {}, Surroundings("2026-01-01T00:00:00Z")) as made:
+        found = [fate.outcome for fate in made.fates if fate.kind == "link"]
+    assert found == [Outcome.ACCEPTED] * 2 + [Outcome.UNRESOLVED] * 3

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from lifeboat_adapters.aicf import checking, extension, layers, mapping, opening, outgoing, reading
+from lifeboat_adapters.aicf import checking, extension, layers, mapping, opening, outgoing, reading, relations
 from lifeboat_adapters.aicf.outgoing import Wish
 from lifeboat_adapters.aicf.reading import PRIMARY, Read
 from lifeboat_adapters.interchange.base import BaseFormat
@@ -29,7 +30,7 @@ from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import codec, layout
 from lifeboat_alf.state import State
 
-DIALECT, PSEUDONYMISE, GZIP = "dialect", "pseudonymise", "gzip"
+APPLY, DIALECT, PSEUDONYMISE, GZIP = "apply-supersedes", "dialect", "pseudonymise", "gzip"
 LARGEST = 256 * 1024 * 1024
 """Bytes of a source, compressed or not; what it may be unpacked is bounded on its own."""
 
@@ -43,6 +44,7 @@ class AicfFormat(BaseFormat):
     title = "AICF"
     suffixes: tuple[str, ...] = (".aicf", ".aicf.gz")
     options: tuple[Option, ...] = (
+        Option(APPLY, "what a link says is superseded no longer counts", reads=True),
         Option(DIALECT, "how the file is written", Kind.CHOICE, outgoing.DIALECTS, outgoing.SAME, writes=True),
         Option(PSEUDONYMISE, "write user_1 for the first user of a session, and so on", writes=True),
         Option(GZIP, "compress the file", writes=True),
@@ -60,9 +62,10 @@ class AicfFormat(BaseFormat):
         data = opening.decompress(_bytes_of(path))
         name = path.name[:-3] if path.name.lower().endswith(".gz") else path.name
         found = reading.read(data, name)
-        made = Reading(
-            _agent_name(path), [_portable(record) for _, record in found.memories()], _entries(found, name, data)
-        )
+        records = [_portable(record) for _, record in found.memories()]
+        if options.get(APPLY) is True:
+            records = superseding.applied(records)
+        made = Reading(_agent_name(path), records, _entries(found, name, data))
         made.fates = list(_fates(found))
         made.notices = [Notice(finding.code, finding.text, _where(finding)) for finding in _findings(found, data)]
         yield made
@@ -135,6 +138,10 @@ def _fates(found: Read) -> Iterator[Fate]:
             yield Fate(
                 "link", name, Outcome.UNRESOLVED, "an end of it is not in the file; it is kept", "link_unresolved"
             )
+    if found.relations.passed_over:
+        reason = f"more than {relations.MOST_LINKS:,} are not followed; they are kept in the file"
+        fate = Fate("link", "behind those", Outcome.UNRESOLVED, reason, "links_many")
+        yield from itertools.repeat(fate, found.relations.passed_over)
     for vector in found.relations.vectors:
         name = f"line {vector.section.line}"
         if vector.problem:

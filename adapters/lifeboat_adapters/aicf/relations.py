@@ -14,7 +14,7 @@ from lifeboat_adapters.aicf.parts import Item, Section
 from lifeboat_adapters.aicf.pieces import ROWS, Piece
 from lifeboat_adapters.interchange.contract import JsonObject
 
-_MOST_LINKS = 100_000
+MOST_LINKS = 100_000
 """More rows than that are kept in the file, and are no links of records."""
 _FOLLOWING = {
     mapping.STATE: ELABORATES,
@@ -42,8 +42,11 @@ class Vector(NamedTuple):
 
 
 class Relations(NamedTuple):
+    """`passed_over` counts links behind the most that are followed: they are kept in the file only."""
+
     links: list[Link]
     vectors: list[Vector]
+    passed_over: int = 0
 
 
 def relate(pieces: Sequence[Piece]) -> Relations:
@@ -52,12 +55,13 @@ def relate(pieces: Sequence[Piece]) -> Relations:
     for piece in pieces:
         if piece.made is not None:
             _follow(piece, names)
-    links = [_linked(item, names) for item in _rows(pieces)]
+    rows = _rows(pieces)
+    links = [_linked(item, names) for item in rows[:MOST_LINKS]]
     vectors = [_embedded(section, names) for section in _sections(pieces, "EMBEDDING")]
     for piece in pieces:
         if piece.section.name == "EMBEDDING":
             piece.about = names.get(piece.section.ident)
-    return Relations(links, vectors)
+    return Relations(links, vectors, len(rows) - len(links))
 
 
 def _names(pieces: Sequence[Piece]) -> dict[str, Piece]:
@@ -98,7 +102,7 @@ def _relate(piece: Piece, other: Piece, relation: str) -> None:
 
 def _rows(pieces: Sequence[Piece]) -> list[Item]:
     found = (item for piece in pieces if piece.section.name in ("LINKS", "LINK") for item in piece.items)
-    return [item for item in found if item.kind in ROWS and item.raw.strip()][:_MOST_LINKS]
+    return [item for item in found if item.kind in ROWS and item.raw.strip()]
 
 
 def _sections(pieces: Sequence[Piece], name: str) -> list[Section]:
