@@ -8,7 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from lifeboat_adapters.aicf import checking, extension, layers, mapping, opening, outgoing, reading, relations
+from lifeboat_adapters.aicf import (
+    checking,
+    extension,
+    layers,
+    mapping,
+    opening,
+    outgoing,
+    reading,
+    relations,
+    superseding,
+)
 from lifeboat_adapters.aicf.outgoing import Wish
 from lifeboat_adapters.aicf.reading import PRIMARY, Read
 from lifeboat_adapters.interchange.base import BaseFormat
