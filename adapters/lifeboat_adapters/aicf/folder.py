@@ -76,7 +76,8 @@ def is_readable(name: str) -> bool:
 def is_safe(name: str) -> bool:
     """Whether a name from a record may become a file: inside the workspace, and of this format."""
     parts = name.split("/")
-    return is_readable(name) and len(name) < 500 and all(part not in ("", ".", "..") for part in parts)
+    is_plain = name.isprintable() and len(name) < 500
+    return is_readable(name) and is_plain and all(part not in ("", ".", "..") for part in parts)
 
 
 def place(path: str, *, is_folder: bool) -> Placement:

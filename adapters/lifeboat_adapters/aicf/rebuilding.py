@@ -32,7 +32,7 @@ def rebuilt(file: str, memories: Sequence[JsonObject]) -> Patch | None:
     """The file that memories of it stood in, with what they say now; None where what they kept does not make one."""
     text = _stood([memory[OWN] for memory in memories])
     first = memories[0][OWN]
-    if len(memories) < first.get("of", 1) or any(memory[OWN].get("cut") for memory in memories):
+    if len(memories) < _number(first, "of", 1) or any(memory[OWN].get("cut") for memory in memories):
         text = patching.counted(text) if first.get("dialect") in _COUNTED else text
     if first.get("bom"):
         text = f"\ufeff{text}"
@@ -51,11 +51,11 @@ def _stood(own: Sequence[JsonObject]) -> str:
     about = sorted(_about(own), key=lambda piece: piece[:2])
     parts: list[str] = []
     for each in own:
-        at = each.get("at", 0)
-        here = [piece for piece in about if piece[0] <= at] if isinstance(at, int) else []
+        at = _number(each, "at", 0)
+        here = [piece for piece in about if piece[0] <= at]
         about = about[len(here) :]
         parts += [_with(_text(each, "lead"), here, at), _text(each, "span")]
-    return "".join([*parts, _with(_text(own[-1], "tail"), about, own[-1].get("of", len(own)))])
+    return "".join([*parts, _with(_text(own[-1], "tail"), about, _number(own[-1], "of", len(own)))])
 
 
 def _with(between: str, about: Sequence[About], number: int) -> str:
@@ -70,7 +70,8 @@ def _with(between: str, about: Sequence[About], number: int) -> str:
 
 def _about(own: Sequence[JsonObject]) -> Iterator[About]:
     for each in own:
-        for piece in each.get("about") or ():
+        said = each.get("about")
+        for piece in said if isinstance(said, list) else ():
             match piece:
                 case [int(number), int(offset), str(text)]:
                     yield number, offset, text
@@ -82,5 +83,10 @@ def _text(own: JsonObject, name: str) -> str:
 
 
 def _place(record: JsonObject) -> int:
-    at = record[OWN].get("at", 0)
-    return at if isinstance(at, int) else 0
+    return _number(record[OWN], "at", 0)
+
+
+def _number(own: JsonObject, name: str, default: int) -> int:
+    """What somebody else's record says may be anything."""
+    value = own.get(name)
+    return value if isinstance(value, int) else default
