@@ -284,16 +284,6 @@ def test_the_ending_of_a_name_says_that_a_file_is_pressed(context: Context, plai
     assert gzip.decompress(target.read_bytes()).decode().startswith("PLAIN Juniper\n")
 
 
-def test_a_signature_stands_in_a_file_beside(ada: Protected, tmp_path: Path) -> None:
-    import nacl.signing
-
-    target = tmp_path / "a.plain"
-    done = converted(ada.context, f"agent:{ada.agent.name}", "plain", target, always, given={"sign": True})
-    assert done.signature == f"{target}.sig"
-    key = nacl.signing.VerifyKey(ada.context.keys().public.sign)
-    key.verify(target.read_bytes(), Path(done.signature).read_bytes())
-
-
 def test_a_file_that_is_there_stays_unless_force_is_given(context: Context, plain: Path, tmp_path: Path) -> None:
     target = tmp_path / "a.alf"
     target.write_text("mine")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -156,26 +156,32 @@ class _Conversion:
         return self.order.seal(self.found.archive)
 
     def _write_archive(self, report: Conversion) -> None:
-        with ExitStack() as stack:
+        with self._locked(), ExitStack() as stack:
             stream = self._stream(stack, report)
             write_snapshot(self.found.state, stream, keys=self.found.keys)
         self._measure(report, stream)
 
     def _write(self, target: Format, options: Options, report: Conversion) -> None:
-        with ExitStack() as stack:
+        with self._locked(), ExitStack() as beside, ExitStack() as stack:
             stream = self._stream(stack, report)
             written = target.write(self.found.state, stream, options, self.around)
             if written.signature is not None and not self.order.dry_run:
-                report.signature = self._sign(stack, *written.signature)
+                report.signature = self._sign(beside, *written.signature)
         _take(report, written)
         self._measure(report, stream)
 
-    def _sign(self, stack: ExitStack, ending: str, signature: bytes) -> str:
-        """The signature's file appears with the file that it is of, a moment before it."""
+    def _sign(self, beside: ExitStack, ending: str, signature: bytes) -> str:
+        """The signature's file appears once the file that it is of is in place, and not at all where that fails."""
         path = Path(f"{self.order.target}{ending}")
-        file = stack.enter_context(new_file(self.context.files, path, force=self.order.force))
+        file = beside.enter_context(new_file(self.context.files, path, force=self.order.force))
         file.write(signature)
         return str(path)
+
+    def _locked(self) -> AbstractContextManager[None]:
+        """Nobody else converts into the same file meanwhile."""
+        if self.order.dry_run or self.order.target is None:
+            return nullcontext()
+        return file_lock(self.context, Path(self.order.target), "convert")
 
     def _stream(self, stack: ExitStack, report: Conversion) -> BinaryIO:
         """Where the file is written to: nowhere in a dry run."""
@@ -185,7 +191,6 @@ class _Conversion:
         path = Path(self.order.target)
         if seal is not None:
             report.encryption = seal.to_json(self.context.keys().public)
-        stack.enter_context(file_lock(self.context, path, "convert"))
         return stack.enter_context(encrypted.new_archive(self.context, path, seal, force=self.order.force))
 
     def _measure(self, report: Conversion, stream: BinaryIO) -> None:

@@ -1,0 +1,64 @@
+"""Signatures in files of their own, beside what was converted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nacl.signing
+import pytest
+from plain_format import plain_formats
+from protected import Protected
+
+from lifeboat_daemon.errors import ExchangeError, FileExists
+from lifeboat_daemon.exchange.conversion_report import Conversion
+from lifeboat_daemon.exchange.conversion_source import Source
+from lifeboat_daemon.exchange.converting import Order, convert
+
+pytestmark = [pytest.mark.interchange, pytest.mark.usefixtures("plain_formats")]
+__all__ = ["plain_formats"]
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Protected:
+    made = Protected(tmp_path)
+    made.add()
+    return made
+
+
+def signed(ada: Protected, target: Path) -> Conversion:
+    order = Order(Source.of(f"agent:{ada.agent.name}"), "plain", str(target), given={"sign": True})
+    return convert(ada.context, order, lambda preview: None)
+
+
+def test_a_signature_stands_in_a_file_beside(ada: Protected, tmp_path: Path) -> None:
+    target = tmp_path / "a.plain"
+    done = signed(ada, target)
+    assert done.signature == f"{target}.sig"
+    key = nacl.signing.VerifyKey(ada.context.keys().public.sign)
+    key.verify(target.read_bytes(), Path(done.signature).read_bytes())
+
+
+def test_no_signature_stays_where_its_file_did_not_get_its_name(
+    ada: Protected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, replace = tmp_path / "a.plain", type(ada.context.files).replace
+
+    def refusing(self: Any, source: Path, to: Path) -> None:
+        if to == target:
+            raise OSError(28, "No space left on device")
+        replace(self, source, to)
+
+    monkeypatch.setattr(type(ada.context.files), "replace", refusing)
+    before = list(tmp_path.iterdir())
+    with pytest.raises(ExchangeError):
+        signed(ada, target)
+    assert list(tmp_path.iterdir()) == before
+
+
+def test_a_signature_that_is_there_keeps_a_new_file_from_standing_beside_it(ada: Protected, tmp_path: Path) -> None:
+    target = tmp_path / "a.plain"
+    Path(f"{target}.sig").write_bytes(b"mine")
+    with pytest.raises(FileExists):
+        signed(ada, target)
+    assert not target.exists() and Path(f"{target}.sig").read_bytes() == b"mine"
