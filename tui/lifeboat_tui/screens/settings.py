@@ -43,7 +43,7 @@ EXPECTED = {
     "cron": "five fields of cron: minute, hour, day of the month, month, day of the week",
     "command": "a command as in a shell, or none",
     "path": "an absolute path, or none",
-    "address": "an address that begins with https://, or none",
+    "address": "an address (https://, http://; of a memory server also stdio: and a command), or none",
 }
 
 
