@@ -21,12 +21,10 @@ def _state(*texts: str) -> MemoryState:
 def test_what_is_written_stands_up_to_the_strict_check() -> None:
     state = _state("Sails dry by noon.", "A | pipe\nand a \\ backslash")
     state.add(record("Boats\nOne\nTwo", memory_type="summary"))
+    state.add(record("# Boats\n\nOne by one.", memory_type="summary"))
     state.add(record("tea: green", memory_type="preference", namespace="principal_context:ada"))
     data, _ = states.written(state)
-    found = [
-        each for each in checking.check(data, strict=True) if each.code not in ("section_unknown", "field_unknown")
-    ]
-    assert found == []
+    assert list(checking.check(data, strict=True)) == []
 
 
 def test_sections_stand_in_their_order_and_lines_are_counted(tmp_path: Path) -> None:

@@ -162,6 +162,25 @@ def test_073_a_signature_beside_the_file_is_checked_with_the_trusted_key(signed)
     assert len(made) == 2 and "signature_valid" in {notice.code for notice in found.notices}
 
 
+def test_073_whoever_signs_is_told_the_key_that_checks_it(source, key, tmp_path):
+    pytest.importorskip("cwt")
+    stream, done = written(testing.full_state(), signer(key), sign=True)
+    path = source(stream.getvalue())
+    ending, signature = done.signature
+    (tmp_path / (path.name + ending)).write_bytes(signature)
+    trusted = tmp_path / "key.txt"
+    trusted.write_text(next(each.text for each in done.notices if each.code == "signed_with").rpartition(" ")[2] + "\n")
+    found, _ = read(path, **{"trusted-key": str(trusted)})
+    assert "signature_valid" in {notice.code for notice in found.notices}
+
+
+def test_a_finding_tells_its_place_once(source):
+    stream, _ = written(testing.full_state())
+    path = source(stream.getvalue().replace(b'"checksum":"sha256:', b'"checksum":"sha256:0', 1))
+    (found,) = FORMAT.check(str(path), strict=False)
+    assert found.where == "checksum" and found.text and not found.text.startswith("checksum")
+
+
 def test_074_nothing_is_read_under_a_wrong_an_unknown_or_no_signature(signed, tmp_path):
     path, trusted = signed
     stranger = Ed25519PrivateKey.generate().public_key().public_bytes_raw()

@@ -191,8 +191,9 @@ def test_nobody_listens(tmp_path: Path) -> None:
     with running(tmp_path / "store.json") as found:
         address = found.address
     for source in (address, "stdio:/no/such/program serve", "stdio:true", "http://127.0.0.1:9/mcp"):
-        with pytest.raises(InstanceFailed, match="no instance of Aionforge answers"):
+        with pytest.raises(InstanceFailed, match="no instance of Aionforge answers") as failed:
             read(source)
+        assert (failed.value.fix or "").endswith("serve stdio" if source.startswith("stdio:") else "serve http")
 
 
 def test_a_token_opens_and_the_wrong_one_does_not(tmp_path: Path) -> None:

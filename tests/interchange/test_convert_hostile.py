@@ -48,8 +48,15 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_source(tmp_path: Path) -> None:
-    with pytest.raises(ExchangeError, match="is a folder"):
+    with pytest.raises(ExchangeError, match="is a folder") as refused:
         converted(tmp_path, tmp_path / "a.alf", to="alf")
+    assert "lifeboat agents add" in (refused.value.fix or "")
+
+
+def test_a_file_that_is_not_there_is_told_in_words(tmp_path: Path) -> None:
+    with pytest.raises(ExchangeError) as refused:
+        converted(tmp_path / "absent.aicf", tmp_path / "a.alf", to="alf")
+    assert refused.value.message == f"{tmp_path / 'absent.aicf'}: No such file or directory"
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder"])

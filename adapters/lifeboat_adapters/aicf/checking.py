@@ -138,7 +138,7 @@ def _headers(document: Document) -> Iterator[Remark]:
                 if item.raw.lstrip().startswith("@"):
                     yield Remark("header_malformed", "It begins like a header and is none", item.line)
             elif item.raw and section.name != "AICF_VERSION" and text[item.value_start - 1] != ":":
-                expected = "Behind the name of a section stands a colon"
+                expected = "Between the name of a section and what follows it a colon is missing"
                 yield Remark("header_malformed", expected, item.line, f"@{item.key}"[:80])
 
 

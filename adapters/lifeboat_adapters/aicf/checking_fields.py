@@ -53,6 +53,8 @@ def _pairs(section: Section, dialect: Dialect) -> Iterator[Remark]:
         seen.add(item.key)
         field = known.get(item.key)
         if field is None:
+            if (section.name, item.key) in specified.OWN_FIELDS:
+                continue
             # A state has keys of its own.
             if section.name != "STATE" and dialect not in (Dialect.BLOCKS, Dialect.COMPILED, Dialect.ESCAPED_BLOCKS):
                 yield Remark("field_unknown", "The specification knows no such field: kept", item.line, where)

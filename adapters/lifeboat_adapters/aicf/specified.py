@@ -102,6 +102,8 @@ COLUMNS: Mapping[str, tuple[Field, ...]] = {
 SECTIONS = frozenset((*FIELDS, *COLUMNS, "LINKS"))
 OWN_PREFIX = "ALF_"
 """How the sections begin in which what AICF has no place for stands."""
+OWN_FIELDS = frozenset((name, "content") for name in ("CONVERSATION", "SESSION", "CONSOLIDATION"))
+"""Fields that the writer adds to sections of the specification: the text of a memory, where it is no list of facts."""
 
 LARGEST_FILE = 100 * 1024 * 1024
 LARGEST_LINE = 1024 * 1024

@@ -110,6 +110,7 @@ class AimemFormat(BaseFormat):
             if is_signed:
                 signature = signing.sign_detached(produced.writer.canonical(), around.identity)
                 written.signature = (signing.SUFFIX, signature)
+                written.notices.append(_public_key(around.identity))
         return written
 
     def check(self, source: str, *, strict: bool) -> Iterable[Finding]:
@@ -120,7 +121,9 @@ class AimemFormat(BaseFormat):
             with _refusing(path), reading.opened(path, own_namespace=strict) as bundle:
                 return [Finding(each.code, each.text, False, where=each.where) for each in bundle.notices]
         except SourceRefused as problem:
-            return [Finding(problem.format_code, problem.message, True, _line(problem.where), problem.where)]
+            # The place is told once: such a message begins with it.
+            text = problem.message.removeprefix(f"{problem.where}: ") if problem.where else problem.message
+            return [Finding(problem.format_code, text, True, _line(problem.where), problem.where)]
 
     def mappings(self) -> Sequence[MappingTable]:
         return mapping.tables()
@@ -224,6 +227,13 @@ def _producer_options(options: Options, cleaner: Cleaner | None) -> ProducerOpti
 
 def _signs(identity: Identity) -> bool:
     return identity.sign is not None and bool(identity.public)
+
+
+def _public_key(identity: Identity) -> Notice:
+    """The key that whoever gets the bundle checks its signature with, as the text that a key's file may hold."""
+    document, _ = signing.public_document([signing.ed25519(identity.public)])
+    text = f"whoever checks it needs this line in a file, for --trusted-key: {signing.header_of(document)}"
+    return Notice("signed_with", text)
 
 
 def _check_signature(path: Path, bundle: Bundle, options: Options) -> list[Notice]:

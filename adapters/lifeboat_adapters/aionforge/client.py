@@ -181,7 +181,8 @@ class Connection:
             return _refused(self._seen.status)
         where = self.address.url or self.address.command[0]
         why = f"within {self.limits.connect:g} seconds" if isinstance(error, TimeoutError) else "as such a server"
-        return InstanceFailed(f"no instance of Aionforge answers at {where} {why}", fix="aionforge serve http")
+        fix = "aionforge serve http" if self.address.url else "stdio:COMMAND with a command as: aionforge serve stdio"
+        return InstanceFailed(f"no instance of Aionforge answers at {where} {why}", fix=fix)
 
 
 def _refused(status: int) -> InstanceFailed:

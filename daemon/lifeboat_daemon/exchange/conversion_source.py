@@ -151,8 +151,11 @@ def _file(context: Context, path: Path, how: How, scratch: Path) -> Iterator[Ope
 
 def refuse_irregular(path: Path) -> None:
     """A file is read more than once: a pipe would be waited for without end. Raises ExchangeError."""
+    if path.is_dir():
+        fix = f"lifeboat agents add {path} --runtime NAME, then name the agent as agent:NAME"
+        raise ExchangeError(f"{path} is a folder", fix=fix)
     if path.exists() and not path.is_file():
-        raise ExchangeError(f"{path} is a folder" if path.is_dir() else f"{path} is no regular file")
+        raise ExchangeError(f"{path} is no regular file")
 
 
 def is_zip(archive: Archive) -> bool:

@@ -157,7 +157,7 @@ def _reading(path: Path) -> Iterator[None]:
     except AgeError as error:
         raise type(error)(f"{path}: {error.message}", fix=error.fix) from None
     except OSError as error:
-        raise ExchangeError(f"{path}: {error}") from error
+        raise ExchangeError(f"{path}: {error.strerror or error}") from error
 
 
 def _copied(context: Context, path: Path, source: BinaryIO, copy: BinaryIO, passphrase: str | None) -> Archive:
