@@ -129,8 +129,12 @@ def _as_it_came(state: State, known: Remembered) -> _Body | None:
 
 
 def _is_whole(text: str, contents: Sequence[str]) -> bool:
-    found = [str(record["content"]) for _, record in reading.read(text, _NAME).memories()]
-    return sorted(found) == sorted(contents)
+    return sorted(_contents(text)) == sorted(contents)
+
+
+def _contents(text: str) -> list[str]:
+    """What the memories of a file say, in their order."""
+    return [str(record["content"]) for _, record in reading.read(text, _NAME).memories()]
 
 
 def _patched(state: State, known: Remembered) -> tuple[str, Patch, list[JsonObject]] | None:
@@ -183,8 +187,8 @@ def _clean(body: _Body, wish: Wish) -> str | None:
 
 
 def _of_memories(known: Remembered, body: _Body, text: str) -> Iterator[Fate]:
-    before = [str(record["content"]) for _, record in reading.read(body.text, _NAME).memories()]
-    after = [str(record["content"]) for _, record in reading.read(text, _NAME).memories()]
+    before = _contents(body.text)
+    after = before if text == body.text else _contents(text)
     changed = {one for one, other in zip(before, after, strict=False) if one != other}
     there, held = set(before), {str(record["id"]) for record in body.held}
     for record_id, record in known.memories.items():
@@ -214,7 +218,8 @@ def _in_an_older_form(record_id: str, is_there: bool) -> Fate:
 
 
 def _of_documents(state: State, body: _Body, wish: Wish) -> Iterator[Fate]:
-    said = {**layers.said_in(body.text if body.text.lstrip()[:1] not in "{[<" else ""), **body.documents}
+    is_read = body.form != NEWEST and body.text.lstrip()[:1] not in "{[<"  # what was written anew is known
+    said = {**layers.said_in(body.text if is_read else ""), **body.documents}
     for kind, section, path in (
         ("identity", extension.IDENTITY, layout.IDENTITY),
         ("principal", extension.PRINCIPALS, layout.PRINCIPALS),

@@ -13,6 +13,8 @@ LARGEST = 60_000
 
 def pieces_of(text: str, largest: int = LARGEST) -> list[str]:
     """A text in pieces of at most so many bytes once they are escaped; no character is torn apart."""
+    if len(escape(text).encode("utf-8", "surrogatepass")) <= largest:
+        return [text]
     found: list[str] = []
     piece: list[str] = []
     size = 0
