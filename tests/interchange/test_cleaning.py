@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -254,3 +255,16 @@ def test_a_text_of_a_megabyte_that_is_hard_to_search_comes_to_an_end(piece: str)
     cleaner = Cleaner(redacts=True, words=Words(["Ada Lovelace", "Ada Ada Ada"]))
     clear = cleaner.clean(text)
     assert (clear == text) == (not cleaner.counts)
+
+
+def test_texts_that_come_once_do_not_keep_those_that_come_again_from_being_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked, find = Counter[str](), Cleaner._find
+    monkeypatch.setattr(Cleaner, "_find", lambda self, text: looked.update([text]) or find(self, text))
+    cleaner = Cleaner()
+    for number in range(10_000):
+        cleaner.clean(f"once {number}")
+    for _ in range(100):
+        cleaner.clean("again")
+    assert looked["again"] == 1 and len(looked) == 10_001

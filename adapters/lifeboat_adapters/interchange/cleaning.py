@@ -96,8 +96,8 @@ class Cleaner:
         if secrets and not (self.redacts or self.allows_secrets):
             kinds = ", ".join(sorted({each.pattern for each in secrets}))
             raise SecretsFound(f"{where or 'a text'} holds what looks like a secret ({kinds})")
-        if not found and len(text) <= _SHORT and len(self._harmless) < _REMEMBERED:
-            self._harmless.add(text)
+        if not found and len(text) <= _SHORT:
+            self._remember(text)
         self.counts.update(each.kind for each in found)
         result = clear if self.redacts else text
         return Cleaned(result, result != text, Counter(each.pattern for each in found))
@@ -105,6 +105,12 @@ class Cleaner:
     def clean_value(self, value: Any, *, where: str = "") -> Any:
         """A JSON value with every text in it cleaned, names of fields too. Raises as `clean` does."""
         return self._value(value, where, 0)
+
+    def _remember(self, text: str) -> None:
+        """From the beginning when there are too many: what comes only once must not keep out what comes again."""
+        if len(self._harmless) >= _REMEMBERED:
+            self._harmless.clear()
+        self._harmless.add(text)
 
     def figures(self) -> dict[str, int]:
         """What was found so far, by kind, for a receipt; kinds of which there were none are 0."""
