@@ -26,7 +26,7 @@ from lifeboat_daemon.words import argument
 
 FILE = "offers.toml"
 DISMISSED = "dismissed"
-NAMES = (".openclaw", ".openclaw-*", ".zeroclaw")
+NAMES = (".aicf", ".aionforge", ".openclaw", ".openclaw-*", ".zeroclaw")
 """Globs of folders of the user's home that runtimes make, until a look around says which of them the adapters know."""
 
 

@@ -49,7 +49,7 @@ def test_a_family_is_a_process_and_what_it_started() -> None:
 
 def test_time_that_a_process_spends_is_counted_and_so_is_that_of_children_that_ended() -> None:
     before = processes.effort(os.getpid())
-    busy = "import time\nwhile time.process_time() < 0.2: pass"
+    busy = "import time\nwhile time.process_time() < 0.4: pass"
     subprocess.run([sys.executable, "-c", busy], check=True)
     assert processes.effort(os.getpid()).since(before).cpu >= 0.2
 

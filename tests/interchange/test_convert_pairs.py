@@ -113,7 +113,7 @@ def test_memories_that_came_back_have_their_ids_again(bench: Bench, name: str) -
     assert after == {record_id: text for record_id, text in before.items() if record_id in after}
 
 
-@pytest.mark.parametrize(("first", "second"), itertools.product((*FILES, *INSTANCES), repeat=2))
+@pytest.mark.parametrize(("first", "second"), list(itertools.product((*FILES, *INSTANCES), repeat=2)))
 def test_every_pair(bench: Bench, first: str, second: str) -> None:
     """The second holds what the first held, but for what the receipt names."""
     one, _ = bench.convert(bench.name, first)

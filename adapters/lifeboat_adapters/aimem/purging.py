@@ -43,9 +43,9 @@ def mended(path: str, text: str, memories: Sequence[tuple[str, str]]) -> str | N
     if sections is None or [section.text for section in sections if section.text] != [text for _, text in memories]:
         return None
     changes: dict[str, dict[int, JsonObject | None]] = {
-        CHUNKS: {place: None for place, value in enumerate(found.records(CHUNKS)) if not workspace.is_chunk(value)}
+        CHUNKS: {place: None for place, value in enumerate(found.records(CHUNKS)) if value is None}
     }
-    known = {value["id"] for value in found.records(CHUNKS) if workspace.is_chunk(value)}
+    known = {str(value.get("id")) for value in found.records(CHUNKS) if isinstance(value, dict)}
     changes[EDGES] = _dangling(found, EDGES, known, "source_id", "target_id")
     changes[LINKS] = _dangling(found, LINKS, known, "chunk_id")
     return spans.patched(text, found, changes)
