@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.database_reading import read_database
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
@@ -121,19 +122,32 @@ def _values(store: MemoryStore) -> Iterator[tuple[Any, ...]]:
 def cut(context: Context, agent: Agent, vault: Vault, cuts: list[WorkspaceCut]) -> list[str]:
     """Remove it from the files of a plan, each at once with its mode; the archive paths that were written. One that
     changed since stays as it is, and is not in the list. Raises OSError."""
-    keep_out = KeepOut.of(context, vault)
-    return [one.path for one in cuts if one.file is not None and _cut(context, keep_out, one, one.file)]
+    keep_out, adapter = KeepOut.of(context, vault), context.adapter(agent.runtime)
+    return [one.path for one in cuts if one.file is not None and _cut(context, adapter, keep_out, one, one.file)]
 
 
-def _cut(context: Context, keep_out: KeepOut, one: WorkspaceCut, file: Path) -> bool:
+def _cut(context: Context, adapter: Adapter, keep_out: KeepOut, one: WorkspaceCut, file: Path) -> bool:
     content = _read(context, file)
     if content is None or content.key != one.key:
         return False
     made, spans = keep_out.cut(one.path, content.data)
     if spans != one.spans or _key(context, file) != one.key:
         return False
-    write_atomic(context.files, file, made, mode=stat.S_IMODE(content.key.mode))
+    write_atomic(context.files, file, _mended(adapter, one.path, made), mode=stat.S_IMODE(content.key.mode))
     return True
+
+
+def _mended(adapter: Adapter, path: str, body: bytes) -> bytes:
+    """A file that lost something, as its runtime reads it whole: a purge takes bytes, and knows of no checksum over
+    what is left. A runtime whose files need nothing of that has them as they are."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return body
+    said = [section.text for section in adapter.split(path, text) or [] if section.text]
+    places = [str(number) for number in range(len(said))]
+    made = adapter.rejoin(path, text, places, list(zip(places, said, strict=True)))
+    return body if made is None else made.encode()
 
 
 def _key(context: Context, file: Path) -> StatKey | None:

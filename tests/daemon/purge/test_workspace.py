@@ -5,11 +5,13 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
+import aimem_bundles as bundles
 import pytest
 from protected import Protected
 from purged_here import purge
 from zeroclaw_protected import ProtectedClaw
 
+from lifeboat_adapters.aimem.reading import parse
 from lifeboat_daemon.purge import workspace
 from lifeboat_daemon.purge.workspace import WorkspaceCut
 
@@ -82,3 +84,19 @@ def test_a_row_is_removed_by_a_command_of_the_runtime(tmp_path: Path) -> None:
     purge(eva, texts=["C01X00T47"])
     (found,) = planned(eva)
     assert found.command == "zeroclaw memory clear --key pass"
+
+
+def test_a_bundle_that_loses_a_memory_still_fits_its_checksum(tmp_path: Path) -> None:
+    ada = Protected(tmp_path)
+    chunks = [bundles.chunk("c1", LINE), bundles.chunk("c2", "Sunny.")]
+    whole = {**bundles.sample(), "chunks": chunks, "edges": [bundles.edge()], "entities": [], "chunk_entities": []}
+    ada.write("a.aimem.json", bundles.document(whole))
+    ada.add(runtime="aimem")
+    purge(ada, texts=["C01X00T47"])
+    assert cut(ada, planned(ada)) == ["raw/aimem/a.aimem.json"]
+    left = parse(ada.read("a.aimem.json").encode())
+    assert [chunk["content"] for chunk in left.chunks] == ["Sunny."]
+    assert list(left.edges) == []
+    assert planned(ada) == []
+    ada.capture()
+    assert [record["content"] for record in ada.memories().values()] == ["Sunny."]
