@@ -95,3 +95,22 @@ def test_a_file_as_it_came_loses_nothing(tmp_path: Path) -> None:
 def test_there_are_tables_and_options_with_short_helps() -> None:
     assert [table.title for table in FORMAT.mappings()]
     assert all(len(option.help) <= 62 for option in FORMAT.options)
+
+
+def test_a_file_that_says_no_time_is_told_of(tmp_path: Path) -> None:
+    path = tmp_path / "a.aicf"
+    path.write_text("@INSIGHTS:\n@INSIGHTS tea is green|GENERAL|LOW|LOW\n")
+    reading = states.read(path)
+    assert [each["temporal"]["created_at"][:4] for each in reading.records] == ["1970"]
+    assert [notice.text for notice in reading.notices if notice.code == "time_unknown"] == [
+        "1 of its memories have no time: they are dated 1970"
+    ]
+    path.write_bytes(aicf_files.FILES["D1-specified"])
+    assert "time_unknown" not in [notice.code for notice in states.read(path).notices]
+
+
+def test_a_compressed_file_that_ends_too_early_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.aicf.gz"
+    path.write_bytes(aicf_files.packed(aicf_files.FILES["D1-specified"])[:-9])
+    with pytest.raises(SourceRefused, match=r"a\.aicf\.gz"):
+        states.read(path)

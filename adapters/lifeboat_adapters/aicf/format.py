@@ -13,6 +13,7 @@ from lifeboat_adapters.aicf import (
     extension,
     layers,
     mapping,
+    moments,
     opening,
     outgoing,
     reading,
@@ -69,7 +70,7 @@ class AicfFormat(BaseFormat):
     @contextmanager
     def read(self, source: str, options: Options, around: Surroundings) -> Iterator[Reading]:
         path = Path(source)
-        data = opening.decompress(_bytes_of(path))
+        data = _opened(path)
         name = path.name[:-3] if path.name.lower().endswith(".gz") else path.name
         found = reading.read(data, name)
         records = [_portable(record) for _, record in found.memories()]
@@ -78,6 +79,9 @@ class AicfFormat(BaseFormat):
         made = Reading(_agent_name(path), records, _entries(found, name, data))
         made.fates = list(_fates(found))
         made.notices = [Notice(finding.code, finding.text, _where(finding)) for finding in _findings(found, data)]
+        undated = sum(record["temporal"]["created_at"] == moments.START for record in records)
+        if undated:
+            made.notices.append(Notice("time_unknown", f"{undated} of its memories have no time: they are dated 1970"))
         yield made
 
     def losses(self, state: State, options: Options) -> list[Fate]:
@@ -104,6 +108,14 @@ def _bytes_of(path: Path) -> bytes:
     if len(data) > LARGEST:
         raise SourceRefused(f"{path} is larger than {LARGEST >> 20} MiB", format_code="file_too_big")
     return data
+
+
+def _opened(path: Path) -> bytes:
+    """What a file says, unpacked. Raises SourceRefused, which names it."""
+    try:
+        return opening.decompress(_bytes_of(path))
+    except SourceRefused as error:
+        raise SourceRefused(f"{path}: {error.message}", format_code=error.format_code, where=error.where) from error
 
 
 def _wish(options: Options, cleaner: Cleaner | None) -> Wish:

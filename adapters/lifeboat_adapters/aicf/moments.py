@@ -8,7 +8,8 @@ from lifeboat_adapters.aicf import values
 from lifeboat_alf import times
 
 _MILLISECONDS = re.compile(r"\.(\d{3})Z")
-_START = "1970-01-01T00:00:00.000Z"
+START = "1970-01-01T00:00:00.000Z"
+"""When a memory was made of which nobody knows when."""
 
 
 def moment(literal: str) -> str | None:
@@ -24,11 +25,11 @@ def milliseconds(known: str | None) -> int:
 
 def created(known: str | None) -> str:
     """The time of a record whose file names none: the start of time, never now, or each import would differ."""
-    return known or _START
+    return known or START
 
 
 def spelled(known: str) -> str:
     """A record's time as AICF 3.1 has it: `YYYY-MM-DDTHH:MM:SSZ`, with a fraction only where there is one."""
-    literal = moment(known) or _START
+    literal = moment(known) or START
     fraction = _MILLISECONDS.search(literal)
     return literal.replace(".000Z", "Z") if fraction and fraction[1] == "000" else literal
