@@ -2,7 +2,7 @@
 
     http://127.0.0.1:3918/mcp#agent=UUID&teams=a,b
     stdio:aionforge serve stdio --data-dir /srv/memory#agent=UUID
-    https://memory.example.com/mcp#token-file=/home/ada/.config/memory-token
+    https://memory.example.com/mcp#token-file=/etc/memory-token
 
 What stands behind `#` never leaves this machine: the agent is the principal that is asserted, unless a token says who
 asks. A token itself is never part of an address: it comes from a file that only its owner may read, or from the
