@@ -72,7 +72,8 @@ def test_an_agent_that_appears_is_offered_and_is_news_once(machine: Machine) -> 
 
 def test_the_names_to_watch_are_those_of_the_adapters(machine: Machine) -> None:
     assert machine.look()["watch_names"] == list(offers.NAMES)
-    assert {".openclaw", ".openclaw-*", ".zeroclaw"} < set(offers.last(machine.context()).watch_names)
+    names = (".aicf", ".aionforge", ".openclaw", ".openclaw-*", ".zeroclaw")
+    assert offers.last(machine.context()).watch_names == names
 
 
 def test_what_is_protected_is_no_offer(machine: Machine) -> None:
