@@ -1,0 +1,139 @@
+"""What an endpoint asks of the place where it keeps everything. Two implement it: `files`, a data folder with SQLite
+files and folders of bodies, and `shared`, PostgreSQL and an object store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from lifeboat_endpoint.at_rest.sealer import Sealer
+from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
+from lifeboat_endpoint.vault import Vault
+
+
+class Figures(NamedTuple):
+    """How much is kept of a tenant, told without any of its keys. `bytes` as they are kept."""
+
+    agents: int
+    bytes: int
+
+
+class KeyDocuments(Protocol):
+    """Where the wrapped data keys of one tenant lie, as one document (`at_rest.key_document`). What is replaced or
+    removed there is gone: no copy of an older document stays anywhere that this program writes."""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        ...
+
+    def read(self) -> bytes:
+        """As it is now: others may have changed it. Raises VaultMissing."""
+        ...
+
+    def replace(self, data: bytes) -> None:
+        """Durable, whole or not at all, inside `changing`."""
+        ...
+
+    def remove(self) -> None:
+        """One that is gone already is no error."""
+        ...
+
+    def changing(self) -> AbstractContextManager[None]:
+        """Nobody else replaces it meanwhile. Raises VaultBusy."""
+        ...
+
+
+class TenantPlace(Protocol):
+    """Where everything of one tenant is kept but its keys. Belongs to one thread; close it."""
+
+    @property
+    def metadata(self) -> MetadataStore:
+        """The tables of `service.schema`."""
+        ...
+
+    @property
+    def blobs(self) -> BlobStore:
+        """Bodies outside of vaults (`service.bodies`)."""
+        ...
+
+    def open_vault(self, agent_id: str, sealer: Sealer) -> Vault:
+        """Raises VaultMissing, VaultDamaged, OtherDataKey, which names it."""
+        ...
+
+    def create_vault(self, agent_id: str, sealer: Sealer) -> Vault:
+        """An empty vault, open; it appears whole or not at all. What an earlier agent of that id left is removed."""
+        ...
+
+    def has_vault(self, agent_id: str) -> bool: ...
+
+    def vault_ids(self) -> list[str]:
+        """Every agent of which there is a vault or a part of one."""
+        ...
+
+    def remains(self, agent_id: str) -> int:
+        """How many files, rows or objects there are of a vault."""
+        ...
+
+    def remove_vault(self, agent_id: str) -> None:
+        """Destroy it. What is open elsewhere finds nothing any more."""
+        ...
+
+    def alone(self, agent_id: str, *, seconds: float) -> AbstractContextManager[None]:
+        """Nobody else cares for this agent meanwhile, on any machine. Pushes do not wait for it. Raises
+        EndpointBusy."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Engine(Protocol):
+    """For many threads."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether processes of other machines keep their things there too. Then what is deleted leaves sealed remains
+        in the database, which end with the key that sealed them (see `service.shredding`), and workers take the care
+        that a server of files takes itself (see `work`)."""
+        ...
+
+    def control(self, *, tenant: str | None = None, token: str | None = None) -> MetadataStore:
+        """The tables of `tenancy.schema`, for the calling thread, which keeps them open. An engine that isolates
+        tenants shows the rows of `tenant`, or the one of the token whose id is `token`, and those that are nobody's."""
+        ...
+
+    def tenant(self, tenant_id: str, now: datetime) -> TenantPlace:
+        """The tables are made when missing. Raises VaultDamaged, VaultNewer."""
+        ...
+
+    def key_documents(self, tenant_id: str) -> KeyDocuments: ...
+
+    def alone(self, what: str, *, seconds: float) -> AbstractContextManager[None]:
+        """One process at a time, on any machine, does `what` (a word). Raises EndpointBusy."""
+        ...
+
+    def figures(self, tenant_id: str) -> Figures:
+        """Raises VaultDamaged."""
+        ...
+
+    def remove_tenant(self, tenant_id: str) -> int:
+        """All that is kept of a tenant whose key document is gone; bytes that are free then."""
+        ...
+
+    def remove_nobodys(self, known: Collection[str], before: datetime) -> int:
+        """What was made before a moment for tenants that are not known; how many."""
+        ...
+
+    def check(self) -> None:
+        """Whether it answers, for readiness. Raises VaultError."""
+        ...
+
+    def close_thread(self) -> None:
+        """Close what the calling thread opened."""
+        ...
+
+    def close(self) -> None:
+        """Close what all threads share."""
+        ...
