@@ -18,7 +18,8 @@ from lifeboat_alf.redactions import Edit, Redaction, Replacement
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_alf.testing import AGENT_ID
 from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
-from lifeboat_endpoint.vault import Draft, EntryPut, HistoryItem, RecordPut, Vault, objects
+from lifeboat_endpoint.store import disk
+from lifeboat_endpoint.vault import Draft, EntryPut, HistoryItem, RecordPut, Vault
 from lifeboat_keys import redacting, signing
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.trusted import Trusted
@@ -112,7 +113,7 @@ def sealer() -> Sealer:
 @pytest.fixture(autouse=True)
 def small_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """What lies in a file of its own need not be large: looking for a canary in noise takes long."""
-    monkeypatch.setattr(objects, "LARGEST_INLINE", 2_000)
+    monkeypatch.setattr(disk, "LARGEST_INLINE", 2_000)
 
 
 @pytest.fixture

@@ -18,8 +18,9 @@ from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.testing import AGENT_ID
 from lifeboat_endpoint.errors import VaultFull, VaultUnusable
+from lifeboat_endpoint.store import disk
 from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.vault import Draft, EntryPut, Vault, objects
+from lifeboat_endpoint.vault import Draft, EntryPut, Vault
 from lifeboat_keys import signing
 
 NOTE, OTHER = "raw/openclaw/memory.md", "raw/openclaw/other.bin"
@@ -29,7 +30,7 @@ AFTER = (Step.PURGE_SWEPT,)
 
 @pytest.fixture(autouse=True)
 def small_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(objects, "LARGEST_INLINE", 2_000)
+    monkeypatch.setattr(disk, "LARGEST_INLINE", 2_000)
 
 
 @pytest.fixture

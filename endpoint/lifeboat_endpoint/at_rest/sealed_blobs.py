@@ -16,6 +16,10 @@ class SealedBlobs:
         self._blobs = blobs
         self._sealer = sealer
 
+    @property
+    def inline(self) -> int:
+        return self._blobs.inline
+
     def put(self, name: str, data: bytes) -> None:
         self._blobs.put(name, self._sealer.seal(_kind(name), data))
 

@@ -10,6 +10,9 @@ from pathlib import Path
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_endpoint import errors
 
+LARGEST_INLINE = 256 << 10
+"""Bytes: up to here a row is cheaper to write and to read than a file of its own."""
+
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -22,6 +25,10 @@ class DiskBlobs:
         with translated():
             files.make_folders(folder.parent, 0o700)
             files.make_folders(folder, 0o700)
+
+    @property
+    def inline(self) -> int:
+        return LARGEST_INLINE
 
     def put(self, name: str, data: bytes) -> None:
         path = self._folder / name

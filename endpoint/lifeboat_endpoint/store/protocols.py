@@ -76,6 +76,11 @@ class MetadataStore(Protocol):
 class BlobStore(Protocol):
     """Large bodies by random name. Names are `[0-9a-f]+`; a body is written once and never changed."""
 
+    @property
+    def inline(self) -> int:
+        """The largest body, in bytes, that belongs into a row instead."""
+        ...
+
     def put(self, name: str, data: bytes) -> None:
         """Write a body whole, or nothing. Durable after `flush`."""
         ...

@@ -18,7 +18,6 @@ from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.columns import UNSEALED, Columns
 from lifeboat_endpoint.vault.encoding import Encoded
 
-LARGEST_INLINE = 256 << 10
 LARGEST_PLAIN_LINE = 8 << 10
 DEEPEST_CHAIN = 16
 
@@ -197,7 +196,7 @@ class ObjectWriter:
 
     def place_encoded(self, encoded: Encoded) -> tuple[str, bytes | None, str | None]:
         """(coding, inline bytes, file): what is too large for a row goes into a file first."""
-        data, file = self.place(self._columns.body(encoded.data), is_large=len(encoded.data) > LARGEST_INLINE)
+        data, file = self.place(self._columns.body(encoded.data), is_large=len(encoded.data) > self._blobs.inline)
         return encoded.coding, data, file
 
     def place(self, held: bytes, *, is_large: bool) -> tuple[bytes | None, str | None]:
