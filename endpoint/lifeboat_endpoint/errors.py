@@ -35,11 +35,14 @@ LifeboatError
     +-- EndpointUnsafe      others can change the folder, or it holds something else
     +-- EndpointNewer       made by a newer version of the program
     +-- EndpointBusy        somebody else looks after it right now
+    +-- LeaseLost           a job is no longer this worker's
+    +-- UnknownJob          no job of this number
     +-- EndpointSettings    its endpoint.json cannot be used
     +-- UnknownTenant       no tenant of this name or id
     +-- TenantExists        the name is taken
     +-- UnknownToken        no token of this id
     +-- KeySourceRefused    the key's place cannot be used
+    +-- KeySourceAway       the key's place gives no answer right now
     +-- KeyRevoked          the key was taken away
     +-- ServerMissing       the libraries of the server are not installed
     +-- CannotServe         it cannot be served like that
@@ -351,6 +354,20 @@ class EndpointBusy(EndpointError):
     retryable = True
 
 
+class LeaseLost(EndpointError):
+    """Its worker was silent for too long, and another took the job over, or was free to."""
+
+    code = "lease_lost"
+    title = "The job is no longer this worker's"
+    retryable = True
+
+
+class UnknownJob(EndpointError):
+    code = "unknown_job"
+    title = "There is no such job"
+    fix = "lifeboat endpoint jobs list --data DIR"
+
+
 class EndpointSettings(EndpointError):
     code = "endpoint_settings"
     title = "The settings of the endpoint cannot be used"
@@ -382,11 +399,25 @@ class KeySourceRefused(EndpointError):
     exit_status = 3
 
 
+class KeySourceAway(EndpointError):
+    """The source cannot be reached, or is too busy: that says nothing about whether it would give the key."""
+
+    code = "key_source_away"
+    title = "The key that protects the data cannot be asked for right now"
+    fix = "try again in a moment"
+    retryable = True
+
+
 class KeyRevoked(EndpointError):
     """The source does not unwrap the data key: what the key protects cannot be read until it does."""
 
     code = "key_revoked"
     title = "The key of this data was taken away"
+
+    def __init__(self, message: str, *, only_this: bool = False, fix: str | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.only_this = only_this
+        """Whether the source may give other keys all the same."""
 
 
 class ServerMissing(EndpointError):
