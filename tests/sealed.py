@@ -9,6 +9,7 @@ from vaults import ManualClock
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_endpoint.at_rest.data_keys import DataKeys
+from lifeboat_endpoint.at_rest.key_documents import FolderKeyDocuments
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.at_rest.keyed import KeyedSealer, new_key_id
 
@@ -30,7 +31,7 @@ class MovingClock(ManualClock):
 
 
 def new_sealer(tenant: str = TENANT, agent: str = AGENT) -> KeyedSealer:
-    return KeyedSealer(os.urandom(32), key_id=new_key_id(), tenant=tenant, agent=agent)
+    return KeyedSealer.of(os.urandom(32), key_id=new_key_id(), tenant=tenant, agent=agent)
 
 
 def key_file(folder: Path, name: str = "endpoint.key") -> str:
@@ -44,12 +45,18 @@ def data_keys(
     folder: Path, tenant: str = TENANT, *, source: str = "", scope: str = "tenant", clock: ManualClock | None = None
 ) -> DataKeys:
     """New data keys in the tenant's place below `folder/data`."""
-    place = folder / "data" / "tenants" / tenant
     chosen = source or key_file(folder)
-    return DataKeys.create(place, tenant, source=chosen, scope=scope, files=SystemFiles(), clock=clock or ManualClock())
+    documents = key_documents(folder, tenant)
+    return DataKeys.create(
+        documents, tenant, source=chosen, scope=scope, clock=clock or ManualClock(), outside=folder / "data"
+    )
 
 
 def opened_keys(folder: Path, tenant: str = TENANT, clock: ManualClock | None = None) -> DataKeys:
     """The same, opened as another process would."""
-    place = folder / "data" / "tenants" / tenant
-    return DataKeys.open(place, tenant, files=SystemFiles(), clock=clock or ManualClock())
+    documents = key_documents(folder, tenant)
+    return DataKeys.open(documents, tenant, clock=clock or ManualClock(), outside=folder / "data")
+
+
+def key_documents(folder: Path, tenant: str = TENANT) -> FolderKeyDocuments:
+    return FolderKeyDocuments(folder / "data" / "tenants" / tenant, SystemFiles())

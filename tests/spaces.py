@@ -13,6 +13,7 @@ from vaults import ManualClock
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_endpoint.at_rest.keyed import KeyedSealer
 from lifeboat_endpoint.at_rest.sealer import Sealer
+from lifeboat_endpoint.engines.files import FolderPlace
 from lifeboat_endpoint.remote.checks.trial import Trial
 from lifeboat_endpoint.remote.contract import About
 from lifeboat_endpoint.remote.in_process import InProcess
@@ -42,7 +43,7 @@ class TestKeys:
 
     def sealer_of(self, key_id: str, agent_id: str | None = None) -> Sealer:
         key = hashlib.sha256(f"{key_id} {agent_id}".encode()).digest()
-        return KeyedSealer(key, key_id=key_id, tenant=TENANT, agent=agent_id or "")
+        return KeyedSealer.of(key, key_id=key_id, tenant=TENANT, agent=agent_id or "")
 
     def destroy_agent(self, agent_id: str) -> list[str]:
         return []
@@ -53,8 +54,15 @@ def space_in(folder: Path, keys: TestKeys | None = None, **options: Any) -> Tena
     clock = options.pop("clock", None) or ManualClock()
     limits = options.pop("limits", None) or Limits(**options.pop("limited", {}))
     files = options.pop("files", None) or SystemFiles()
-    given = {"limits": limits, "purging": options.pop("purging", PURGING), "files": files, "clock": clock}
-    return TenantSpace(folder, TENANT, keys or TestKeys(), **given, **options)
+    given = {"limits": limits, "purging": options.pop("purging", PURGING), "clock": clock}
+    place = FolderPlace(folder, TENANT, files=files, clock=clock)
+    return TenantSpace(place, TENANT, keys or TestKeys(), **given, **options)
+
+
+def folder_of(space: TenantSpace) -> Path:
+    """Where the files of a space lie."""
+    assert isinstance(space.place, FolderPlace)
+    return space.place.folder
 
 
 def remote_in(folder: Path, keys: TestKeys | None = None) -> InProcess:

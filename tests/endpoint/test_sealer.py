@@ -15,7 +15,7 @@ from lifeboat_endpoint.errors import OtherDataKey, VaultDamaged
 from lifeboat_endpoint.store.disk import DiskBlobs
 
 KEY, KEY_ID = bytes(range(32)), "0a0b0c0d0e0f"
-SEALER = KeyedSealer(KEY, key_id=KEY_ID, tenant=TENANT, agent=AGENT)
+SEALER = KeyedSealer.of(KEY, key_id=KEY_ID, tenant=TENANT, agent=AGENT)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
 
@@ -66,10 +66,10 @@ def test_what_is_no_token_is_damage(token: str) -> None:
 
 
 WRONG: dict[str, Sealer] = {
-    "tenant": KeyedSealer(KEY, key_id=KEY_ID, tenant=OTHER_TENANT, agent=AGENT),
-    "agent": KeyedSealer(KEY, key_id=KEY_ID, tenant=TENANT, agent=OTHER_AGENT),
-    "whole tenant": KeyedSealer(KEY, key_id=KEY_ID, tenant=TENANT),
-    "key": KeyedSealer(bytes(32), key_id=KEY_ID, tenant=TENANT, agent=AGENT),
+    "tenant": KeyedSealer.of(KEY, key_id=KEY_ID, tenant=OTHER_TENANT, agent=AGENT),
+    "agent": KeyedSealer.of(KEY, key_id=KEY_ID, tenant=TENANT, agent=OTHER_AGENT),
+    "whole tenant": KeyedSealer.of(KEY, key_id=KEY_ID, tenant=TENANT),
+    "key": KeyedSealer.of(bytes(32), key_id=KEY_ID, tenant=TENANT, agent=AGENT),
 }
 
 

@@ -1,4 +1,4 @@
-"""The data keys of one tenant: 32 random bytes each, in `keys.json`, wrapped by a key source (ALF §8.5.3.2).
+"""The data keys of one tenant: 32 random bytes each, in one document, wrapped by a key source (ALF §8.5.3.2).
 
 A key belongs to a scope: "" for the tenant as a whole, or the id of an agent that has a key of its own. The newest of
 a scope is the current one. Tenant, scope and id are wrapped together with a key, so that no key can be put in
@@ -12,57 +12,41 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Self
 
 from lifeboat_alf import times
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_endpoint import errors
+from lifeboat_endpoint.at_rest.held_keys import Given, HeldKeys, let_go_when_refused
 from lifeboat_endpoint.at_rest.key_document import KeyDocument, WrappedKey, decoded, encoded, payload, unpacked
+from lifeboat_endpoint.at_rest.key_documents import KeyDocuments
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.at_rest.key_sources.contract import KeySource
 from lifeboat_endpoint.at_rest.keyed import KEY_BYTES, KeyedSealer, new_key_id
 from lifeboat_endpoint.at_rest.sealer import Sealer
-from lifeboat_endpoint.store.disk import translated
-from lifeboat_endpoint.store.lock_file import locked
 
-FILE = "keys.json"
-LOCK = "keys.lock"
 TENANT, AGENT = "tenant", "agent"
 SCOPES = (TENANT, AGENT)
 WHOLE = ""
 """The scope of what belongs to the tenant as a whole."""
-CACHE_SECONDS = 30.0
-_LOCK_SECONDS = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """A key as the source unwrapped it, and until when (monotonic seconds) it is believed."""
-
-    key: bytes
-    until: float
+_Made = dict[tuple[str, str], WrappedKey]
 
 
 class DataKeys:
-    """`keys.json` in the folder of a tenant. May be used by several threads, and by several processes."""
+    """The keys of a document. May be used by several threads, and by several processes."""
 
-    def __init__(
-        self, folder: Path, tenant_id: str, *, files: FileOperations, clock: Clock, cache_seconds: float, outside: Path
-    ) -> None:
-        self._folder = folder
+    def __init__(self, documents: KeyDocuments, tenant_id: str, *, clock: Clock, outside: Path) -> None:
+        self._documents = documents
         self._tenant = tenant_id
-        self._files = files
         self._clock = clock
-        self._cache_seconds = cache_seconds
         self._outside = outside
         self._guard = threading.RLock()
-        self._held: dict[str, _Held] = {}
+        self._held = HeldKeys(tenant_id, self._asked, clock)
         self._document = self._read()
         self.on_use: Callable[[str], None] = _unnoticed
         """Called with the id of a data key whenever the source has unwrapped it; it must not raise."""
@@ -71,50 +55,29 @@ class DataKeys:
 
     @classmethod
     def create(
-        cls,
-        folder: Path,
-        tenant_id: str,
-        *,
-        source: str,
-        scope: str,
-        files: FileOperations,
-        clock: Clock,
-        outside: Path | None = None,
+        cls, documents: KeyDocuments, tenant_id: str, *, source: str, scope: str, clock: Clock, outside: Path
     ) -> Self:
-        """Make the first data key of a tenant, and the folder when it is missing. `scope` "tenant" or "agent".
+        """Make the first data key of a tenant. `scope` "tenant" or "agent".
 
         The key of `source` is there already (`registry.make_key` makes it, once); it must not lie in `outside`, the
-        folder of the endpoint's data (found by the place of `folder` unless given). Raises KeySourceRefused,
-        KeyRevoked, VaultExists.
+        folder of the endpoint's data. Raises KeySourceRefused, KeyRevoked, VaultExists.
         """
         if scope not in SCOPES:
             raise ValueError(f"{scope!r} is neither {' nor '.join(SCOPES)}")
-        data = outside or data_folder_of(folder)
-        with translated():
-            files.make_folders(folder, 0o700)
-        with _locked(folder):
-            if (folder / FILE).exists():
-                raise errors.VaultExists(f"{folder} holds data keys")
-            wrapping = registry.key_source(source, outside=data)
+        with documents.changing():
+            with contextlib.suppress(errors.VaultMissing):
+                documents.read()
+                raise errors.VaultExists(f"{documents.name} holds data keys")
+            wrapping = registry.key_source(source, outside=outside)
             document = KeyDocument(tenant_id, wrapping.spec, scope)
             document = document.with_key(_wrapped(tenant_id, WHOLE, os.urandom(KEY_BYTES), wrapping, clock))
-            _write(folder, document, files)
-        return cls.open(folder, tenant_id, files=files, clock=clock, outside=data)
+            documents.replace(encoded(document))
+        return cls.open(documents, tenant_id, clock=clock, outside=outside)
 
     @classmethod
-    def open(
-        cls,
-        folder: Path,
-        tenant_id: str,
-        *,
-        files: FileOperations,
-        clock: Clock,
-        cache_seconds: float = CACHE_SECONDS,
-        outside: Path | None = None,
-    ) -> Self:
+    def open(cls, documents: KeyDocuments, tenant_id: str, *, clock: Clock, outside: Path) -> Self:
         """Asks no source yet. Raises VaultMissing, VaultDamaged."""
-        data = outside or data_folder_of(folder)
-        return cls(folder, tenant_id, files=files, clock=clock, cache_seconds=cache_seconds, outside=data)
+        return cls(documents, tenant_id, clock=clock, outside=outside)
 
     # What there is ----------------------------------------------------------------------------------------------
 
@@ -130,7 +93,7 @@ class DataKeys:
 
     def ids(self) -> list[str]:
         """Of all data keys, oldest first."""
-        return [each.id for each in self._fresh().keys]
+        return self._fresh().ids()
 
     def current(self, agent_id: str | None = None) -> str:
         """The id of the key that new content of an agent (None: of the tenant) is sealed under."""
@@ -141,7 +104,8 @@ class DataKeys:
     def sealer(self, agent_id: str | None = None) -> Sealer:
         """Seals with the current key; an agent's own one is made when the scope is "agent" and it has none.
 
-        Raises KeyRevoked, KeySourceRefused, now and whenever it is used after the source took the key away.
+        Raises KeyRevoked, KeySourceAway, KeySourceRefused, now and whenever it is used after the source took the key
+        away.
         """
         return self._sealer(self._current(agent_id), agent_id)
 
@@ -150,59 +114,48 @@ class DataKeys:
         return self._sealer(self._named(key_id), agent_id)
 
     def _sealer(self, wrapped: WrappedKey, agent_id: str | None) -> Sealer:
-        key = self._unwrapped(wrapped.id)
-        still_held = partial(self._renew, wrapped.id)
         agent = agent_id or WHOLE
-        return KeyedSealer(key, key_id=wrapped.id, tenant=self._tenant, agent=agent, still_held=still_held)
+        lend = partial(self._held.of, wrapped.id, agent)
+        lend()
+        return KeyedSealer(lend, key_id=wrapped.id, tenant=self._tenant, agent=agent)
 
     def _current(self, agent_id: str | None) -> WrappedKey:
-        with self._guard:
-            document = self._fresh()
-            scope = agent_id if agent_id is not None and document.scope == AGENT else WHOLE
-            found = document.current(scope)
-            return found or self._first_of(scope)
+        document = self._fresh()
+        scope = agent_id if agent_id is not None and document.scope == AGENT else WHOLE
+        return document.current(scope) or self._first_of(scope)
 
     def _first_of(self, scope: str) -> WrappedKey:
+        made = self._made({}, self._fresh(), [scope])
         with self._changing() as document:
             if document.current(scope) is None:
-                document = self._replace(document.with_key(self._made(scope, self._source(document))))
+                made = self._made(made, document, [scope])
+                document = self._replace(document.with_key(made[document.source, scope]))
         found = document.current(scope)
         assert found is not None
         return found
 
     def _named(self, key_id: str) -> WrappedKey:
-        found = self._fresh().named(key_id)
-        if found is None:
-            raise errors.KeyRevoked(f"there is no data key {key_id}: it was destroyed")
-        return found
+        return _named(self._fresh(), key_id)
 
-    def _renew(self, key_id: str) -> None:
-        held = self._held.get(key_id)
-        if held is None or self._clock.monotonic() >= held.until:
-            self._unwrapped(key_id)
-
-    def _unwrapped(self, key_id: str) -> bytes:
-        with self._guard:
-            now = self._clock.monotonic()
-            held = self._held.get(key_id)
-            if held is not None and now < held.until:
-                return held.key
-            self._held.pop(key_id, None)
-            wrapped, source = self._named(key_id), self._source(self._document)
+    def _asked(self, key_id: str) -> Given:
+        document = self._fresh()
+        wrapped, source = _named(document, key_id), self._source(document)
+        with let_go_when_refused(source.spec):
             key = unpacked(source.unwrap(wrapped.wrapped), self._tenant, wrapped)
-            self._held[key_id] = _Held(key, now + self._cache_seconds)
-            self.on_use(key_id)
-            return key
+        self.on_use(key_id)
+        return Given(key, source.spec, source.cache_seconds)
 
     # Changing ---------------------------------------------------------------------------------------------------
 
     def rotate(self) -> str:
         """A new key becomes current, for the tenant and for each agent that has one of its own; the old ones open what
         they sealed until they are destroyed. The id of the tenant's new key."""
+        before = self._fresh()
+        made = self._made({}, before, before.scopes())
         with self._changing() as document:
-            source = self._source(document)
+            made = self._made(made, document, document.scopes())
             for scope in document.scopes():
-                document = document.with_key(self._made(scope, source))
+                document = document.with_key(made[document.source, scope])
             reached(Step.REENCRYPT_KEY_MADE)
             self._replace(document)
         return self.current()
@@ -227,26 +180,38 @@ class DataKeys:
             return
         reached(Step.REENCRYPT_KEY_DESTROYED)
         self._replace(document.without(gone))
-        for key_id in gone:
-            self._held.pop(key_id, None)
+        self._held.drop(gone)
 
     def move(self, source: str) -> None:
         """Wrap every key under another source, whose key is there already. Raises KeyRevoked when the present source
         does not give its key, KeySourceRefused."""
+        target = registry.key_source(source, outside=self._outside)
+        moved = self._rewrapped({}, self._fresh(), target)
         with self._changing() as document:
-            target = registry.key_source(source, outside=self._outside)
-            before = self._source(document)
-            moved = [
-                each.wrapped_as(
-                    target.wrap(payload(unpacked(before.unwrap(each.wrapped), self._tenant, each), each, self._tenant))
-                )
-                for each in document.keys
-            ]
-            self._replace(document.moved(target.spec, moved))
-            self._held.clear()
+            moved = self._rewrapped(moved, document, target)
+            keys = [each.wrapped_as(moved[each.id]) for each in document.keys]
+            self._replace(document.moved(target.spec, keys))
+        self._held.drop(document.ids())
 
-    def _made(self, scope: str, source: KeySource) -> WrappedKey:
-        return _wrapped(self._tenant, scope, os.urandom(KEY_BYTES), source, self._clock)
+    def _made(self, made: _Made, document: KeyDocument, scopes: list[str]) -> _Made:
+        """New keys for scopes, by source and scope; `made` are some that there are already. A source far away is asked
+        before others are kept from changing the document, and then only for what came meanwhile."""
+        source = self._source(document)
+        return made | {
+            (document.source, scope): _wrapped(self._tenant, scope, os.urandom(KEY_BYTES), source, self._clock)
+            for scope in scopes
+            if (document.source, scope) not in made
+        }
+
+    def _rewrapped(self, done: dict[str, bytes], document: KeyDocument, target: KeySource) -> dict[str, bytes]:
+        """All keys as another source wraps them, by id; `done` are some that it wrapped already."""
+        before = self._source(document)
+
+        def moved(each: WrappedKey) -> bytes:
+            key = unpacked(before.unwrap(each.wrapped), self._tenant, each)
+            return target.wrap(payload(key, each, self._tenant))
+
+        return done | {each.id: moved(each) for each in document.keys if each.id not in done}
 
     def _source(self, document: KeyDocument) -> KeySource:
         return registry.key_source(document.source, outside=self._outside)
@@ -254,49 +219,35 @@ class DataKeys:
     @contextlib.contextmanager
     def _changing(self) -> Iterator[KeyDocument]:
         """Alone, in this process and among others, with the document as it is now."""
-        with self._guard, _locked(self._folder):
+        with self._guard, self._documents.changing():
             yield self._fresh()
 
     def _replace(self, document: KeyDocument) -> KeyDocument:
-        _write(self._folder, document, self._files)
+        self._documents.replace(encoded(document))
         self._document = document
         return document
 
     def _fresh(self) -> KeyDocument:
-        """The document as the file has it: another process may have changed it."""
+        """The document as it is kept: another process may have changed it."""
         with self._guard:
             self._document = self._read()
             return self._document
 
     def _read(self) -> KeyDocument:
-        path = self._folder / FILE
-        try:
-            with translated():
-                data = read_all(self._files, path)
-        except FileNotFoundError:
-            raise errors.VaultMissing(f"{path} does not exist") from None
-        return decoded(data, path, self._tenant)
+        return decoded(self._documents.read(), self._documents.name, self._tenant)
 
 
 def _unnoticed(key_id: str) -> None:
     """Nobody keeps an audit."""
 
 
-def data_folder_of(folder: Path) -> Path:
-    """The data folder of the endpoint that a tenant's folder lies in (`DATA/tenants/<id>`); elsewhere the folder."""
-    return folder.parents[1] if folder.parent.name == "tenants" else folder
+def _named(document: KeyDocument, key_id: str) -> WrappedKey:
+    found = document.named(key_id)
+    if found is None:
+        raise errors.KeyRevoked(f"there is no data key {key_id}: it was destroyed", only_this=True)
+    return found
 
 
 def _wrapped(tenant: str, scope: str, key: bytes, source: KeySource, clock: Clock) -> WrappedKey:
     blank = WrappedKey(new_key_id(), scope, times.to_text(clock.now()), b"")
     return blank.wrapped_as(source.wrap(payload(key, blank, tenant)))
-
-
-def _write(folder: Path, document: KeyDocument, files: FileOperations) -> None:
-    with translated():
-        write_atomic(files, folder / FILE, encoded(document), mode=0o600)
-
-
-def _locked(folder: Path) -> AbstractContextManager[None]:
-    busy = errors.VaultBusy(f"{folder}: another process is changing the data keys")
-    return locked(folder / LOCK, seconds=_LOCK_SECONDS, busy=busy)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Self
 
 import msgspec
@@ -42,6 +41,10 @@ class KeyDocument:
     def scopes(self) -> list[str]:
         return list(dict.fromkeys(each.scope for each in self.keys))
 
+    def ids(self) -> list[str]:
+        """Oldest first."""
+        return [each.id for each in self.keys]
+
     def current(self, scope: str) -> WrappedKey | None:
         """The newest key of a scope."""
         return next((each for each in reversed(self.keys) if each.scope == scope), None)
@@ -68,7 +71,7 @@ def encoded(document: KeyDocument) -> bytes:
     return codec.encode_pretty({**head, "scope": document.scope, "keys": keys}) + b"\n"
 
 
-def decoded(data: bytes, path: Path, tenant: str) -> KeyDocument:
+def decoded(data: bytes, name: str, tenant: str) -> KeyDocument:
     """Raises VaultDamaged for what is no such document, of a newer version, or of another tenant."""
     try:
         found = codec.decode(data)
@@ -77,9 +80,9 @@ def decoded(data: bytes, path: Path, tenant: str) -> KeyDocument:
         keys = tuple(_key(each) for each in found["keys"])
         document = KeyDocument(str(found["tenant"]), str(found["source"]), str(found["scope"]), keys)
     except (msgspec.DecodeError, RecursionError, KeyError, TypeError, ValueError) as error:
-        raise VaultDamaged(f"{path} does not hold data keys: {error}") from None
+        raise VaultDamaged(f"{name} does not hold data keys: {error}") from None
     if document.tenant != tenant:
-        raise VaultDamaged(f"{path} holds the data keys of the tenant {document.tenant}, not of {tenant}")
+        raise VaultDamaged(f"{name} holds the data keys of the tenant {document.tenant}, not of {tenant}")
     return document
 
 

@@ -14,6 +14,7 @@ import binascii
 import hashlib
 import os
 from collections.abc import Callable
+from typing import NamedTuple, Self
 
 from nacl.bindings import (
     crypto_aead_xchacha20poly1305_ietf_decrypt as _decrypt,
@@ -31,52 +32,65 @@ _PAD = 32
 _MOST_KINDS = 64
 
 
-def always() -> None:
-    """A key that nobody can take away."""
+class SealingKeys(NamedTuple):
+    """What follows from a data key for one agent: 32 bytes each."""
+
+    content: bytes
+    tokens: bytes
+    nonces: bytes
+
+    def __repr__(self) -> str:
+        return "SealingKeys()"
+
+
+def sealing_keys(key: bytes | bytearray, *, tenant: str, agent: str, key_id: str) -> SealingKeys:
+    """`key` are the 32 bytes of the data key, `key_id` its id (12 hexadecimal characters)."""
+    if len(key) != KEY_BYTES:
+        raise ValueError(f"a data key has {KEY_BYTES} bytes")
+    owner = _joined(tenant, agent, key_id)
+
+    def derived(use: bytes) -> bytes:
+        return hashlib.blake2b(owner, key=key, digest_size=KEY_BYTES, person=b"lifeboat " + use).digest()
+
+    return SealingKeys(derived(b"content"), derived(b"tokens"), derived(b"nonces"))
 
 
 class KeyedSealer:
     """Seals for one agent of one tenant (`agent` "": what belongs to the tenant as a whole).
 
-    `key` are the 32 bytes of the data key, `key_id` its id (12 hexadecimal characters). `still_held` is called before
-    every use and raises KeyRevoked when the key was taken away.
+    `lend` gives the keys of this agent that follow from the data key `key_id`. It is called before every use, nothing
+    of it is kept, and it raises KeyRevoked when the key was taken away, KeySourceAway when it cannot be asked for.
     """
 
-    def __init__(
-        self, key: bytes, *, key_id: str, tenant: str, agent: str = "", still_held: Callable[[], None] = always
-    ) -> None:
-        if len(key) != KEY_BYTES:
-            raise ValueError(f"a data key has {KEY_BYTES} bytes")
+    def __init__(self, lend: Callable[[], SealingKeys], *, key_id: str, tenant: str, agent: str = "") -> None:
         self._id = key_id
         self._header = VERSION + bytes.fromhex(key_id)
         self._owner = _joined(tenant, agent, key_id)
-        self._still_held = still_held
-        self._content = self._derived(key, b"content")
-        self._tokens = self._derived(key, b"tokens")
-        self._nonces = self._derived(key, b"nonces")
+        self._lend = lend
         self._bound: dict[str, bytes] = {}
 
-    def _derived(self, key: bytes, use: bytes) -> bytes:
-        return hashlib.blake2b(self._owner, key=key, digest_size=KEY_BYTES, person=b"lifeboat " + use).digest()
+    @classmethod
+    def of(cls, key: bytes, *, key_id: str, tenant: str, agent: str = "") -> Self:
+        """With a data key that nobody can take away."""
+        keys = sealing_keys(key, tenant=tenant, agent=agent, key_id=key_id)
+        return cls(lambda: keys, key_id=key_id, tenant=tenant, agent=agent)
 
     @property
     def key_id(self) -> str:
         return self._id
 
     def seal(self, kind: str, data: bytes) -> bytes:
-        self._still_held()
         nonce = os.urandom(NONCE_BYTES)
-        return self._header + nonce + _encrypt(data, self._binding(kind), nonce, self._content)
+        return self._header + nonce + _encrypt(data, self._binding(kind), nonce, self._lend().content)
 
     def open(self, kind: str, sealed: bytes) -> bytes:
         """Raises OtherDataKey, VaultDamaged, KeyRevoked."""
-        return self._opened(kind, sealed, self._content)
+        return self._opened(kind, sealed, self._lend().content)
 
     def token(self, kind: str, text: str) -> str:
-        self._still_held()
-        binding, padded = self._binding(kind), _padded(text.encode())
-        nonce = hashlib.blake2b(binding + padded, key=self._nonces, digest_size=NONCE_BYTES).digest()
-        sealed = self._header + nonce + _encrypt(padded, binding, nonce, self._tokens)
+        keys, binding, padded = self._lend(), self._binding(kind), _padded(text.encode())
+        nonce = hashlib.blake2b(binding + padded, key=keys.nonces, digest_size=NONCE_BYTES).digest()
+        sealed = self._header + nonce + _encrypt(padded, binding, nonce, keys.tokens)
         return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
 
     def text(self, kind: str, token: str) -> str:
@@ -85,10 +99,9 @@ class KeyedSealer:
             sealed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
         except (binascii.Error, ValueError):
             raise _damaged(kind) from None
-        return _unpadded(self._opened(kind, sealed, self._tokens)).decode()
+        return _unpadded(self._opened(kind, sealed, self._lend().tokens)).decode()
 
     def _opened(self, kind: str, sealed: bytes, key: bytes) -> bytes:
-        self._still_held()
         if not sealed.startswith(self._header):
             raise self._not_ours(kind, sealed)
         try:

@@ -104,6 +104,8 @@ def for_client(error: Exception, request_id: str) -> LifeboatError:
         return errors.UnknownThere("there is no such sequence")
     if isinstance(error, errors.UnknownTenant):
         return errors.RemoteDenied("this is no token of this endpoint")
+    if isinstance(error, errors.KeySourceAway):
+        return errors.RemoteBusy("the endpoint cannot reach the key of its data", retry_after=5)
     if isinstance(error, errors.KeySourceRefused):
         return errors.RemoteBusy("the endpoint cannot reach the key of its data", retry_after=60)
     if isinstance(error, errors.VaultError):

@@ -19,6 +19,7 @@ from nacl.exceptions import CryptoError
 from lifeboat_endpoint.errors import KeyRevoked, VaultDamaged
 
 KEY_BYTES = 32
+CACHE_SECONDS = 30.0
 _NONCE = 24
 _MARK = 8
 
@@ -34,6 +35,10 @@ class LocalKey:
     def spec(self) -> str:
         return self._spec
 
+    @property
+    def cache_seconds(self) -> float:
+        return CACHE_SECONDS
+
     def wrap(self, secret: bytes) -> bytes:
         key, nonce = self._key(), os.urandom(_NONCE)
         return _mark(key) + nonce + _encrypt(secret, _mark(key), nonce, key)
@@ -41,7 +46,8 @@ class LocalKey:
     def unwrap(self, wrapped: bytes) -> bytes:
         key = self._key()
         if not wrapped.startswith(_mark(key)):
-            raise KeyRevoked(f"{self._spec} holds another key than the one that protects the data")
+            told = f"{self._spec} holds another key than the one that protects the data"
+            raise KeyRevoked(told, only_this=True)
         nonce, sealed = wrapped[_MARK : _MARK + _NONCE], wrapped[_MARK + _NONCE :]
         try:
             return _decrypt(sealed, _mark(key), nonce, key)
