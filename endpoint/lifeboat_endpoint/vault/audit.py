@@ -18,7 +18,8 @@ from lifeboat_endpoint.store.protocols import MetadataStore
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.rows import AuditRow, json_of
 
-_START = b"lifeboat audit 1"
+START = b"lifeboat audit 1"
+"""What the first row of all follows from."""
 TRIMMED = "audit.trimmed"
 """The kind of the row that says which older ones were let go."""
 
@@ -40,11 +41,11 @@ def append(metadata: MetadataStore, now: datetime, kind: str, subject: str, deta
 def append_all(metadata: MetadataStore, entries: Iterable[Entry]) -> None:
     """Add rows; the caller's transaction is open."""
     last = metadata.row(sql.LAST_AUDIT)
-    number, previous = (0, _START) if last is None else (last[0], last[1])
+    number, previous = (0, START) if last is None else (last[0], last[1])
     for entry in entries:
         number += 1
         row = AuditRow(number, *entry, b"")
-        previous = _hash(previous, row)
+        previous = row_hash(previous, row)
         text = codec.encode(row.details).decode()
         metadata.execute(sql.ADD_AUDIT, (number, row.time, row.kind, row.subject, text, previous))
 
@@ -55,12 +56,27 @@ def rows(metadata: MetadataStore) -> Iterator[AuditRow]:
         yield AuditRow(number, time, kind, subject, json_of(details), digest)
 
 
+def page(metadata: MetadataStore, after: int, most: int) -> tuple[bytes, list[AuditRow]]:
+    """Up to `most` rows after a number, oldest first, and the hash that the first of them follows from, or else the next
+    one that comes; b"" where the row before it is missing though it was not let go. The caller reads one moment."""
+    found = [
+        AuditRow(number, time, kind, subject, json_of(details), digest)
+        for number, time, kind, subject, details, digest in metadata.rows(sql.AUDIT_PAGE, (after, most))
+    ]
+    before = found[0].number - 1 if found else after
+    kept = metadata.row(sql.AUDIT_HASH, (before,))
+    if kept is not None:
+        return bytes(kept[0]), found
+    first, previous = _beginning(metadata)
+    return (previous if first == before + 1 else b""), found
+
+
 def broken(metadata: MetadataStore) -> list[int]:
     """Numbers of rows that do not follow from the row before them: changed, removed or put in."""
     wrong = []
     expected, previous = _beginning(metadata)
     for row in rows(metadata):
-        if row.number != expected or row.hash != _hash(previous, row):
+        if row.number != expected or row.hash != row_hash(previous, row):
             wrong.append(row.number)
         previous, expected = row.hash, row.number + 1
     return wrong
@@ -70,6 +86,14 @@ def ends(metadata: MetadataStore) -> tuple[int, int, str]:
     """The numbers of the oldest and the newest row, and the newest hash; (0, 0, "") without rows."""
     last, first = metadata.row(sql.LAST_AUDIT), metadata.row(sql.FIRST_AUDIT)
     return (0, 0, "") if last is None or first is None else (int(first[0]), int(last[0]), bytes(last[1]).hex())
+
+
+def before(metadata: MetadataStore, time: str) -> int:
+    """The number before that of the first row as young as a timestamp; that of the last row where all are older."""
+    first = metadata.row(sql.FIRST_AUDIT_SINCE, (time,))
+    if first is not None and first[0] is not None:
+        return int(first[0]) - 1
+    return ends(metadata)[1]
 
 
 def trim(metadata: MetadataStore, now: datetime, before: str, most: int) -> int:
@@ -93,12 +117,13 @@ def _beginning(metadata: MetadataStore) -> tuple[int, bytes]:
     """The number of the first row there should be, and what it follows from."""
     row = metadata.row(sql.LAST_AUDIT_OF, (TRIMMED,))
     if row is None:
-        return 1, _START
+        return 1, START
     said = json_of(row[0])
     return int(said["through"]) + 1, bytes.fromhex(said["hash"])
 
 
-def _hash(previous: bytes, row: AuditRow) -> bytes:
+def row_hash(previous: bytes, row: AuditRow) -> bytes:
+    """The hash of a row, without the one that it has, which follows from `previous`."""
     covered = {
         "number": row.number,
         "time": row.time,

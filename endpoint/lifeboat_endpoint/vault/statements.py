@@ -187,6 +187,7 @@ SPARSE_PARTITIONS = """select partition from record where last is null
 
 # Audit and decisions
 AUDIT = "select number, time, kind, subject, details, hash from audit order by number"
+AUDIT_PAGE = "select number, time, kind, subject, details, hash from audit where number > ? order by number limit ?"
 LAST_AUDIT = "select number, hash from audit order by number desc limit 1"
 ADD_AUDIT = "insert into audit(number, time, kind, subject, details, hash) values (?, ?, ?, ?, ?, ?)"
 FIRST_AUDIT = "select number from audit order by number limit 1"

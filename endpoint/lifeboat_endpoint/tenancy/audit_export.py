@@ -1,0 +1,251 @@
+"""The audit as JSON Lines: for an archive, for a log collector, and for whoever wants to check it far from the endpoint.
+
+Each row is a line with the hash that it has and the one that it follows from, so each can be checked by itself, and all
+of them as a chain. A line with `end` closes what was written at once: up to which number the audit was looked through,
+and the hash of that row. What is written later follows in the same form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from lifeboat_alf import codec
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.state import JsonObject
+from lifeboat_endpoint.vault import audit
+from lifeboat_endpoint.vault.rows import AuditRow
+
+_PAGE = 1000
+LONGEST = 1 << 20
+"""Bytes that a line may have."""
+MOST_PROBLEMS = 20
+"""How many are said one by one."""
+_OF_CALLERS = ("tenant", "token")
+"""What stands in the details of a row and has a place of its own in a line."""
+
+
+class Audit(Protocol):
+    """What is exported (`control.Control`)."""
+
+    def audit_page(self, after: int, most: int) -> tuple[bytes, list[AuditRow]]: ...
+
+
+class End(NamedTuple):
+    """Up to where an audit was written: the row of this number, and its hash in hex. `rows` were written, all of one
+    tenant (its id) or of all."""
+
+    number: int
+    hash: str
+    rows: int
+    tenant: str | None
+
+
+def export(found: Audit, write: Callable[[bytes], object], *, after: int, tenant: str | None = None) -> End:
+    """Write the lines of all rows after a number, those that concern a tenant or all, and the one that ends them. Never
+    more than some rows are in memory. Raises VaultError."""
+    number, newest, written = after, b"", 0
+    while True:
+        previous, rows = found.audit_page(number, _PAGE)
+        newest = newest or previous
+        for row in rows:
+            if tenant is None or concerns(row, tenant):
+                write(codec.encode(_document(row, previous)) + b"\n")
+                written += 1
+            number, previous = row.number, row.hash
+            newest = previous
+        if len(rows) < _PAGE:
+            break
+    end = End(number, newest.hex(), written, tenant)
+    write(codec.encode({"end": end.number, "hash": end.hash, "rows": end.rows, "tenant": end.tenant}) + b"\n")
+    return end
+
+
+def concerns(row: AuditRow, tenant: str) -> bool:
+    """Whether a row is of a tenant (its id)."""
+    return tenant in (row.subject, row.details.get("tenant"))
+
+
+def _document(row: AuditRow, previous: bytes) -> JsonObject:
+    apart = {name: row.details[name] for name in _OF_CALLERS if isinstance(row.details.get(name), str)}
+    details = {name: value for name, value in row.details.items() if name not in apart}
+    return {
+        "number": row.number,
+        "time": row.time,
+        "kind": row.kind,
+        "subject": row.subject,
+        "tenant": apart.get("tenant"),
+        "token": apart.get("token"),
+        "details": details,
+        "previous": previous.hex(),
+        "hash": row.hash.hex(),
+    }
+
+
+# Reading it again -----------------------------------------------------------------------------------------------------
+
+
+class Line(NamedTuple):
+    """A line that was read: a row and what it follows from, or an end."""
+
+    row: AuditRow | None
+    previous: bytes
+    end: End | None
+
+    @property
+    def number(self) -> int:
+        return self.row.number if self.row is not None else self.end.number if self.end is not None else 0
+
+    @property
+    def hash(self) -> str:
+        return self.row.hash.hex() if self.row is not None else self.end.hash if self.end is not None else ""
+
+
+def parsed(data: bytes) -> Line | None:
+    """A line of an export, None for what is none."""
+    try:
+        document = codec.decode_object(data, entry="line")
+        return _end(document) if "end" in document else _row(document)
+    except (LifeboatError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _end(document: JsonObject) -> Line:
+    tenant = document["tenant"]
+    number, rows = document["end"], document["rows"]
+    texts = (document["hash"], "" if tenant is None else tenant)
+    if type(number) is not int or type(rows) is not int or not all(isinstance(text, str) for text in texts):
+        raise TypeError
+    return Line(None, b"", End(number, document["hash"], rows, tenant))
+
+
+def _row(document: JsonObject) -> Line:
+    apart = {name: document[name] for name in _OF_CALLERS if document[name] is not None}
+    number, details = document["number"], document["details"]
+    if type(number) is not int or not isinstance(details, dict):
+        raise TypeError
+    texts = [document["time"], document["kind"], document["subject"], *apart.values()]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError
+    row = AuditRow(number, *texts[:3], {**details, **apart}, bytes.fromhex(document["hash"]))
+    return Line(row, bytes.fromhex(document["previous"]), None)
+
+
+@dataclass(slots=True)
+class Checked:
+    """What was found in an export. `first` and `last` are numbers of rows, 0 for none; `end` the last one. `problems`
+    are sentences, the first `MOST_PROBLEMS` of `wrong`."""
+
+    rows: int = 0
+    first: int = 0
+    last: int = 0
+    end: End | None = None
+    wrong: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.wrong
+
+    def to_json(self) -> dict[str, Any]:
+        end = self.end
+        return {
+            "ok": self.is_whole,
+            "rows": self.rows,
+            "first": self.first,
+            "last": self.last,
+            "end": None if end is None else end.number,
+            "hash": None if end is None else end.hash,
+            "tenant": None if end is None else end.tenant,
+            "problems": self.problems,
+            "wrong": self.wrong,
+        }
+
+
+class _Checking:
+    """Line by line; of what came before only where the chain stands is kept."""
+
+    def __init__(self) -> None:
+        self.found = Checked()
+        self._number = 0
+        self._hash: str | None = None
+        self._missing: list[str] = []
+        self._gaps = 0
+        self._is_open = False
+
+    def line(self, place: int, data: bytes) -> None:
+        line = None if len(data) > LONGEST or not data.endswith(b"\n") else parsed(data)
+        if line is None:
+            self._wrong(f"line {place} is no whole line of an export")
+        elif line.row is not None:
+            self._row(line.row, line.previous)
+        elif line.end is not None:
+            self._end(line.end)
+
+    def _row(self, row: AuditRow, previous: bytes) -> None:
+        found = self.found
+        if audit.row_hash(previous, row) != row.hash:
+            self._wrong(f"row {row.number} is not what its hash says")
+        if self._hash is not None or row.number == 1:
+            self._follows(row.number, previous)
+        self._number, self._hash = row.number, row.hash.hex()
+        found.first = found.first or row.number
+        found.last = row.number
+        found.rows += 1
+        self._is_open = True
+
+    def _follows(self, number: int, previous: bytes) -> None:
+        expected = audit.START.hex() if number == 1 else self._hash
+        if number <= self._number:
+            self._wrong(f"row {number} comes after row {self._number}")
+        elif number == self._number + 1 and previous.hex() != expected:
+            self._wrong(f"row {number} does not follow from the one before")
+        elif number > self._number + 1:
+            self._gaps += 1
+            if len(self._missing) < MOST_PROBLEMS:
+                self._missing.append(f"rows {self._number + 1} to {number - 1} are missing")
+
+    def _end(self, end: End) -> None:
+        before = self.found.end
+        if before is not None and before.tenant != end.tenant:
+            self._wrong(f"what ends at {end.number} is of other tenants than what comes before")
+        if self._hash is not None and (
+            end.number < self._number or (end.number == self._number and end.hash != self._hash)
+        ):
+            self._wrong(f"the end at {end.number} is not that of the rows before")
+        elif end.tenant is None and self._hash is not None and end.number > self._number:
+            self._wrong(f"rows {self._number + 1} to {end.number} are missing")
+        self._number, self._hash = end.number, end.hash
+        self.found.end = end
+        self._is_open = False
+
+    def finish(self) -> Checked:
+        found = self.found
+        if found.end is None or found.end.tenant is None:
+            for text in self._missing:
+                self._wrong(text)
+            found.wrong += self._gaps - len(self._missing)
+        if found.end is None or self._is_open:
+            self._wrong("it has no end: it was cut off, or is being written")
+        return found
+
+    def _wrong(self, text: str) -> None:
+        self.found.wrong += 1
+        if len(self.found.problems) < MOST_PROBLEMS:
+            self.found.problems.append(text)
+
+
+def check(lines: Iterable[bytes]) -> Checked:
+    """Whether an export is whole: each row what its hash says, each following from the one before, with no row missing
+    unless it is that of one tenant, and with an end. Lines have their line feed."""
+    checking = _Checking()
+    for place, data in enumerate(lines, 1):
+        checking.line(place, data)
+    return checking.finish()
+
+
+def lines_of(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """Lines of a file by its `readline`, none of them longer than one byte more than `LONGEST`."""
+    while data := read(LONGEST + 1):
+        yield data
