@@ -12,8 +12,10 @@ from vaults import START, ManualClock, commit
 
 from lifeboat_alf import codec, metas
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.engines.files import TENANTS
 from lifeboat_endpoint.settings import FILE
 from lifeboat_endpoint.tenancy.control import Control
+from lifeboat_endpoint.tenancy.control_file import ControlFile, create_control
 from lifeboat_endpoint.tenancy.rows import Tenant
 from lifeboat_endpoint.vault import Draft, EntryPut
 
@@ -102,6 +104,12 @@ def endpoint(tmp_path: Path, clock: RunningClock) -> Iterator[Endpoint]:
 
 @pytest.fixture
 def control(tmp_path: Path, clock: RunningClock) -> Iterator[Control]:
-    made = Control.create(tmp_path / "control.db", clock=clock)
+    create_control(tmp_path / "control.db", clock)
+    made = Control(ControlFile(tmp_path / "control.db"), clock=clock)
     yield made
     made.close()
+
+
+def tenant_folder(endpoint: Endpoint, tenant_id: str) -> Path:
+    """Where the files of a tenant lie."""
+    return endpoint.folder / TENANTS / tenant_id

@@ -1,12 +1,11 @@
-"""An endpoint's data folder: made, opened, checked.
+"""An endpoint: made, opened, checked.
 
     endpoint.json     what it is and what was decided (`settings`)
-    control.db        tenants, tokens, audit (`tenancy`)
-    tenants/<id>/     keys.json, and what the tenant's agents sent (`at_rest`, `service`)
-    tls/              the certificates of the server
+    tls/, run/        of the server
     signing/          the key that signs receipts of purges
 
-The key that protects the data keys lies elsewhere.
+Where the rest lies is the engine's business: in the same folder (`engines.files`), or in a database and an object store
+(`engines.shared`). The key that protects the data keys lies elsewhere.
 """
 
 from __future__ import annotations
@@ -25,26 +24,30 @@ from typing import Self
 import filelock
 import msgspec
 
-from lifeboat_alf import ids, times
+from lifeboat_alf import codec, ids, times
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all, write_atomic
 from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint import errors, settings
+from lifeboat_endpoint.at_rest import kept_secrets
 from lifeboat_endpoint.at_rest.data_keys import DataKeys
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.at_rest.key_sources.file import SCHEME, default_file
+from lifeboat_endpoint.engines import opening
+from lifeboat_endpoint.engines.contract import Engine
+from lifeboat_endpoint.engines.files import TENANTS
+from lifeboat_endpoint.engines.opening import Role
 from lifeboat_endpoint.maintenance.trust import is_trusted
 from lifeboat_endpoint.service.limits import Limits
 from lifeboat_endpoint.service.purging import Purging
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.settings import FILE, Settings
 from lifeboat_endpoint.tenancy.control import Control
+from lifeboat_endpoint.tenancy.control_file import CONTROL, create_control
 from lifeboat_endpoint.tenancy.rows import Tenant
 from lifeboat_keys.endpoint_key import EndpointKey
 from lifeboat_keys.errors import KeysError
 
-CONTROL = "control.db"
-TENANTS = "tenants"
 SIGNING = "signing"
 LOCK = "endpoint.lock"
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -60,12 +63,13 @@ _WAIT = 10.0
 class Endpoint:
     """An open endpoint, for many threads. Close it: what was gathered for the audit is written then."""
 
-    def __init__(self, folder: Path, found: Settings, *, files: FileOperations, clock: Clock) -> None:
+    def __init__(self, folder: Path, found: Settings, engine: Engine, *, files: FileOperations, clock: Clock) -> None:
         self.folder = folder
         self.settings = found
+        self.engine = engine
         self.files = files
         self.clock = clock
-        self.control = Control(folder / CONTROL, clock=clock)
+        self.control = Control(engine, clock=clock)
         self._limits = limits_of(found)
         self._keys: dict[str, DataKeys] = {}
         self._guard = threading.Lock()
@@ -100,8 +104,16 @@ class Endpoint:
         return cls.open(folder, files=files, clock=clock)
 
     @classmethod
-    def open(cls, folder: Path, *, files: FileOperations | None = None, clock: Clock | None = None) -> Self:
-        """Raises NoEndpoint, EndpointUnsafe, EndpointNewer, EndpointSettings."""
+    def open(
+        cls,
+        folder: Path,
+        *,
+        role: Role = "worker",
+        files: FileOperations | None = None,
+        clock: Clock | None = None,
+    ) -> Self:
+        """`role`: as whom this process comes to a shared database. Raises NoEndpoint, EndpointUnsafe, EndpointNewer,
+        EndpointSettings."""
         files, clock = files or SystemFiles(), clock or SystemClock()
         folder = Path(os.path.realpath(folder))
         with _system(folder):
@@ -110,7 +122,9 @@ class Endpoint:
             except (FileNotFoundError, NotADirectoryError):
                 raise errors.NoEndpoint(f"{folder} holds no {FILE}") from None
             _check_safe(folder, files)
-        return cls(folder, settings.decoded(data), files=files, clock=clock)
+        found = settings.decoded(data)
+        engine = opening.opened(folder, found, role, files=files, clock=clock)
+        return cls(folder, found, engine, files=files, clock=clock)
 
     @property
     def id(self) -> str:
@@ -122,14 +136,15 @@ class Endpoint:
         for space in self._spaces().values():
             space.close()
         self._spaces().clear()
-        self.control.close_thread()
+        self.engine.close_thread()
 
     def close(self) -> None:
-        """Close what this thread opened, and write what was gathered for the audit."""
-        for space in self._spaces().values():
-            space.close()
-        self._spaces().clear()
-        self.control.close()
+        """Close what this thread opened, write what was gathered for the audit, and end."""
+        try:
+            self.control.close()
+        finally:
+            self.close_thread()
+            self.engine.close()
 
     def __enter__(self) -> Self:
         return self
@@ -140,7 +155,7 @@ class Endpoint:
     # Tenants ----------------------------------------------------------------------------------------------------
 
     def add_tenant(self, name: str, *, key_source: str | None = None, quota: int | None = None) -> Tenant:
-        """A tenant with a data key of its own. Its folder comes first: one without a row is nobody's, and is swept.
+        """A tenant with a data key of its own. Its keys come first: those without a row are nobody's, and are swept.
 
         Raises TenantExists, KeySourceRefused, KeyRevoked.
         """
@@ -151,24 +166,18 @@ class Endpoint:
             registry.make_key(key_source, outside=self.folder)
         tenant_id = ids.new(times.to_text(self.clock.now()))
         source = key_source or self.settings.key_source
-        folder = self.tenant_folder(tenant_id)
+        documents = self.engine.key_documents(tenant_id)
         scope = self.settings.key_scope
-        DataKeys.create(folder, tenant_id, source=source, scope=scope, files=self.files, clock=self.clock)
+        DataKeys.create(documents, tenant_id, source=source, scope=scope, clock=self.clock, outside=self.folder)
         return self.control.add_tenant(name, key_source=key_source, quota=quota, tenant_id=tenant_id)
 
-    def tenant_folder(self, tenant_id: str) -> Path:
-        """Raises UnknownTenant for what is no id: it names a folder."""
-        if not ids.is_uuid(tenant_id):
-            raise errors.UnknownTenant(f"{tenant_id!r} is not the id of a tenant")
-        return self.folder / TENANTS / tenant_id
-
     def keys(self, tenant_id: str) -> DataKeys:
-        """The data keys of a tenant, shared by all threads."""
+        """The data keys of a tenant, shared by all threads. Raises UnknownTenant, VaultMissing."""
         with self._guard:
             found = self._keys.get(tenant_id)
             if found is None:
-                folder = self.tenant_folder(tenant_id)
-                found = DataKeys.open(folder, tenant_id, files=self.files, clock=self.clock)
+                documents = self.engine.key_documents(_checked_id(tenant_id))
+                found = DataKeys.open(documents, tenant_id, clock=self.clock, outside=self.folder)
                 found.on_use = lambda key_id: self.control.note(None, "key.used", key_id, {"tenant": tenant_id})
                 self._keys[tenant_id] = found
             return found
@@ -200,14 +209,12 @@ class Endpoint:
     def _opened(self, tenant: Tenant) -> TenantSpace:
         if tenant.state != "active":
             raise errors.UnknownTenant(f"{tenant.id!r} is being removed")
-        folder, keys = self.tenant_folder(tenant.id), self.keys(tenant.id)
         return TenantSpace(
-            folder,
+            self.engine.tenant(tenant.id, self.clock.now()),
             tenant.id,
-            keys,
+            self.keys(tenant.id),
             limits=self.limits(tenant),
             purging=self._purging(tenant.id),
-            files=self.files,
             clock=self.clock,
         )
 
@@ -219,20 +226,44 @@ class Endpoint:
         return Purging(self.id, self.signing_key, wait, note, lambda: is_trusted(self))
 
     def signing_key(self) -> EndpointKey:
-        """The key that signs receipts of purges, made when it is needed first. Raises EndpointUnsafe."""
+        """The key that signs receipts of purges, made when it is needed first: a file of its own, or a secret that the
+        processes of a shared endpoint keep together. Raises EndpointUnsafe, KeyRevoked, KeySourceRefused."""
         with self._guard:
             if self._signing is None:
-                try:
-                    self._signing = EndpointKey.load(self.folder / SIGNING, self.files)
-                except KeysError as error:
-                    raise errors.EndpointUnsafe(error.message, fix=error.fix) from error
+                self._signing = self._shared_signing_key() if self.engine.shared else self._own_signing_key()
             return self._signing
+
+    def _own_signing_key(self) -> EndpointKey:
+        try:
+            return EndpointKey.load(self.folder / SIGNING, self.files)
+        except KeysError as error:
+            raise errors.EndpointUnsafe(error.message, fix=error.fix) from error
+
+    def _shared_signing_key(self) -> EndpointKey:
+        source = registry.key_source(self.settings.key_source, outside=self.folder)
+        alone = self.engine.alone(SIGNING, seconds=_WAIT)
+        document = kept_secrets.kept(
+            self.control, source, SIGNING, lambda: codec.encode(EndpointKey.generate().to_document()), alone
+        )
+        return EndpointKey.of_document(codec.decode(document))
+
+    def keep_signing_key(self, source: str) -> None:
+        """Wrap the key that all processes of a shared endpoint sign with under another source."""
+        document = codec.encode(self.signing_key().to_document())
+        kept_secrets.keep(self.control, registry.key_source(source, outside=self.folder), SIGNING, document)
 
     def _spaces(self) -> OrderedDict[str, TenantSpace]:
         spaces: OrderedDict[str, TenantSpace] | None = getattr(self._own, "spaces", None)
         if spaces is None:
             spaces = self._own.spaces = OrderedDict()
         return spaces
+
+
+def _checked_id(tenant_id: str) -> str:
+    """Raises UnknownTenant for what is no id: it names a folder."""
+    if not ids.is_uuid(tenant_id):
+        raise errors.UnknownTenant(f"{tenant_id!r} is not the id of a tenant")
+    return tenant_id
 
 
 def limits_of(found: Settings) -> Limits:
@@ -257,7 +288,7 @@ def _make(folder: Path, found: Settings, files: FileOperations, clock: Clock) ->
     """endpoint.json comes last: without it there is no endpoint."""
     registry.key_source(found.key_source, outside=folder)
     files.make_folders(folder / TENANTS, 0o700)
-    Control.create(folder / CONTROL, clock=clock).close()
+    create_control(folder / CONTROL, clock)
     registry.make_key(found.key_source, outside=folder)
     write_atomic(files, folder / FILE, settings.encoded(found))
 

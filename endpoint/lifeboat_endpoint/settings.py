@@ -57,10 +57,51 @@ class KeptHistory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Retention(self.all_hours, self.hourly_days, self.daily_days)
 
 
+class SharedStore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where processes of several machines keep everything: `database` as libpq writes an address
+    (`postgresql:///lifeboat?host=/run/postgresql`), without a password; `objects` as `s3://bucket/prefix`, `gs://...`
+    or `az://...`, with `object_options` of that kind of store, none of them secret. Bodies of more than `inline_bytes`
+    are objects. Whoever serves connects as `api_role`, workers and people who look after it as `worker_role`; tables
+    belong to `owner_role`. A process has at most `connections` to each kind of table."""
+
+    database: str
+    objects: str
+    object_options: dict[str, str] = msgspec.field(default_factory=dict)
+    inline_bytes: int = 64 << 10
+    api_role: str = "lifeboat_api"
+    worker_role: str = "lifeboat_worker"
+    owner_role: str = "lifeboat_owner"
+    connections: int = 32
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.inline_bytes <= 1 << 20:
+            raise ValueError("inline_bytes is 0 to 1048576")
+        if not 4 <= self.connections <= 1000:
+            raise ValueError("connections is 4 to 1000")
+
+
+class WorkHours(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How often the workers of a shared endpoint do what, in hours. Purges are applied when their time comes, and what
+    was missed is looked for as often as `apply_purge` says. `verify` reads all bodies back; 0: never."""
+
+    apply_purge: int = 1
+    look_after: int = 1
+    verify: int = 7 * _DAY
+    sweep: int = _DAY
+    finish_removals: int = 1
+    trim_audit: int = _DAY
+
+    def __post_init__(self) -> None:
+        others = (self.apply_purge, self.look_after, self.sweep, self.finish_removals, self.trim_audit)
+        if not all(0 < hours <= _LONGEST_WAIT for hours in others) or not 0 <= self.verify <= 4 * _LONGEST_WAIT:
+            raise ValueError(f"workers do their work every 1 to {_LONGEST_WAIT} hours")
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """`key_source` protects the data keys of tenants without one of their own; `key_scope` "tenant" or "agent" says
     who gets a data key. `limits` are those of `service.limits.Limits` that differ from the default. Of a large file the
-    newest `large_file_versions` keep their bytes. A purge that nobody confirms waits for `purge_hours`."""
+    newest `large_file_versions` keep their bytes. A purge that nobody confirms waits for `purge_hours`. With `store`
+    processes of several machines share the endpoint, each with an endpoint.json of the same content."""
 
     kind: str
     version: int
@@ -74,6 +115,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     large_file_versions: int = 3
     audit: AuditKept = AuditKept()
     purge_hours: int = 24
+    store: SharedStore | None = None
+    work_hours: WorkHours = WorkHours()
 
     def __post_init__(self) -> None:
         times.parse(self.created_at)

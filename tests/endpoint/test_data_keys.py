@@ -13,9 +13,18 @@ from vaults import ManualClock
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint.at_rest import data_keys as data_keys_module
-from lifeboat_endpoint.at_rest.data_keys import FILE, DataKeys
-from lifeboat_endpoint.errors import KeyRevoked, KeySourceRefused, OtherDataKey, VaultDamaged, VaultExists, VaultMissing
+from lifeboat_endpoint.at_rest import key_documents
+from lifeboat_endpoint.at_rest.key_documents import FILE
+from lifeboat_endpoint.engines.files import FolderPlace
+from lifeboat_endpoint.errors import (
+    KeyRevoked,
+    KeySourceRefused,
+    OtherDataKey,
+    VaultBusy,
+    VaultDamaged,
+    VaultExists,
+    VaultMissing,
+)
 from lifeboat_endpoint.service.limits import Limits
 from lifeboat_endpoint.service.space import TenantSpace
 
@@ -97,7 +106,14 @@ def test_an_agent_that_is_removed_takes_its_keys_along(tmp_path: Path) -> None:
     keys = data_keys(tmp_path, scope="agent")
     folder = document(tmp_path).parent
     with contextlib.closing(
-        TenantSpace(folder, TENANT, keys, limits=Limits(), purging=PURGING, files=SystemFiles(), clock=ManualClock())
+        TenantSpace(
+            FolderPlace(folder, TENANT, files=SystemFiles(), clock=ManualClock()),
+            TENANT,
+            keys,
+            limits=Limits(),
+            purging=PURGING,
+            clock=ManualClock(),
+        )
     ) as space:
         for agent in (AGENT, OTHER_AGENT):
             space.register(agent, "Ada", "openclaw")
@@ -227,13 +243,13 @@ def test_an_agent_that_many_begin_with_at_once_has_one_key(tmp_path: Path) -> No
 
 def test_who_changes_keys_waits_for_who_does_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keys = data_keys(tmp_path)
-    monkeypatch.setattr(data_keys_module, "_LOCK_SECONDS", 0.1)
-    with keys._changing(), pytest.raises(data_keys_module.errors.VaultBusy):
+    monkeypatch.setattr(key_documents, "_LOCK_SECONDS", 0.1)
+    with keys._changing(), pytest.raises(VaultBusy):
         opened_keys(tmp_path).rotate()
 
 
 def test_nothing_is_asked_of_the_source_to_look_at_the_keys(tmp_path: Path) -> None:
     ids = data_keys(tmp_path).ids()
     (tmp_path / "endpoint.key").unlink()
-    keys: DataKeys = opened_keys(tmp_path)
+    keys = opened_keys(tmp_path)
     assert keys.ids() == ids and keys.current() == ids[0]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from failing_files import FailingFiles
 from killing import killed_at, steps_of
-from sealed import AGENT, MovingClock, data_keys, new_sealer, opened_keys
+from sealed import AGENT, TENANT, MovingClock, data_keys, new_sealer, opened_keys
 from vaults import ManualClock, commit, content_of, create
 
 from lifeboat_alf.seams.files import SystemFiles
@@ -17,6 +17,7 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.testing import AGENT_ID
 from lifeboat_endpoint.at_rest.data_keys import DataKeys
 from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
+from lifeboat_endpoint.engines.files import FolderPlace
 from lifeboat_endpoint.errors import KeyRevoked, OtherDataKey, VaultFull
 from lifeboat_endpoint.service.vaults import Vaults
 from lifeboat_endpoint.testing import a_day, time_of_day
@@ -153,11 +154,11 @@ def test_who_has_the_vault_open_is_told_of_the_new_key(tmp_path: Path) -> None:
 
 def test_a_vault_that_is_kept_open_is_opened_again_under_its_new_key(tmp_path: Path) -> None:
     keys = data_keys(tmp_path)
-    kept = Vaults(tmp_path, keys, files=SystemFiles(), clock=ManualClock())
+    kept = Vaults(FolderPlace(tmp_path, TENANT, files=SystemFiles(), clock=ManualClock()), keys)
     vault_id, _ = kept.create(AGENT_ID)
     before = kept.get(AGENT_ID, vault_id)
     keys.rotate()
-    with Vault.open(kept.folder_of(AGENT_ID), sealer=keys.sealer_of(before.key_id, AGENT_ID)) as vault:
+    with Vault.open(tmp_path / "agents" / AGENT_ID, sealer=keys.sealer_of(before.key_id, AGENT_ID)) as vault:
         vault.reseal(keys.sealer(AGENT_ID))
     assert kept.get(AGENT_ID, vault_id).key_id == keys.current() and kept.get(AGENT_ID, vault_id).head() is None
     kept.close()

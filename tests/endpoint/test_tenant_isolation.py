@@ -261,7 +261,7 @@ def test_tenants_have_folders_of_their_own_that_no_id_leads_out_of(tmp_path: Pat
         endpoint.add_tenant("home")
         for text in ("..", "../tenants", "x", "", "home", UNKNOWN + "/..", "\0"):
             with pytest.raises(errors.UnknownTenant):
-                endpoint.tenant_folder(text)
+                endpoint.keys(text)
 
 
 def test_nothing_of_an_endpoint_is_for_other_users_of_the_machine(served: ServedApp, client: httpx.Client) -> None:

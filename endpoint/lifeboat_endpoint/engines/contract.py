@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from lifeboat_endpoint.at_rest.key_documents import KeyDocuments
 from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
 from lifeboat_endpoint.vault import Vault
@@ -18,32 +19,6 @@ class Figures(NamedTuple):
 
     agents: int
     bytes: int
-
-
-class KeyDocuments(Protocol):
-    """Where the wrapped data keys of one tenant lie, as one document (`at_rest.key_document`). What is replaced or
-    removed there is gone: no copy of an older document stays anywhere that this program writes."""
-
-    @property
-    def name(self) -> str:
-        """For messages."""
-        ...
-
-    def read(self) -> bytes:
-        """As it is now: others may have changed it. Raises VaultMissing."""
-        ...
-
-    def replace(self, data: bytes) -> None:
-        """Durable, whole or not at all, inside `changing`."""
-        ...
-
-    def remove(self) -> None:
-        """One that is gone already is no error."""
-        ...
-
-    def changing(self) -> AbstractContextManager[None]:
-        """Nobody else replaces it meanwhile. Raises VaultBusy."""
-        ...
 
 
 class TenantPlace(Protocol):

@@ -13,12 +13,10 @@ from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import history
 from lifeboat_endpoint.maintenance.history import Care
-from lifeboat_endpoint.maintenance.locking import PATIENCE, alone
+from lifeboat_endpoint.maintenance.locking import PATIENCE
 from lifeboat_endpoint.maintenance.trust import trusted_now
-from lifeboat_endpoint.service.vaults import FOLDER as AGENTS
 from lifeboat_endpoint.tenancy.rows import Tenant
 from lifeboat_endpoint.vault import Vault
-from lifeboat_endpoint.vault.vault import FILE as VAULT
 
 
 @dataclass
@@ -126,17 +124,15 @@ def _replace_keys(endpoint: Endpoint, tenant: Tenant, care: TenantCare) -> None:
 
 def kept_in_vaults(endpoint: Endpoint, tenant: Tenant) -> list[str]:
     """Ids of the agents that the endpoint can read; of sealed ones there is nothing to thin here."""
-    folder = endpoint.tenant_folder(tenant.id) / AGENTS
-    known = endpoint.space(tenant.id).agent_ids()
-    return [agent_id for agent_id in known if (folder / agent_id / VAULT).exists()]
+    space = endpoint.space(tenant.id)
+    return [agent_id for agent_id in space.agent_ids() if space.place.has_vault(agent_id)]
 
 
 @contextlib.contextmanager
 def _cared_for(endpoint: Endpoint, tenant: Tenant, agent_id: str, patience: float) -> Iterator[Vault]:
     """The vault of an agent, which nobody else looks after meanwhile; afterwards its bytes count for the quota."""
-    folder = endpoint.tenant_folder(tenant.id) / AGENTS / agent_id
     space = endpoint.space(tenant.id)
-    with alone(folder, seconds=patience):
+    with space.place.alone(agent_id, seconds=patience):
         with space.vault(agent_id) as vault:
             before = vault.size()
             yield vault

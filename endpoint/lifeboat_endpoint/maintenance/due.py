@@ -10,7 +10,6 @@ from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import EndpointBusy
 from lifeboat_endpoint.maintenance import purges, removal
 from lifeboat_endpoint.maintenance.care import TenantCare, look_after
-from lifeboat_endpoint.maintenance.locking import alone
 from lifeboat_endpoint.maintenance.trust import trusted_now
 
 EVERY = timedelta(hours=1)
@@ -32,7 +31,7 @@ def run_due(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
     if not _is_due(endpoint, NOTE, EVERY, now):
         return purged
     try:
-        with alone(endpoint.folder, seconds=0):
+        with endpoint.engine.alone("care", seconds=0):
             return [*purged, *_looked_after(endpoint, now)]
     except EndpointBusy:
         return purged

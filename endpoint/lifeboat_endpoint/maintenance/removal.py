@@ -5,24 +5,20 @@ from __future__ import annotations
 
 import contextlib
 from datetime import timedelta
-from pathlib import Path
 
-from lifeboat_alf import ids, times
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_endpoint.at_rest.data_keys import FILE as KEYS
-from lifeboat_endpoint.endpoint import TENANTS, Endpoint
+from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import UnknownTenant
-from lifeboat_endpoint.maintenance.figures import files_in
-from lifeboat_endpoint.maintenance.locking import PATIENCE, alone
-from lifeboat_endpoint.store.disk import translated
+from lifeboat_endpoint.maintenance.locking import PATIENCE
 
+REMOVAL = "removal"
 _NOBODYS = timedelta(days=1)
 
 
 def remove_tenant(endpoint: Endpoint, tenant_id: str) -> int:
     """All that is kept of a tenant; the bytes that are free then. Once its keys are gone nothing can be read any more,
     whatever becomes of the files. Raises UnknownTenant."""
-    with alone(endpoint.folder / TENANTS, seconds=PATIENCE):
+    with endpoint.engine.alone(REMOVAL, seconds=PATIENCE):
         return _removed(endpoint, tenant_id)
 
 
@@ -30,12 +26,9 @@ def _removed(endpoint: Endpoint, tenant_id: str) -> int:
     endpoint.control.begin_removal(tenant_id)
     endpoint.forget(tenant_id)
     reached(Step.TENANT_MARKED)
-    folder = endpoint.tenant_folder(tenant_id)
-    with translated(), contextlib.suppress(FileNotFoundError):
-        endpoint.files.remove(folder / KEYS)
-        endpoint.files.sync_folder(folder)
+    endpoint.engine.key_documents(tenant_id).remove()
     reached(Step.TENANT_KEYS_DESTROYED)
-    freed = _remove_folder(endpoint, folder)
+    freed = endpoint.engine.remove_tenant(tenant_id)
     reached(Step.TENANT_FILES_REMOVED)
     endpoint.control.remove_tenant(tenant_id)
     reached(Step.TENANT_ROWS_REMOVED)
@@ -53,28 +46,7 @@ def finish_removals(endpoint: Endpoint) -> list[str]:
 
 
 def remove_nobodys(endpoint: Endpoint) -> int:
-    """Remove folders of tenants that there are not, a day after they were made: left by a process that ended between a
-    folder and its row, or a row and its folder. How many."""
+    """Remove what is kept for tenants that there are not, a day after it was made: left by a process that ended between
+    the keys and the row, or the row and the rest. How many."""
     known = {tenant.id for tenant in endpoint.control.tenants()}
-    young = endpoint.clock.now() - _NOBODYS
-    removed = 0
-    with translated():
-        entries = endpoint.files.scan(endpoint.folder / TENANTS)
-    for entry in entries:
-        changed = times.from_nanoseconds(endpoint.files.lstat(entry.path).st_mtime_ns)
-        if ids.is_uuid(entry.name) and entry.name not in known and changed < young:
-            _remove_folder(endpoint, Path(entry.path))
-            removed += 1
-    return removed
-
-
-def _remove_folder(endpoint: Endpoint, folder: Path) -> int:
-    freed = 0
-    with translated():
-        for path, size in [*files_in(endpoint.files, folder), (folder, 0)]:
-            with contextlib.suppress(FileNotFoundError):
-                is_folder = path.is_dir() and not path.is_symlink()
-                endpoint.files.remove_folder(path) if is_folder else endpoint.files.remove(path)
-                freed += size
-        endpoint.files.sync_folder(folder.parent)
-    return freed
+    return endpoint.engine.remove_nobodys(known, endpoint.clock.now() - _NOBODYS)

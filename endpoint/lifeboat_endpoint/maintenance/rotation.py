@@ -55,6 +55,8 @@ def rotate_all(
 def move_endpoint(endpoint: Endpoint, source: str) -> None:
     """Tenants without a key source of their own are protected by another one from now on; also those that come. Their
     keys were moved before (`rotate`)."""
+    if endpoint.engine.shared:
+        endpoint.keep_signing_key(source)
     endpoint.settings = msgspec.structs.replace(endpoint.settings, key_source=source)
     with translated():
         write_atomic(endpoint.files, endpoint.folder / settings.FILE, settings.encoded(endpoint.settings))

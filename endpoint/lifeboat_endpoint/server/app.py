@@ -41,7 +41,7 @@ _KEY = "lifeboat.record"
 def make_app(folder: Path, settings: ServerSettings, *, routes: Iterable[Route] | None = None) -> Starlette:
     """The application over the data folder of an endpoint, with all `routes` that there are unless given. It opens the
     folder now and closes it when the server ends. Raises as `Endpoint.open`."""
-    endpoint = Endpoint.open(folder)
+    endpoint = Endpoint.open(folder, role="api")
     endpoint.signing_key()  # whoever asks for the version waits for no disk
     found = tuple(table.routes() if routes is None else routes)
     server = Server(
@@ -49,7 +49,7 @@ def make_app(folder: Path, settings: ServerSettings, *, routes: Iterable[Route] 
     )
     server.document = codec.encode(openapi.document(found, server.release))
     handling = Handling(server)
-    upkeep = Upkeep(endpoint) if settings.maintenance else None
+    upkeep = Upkeep(endpoint) if settings.maintenance and not endpoint.engine.shared else None
     paths = [PathRoute(prefix + path, app) for prefix in PREFIXES for path, app in _apps(found, handling)]
     application = Starlette(
         routes=paths,

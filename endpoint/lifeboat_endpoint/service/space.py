@@ -6,13 +6,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from pathlib import Path
 
 from lifeboat_alf import codec, times
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.state import JsonObject
+from lifeboat_endpoint.engines.contract import TenantPlace
 from lifeboat_endpoint.errors import EpochMoved, RemoteFull, RemoteRefused, RemoteTooLarge, UnknownThere
 from lifeboat_endpoint.remote.contract import (
     TRIAL,
@@ -38,39 +37,37 @@ from lifeboat_endpoint.service.sealed_files import SealedFiles
 from lifeboat_endpoint.service.space_exchange import SpaceExchange
 from lifeboat_endpoint.service.space_fetching import SpaceFetching, checked_sha256, is_sha256
 from lifeboat_endpoint.service.space_purging import SpacePurging
-from lifeboat_endpoint.service.tables import Keys, open_tables
+from lifeboat_endpoint.service.tables import Keys
 from lifeboat_endpoint.service.uploads import Part, Upload, Uploads
 from lifeboat_endpoint.service.vaults import Vaults
-from lifeboat_endpoint.store.disk import DiskBlobs
 from lifeboat_endpoint.vault import FIRST_EPOCH, Vault
 
 
 class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
-    """Everything that is kept for one tenant, in its folder. Every method that names an agent raises UnknownThere for
+    """Everything that is kept for one tenant. Every method that names an agent raises UnknownThere for
     one that is not there, AgentErased for one that was purged whole, RemoteRefused for a sealed one where it would have
     to be read, and KeyRevoked when the key of the data was taken away. Close it."""
 
     def __init__(
         self,
-        folder: Path,
+        place: TenantPlace,
         tenant_id: str,
         keys: Keys,
         *,
         limits: Limits,
         purging: Purging,
-        files: FileOperations,
         clock: Clock,
     ) -> None:
         self.tenant_id = tenant_id
-        self.folder = folder
+        self.place = place
         self.limits = limits
         self._keys = keys
         self._clock = clock
-        self._metadata = open_tables(folder, tenant_id, files, clock)
-        self._blobs = DiskBlobs(folder / stored.FOLDER, files)
+        self._metadata = place.metadata
+        self._blobs = place.blobs
         self._bodies = Bodies(self._blobs, keys)
         self.roster = Roster(self._metadata, keys)
-        self._vaults = Vaults(folder, keys, files=files, clock=clock)
+        self._vaults = Vaults(place, keys)
         held = Holding(self._metadata, purging, clock)
         self._receiving = Receiving(self._metadata, self.roster, self._vaults, held, limits=limits, clock=clock)
         self.uploads = Uploads(self._metadata, keys, self._bodies, self._receiving, limits=limits, clock=clock)
@@ -102,7 +99,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
 
     def close(self) -> None:
         self._vaults.close()
-        self._metadata.close()
+        self.place.close()
 
     def __enter__(self) -> TenantSpace:
         return self

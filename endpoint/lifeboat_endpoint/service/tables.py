@@ -14,6 +14,7 @@ from lifeboat_endpoint.service import schema
 from lifeboat_endpoint.service import statements as sql
 from lifeboat_endpoint.store.disk import translated
 from lifeboat_endpoint.store.migrations import migrate
+from lifeboat_endpoint.store.protocols import MetadataStore
 from lifeboat_endpoint.store.sqlite import SqliteStore
 
 FILE = "tenant.db"
@@ -42,7 +43,7 @@ def open_tables(folder: Path, tenant_id: str, files: FileOperations, clock: Cloc
         files.make_folders(folder, 0o700)
     metadata = SqliteStore(folder / FILE, create=True, tables=schema.TABLES)
     try:
-        _prepare(metadata, tenant_id, times.to_text(clock.now()))
+        checked_tenant(metadata, tenant_id, times.to_text(clock.now()))
         migrate(metadata, folder / FILE, schema.STEPS, schema.VERSION, table="tenant")
     except BaseException:
         metadata.close()
@@ -50,7 +51,8 @@ def open_tables(folder: Path, tenant_id: str, files: FileOperations, clock: Cloc
     return metadata
 
 
-def _prepare(metadata: SqliteStore, tenant_id: str, now: str) -> None:
+def checked_tenant(metadata: MetadataStore, tenant_id: str, now: str) -> None:
+    """The tables are made when missing, and are of this tenant. Raises VaultDamaged."""
     metadata.prepare()
     found = metadata.row(sql.TENANT)
     if found is None:

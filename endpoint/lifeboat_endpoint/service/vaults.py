@@ -6,35 +6,25 @@ from __future__ import annotations
 import contextlib
 from collections import OrderedDict
 from collections.abc import Collection
-from pathlib import Path
 
-from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.seams.files import FileOperations
 from lifeboat_endpoint import errors
+from lifeboat_endpoint.engines.contract import TenantPlace
 from lifeboat_endpoint.service.tables import Keys
 from lifeboat_endpoint.vault import Vault
 
-FOLDER = "agents"
 _ENDED = "ended"
 """The decision that whoever destroys a vault writes last."""
 _MOST_OPEN = 32
 
 
 class Vaults:
-    """Of one thread. `folder` is the tenant's."""
+    """Of one thread."""
 
-    def __init__(
-        self, folder: Path, keys: Keys, *, files: FileOperations, clock: Clock, most_open: int = _MOST_OPEN
-    ) -> None:
-        self._folder = folder / FOLDER
+    def __init__(self, place: TenantPlace, keys: Keys, *, most_open: int = _MOST_OPEN) -> None:
+        self._place = place
         self._keys = keys
-        self._files = files
-        self._clock = clock
         self._most_open = most_open
         self._open: OrderedDict[str, Vault] = OrderedDict()
-
-    def folder_of(self, agent_id: str) -> Path:
-        return self._folder / agent_id
 
     def get(self, agent_id: str, vault_id: str) -> Vault:
         """The open vault of an agent, which is still the one of this id and key. Raises VaultError, KeyRevoked."""
@@ -53,14 +43,10 @@ class Vaults:
         return vault
 
     def create(self, agent_id: str) -> tuple[str, int]:
-        """Make the vault of a new agent; its id and its bytes on disk. What an earlier agent of that id left behind is
+        """Make the vault of a new agent; its id and its bytes. What an earlier agent of that id left behind is
         removed."""
         self.forget(agent_id)
-        self._remove(self.folder_of(agent_id))
-        sealer = self._keys.sealer(agent_id)
-        with Vault.create(
-            self.folder_of(agent_id), agent_id, files=self._files, clock=self._clock, sealer=sealer
-        ) as made:
+        with self._place.create_vault(agent_id, self._keys.sealer(agent_id)) as made:
             return made.id, made.size()
 
     def forget(self, agent_id: str) -> None:
@@ -73,7 +59,7 @@ class Vaults:
         """Wait until nobody writes the vault of an agent that is listed no more, so that nothing is acknowledged after
         it is gone; how many bodies its history has. Raises VaultBusy."""
         self.forget(agent_id)
-        if not self.folder_of(agent_id).exists():
+        if not self._place.has_vault(agent_id):
             return 0
         unreadable = (errors.VaultMissing, errors.VaultDamaged, errors.KeyRevoked)
         with contextlib.suppress(*unreadable), self._opened(agent_id) as vault:
@@ -82,20 +68,17 @@ class Vaults:
         return 0
 
     def left_of(self, agent_id: str) -> int:
-        """How many files there are in the folder of an agent."""
-        folder = self.folder_of(agent_id)
-        return sum(path.is_file() for path in folder.rglob("*")) if folder.exists() else 0
+        """How many files, rows or objects there are of the vault of an agent."""
+        return self._place.remains(agent_id)
 
     def remove(self, agent_id: str) -> None:
         """Destroy the vault of an agent. What is open elsewhere finds nothing any more."""
         self.forget(agent_id)
-        self._remove(self.folder_of(agent_id))
+        self._place.remove_vault(agent_id)
 
     def sweep(self, known: Collection[str]) -> int:
         """Destroy what is left of agents that are not known (any more); how many. Nobody makes one meanwhile."""
-        if not self._folder.exists():
-            return 0
-        loose = [item.name for item in self._files.scan(self._folder) if item.name not in known]
+        loose = [agent_id for agent_id in self._place.vault_ids() if agent_id not in known]
         for agent_id in loose:
             self.remove(agent_id)
         return len(loose)
@@ -106,24 +89,15 @@ class Vaults:
 
     def _opened(self, agent_id: str) -> Vault:
         """Under whichever of the tenant's data keys sealed it."""
-        folder, sealer = self.folder_of(agent_id), self._keys.sealer(agent_id)
         try:
-            return Vault.open(folder, files=self._files, clock=self._clock, sealer=sealer)
+            return self._place.open_vault(agent_id, self._keys.sealer(agent_id))
         except errors.OtherDataKey as error:
-            older = self._keys.sealer_of(error.key_id, agent_id)
-            return Vault.open(folder, files=self._files, clock=self._clock, sealer=older)
+            return self._place.open_vault(agent_id, self._keys.sealer_of(error.key_id, agent_id))
 
     def _close_oldest(self) -> None:
         while len(self._open) > self._most_open:
             _, vault = self._open.popitem(last=False)
             vault.close()
-
-    def _remove(self, folder: Path) -> None:
-        if not folder.exists():
-            return
-        for path in sorted(folder.rglob("*"), reverse=True):
-            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
-        folder.rmdir()
 
 
 def _still_is(vault: Vault, vault_id: str) -> bool:

@@ -1,23 +1,18 @@
-"""control.db: the tenants of an endpoint, their tokens, and the audit."""
+"""The tenants of an endpoint, their tokens, and the audit of what was done."""
 
 from __future__ import annotations
 
-import contextlib
 import hmac
-import threading
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from lifeboat_alf import codec, ids, times
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.migrations import migrate
 from lifeboat_endpoint.store.protocols import MetadataStore
-from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.tenancy import names, schema, token_secrets
+from lifeboat_endpoint.tenancy import names, token_secrets
 from lifeboat_endpoint.tenancy import statements as sql
 from lifeboat_endpoint.tenancy.callers import SCOPES, Caller
 from lifeboat_endpoint.tenancy.notes import Batch, Notes
@@ -31,41 +26,32 @@ _LOST = "audit.lost"
 _NOBODY = b"\0" * 32
 
 
+class ControlStores(Protocol):
+    """What a Control needs of the engine (`engines.contract.Engine`): of one thread always the same store."""
+
+    @property
+    def shared(self) -> bool: ...
+
+    def control(self, *, tenant: str | None = None, token: str | None = None) -> MetadataStore: ...
+
+    def close_thread(self) -> None: ...
+
+
 class Control:
-    """For many threads: each has a connection of its own. Every method raises VaultError for trouble with the file."""
+    """For many threads. Every method raises VaultError for trouble with the tables."""
 
-    def __init__(self, path: Path, *, clock: Clock) -> None:
-        """control.db that is there. Raises VaultMissing, VaultNewer, VaultDamaged."""
-        self._path = path
+    def __init__(self, stores: ControlStores, *, clock: Clock) -> None:
+        self._stores = stores
         self._clock = clock
-        self._own = threading.local()
-        self._notes = Notes(self._write_batch)
-        migrate(self._store, path, schema.STEPS, schema.VERSION, table="control")
-
-    @classmethod
-    def create(cls, path: Path, *, clock: Clock) -> Control:
-        """Make the tables, in a file that may be there without them."""
-        with contextlib.closing(SqliteStore(path, create=True, tables=schema.TABLES)) as store:
-            store.prepare()
-            with store.transaction():
-                if store.row(sql.CONTROL) is None:
-                    store.execute(sql.ADD_CONTROL, (schema.VERSION, times.to_text(clock.now())))
-                    audit.append(store, clock.now(), "endpoint.create", "")
-        path.chmod(0o600)
-        return cls(path, clock=clock)
+        self._notes = Notes(self._write_batch, stores.close_thread)
 
     @property
     def _store(self) -> MetadataStore:
-        store: SqliteStore | None = getattr(self._own, "store", None)
-        if store is None:
-            store = self._own.store = SqliteStore(self._path, tables=schema.TABLES)
-        return store
+        return self._stores.control()
 
     def close_thread(self) -> None:
         """Close the connection of this thread."""
-        store: SqliteStore | None = self._own.__dict__.pop("store", None)
-        if store is not None:
-            store.close()
+        self._stores.close_thread()
 
     def close(self) -> None:
         """Write what was gathered, and close the connection of this thread."""
@@ -90,7 +76,9 @@ class Control:
             if self._store.row(sql.TENANT_NAMED, (key, key)) is not None:
                 raise errors.TenantExists(f"{name!r} is the name of a tenant already")
             self._store.execute(sql.ADD_TENANT, (tenant.id, name, key, key_source, quota, now))
-            self._append(None, "tenant.add", tenant.id, {"quota": quota, "own_key": key_source is not None})
+            self._append(
+                self._store, None, "tenant.add", tenant.id, {"quota": quota, "own_key": key_source is not None}
+            )
         return tenant
 
     def tenants(self) -> list[Tenant]:
@@ -99,7 +87,8 @@ class Control:
 
     def tenant(self, name_or_id: str) -> Tenant:
         """Raises UnknownTenant."""
-        row = self._store.row(sql.TENANT_NAMED, (names.comparable(name_or_id), name_or_id))
+        store = self._stores.control(tenant=name_or_id)
+        row = store.row(sql.TENANT_NAMED, (names.comparable(name_or_id), name_or_id))
         if row is None:
             raise errors.UnknownTenant(f"{name_or_id!r} is neither the name nor the id of a tenant")
         return Tenant(*row)
@@ -108,7 +97,7 @@ class Control:
         """Note which source protects a tenant's keys from now on."""
         with self._store.transaction():
             self._store.execute(sql.SET_KEY_SOURCE, (key_source, tenant_id))
-            self._append(None, "key.moved", tenant_id, {"own_key": key_source is not None})
+            self._append(self._store, None, "key.moved", tenant_id, {"own_key": key_source is not None})
 
     def begin_removal(self, tenant_id: str) -> None:
         """From now on no token of the tenant counts, and nothing of it is served. Again is no error."""
@@ -116,14 +105,14 @@ class Control:
             if self._store.execute(sql.SET_TENANT_STATE, ("removing", tenant_id)) == 0:
                 raise errors.UnknownTenant(f"{tenant_id!r} is not the id of a tenant")
             revoked = self._store.execute(sql.REVOKE_TOKENS_OF, (self._now(), tenant_id))
-            self._append(None, "tenant.removing", tenant_id, {"tokens": revoked})
+            self._append(self._store, None, "tenant.removing", tenant_id, {"tokens": revoked})
 
     def remove_tenant(self, tenant_id: str) -> None:
         """Forget a tenant and its tokens, whose files are gone already (see `maintenance.removal`). The audit stays."""
         with self._store.transaction():
             tokens = self._store.execute(sql.DROP_TOKENS_OF, (tenant_id,))
             if self._store.execute(sql.DROP_TENANT, (tenant_id,)):
-                self._append(None, "tenant.removed", tenant_id, {"tokens": tokens})
+                self._append(self._store, None, "tenant.removed", tenant_id, {"tokens": tokens})
 
     # Tokens -----------------------------------------------------------------------------------------------------
 
@@ -146,21 +135,25 @@ class Control:
         secret = token_secrets.new_secret(token_id)
         ends = _text(expires_at)
         token = Token(token_id, tenant.id, names.checked(name), wanted, self._now(), ends)
-        with self._store.transaction():
+        store = self._stores.control(tenant=tenant.id)
+        with store.transaction():
             row = (token.id, tenant.id, name, token_secrets.digest(secret), _scopes_text(wanted))
-            self._store.execute(sql.ADD_TOKEN, (*row, token.created_at, ends))
+            store.execute(sql.ADD_TOKEN, (*row, token.created_at, ends))
             details = {"tenant": tenant.id, "scopes": _scopes_text(wanted), "expires_at": ends}
-            self._append(by, "token.add", token.id, details)
+            self._append(store, by, "token.add", token.id, details)
         return token, secret
 
     def tokens(self, tenant_id: str | None = None) -> list[Token]:
         """Of one tenant or of all, oldest first; also those that count no more."""
-        rows = self._store.rows(sql.TOKENS) if tenant_id is None else self._store.rows(sql.TOKENS_OF, (tenant_id,))
+        if tenant_id is None:
+            rows = self._store.rows(sql.TOKENS)
+        else:
+            rows = self._stores.control(tenant=tenant_id).rows(sql.TOKENS_OF, (tenant_id,))
         return [_token(row) for row in rows]
 
     def token(self, token_id: str) -> Token:
         """Raises UnknownToken."""
-        row = self._store.row(sql.TOKEN, (token_id,))
+        row = self._stores.control(token=token_id).row(sql.TOKEN, (token_id,))
         if row is None:
             raise errors.UnknownToken(f"{token_id!r} is not the id of a token")
         return _token(row)
@@ -168,15 +161,16 @@ class Control:
     def revoke_token(self, token_id: str, *, by: Caller | None = None) -> Token:
         """The token counts no more, from this moment, for every process. Again is no error. Raises UnknownToken."""
         token = self.token(token_id)
-        with self._store.transaction():
-            if self._store.execute(sql.REVOKE_TOKEN, (self._now(), token_id)):
-                self._append(by, "token.revoke", token_id, {"tenant": token.tenant_id})
+        store = self._stores.control(tenant=token.tenant_id)
+        with store.transaction():
+            if store.execute(sql.REVOKE_TOKEN, (self._now(), token_id)):
+                self._append(store, by, "token.revoke", token_id, {"tenant": token.tenant_id})
         return self.token(token_id)
 
     def authenticate(self, secret: str) -> Caller:
         """Whose token this is. One row is read; nothing is written. Raises RemoteDenied."""
         token_id = token_secrets.id_of(secret)
-        row = None if token_id is None else self._store.row(sql.AUTHENTICATE, (token_id,))
+        row = None if token_id is None else self._stores.control(token=token_id).row(sql.AUTHENTICATE, (token_id,))
         kept = _NOBODY if row is None else bytes(row[0])
         if not hmac.compare_digest(kept, token_secrets.digest(secret)) or row is None or token_id is None:
             raise errors.RemoteDenied("this is no token of this endpoint")
@@ -188,7 +182,7 @@ class Control:
 
     def check_token(self, token_id: str, tenant_id: str) -> None:
         """Whether a token of the tenant, known by its id, still counts. Raises RemoteDenied."""
-        row = self._store.row(sql.AUTHENTICATE, (token_id,))
+        row = self._stores.control(tenant=tenant_id).row(sql.AUTHENTICATE, (token_id,))
         if row is None or row[1] != tenant_id:
             raise errors.RemoteDenied("this is no token of this endpoint")
         _check_counts(token_id, row[4], row[5], row[6], self._now())
@@ -206,7 +200,7 @@ class Control:
     def record(self, caller: Caller | None, kind: str, subject: str, details: JsonObject) -> None:
         """Something was done that stands in the audit before anybody is told that it is done."""
         with self._store.transaction():
-            self._append(caller, kind, subject, details)
+            self._append(self._store, caller, kind, subject, details)
 
     def flush(self) -> None:
         """Write what was gathered."""
@@ -216,6 +210,18 @@ class Control:
         """Everything that was done, oldest first, as far as it is kept; what this process gathered is written first."""
         self.flush()
         return audit.rows(self._store)
+
+    def audit_page(self, after: int, most: int) -> tuple[bytes, list[AuditRow]]:
+        """Some rows after a number, and the hash that the first of them follows from (see `vault.audit.page`)."""
+        store = self._store
+        with store.snapshot():
+            return audit.page(store, after, most)
+
+    def audit_since(self, moment: datetime) -> int:
+        """The number of the last row before the first one that is as young as a moment, or of the last one of all."""
+        store = self._store
+        with store.snapshot():
+            return audit.before(store, times.to_text(moment))
 
     def check_audit(self) -> list[int]:
         """Numbers of rows that do not follow from the one before; empty when the chain is whole. Raises VaultDamaged
@@ -235,24 +241,24 @@ class Control:
         with self._store.transaction():
             return audit.trim(self._store, self._clock.now(), times.to_text(before), most)
 
-    def _append(self, caller: Caller | None, kind: str, subject: str, details: JsonObject) -> None:
-        audit.append(self._store, self._clock.now(), kind, subject, _of(caller, details))
+    def _append(
+        self, store: MetadataStore, caller: Caller | None, kind: str, subject: str, details: JsonObject
+    ) -> None:
+        """In the open transaction of the store."""
+        audit.append(store, self._clock.now(), kind, subject, _of(caller, details))
 
     def _write_batch(self, batch: Batch) -> None:
-        """Also from a thread that has nothing else to do here: it leaves no connection behind."""
-        is_own = "store" in self._own.__dict__
-        try:
-            with self._store.transaction():
-                entries = [
-                    audit.Entry(row.first, row.kind, row.subject, row.row_details()) for row in batch.rows.values()
-                ]
-                if batch.lost:
-                    entries.append(audit.Entry(self._now(), _LOST, "", {"rows": batch.lost}))
-                audit.append_all(self._store, entries)
-                self._store.execute_many(sql.USE_TOKEN, [(time, token_id) for token_id, time in batch.uses.items()])
-        finally:
-            if not is_own:
-                self.close_thread()
+        store = self._store
+        with store.transaction():
+            entries = [audit.Entry(row.first, row.kind, row.subject, row.row_details()) for row in batch.rows.values()]
+            if batch.lost:
+                entries.append(audit.Entry(self._now(), _LOST, "", {"rows": batch.lost}))
+            audit.append_all(store, entries)
+            if not self._stores.shared:
+                store.execute_many(sql.USE_TOKEN, [(time, token_id) for token_id, time in batch.uses.items()])
+        if self._stores.shared:  # there nobody writes the tokens of all tenants at once
+            for token_id, time in batch.uses.items():
+                self._stores.control(token=token_id).execute(sql.USE_TOKEN, (time, token_id))
 
     # Small things kept ------------------------------------------------------------------------------------------
 

@@ -65,10 +65,18 @@ def empty() -> Batch:
 
 class Notes:
     """Gathers for many threads. `write` gets a batch, in the thread of whoever gave the last row of it or in one of its
-    own; a batch that it cannot write (LifeboatError) waits for the next time."""
+    own, where `ended` is called last; a batch that it cannot write (LifeboatError) waits for the next time."""
 
-    def __init__(self, write: Callable[[Batch], None], *, seconds: float = SECONDS, most: int = MOST) -> None:
+    def __init__(
+        self,
+        write: Callable[[Batch], None],
+        ended: Callable[[], None] = lambda: None,
+        *,
+        seconds: float = SECONDS,
+        most: int = MOST,
+    ) -> None:
         self._write = write
+        self._ended = ended
         self._seconds = seconds
         self._most = most
         self._lock = threading.Lock()
@@ -130,7 +138,10 @@ class Notes:
     def _in_time(self) -> None:
         with self._lock:
             self._timer = None
-        self._try()
+        try:
+            self._try()
+        finally:
+            self._ended()
 
     def _try(self) -> None:
         try:

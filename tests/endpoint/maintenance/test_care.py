@@ -6,7 +6,18 @@ import os
 from datetime import timedelta
 
 import pytest
-from keeping import AGENT, OTHER, RunningClock, clock, endpoint, numbers, reopened, with_history, with_large_file
+from keeping import (
+    AGENT,
+    OTHER,
+    RunningClock,
+    clock,
+    endpoint,
+    numbers,
+    reopened,
+    tenant_folder,
+    with_history,
+    with_large_file,
+)
 from vaults import START
 
 from lifeboat_endpoint.endpoint import Endpoint
@@ -112,7 +123,7 @@ def test_a_damaged_agent_keeps_nothing_from_being_done_for_the_others(
     for agent_id in (AGENT, OTHER):
         with_history(endpoint, tenant, agent_id, hours=20)
     endpoint.forget(tenant.id)
-    (endpoint.tenant_folder(tenant.id) / "agents" / AGENT / "vault.db").write_bytes(b"not a database" * 1000)
+    (tenant_folder(endpoint, tenant.id) / "agents" / AGENT / "vault.db").write_bytes(b"not a database" * 1000)
     clock.advance(days=40)
     care = look_after(endpoint, tenant)
     assert len(care.problems) == 1 and AGENT in care.problems[0]
@@ -124,7 +135,7 @@ def test_an_agent_that_somebody_else_looks_after_is_left_alone(
 ) -> None:
     with_history(endpoint, tenant, hours=20)
     clock.advance(days=40)
-    with alone(endpoint.tenant_folder(tenant.id) / "agents" / AGENT, seconds=0):
+    with alone(tenant_folder(endpoint, tenant.id) / "agents" / AGENT, seconds=0):
         care = look_after(endpoint, tenant)
     assert "another process" in care.problems[0] and len(numbers(endpoint, tenant)) == 21
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from keeping import AGENT, CANARY, OTHER, files_holding, new_endpoint, with_history
+from keeping import AGENT, CANARY, OTHER, files_holding, new_endpoint, tenant_folder, with_history
 from killing import killed_at
 
 from lifeboat_alf.seams.steps import Step
@@ -42,7 +42,7 @@ def test_after_compact_nothing_is_left_that_the_old_keys_sealed(tmp_path: Path, 
         care = compact(endpoint, tenant)
         assert (care.problems, sorted(care.destroyed)) == ([], sorted(before))
         for key_id in before:
-            assert files_holding(endpoint.tenant_folder(tenant.id), bytes.fromhex(key_id)) == []
+            assert files_holding(tenant_folder(endpoint, tenant.id), bytes.fromhex(key_id)) == []
         assert prove(endpoint, [tenant]).findings == []
         assert endpoint.space(tenant.id).keys(AGENT) == {"agent": AGENT}
 
@@ -77,7 +77,7 @@ def test_where_one_agent_cannot_be_sealed_anew_the_old_key_stays(tmp_path: Path)
         for agent_id in (AGENT, OTHER):
             with_history(endpoint, tenant, agent_id)
         endpoint.forget(tenant.id)
-        (endpoint.tenant_folder(tenant.id) / "agents" / AGENT / "vault.db").write_bytes(b"damaged" * 1000)
+        (tenant_folder(endpoint, tenant.id) / "agents" / AGENT / "vault.db").write_bytes(b"damaged" * 1000)
         before = new_keys(endpoint, tenant)
         care = compact(endpoint, tenant)
         assert care.destroyed == [] and before[0] in endpoint.keys(tenant.id).ids()

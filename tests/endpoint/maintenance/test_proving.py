@@ -8,7 +8,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from keeping import AGENT, OTHER, RunningClock, clock, endpoint, reopened, with_history, with_large_file
+from keeping import AGENT, OTHER, RunningClock, clock, endpoint, reopened, tenant_folder, with_history, with_large_file
 
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import trust
@@ -46,7 +46,7 @@ def test_what_is_whole_is_said_to_be_whole_with_figures(endpoint: Endpoint, tena
 
 def test_a_flipped_bit_in_a_large_body_is_found(endpoint: Endpoint, tenant: Tenant) -> None:
     with_large_file(endpoint, tenant, [os.urandom(600_000)], OTHER)
-    (body,) = (endpoint.tenant_folder(tenant.id) / "agents" / OTHER / "objects").iterdir()
+    (body,) = (tenant_folder(endpoint, tenant.id) / "agents" / OTHER / "objects").iterdir()
     data = bytearray(body.read_bytes())
     data[len(data) // 2] ^= 1
     body.write_bytes(bytes(data))
@@ -56,21 +56,21 @@ def test_a_flipped_bit_in_a_large_body_is_found(endpoint: Endpoint, tenant: Tena
 
 def test_a_body_that_is_gone_is_found(endpoint: Endpoint, tenant: Tenant) -> None:
     with_large_file(endpoint, tenant, [os.urandom(600_000)], OTHER)
-    (body,) = (endpoint.tenant_folder(tenant.id) / "agents" / OTHER / "objects").iterdir()
+    (body,) = (tenant_folder(endpoint, tenant.id) / "agents" / OTHER / "objects").iterdir()
     body.unlink()
     assert "body" in kinds(proof_of(endpoint))
 
 
 def test_a_vault_that_cannot_be_read_is_found_and_the_others_are_looked_at(endpoint: Endpoint, tenant: Tenant) -> None:
     with_history(endpoint, tenant, OTHER)
-    (endpoint.tenant_folder(tenant.id) / "agents" / AGENT / "vault.db").write_bytes(b"something else" * 1000)
+    (tenant_folder(endpoint, tenant.id) / "agents" / AGENT / "vault.db").write_bytes(b"something else" * 1000)
     proof = proof_of(endpoint)
     assert {found.agent for found in proof.findings} == {AGENT} and proof.agents == 1
 
 
 def test_a_vault_that_is_gone_is_found(endpoint: Endpoint, tenant: Tenant) -> None:
     endpoint.forget(tenant.id)
-    (endpoint.tenant_folder(tenant.id) / "agents" / AGENT / "vault.db").unlink()
+    (tenant_folder(endpoint, tenant.id) / "agents" / AGENT / "vault.db").unlink()
     assert [found.agent for found in proof_of(endpoint).findings] == [AGENT]
 
 
@@ -119,7 +119,7 @@ def test_a_removal_that_was_not_finished_is_said(endpoint: Endpoint, tenant: Ten
 
 
 def test_a_body_that_nothing_names_is_counted_and_is_no_finding(endpoint: Endpoint, tenant: Tenant) -> None:
-    (endpoint.tenant_folder(tenant.id) / "files" / ("ab" * 16)).write_bytes(b"left behind")
+    (tenant_folder(endpoint, tenant.id) / "files" / ("ab" * 16)).write_bytes(b"left behind")
     proof = proof_of(endpoint)
     assert proof.orphans == 1 and proof.ok
 
@@ -130,7 +130,7 @@ def test_sealed_files_are_read_back_too(endpoint: Endpoint, tenant: Tenant) -> N
     space.sealed_files.put(OTHER, "0001.age", b"ciphertext of the user")
     space.sealed_files.set_head(OTHER, b"a signed head", None)
     assert proof_of(endpoint).sealed_agents == 1 and proof_of(endpoint).ok
-    (body,) = (endpoint.tenant_folder(tenant.id) / "files").iterdir()
+    (body,) = (tenant_folder(endpoint, tenant.id) / "files").iterdir()
     body.write_bytes(body.read_bytes()[:-1] + b"\0")
     proof = proof_of(endpoint)
     assert kinds(proof) == ["sealed"] and "0001.age" in proof.findings[0].message

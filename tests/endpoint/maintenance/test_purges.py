@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
-from keeping import RunningClock, clock, endpoint, files_holding, numbers, reopened
+from keeping import RunningClock, clock, endpoint, files_holding, numbers, reopened, tenant_folder
 from vaults import START
 
 from lifeboat_alf import codec
@@ -96,7 +96,7 @@ def test_after_a_purge_all_of_it_is_whole_and_can_be_put_under_new_keys(
     assert prove(endpoint, [tenant]).findings == []
     rotation.rotate(endpoint, tenant)
     assert compact(endpoint, tenant).problems == []
-    assert files_holding(endpoint.tenant_folder(tenant.id), bytes.fromhex(before[0])) == []
+    assert files_holding(tenant_folder(endpoint, tenant.id), bytes.fromhex(before[0])) == []
     assert prove(endpoint, [tenant]).findings == []
     again = [space.redact(each.agent_id, each.to_json()).receipt for each in (redaction, whole)]
     assert again == receipts

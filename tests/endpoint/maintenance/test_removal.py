@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from keeping import AGENT, new_endpoint, with_history
+from keeping import AGENT, new_endpoint, tenant_folder, with_history
 from killing import killed_at
 
 from lifeboat_alf.seams.steps import Step
@@ -26,7 +26,7 @@ def test_nothing_of_a_removed_tenant_is_left_but_the_audit(tmp_path: Path) -> No
             with_history(endpoint, tenant)
             endpoint.control.add_token(tenant.id, "laptop", ["push"])
         assert removal.remove_tenant(endpoint, gone.id) > 50_000
-        assert not endpoint.tenant_folder(gone.id).exists()
+        assert not tenant_folder(endpoint, gone.id).exists()
         assert [token.tenant_id for token in endpoint.control.tokens()] == [stays.id]
         with pytest.raises(errors.UnknownTenant):
             endpoint.space(gone.id)
@@ -72,16 +72,16 @@ def test_a_removal_that_is_cut_off_lets_nobody_in_and_the_server_finishes_it(tmp
         with pytest.raises(errors.RemoteDenied):
             again.control.authenticate(secret)
         if step is not Step.TENANT_MARKED:
-            assert not (again.tenant_folder(tenant.id) / "keys.json").exists()
+            assert not (tenant_folder(again, tenant.id) / "keys.json").exists()
         due.run_due(again, again.clock.now())
-        assert again.control.tenants() == [] and not again.tenant_folder(tenant.id).exists()
+        assert again.control.tenants() == [] and not tenant_folder(again, tenant.id).exists()
         assert again.control.check_audit() == []
 
 
 def test_a_folder_that_belongs_to_no_tenant_goes_after_a_day(tmp_path: Path) -> None:
     with new_endpoint(tmp_path) as endpoint:
         tenant = endpoint.add_tenant("home")
-        nobodys = endpoint.tenant_folder("0190f0a0-0000-7000-8000-0000000000ff")
+        nobodys = tenant_folder(endpoint, "0190f0a0-0000-7000-8000-0000000000ff")
         nobodys.mkdir()
         (nobodys / "keys.json").write_text("{}")
         now = endpoint.clock.now().timestamp()
@@ -89,7 +89,7 @@ def test_a_folder_that_belongs_to_no_tenant_goes_after_a_day(tmp_path: Path) -> 
         assert removal.remove_nobodys(endpoint) == 0
         os.utime(nobodys, (now - 90_000, now - 90_000))
         assert removal.remove_nobodys(endpoint) == 1
-        assert not nobodys.exists() and endpoint.tenant_folder(tenant.id).exists()
+        assert not nobodys.exists() and tenant_folder(endpoint, tenant.id).exists()
 
 
 def test_figures_need_no_key(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
-from spaces import PURGING, SIGNING_KEY, TestKeys, clock, space_in
+from spaces import PURGING, SIGNING_KEY, TestKeys, clock, folder_of, space_in
 from vaults import ManualClock
 
 from lifeboat_alf.errors import LifeboatError
@@ -189,7 +189,7 @@ def test_uploads_under_way_are_dropped(space: TenantSpace, machine: Machine, red
     redact(space, machine, redaction, confirmed=True)
     with pytest.raises(UnknownThere):
         space.upload(upload.id)
-    assert not list((Path(space.folder) / "files").rglob("*.*"))
+    assert not list((folder_of(space) / "files").rglob("*.*"))
 
 
 def test_an_agent_that_nobody_signed_is_purged_by_its_owner_only(
@@ -237,8 +237,8 @@ def test_nothing_of_an_erased_agent_is_left_but_the_redaction_and_the_receipt(
     space.put_body(upload.id, [b"what was under way"])
     state = redact(space, machine, erasing(machine), confirmed=True)
     assert state.receipt is not None and state.receipt["objects"] > 3
-    assert not (space.folder / "agents" / machine.agent_id).exists()
-    assert [path for path in (space.folder / "files").rglob("*") if path.is_file()] == []
+    assert not (folder_of(space) / "agents" / machine.agent_id).exists()
+    assert [path for path in (folder_of(space) / "files").rglob("*") if path.is_file()] == []
     assert (space.agent_ids(), space.size()) == ([], 0)
 
 
@@ -253,7 +253,7 @@ def test_a_sealed_agent_is_erased_with_the_word_of_its_owner(space: TenantSpace,
     redact(space, machine, erasing(machine), confirmed=True)
     with pytest.raises(AgentErased):
         space.sealed_files.names(machine.agent_id)
-    assert [path for path in (space.folder / "files").rglob("*") if path.is_file()] == []
+    assert [path for path in (folder_of(space) / "files").rglob("*") if path.is_file()] == []
 
 
 def test_an_erased_agent_stays_erased_for_other_processes_and_new_keys(
@@ -316,7 +316,7 @@ def test_an_erasure_that_ended_half_way_is_finished_by_the_upkeep(
         for agent_id in again.unfinished_erasures():
             again.finish_erasure(agent_id)
         assert redact(again, machine, redaction).receipt is not None
-        assert not (again.folder / "agents" / machine.agent_id).exists()
+        assert not (folder_of(again) / "agents" / machine.agent_id).exists()
 
 
 def end() -> None:
@@ -339,7 +339,7 @@ def test_an_erasure_wins_over_a_running_push(step: Step, tmp_path: Path, space: 
         meanwhile(step, lambda: redact(other, machine, erasing(machine), confirmed=True))
         with pytest.raises(AgentErased):
             space.push(machine.agent_id, machine.delta(2))
-    assert not (space.folder / "agents" / machine.agent_id).exists()
+    assert not (folder_of(space) / "agents" / machine.agent_id).exists()
 
 
 def test_a_purge_wins_over_a_running_push(tmp_path: Path, space: TenantSpace, machine: Machine) -> None:

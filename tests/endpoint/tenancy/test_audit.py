@@ -14,6 +14,7 @@ from keeping import RunningClock, clock, control
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.control import Control
+from lifeboat_endpoint.tenancy.control_file import ControlFile
 from lifeboat_endpoint.tenancy.notes import Batch, Notes
 
 __all__ = ["clock", "control"]
@@ -52,7 +53,7 @@ def test_what_is_alike_within_a_batch_is_one_row_with_a_count(control: Control, 
 
 
 def test_closing_writes_what_was_gathered(control: Control, tmp_path: Path, clock: RunningClock) -> None:
-    other = Control(tmp_path / "control.db", clock=clock)
+    other = Control(ControlFile(tmp_path / "control.db"), clock=clock)
     other.note(CALLER, "agent.read", "agent-1")
     other.close()
     assert kinds(control)[-1] == "agent.read"

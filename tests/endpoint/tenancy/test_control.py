@@ -14,6 +14,7 @@ from lifeboat_endpoint import errors
 from lifeboat_endpoint.tenancy import token_secrets
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.control import Control
+from lifeboat_endpoint.tenancy.control_file import ControlFile
 
 __all__ = ["clock", "control"]
 
@@ -53,7 +54,7 @@ def test_a_revoked_token_counts_no_more_at_once_in_another_process_too(
     control: Control, tmp_path: Path, clock: RunningClock
 ) -> None:
     token, secret = control.add_token(control.add_tenant("home").id, "laptop", ["push"])
-    server = Control(tmp_path / "control.db", clock=clock)
+    server = Control(ControlFile(tmp_path / "control.db"), clock=clock)
     server.authenticate(secret)
     control.revoke_token(token.id)
     with pytest.raises(errors.RemoteDenied, match="revoked"):
@@ -149,4 +150,4 @@ def test_a_newer_control_db_is_refused_by_name(control: Control, tmp_path: Path,
     with control._store.transaction():
         control._store.execute("update control set schema = 99")
     with pytest.raises(errors.VaultNewer, match=r"control\.db has schema 99"):
-        Control(tmp_path / "control.db", clock=clock)
+        Control(ControlFile(tmp_path / "control.db"), clock=clock)

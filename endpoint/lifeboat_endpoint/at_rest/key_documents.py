@@ -1,0 +1,77 @@
+"""Where the wrapped data keys of a tenant lie: one document (see `key_document`), replaced whole."""
+
+from __future__ import annotations
+
+import contextlib
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.store.disk import translated
+from lifeboat_endpoint.store.lock_file import locked
+
+FILE = "keys.json"
+LOCK = "keys.lock"
+_LOCK_SECONDS = 30.0
+
+
+class KeyDocuments(Protocol):
+    """The place of one tenant's document. What is replaced or removed there is gone: no older document stays anywhere
+    that this program writes."""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        ...
+
+    def read(self) -> bytes:
+        """As it is now: others may have changed it. Raises VaultMissing."""
+        ...
+
+    def replace(self, data: bytes) -> None:
+        """Durable, whole or not at all; inside `changing`."""
+        ...
+
+    def remove(self) -> None:
+        """One that is gone already is no error."""
+        ...
+
+    def changing(self) -> AbstractContextManager[None]:
+        """Nobody else replaces it meanwhile; the place is made when it is missing. Raises VaultBusy."""
+        ...
+
+
+class FolderKeyDocuments:
+    """`keys.json` in the folder of a tenant."""
+
+    def __init__(self, folder: Path, files: FileOperations) -> None:
+        self._folder = folder
+        self._files = files
+
+    @property
+    def name(self) -> str:
+        return str(self._folder / FILE)
+
+    def read(self) -> bytes:
+        try:
+            with translated():
+                return read_all(self._files, self._folder / FILE)
+        except FileNotFoundError:
+            raise errors.VaultMissing(f"{self.name} does not exist") from None
+
+    def replace(self, data: bytes) -> None:
+        with translated():
+            write_atomic(self._files, self._folder / FILE, data, mode=0o600)
+
+    def remove(self) -> None:
+        with translated(), contextlib.suppress(FileNotFoundError):
+            self._files.remove(self._folder / FILE)
+            self._files.sync_folder(self._folder)
+
+    def changing(self) -> AbstractContextManager[None]:
+        with translated():
+            self._files.make_folders(self._folder, 0o700)
+        busy = errors.VaultBusy(f"{self._folder}: another process is changing the data keys")
+        return locked(self._folder / LOCK, seconds=_LOCK_SECONDS, busy=busy)

@@ -1,0 +1,174 @@
+"""Everything of an endpoint in one data folder:
+
+control.db        tenants, tokens, audit (`tenancy`)
+tenants/<id>/     keys.json, tenant.db, files/, and the vaults of its agents in agents/<id>/
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+
+from lifeboat_alf import ids, times
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.at_rest.key_documents import FolderKeyDocuments
+from lifeboat_endpoint.at_rest.sealer import Sealer
+from lifeboat_endpoint.engines.contract import Figures
+from lifeboat_endpoint.maintenance.locking import alone
+from lifeboat_endpoint.service import bodies
+from lifeboat_endpoint.service import statements as sql
+from lifeboat_endpoint.service.tables import FILE as TABLES
+from lifeboat_endpoint.service.tables import open_tables
+from lifeboat_endpoint.store.disk import DiskBlobs, translated
+from lifeboat_endpoint.store.lock_file import locked
+from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
+from lifeboat_endpoint.store.sqlite import SqliteStore
+from lifeboat_endpoint.tenancy.control_file import CONTROL, ControlFile
+from lifeboat_endpoint.vault import Vault
+from lifeboat_endpoint.vault.vault import FILE as VAULT
+
+TENANTS = "tenants"
+AGENTS = "agents"
+_FOLDERS = {"care": "", "removal": TENANTS}
+"""Where the locks lay before others came; processes of earlier releases hold them there."""
+
+
+class FilesEngine:
+    """An `Engine` in `folder`."""
+
+    shared = False
+
+    def __init__(self, folder: Path, *, files: FileOperations, clock: Clock) -> None:
+        """Raises VaultMissing, VaultNewer, VaultDamaged for its control.db."""
+        self._folder = folder
+        self._files = files
+        self._clock = clock
+        self._control = ControlFile(folder / CONTROL)
+
+    def control(self, *, tenant: str | None = None, token: str | None = None) -> MetadataStore:
+        return self._control.control()
+
+    def tenant(self, tenant_id: str, now: datetime) -> FolderPlace:
+        return FolderPlace(self._tenant_folder(tenant_id), tenant_id, files=self._files, clock=self._clock)
+
+    def key_documents(self, tenant_id: str) -> FolderKeyDocuments:
+        return FolderKeyDocuments(self._tenant_folder(tenant_id), self._files)
+
+    def alone(self, what: str, *, seconds: float) -> AbstractContextManager[None]:
+        if what in _FOLDERS:
+            return alone(self._folder / _FOLDERS[what], seconds=seconds)
+        busy = errors.EndpointBusy(f"another process is at it ({what})")
+        return locked(self._folder / f"{what}.lock", seconds=seconds, busy=busy)
+
+    def figures(self, tenant_id: str) -> Figures:
+        folder = self._tenant_folder(tenant_id)
+        return Figures(_agents(folder), sum(size for _, size in files_in(self._files, folder)))
+
+    def remove_tenant(self, tenant_id: str) -> int:
+        return self._remove_folder(self._tenant_folder(tenant_id))
+
+    def remove_nobodys(self, known: Collection[str], before: datetime) -> int:
+        removed = 0
+        with translated():
+            entries = list(self._files.scan(self._folder / TENANTS))
+        for entry in entries:
+            changed = times.from_nanoseconds(self._files.lstat(entry.path).st_mtime_ns)
+            if ids.is_uuid(entry.name) and entry.name not in known and changed < before:
+                self._remove_folder(Path(entry.path))
+                removed += 1
+        return removed
+
+    def check(self) -> None:
+        self.control().row("select schema from control")
+
+    def close_thread(self) -> None:
+        self._control.close_thread()
+
+    def close(self) -> None:
+        """Nothing is shared by threads."""
+
+    def _tenant_folder(self, tenant_id: str) -> Path:
+        return self._folder / TENANTS / tenant_id
+
+    def _remove_folder(self, folder: Path) -> int:
+        freed = 0
+        with translated():
+            for path, size in [*files_in(self._files, folder), (folder, 0)]:
+                with contextlib.suppress(FileNotFoundError):
+                    is_folder = path.is_dir() and not path.is_symlink()
+                    self._files.remove_folder(path) if is_folder else self._files.remove(path)
+                    freed += size
+            self._files.sync_folder(folder.parent)
+        return freed
+
+
+class FolderPlace:
+    """A `TenantPlace` in a folder."""
+
+    def __init__(self, folder: Path, tenant_id: str, *, files: FileOperations, clock: Clock) -> None:
+        self.folder = folder
+        self._vaults = folder / AGENTS
+        self._files = files
+        self._clock = clock
+        self.metadata: MetadataStore = open_tables(folder, tenant_id, files, clock)
+        self.blobs: BlobStore = DiskBlobs(folder / bodies.FOLDER, files)
+
+    def open_vault(self, agent_id: str, sealer: Sealer) -> Vault:
+        return Vault.open(self._vaults / agent_id, files=self._files, clock=self._clock, sealer=sealer)
+
+    def create_vault(self, agent_id: str, sealer: Sealer) -> Vault:
+        self.remove_vault(agent_id)
+        folder = self._vaults / agent_id
+        return Vault.create(folder, agent_id, files=self._files, clock=self._clock, sealer=sealer)
+
+    def has_vault(self, agent_id: str) -> bool:
+        return (self._vaults / agent_id / VAULT).exists()
+
+    def vault_ids(self) -> list[str]:
+        if not self._vaults.exists():
+            return []
+        return sorted(item.name for item in self._files.scan(self._vaults))
+
+    def remains(self, agent_id: str) -> int:
+        folder = self._vaults / agent_id
+        return sum(path.is_file() for path in folder.rglob("*")) if folder.exists() else 0
+
+    def remove_vault(self, agent_id: str) -> None:
+        folder = self._vaults / agent_id
+        if not folder.exists():
+            return
+        for path in sorted(folder.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+        folder.rmdir()
+
+    def alone(self, agent_id: str, *, seconds: float) -> AbstractContextManager[None]:
+        return alone(self._vaults / agent_id, seconds=seconds)
+
+    def close(self) -> None:
+        self.metadata.close()
+
+
+def files_in(files: FileOperations, folder: Path) -> Iterator[tuple[Path, int]]:
+    """Everything under a folder with its size, what lies deepest first; folders have none. What goes meanwhile is left
+    out, and links are not followed."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        for entry in files.scan(folder):
+            path = Path(entry.path)
+            if entry.is_dir(follow_symlinks=False):
+                yield from files_in(files, path)
+                yield path, 0
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                yield path, files.lstat(path).st_size
+
+
+def _agents(folder: Path) -> int:
+    if not (folder / TABLES).exists():
+        return 0
+    with contextlib.closing(SqliteStore(folder / TABLES)) as metadata:
+        return sum(1 for _ in metadata.rows(sql.AGENT_IDS))

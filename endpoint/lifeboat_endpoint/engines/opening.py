@@ -1,0 +1,24 @@
+"""Which engine an endpoint stands on, by its settings. What a shared one needs is loaded for it alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_endpoint.engines.contract import Engine
+from lifeboat_endpoint.engines.files import FilesEngine
+from lifeboat_endpoint.settings import Settings
+
+Role = Literal["api", "worker"]
+"""As whom a process comes to a shared database: to serve, or to look after everything."""
+
+
+def opened(folder: Path, found: Settings, role: Role, *, files: FileOperations, clock: Clock) -> Engine:
+    """Raises VaultError for files that cannot be used; of a shared engine nothing is asked yet."""
+    if found.store is None:
+        return FilesEngine(folder, files=files, clock=clock)
+    from lifeboat_endpoint.engines.shared import SharedEngine
+
+    return SharedEngine(found.store, found.id, role, files=files, clock=clock)

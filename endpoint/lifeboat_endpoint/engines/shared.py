@@ -1,0 +1,313 @@
+"""Everything of an endpoint in PostgreSQL and an object store, for any number of processes on any number of machines.
+
+Rows are the truth. A large body is an object of a random name, listed by a row before it is written; the wrapped data
+keys are objects too, since an object that is deleted is gone, while a row leaves dead ones behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import secrets
+import threading
+import time
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from lifeboat_alf import times
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.at_rest.sealer import Sealer
+from lifeboat_endpoint.engines import shared_statements as sql
+from lifeboat_endpoint.engines.contract import Figures
+from lifeboat_endpoint.service.tables import checked_tenant
+from lifeboat_endpoint.settings import SharedStore
+from lifeboat_endpoint.store.objects.address import ObjectStore, opened
+from lifeboat_endpoint.store.objects.blobs import ObjectBlobs
+from lifeboat_endpoint.store.objects.bucket import Bucket
+from lifeboat_endpoint.store.postgres import migrating
+from lifeboat_endpoint.store.postgres.connecting import Database, Pools, checked
+from lifeboat_endpoint.store.postgres.store import PostgresStore
+from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
+from lifeboat_endpoint.vault import Vault
+from lifeboat_endpoint.vault.beginning import initialise
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.engines.opening import Role
+
+KEYS = "keys"
+"""The folder of key documents below the prefix of the object store."""
+_MOST_DOCUMENTS = 1000
+
+
+class SharedEngine:
+    """An `Engine` on a `SharedStore`. Nothing is asked before it is needed."""
+
+    shared = True
+
+    def __init__(
+        self, store: SharedStore, endpoint_id: str, role: Role, *, files: FileOperations, clock: Clock
+    ) -> None:
+        """Raises EndpointSettings for addresses that are not safe, ServerMissing where a library is missing."""
+        self.store = store
+        self._endpoint_id = endpoint_id
+        self._files = files
+        self._clock = clock
+        name = store.api_role if role == "api" else store.worker_role
+        self.pools = Pools(Database(checked(store.database), name), connections=store.connections)
+        self._objects = ObjectStore(store.objects, store.object_options)
+        self._bucket: Bucket | None = None
+        self._guard = threading.Lock()
+        self._own = threading.local()
+        self._checked = False
+        self._documents: dict[str, bytes] = {}
+
+    # What the database holds --------------------------------------------------------------------------------------
+
+    def control(self, *, tenant: str | None = None, token: str | None = None) -> MetadataStore:
+        self._check_tables()
+        if tenant is not None or token is not None:
+            return PostgresStore(self.pools.control, "control", tenant=tenant, token=token)
+        store: PostgresStore | None = getattr(self._own, "control", None)
+        if store is None:
+            store = self._own.control = PostgresStore(self.pools.control, "control", tenant=None)
+        return store
+
+    def tenant(self, tenant_id: str, now: datetime) -> SharedPlace:
+        self._check_tables()
+        return SharedPlace(self, tenant_id, now)
+
+    def key_documents(self, tenant_id: str) -> ObjectKeyDocuments:
+        self._check_tables()
+        return ObjectKeyDocuments(self, tenant_id)
+
+    def vault_rows(self, tenant_id: str, agent_id: str) -> PostgresStore:
+        return PostgresStore(self.pools.vault, "vault", tenant=tenant_id, agent=agent_id)
+
+    def tenant_rows(self, tenant_id: str) -> PostgresStore:
+        return PostgresStore(self.pools.tenant, "tenant", tenant=tenant_id)
+
+    def body_rows(self, tenant_id: str) -> PostgresStore:
+        return PostgresStore(self.pools.bodies, "bodies", tenant=tenant_id)
+
+    # What the object store holds ----------------------------------------------------------------------------------
+
+    @property
+    def bucket(self) -> Bucket:
+        with self._guard:
+            if self._bucket is None:
+                self._bucket = opened(self._objects)
+            return self._bucket
+
+    @property
+    def prefix(self) -> str:
+        """Below which all objects of this endpoint lie, "" or ending with a slash."""
+        return self._objects.prefix
+
+    def blobs(self, tenant_id: str, scope: str) -> ObjectBlobs:
+        """Bodies of a vault (`scope`: the agent's id), or of a tenant ("")."""
+        rows = self.body_rows(tenant_id)
+        return ObjectBlobs(
+            self.bucket, rows, tenant=tenant_id, scope=scope, prefix=self.prefix, inline=self.store.inline_bytes
+        )
+
+    def document(self, key: str) -> bytes:
+        """A key document, which never changes under its name."""
+        found = self._documents.get(key)
+        if found is None:
+            found = self.bucket.get(key)
+            if len(self._documents) >= _MOST_DOCUMENTS:
+                self._documents.clear()
+            self._documents[key] = found
+        return found
+
+    # Alone --------------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def alone(self, what: str, *, seconds: float) -> Iterator[None]:
+        """By a lock of a connection of its own: it ends with the process, or with the connection."""
+        deadline = time.monotonic() + seconds
+        with self.pools.lone() as connection:
+            while not connection.execute(sql.TRY_LOCK, (_lock_number(what),)).fetchone()[0]:
+                if time.monotonic() >= deadline:
+                    raise errors.EndpointBusy(f"another process is at it ({what})")
+                time.sleep(min(0.1, max(0.0, deadline - time.monotonic())))
+            yield
+
+    # Tenants ------------------------------------------------------------------------------------------------------
+
+    def figures(self, tenant_id: str) -> Figures:
+        place = self.tenant(tenant_id, self._clock.now())
+        agents = _number(place.metadata, sql.AGENTS)
+        size = place.metadata.size() + _number(self.body_rows(tenant_id), sql.BYTES_OF_BLOBS)
+        return Figures(agents, size + sum(self.vault_rows(tenant_id, each).size() for each in place.vault_ids()))
+
+    def remove_tenant(self, tenant_id: str) -> int:
+        """Objects first: their rows are the only list of them."""
+        freed = self.figures(tenant_id).bytes
+        place = self.tenant(tenant_id, self._clock.now())
+        for agent_id in place.vault_ids():
+            place.remove_vault(agent_id)
+        _remove_all(place.blobs)
+        with place.metadata.transaction():
+            for statement in sql.DROP_TENANT_ROWS:
+                place.metadata.execute(statement)
+        return freed
+
+    def remove_nobodys(self, known: Collection[str], before: datetime) -> int:
+        """Key documents of tenants that there are not. What else they have is found by them."""
+        rows = list(self.control().rows(sql.OLD_DOCUMENTS, (times.to_text(before),)))
+        loose = [tenant_id for (tenant_id,) in rows if tenant_id not in known]
+        for tenant_id in loose:
+            self.remove_tenant(tenant_id)
+            self.key_documents(tenant_id).remove()
+        return len(loose)
+
+    # Itself -------------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        self.pools.check()
+        migrating.check(self.pools)
+        self.bucket.check()
+
+    def _check_tables(self) -> None:
+        """Once: that the tables are of this program and of this endpoint. Raises EndpointSettings, EndpointNewer."""
+        if self._checked:
+            return
+        migrating.check(self.pools)
+        row = PostgresStore(self.pools.control, "control", tenant=None).row(sql.ENDPOINT)
+        if row is None:
+            raise errors.NoEndpoint("the database holds no endpoint", fix=_PREPARE)
+        if row[0] != self._endpoint_id:
+            raise errors.EndpointSettings(f"the database holds the endpoint {row[0]}, endpoint.json is of another one")
+        self._checked = True
+
+    def close_thread(self) -> None:
+        """Connections belong to the pools."""
+        self._own.__dict__.clear()
+
+    def close(self) -> None:
+        self.pools.close()
+
+
+_PREPARE = "lifeboat endpoint prepare --data DIR --database ADDRESS --objects URL"
+
+
+class SharedPlace:
+    """A `TenantPlace` of a shared engine."""
+
+    def __init__(self, engine: SharedEngine, tenant_id: str, now: datetime) -> None:
+        self._engine = engine
+        self._tenant = tenant_id
+        self.metadata: MetadataStore = engine.tenant_rows(tenant_id)
+        self.blobs: BlobStore = engine.blobs(tenant_id, "")
+        checked_tenant(self.metadata, tenant_id, times.to_text(now))
+
+    def open_vault(self, agent_id: str, sealer: Sealer) -> Vault:
+        """What a commit that was cut off left is swept by workers: opening happens with most pushes."""
+        engine = self._engine
+        rows, blobs = engine.vault_rows(self._tenant, agent_id), engine.blobs(self._tenant, agent_id)
+        if rows.row(sql.HAS_VAULT) is None:
+            raise errors.VaultMissing(f"there is no vault of {agent_id}")
+        return Vault(rows, blobs, files=engine._files, clock=engine._clock, sealer=sealer)
+
+    def create_vault(self, agent_id: str, sealer: Sealer) -> Vault:
+        self.remove_vault(agent_id)
+        initialise(self._engine.vault_rows(self._tenant, agent_id), agent_id, self._engine._clock, sealer=sealer)
+        return self.open_vault(agent_id, sealer)
+
+    def has_vault(self, agent_id: str) -> bool:
+        return self._engine.vault_rows(self._tenant, agent_id).row(sql.HAS_VAULT) is not None
+
+    def vault_ids(self) -> list[str]:
+        places = PostgresStore(self._engine.pools.vault, "vault", tenant=self._tenant).rows(sql.PLACES)
+        scopes = self._engine.body_rows(self._tenant).rows(sql.SCOPES)
+        return sorted({agent_id for (agent_id,) in places} | {agent_id for (agent_id,) in scopes})
+
+    def remains(self, agent_id: str) -> int:
+        rows = self._engine.vault_rows(self._tenant, agent_id)
+        return _number(rows, sql.VAULT_ROWS) + len(list(self._engine.blobs(self._tenant, agent_id).names()))
+
+    def remove_vault(self, agent_id: str) -> None:
+        rows = self._engine.vault_rows(self._tenant, agent_id)
+        with rows.transaction():
+            for statement in sql.DROP_VAULT_ROWS:
+                rows.execute(statement)
+        _remove_all(self._engine.blobs(self._tenant, agent_id))
+
+    def alone(self, agent_id: str, *, seconds: float) -> AbstractContextManager[None]:
+        return self._engine.alone(f"care of {self._tenant} {agent_id}", seconds=seconds)
+
+    def close(self) -> None:
+        """It holds nothing."""
+
+
+class ObjectKeyDocuments:
+    """`KeyDocuments` as objects that never change, the one in force named by a row. The object comes before the row
+    and goes after it; what a crash leaves in between nobody names, and the sweep of the bucket takes it."""
+
+    def __init__(self, engine: SharedEngine, tenant_id: str) -> None:
+        self._engine = engine
+        self._tenant = tenant_id
+        self._rows = PostgresStore(engine.pools.control, "control", tenant=tenant_id)
+
+    @property
+    def name(self) -> str:
+        return f"the key document of {self._tenant}"
+
+    def read(self) -> bytes:
+        key = self._key()
+        if key is None:
+            raise errors.VaultMissing(f"{self.name} does not exist")
+        return self._engine.document(key)
+
+    def replace(self, data: bytes) -> None:
+        key = f"{self._engine.prefix}{KEYS}/{secrets.token_hex(32)}"
+        before = self._key()
+        self._engine.bucket.put(key, data)
+        with self._rows.transaction():
+            self._rows.execute(sql.SET_DOCUMENT, (self._tenant, key, times.to_text(self._engine._clock.now())))
+        if before is not None:
+            self._engine.bucket.delete(before)
+
+    def remove(self) -> None:
+        """The object first: what is destroyed is gone before anybody is told so."""
+        key = self._key()
+        if key is not None:
+            self._engine.bucket.delete(key)
+            with self._rows.transaction():
+                self._rows.execute(sql.DROP_DOCUMENT, (self._tenant,))
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        try:
+            with self._engine.alone(f"keys of {self._tenant}", seconds=_LOCK_SECONDS):
+                yield
+        except errors.EndpointBusy:
+            raise errors.VaultBusy(f"{self.name}: another process is changing the data keys") from None
+
+    def _key(self) -> str | None:
+        row = self._rows.row(sql.DOCUMENT, (self._tenant,))
+        return None if row is None else str(row[0])
+
+
+_LOCK_SECONDS = 30.0
+
+
+def _remove_all(blobs: BlobStore) -> None:
+    for name in list(blobs.names()):
+        blobs.remove(name)
+
+
+def _number(rows: MetadataStore, statement: str) -> int:
+    row = rows.row(statement)
+    return 0 if row is None else int(row[0])
+
+
+def _lock_number(what: str) -> int:
+    """64 bits, as locks of the database are named."""
+    digest = hashlib.blake2b(what.encode(), digest_size=8, person=b"lifeboat lock").digest()
+    return int.from_bytes(digest, signed=True)

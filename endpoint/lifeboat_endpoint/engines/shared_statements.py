@@ -1,0 +1,54 @@
+"""The SQL that only a shared engine speaks, beside that of vaults, tenants and control."""
+
+from __future__ import annotations
+
+TRY_LOCK = "select pg_try_advisory_lock(%s)"
+
+# The endpoint itself, and the key documents of its tenants
+ENDPOINT = "select endpoint from control"
+DOCUMENT = "select object from key_document where tenant = ?"
+SET_DOCUMENT = """insert into key_document(tenant, object, written_at) values (?, ?, ?)
+    on conflict (tenant) do update set object = excluded.object, written_at = excluded.written_at"""
+DROP_DOCUMENT = "delete from key_document where tenant = ?"
+OLD_DOCUMENTS = "select tenant from key_document where written_at < ?"
+DOCUMENT_KEYS = "select object from key_document"
+
+# Vaults: rows name their place, which the database fills in and checks
+HAS_VAULT = "select 1 from vault"
+PLACES = "select agent from place"
+VAULT_ROWS = """select (select count(*) from place) + (select count(*) from object) + (select count(*) from entry)
+    + (select count(*) from record) + (select count(*) from sequence) + (select count(*) from audit)"""
+DROP_VAULT_ROWS = (
+    "delete from pin",
+    "delete from sequence",
+    "delete from entry",
+    "delete from record",
+    "update object set base = null where base is not null",
+    "delete from object",
+    "delete from bucket",
+    "delete from audit",
+    "delete from redaction",
+    "delete from decision",
+    "delete from vault",
+    "delete from place",
+)
+
+# Tenants
+AGENTS = "select count(*) from agent"
+DROP_TENANT_ROWS = (
+    "delete from part",
+    "delete from upload",
+    "delete from orphan",
+    "delete from used",
+    "delete from sealed_file",
+    "delete from sealed_head",
+    "delete from purge_waiting",
+    "delete from purge_receipt",
+    "delete from erased",
+    "delete from agent",
+    "delete from tenant",
+)
+
+# Bodies
+SCOPES = "select distinct scope from blob where scope <> ''"
+BYTES_OF_BLOBS = "select coalesce(sum(size), 0) from blob"
