@@ -100,6 +100,11 @@ class Step(StrEnum):
     TENANT_KEYS_DESTROYED = "tenant.keys_destroyed"
     TENANT_FILES_REMOVED = "tenant.files_removed"
     TENANT_ROWS_REMOVED = "tenant.rows_removed"
+    BLOB_NAMED = "blob.named"
+    BLOB_WRITTEN = "blob.written"
+    BLOB_COMPARED = "blob.compared"
+    BLOB_REMOVED = "blob.removed"
+    BLOB_FORGOTTEN = "blob.forgotten"
 
 
 hook: Callable[[Step], None] | None = None

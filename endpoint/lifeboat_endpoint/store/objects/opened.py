@@ -1,0 +1,188 @@
+"""A bucket over the library `obstore`, which nothing else imports.
+
+Everything that the library would take from the environment and that decides where bytes go, is said to it: an
+`AWS_ENDPOINT_URL` there would win over the address that was checked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import obstore
+from obstore.store import AzureStore, GCSStore, S3Store
+
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.store.objects import credentials, failures
+from lifeboat_endpoint.store.objects.address import ObjectStore, Waits
+from lifeboat_endpoint.store.objects.bucket import MARKER, Listed
+
+Library = S3Store | GCSStore | AzureStore
+
+PART = 8 << 20
+"""Bytes: what is larger is written in parts of this size."""
+
+_PARTS_AT_ONCE = 3
+_CHUNK = 1 << 20
+_PER_LISTING = 1000
+
+
+class OpenedBucket:
+    """A `Bucket`. Memory of `put`: the body once, and three parts; of `get`: the body twice."""
+
+    def __init__(self, place: ObjectStore, store: Library) -> None:
+        self._place = place
+        self._store = store
+
+    def __repr__(self) -> str:
+        return f"OpenedBucket({self._place})"
+
+    def put(self, key: str, data: bytes) -> None:
+        try:
+            with failures.translated(self._place, "writing"):
+                is_large = len(data) > PART
+                obstore.put(
+                    self._store, key, data, use_multipart=is_large, chunk_size=PART, max_concurrency=_PARTS_AT_ONCE
+                )
+            reached(Step.BLOB_COMPARED)
+            if self._sha256(key) == hashlib.sha256(data).digest():
+                return
+        except failures.NoObject:
+            raise errors.VaultBusy(f"{self._place} kept nothing of what it said it had written") from None
+        with contextlib.suppress(errors.VaultError):
+            self.delete(key)
+        raise errors.VaultBusy(f"{self._place} gave back something else than what was written")
+
+    def _sha256(self, key: str) -> bytes:
+        digest = hashlib.sha256()
+        with failures.translated(self._place, "reading back"):
+            for chunk in obstore.get(self._store, key).stream(min_chunk_size=_CHUNK):
+                digest.update(chunk)
+        return digest.digest()
+
+    def get(self, key: str) -> bytes:
+        try:
+            with failures.translated(self._place, "reading"):
+                return bytes(obstore.get(self._store, key).bytes())
+        except failures.NoObject:
+            raise errors.VaultDamaged(f"the object {key} is missing in {self._place}") from None
+
+    def delete(self, key: str) -> None:
+        with contextlib.suppress(failures.NoObject), failures.translated(self._place, "deleting"):
+            obstore.delete(self._store, key)
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        chunks = obstore.list(self._store, prefix, chunk_size=_PER_LISTING)
+        while True:
+            with failures.translated(self._place, "listing"):
+                chunk = next(chunks, None)
+            if chunk is None:
+                return
+            for each in chunk:
+                yield Listed(each["path"], each["size"], each["last_modified"])
+
+    def check(self) -> None:
+        """By reading the marker: who may not list still learns that an object is missing."""
+        with contextlib.suppress(failures.NoObject), failures.translated(self._place, "asking"):
+            obstore.get(self._store, MARKER).bytes()
+
+
+def opened(place: ObjectStore, waits: Waits) -> OpenedBucket:
+    """Nothing is asked yet. Raises EndpointSettings."""
+    if place.is_plain:
+        _refuse_proxy(place)
+    common: dict[str, Any] = {
+        "prefix": place.prefix or None,
+        "client_options": _client(place, waits),
+        "retry_config": {
+            "max_retries": waits.retries,
+            "retry_timeout": timedelta(seconds=waits.retrying),
+            "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=3), "base": 2},
+        },
+    }
+    try:
+        return OpenedBucket(place, _OPENING[place.scheme](place, common))
+    except (obstore.exceptions.BaseError, OSError, ValueError):
+        pass
+    raise errors.EndpointSettings(f"{place} cannot be opened with these options")
+
+
+def _client(place: ObjectStore, waits: Waits) -> dict[str, Any]:
+    client: dict[str, Any] = {
+        "allow_http": place.is_plain,
+        "allow_invalid_certificates": False,
+        "connect_timeout": timedelta(seconds=waits.connect),
+        "read_timeout": timedelta(seconds=min(waits.stalled, waits.request)),
+        "timeout": timedelta(seconds=waits.request),
+        "user_agent": "agent-lifeboat",
+    }
+    authority = place.options.get("root_certificate")
+    if authority is not None:
+        try:
+            client["root_certificate"] = Path(authority).read_bytes()
+        except OSError as error:
+            raise errors.EndpointSettings(f"{authority} cannot be read: {error.strerror or error}") from None
+    return client
+
+
+def _refuse_proxy(place: ObjectStore) -> None:
+    """What is said without TLS stays on this machine."""
+    host = urlsplit(place.endpoint).hostname or ""
+    proxies = urllib.request.getproxies_environment()
+    if ("http" in proxies or "all" in proxies) and not urllib.request.proxy_bypass(host):
+        raise errors.EndpointSettings(
+            f"a proxy stands between this program and {host}, to which it speaks without TLS", fix=f"NO_PROXY={host}"
+        )
+
+
+def _s3(place: ObjectStore, common: dict[str, Any]) -> S3Store:
+    options = place.options
+    region = options.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    region = region or "us-east-1"
+    endpoint = place.endpoint or f"https://s3.{region}.amazonaws.com"
+    if "credentials_file" in options:
+        file, profile = Path(options["credentials_file"]), options.get("profile", "default")
+        common["credential_provider"] = credentials.provider(file, profile)
+    return S3Store(
+        place.bucket,
+        region=region,
+        endpoint=endpoint,
+        aws_endpoint_url_s3=endpoint,
+        virtual_hosted_style_request=False,
+        skip_signature=False,
+        # Swift wants an MD5 with a bulk delete, others do not have it at all.
+        disable_bulk_delete=True,
+        **common,
+    )
+
+
+def _gs(place: ObjectStore, common: dict[str, Any]) -> GCSStore:
+    if "service_account" in place.options:
+        credentials.text_of(Path(place.options["service_account"]))
+        common["service_account"] = place.options["service_account"]
+    endpoint = place.endpoint or "https://storage.googleapis.com"
+    return GCSStore(place.bucket, base_url=endpoint, skip_signature=False, **common)
+
+
+def _az(place: ObjectStore, common: dict[str, Any]) -> AzureStore:
+    endpoint = place.endpoint or f"https://{place.account}.blob.core.windows.net"
+    return AzureStore(
+        place.bucket,
+        account_name=place.account,
+        endpoint=endpoint,
+        use_emulator=False,
+        use_fabric_endpoint=False,
+        skip_signature=False,
+        **common,
+    )
+
+
+_OPENING: Mapping[str, Callable[[ObjectStore, dict[str, Any]], Library]] = {"s3": _s3, "gs": _gs, "az": _az}

@@ -1,0 +1,76 @@
+"""Objects that no row names any more: left when a database was restored to an earlier moment, or by an upload that
+ended after its row was swept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import NamedTuple
+
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.store.objects.bucket import Bucket, Listed
+
+AT_ONCE = 1000
+"""How many keys are looked up together."""
+
+MOST = 100_000
+"""How many are removed in one run; the next takes the others."""
+
+_FEW = 100
+_SHARE = 0.5
+
+
+class Swept(NamedTuple):
+    """`seen` objects that are old enough, `removed` of them, of `bytes` together."""
+
+    seen: int
+    removed: int
+    bytes: int
+
+
+def sweep_bucket(
+    bucket: Bucket,
+    named: Callable[[Sequence[str]], Collection[str]],
+    *,
+    prefix: str,
+    before: datetime,
+    even_most: bool = False,
+) -> Swept:
+    """Remove what was written below `prefix` before a moment and no row names. `named` tells which of up to 1,000 keys
+    rows name, those of all tenants. A row is there before its object, so nothing on its way is taken; that a listing is
+    late does no harm.
+
+    Raises VaultUnusable when most of what is there would be removed, unless `even_most`: then the database is another
+    one, or it shows us nothing. Nothing was removed.
+    """
+    seen, loose = 0, list[Listed]()
+    for batch in _batches(each for each in bucket.list(prefix) if each.modified < before):
+        seen += len(batch)
+        loose += unnamed(batch, named([each.key for each in batch]))
+        if len(loose) >= MOST:
+            break
+    if is_suspicious(seen, len(loose)) and not even_most:
+        raise errors.VaultUnusable(
+            f"of {seen} objects {len(loose)} are named by no row: this is the bucket of another endpoint, or the "
+            "database lost its rows",
+            fix="compare `database` and `objects` in endpoint.json with those of the other processes",
+        )
+    for each in loose[:MOST]:
+        bucket.delete(each.key)
+    return Swept(seen, len(loose[:MOST]), sum(each.size for each in loose[:MOST]))
+
+
+def unnamed(listed: Iterable[Listed], named: Collection[str]) -> list[Listed]:
+    """What nothing names."""
+    return [each for each in listed if each.key not in named]
+
+
+def is_suspicious(seen: int, loose: int) -> bool:
+    """Whether so many orphans mean that the rows are the wrong ones."""
+    return loose > _FEW and loose > seen * _SHARE
+
+
+def _batches(listed: Iterator[Listed]) -> Iterator[list[Listed]]:
+    while batch := list(islice(listed, AT_ONCE)):
+        yield batch
