@@ -4,7 +4,7 @@ replaced wherever they were used."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -36,29 +36,59 @@ class TenantCare:
         return sum(care.bytes_freed for care in self.agents.values())
 
 
-def look_after(endpoint: Endpoint, tenant: Tenant, *, patience: float = 0.0) -> TenantCare:
-    """Thin every agent by the retention and the size caps, and sweep. What is wrong with one agent keeps nothing from
-    being done for the others."""
+def nothing() -> None:
+    """What is called between two steps where nobody wants to stop."""
+
+
+def look_after(
+    endpoint: Endpoint,
+    tenant: Tenant,
+    *,
+    patience: float = 0.0,
+    agents: Sequence[str] | None = None,
+    step: Callable[[], None] = nothing,
+) -> TenantCare:
+    """Sweep, and thin every agent, or these, by the retention and the size caps. What is wrong with one agent keeps
+    nothing from being done for the others. `step` is called before each agent; what it raises ends the work."""
     now = trusted_now(endpoint)
     care = TenantCare(tenant, is_clock_trusted=now is not None)
     with _told(care, "the tenant"):
         if now is not None:
             care.swept += endpoint.space(tenant.id).sweep(now)
-        for agent_id in kept_in_vaults(endpoint, tenant):
-            with _told(care, agent_id), _cared_for(endpoint, tenant, agent_id, patience) as vault:
-                _thin(vault, endpoint, now, care.agents.setdefault(agent_id, Care()))
+        for agent_id in kept_in_vaults(endpoint, tenant) if agents is None else agents:
+            step()
+            _look_after_agent(endpoint, tenant, agent_id, now, care, patience)
         _below_cap_of_tenant(endpoint, tenant, now, care, patience)
     _note(endpoint, care)
     return care
 
 
-def compact(endpoint: Endpoint, tenant: Tenant) -> TenantCare:
+def look_after_agent(endpoint: Endpoint, tenant: Tenant, agent_id: str) -> TenantCare:
+    """Thin one agent; nothing where its vault is gone."""
+    now = trusted_now(endpoint)
+    care = TenantCare(tenant, is_clock_trusted=now is not None)
+    with _told(care, "the tenant"):
+        if endpoint.space(tenant.id).place.has_vault(agent_id):
+            _look_after_agent(endpoint, tenant, agent_id, now, care, 0.0)
+    _note(endpoint, care)
+    return care
+
+
+def _look_after_agent(
+    endpoint: Endpoint, tenant: Tenant, agent_id: str, now: datetime | None, care: TenantCare, patience: float
+) -> None:
+    with _told(care, agent_id), _cared_for(endpoint, tenant, agent_id, patience) as vault:
+        _thin(vault, endpoint, now, care.agents.setdefault(agent_id, Care()))
+
+
+def compact(endpoint: Endpoint, tenant: Tenant, *, step: Callable[[], None] = nothing) -> TenantCare:
     """`look_after`, give back the space of what went, and put under the current data keys whatever is not; then the
     older keys are destroyed."""
-    care = look_after(endpoint, tenant, patience=PATIENCE)
+    care = look_after(endpoint, tenant, patience=PATIENCE, step=step)
     with _told(care, "its keys"):
         keys = endpoint.keys(tenant.id)
         for agent_id in kept_in_vaults(endpoint, tenant):
+            step()
             with _told(care, agent_id), _cared_for(endpoint, tenant, agent_id, PATIENCE) as vault:
                 _compact(vault, keys.sealer(agent_id), care.agents.setdefault(agent_id, Care()))
         _replace_keys(endpoint, tenant, care)

@@ -6,14 +6,14 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.maintenance.care import told
+from lifeboat_endpoint.maintenance.care import nothing, told
 from lifeboat_endpoint.maintenance.trust import is_trusted
 from lifeboat_endpoint.tenancy.rows import Tenant
 from lifeboat_endpoint.vault import Verification
@@ -64,6 +64,13 @@ def prove(endpoint: Endpoint, tenants: Sequence[Tenant]) -> Proof:
     return proof
 
 
+def prove_tenant(endpoint: Endpoint, tenant: Tenant, step: Callable[[], None] = nothing) -> Proof:
+    """Every blob of every agent of a tenant. `step` is called before each agent; what it raises ends the work."""
+    proof = Proof()
+    _Tenant(endpoint, tenant, proof, step).prove()
+    return proof
+
+
 def _prove_folder(endpoint: Endpoint, proof: Proof) -> None:
     folder = endpoint.folder
     if os.name == "posix" and endpoint.files.lstat(folder).st_mode & _READABLE_BY_OTHERS:
@@ -92,10 +99,13 @@ def _prove_control(endpoint: Endpoint, proof: Proof) -> None:
 class _Tenant:
     """One tenant of one proof."""
 
-    def __init__(self, endpoint: Endpoint, tenant: Tenant, proof: Proof) -> None:
+    def __init__(
+        self, endpoint: Endpoint, tenant: Tenant, proof: Proof, step: Callable[[], None] = nothing
+    ) -> None:
         self._endpoint = endpoint
         self._tenant = tenant
         self._proof = proof
+        self._step = step
 
     def prove(self) -> None:
         self._proof.tenants += 1
@@ -117,6 +127,7 @@ class _Tenant:
         for problem in space.problems():
             self._found("database", problem, subject="tenant.db")
         for agent_id in space.agent_ids():
+            self._step()
             with self._finding("tenant", agent_id):
                 if space.is_sealed(agent_id):
                     self._proof.sealed_agents += 1

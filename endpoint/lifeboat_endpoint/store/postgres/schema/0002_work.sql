@@ -1,6 +1,6 @@
 -- What is to be done for tenants, by whichever worker comes first (work/queue.py).
 
-create schema if not exists lifeboat_work;
+create schema lifeboat_work;
 grant usage on schema lifeboat_work to {api}, {worker};
 
 -- One row for each thing that is to be done: of what waits or runs there is one for each kind, tenant and agent, and
@@ -10,7 +10,7 @@ grant usage on schema lifeboat_work to {api}, {worker};
 -- holds an older one holds none. `again_at`: wished for anew while it ran.
 create table lifeboat_work.job(
     id bigint generated always as identity primary key,
-    kind text collate "C" not null check (kind ~ '^[a-z_]{1,40}$'),
+    kind text collate "C" not null check (kind ~ '^[a-z_]+$' and octet_length(kind) <= 40),
     tenant text collate "C" not null check (octet_length(tenant) <= 100),
     agent text collate "C" not null default '' check (octet_length(agent) <= 200),
     state text collate "C" not null default 'waiting' check (state in ('waiting', 'running', 'dead')),
@@ -45,8 +45,7 @@ alter table lifeboat_work.latest force row level security;
 
 create policy worker on lifeboat_work.job to {worker} using (true) with check (true);
 create policy own on lifeboat_work.job to {api}
-    using (tenant = nullif(current_setting('lifeboat.tenant', true), ''))
-    with check (tenant = nullif(current_setting('lifeboat.tenant', true), ''));
+    using (tenant = {tenant}) with check (tenant = {tenant});
 create policy worker on lifeboat_work.latest to {worker} using (true) with check (true);
 
 grant select, insert, update, delete on lifeboat_work.job, lifeboat_work.latest to {worker};

@@ -1,0 +1,127 @@
+"""The kinds of work. Each finds in the stores what there is to do, so it can be ended at any step and done again: what
+was done stays done, and what was not is found again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lifeboat_endpoint.errors import UnknownTenant
+from lifeboat_endpoint.maintenance import care
+from lifeboat_endpoint.work.queue import Job, Queue, Wanted
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.endpoint import Endpoint
+    from lifeboat_endpoint.tenancy.rows import Tenant
+
+_MOST_AGENTS = 50
+"""The agents of a tenant with more of them are looked after in jobs of their own, by all workers together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a job works with. `step` is called between two steps, and raises when the worker is to stop."""
+
+    endpoint: Endpoint
+    queue: Queue
+    step: Callable[[], None]
+
+
+Handler = Callable[[Work, Job], list[str]]
+"""Does a job; sentences about what could not be done. Raises LifeboatError."""
+
+
+def of_tenant(do: Callable[[Work, Job, Tenant], list[str]]) -> Handler:
+    """Of a tenant that is gone, or that is being removed, nothing is left to do."""
+
+    def run(work: Work, job: Job) -> list[str]:
+        try:
+            tenant = work.endpoint.control.tenant(job.tenant)
+        except UnknownTenant:
+            return []
+        return do(work, job, tenant) if tenant.state == "active" else []
+
+    return run
+
+
+@of_tenant
+def look_after(work: Work, job: Job, tenant: Tenant) -> list[str]:
+    """Old history goes, and what nothing names any more."""
+    if job.agent:
+        return care.look_after_agent(work.endpoint, tenant, job.agent).problems
+    agents = care.kept_in_vaults(work.endpoint, tenant)
+    if len(agents) <= _MOST_AGENTS:
+        return care.look_after(work.endpoint, tenant, step=work.step).problems
+    work.queue.add_missing([Wanted(job.kind, tenant.id, agent_id) for agent_id in agents])
+    return care.look_after(work.endpoint, tenant, agents=()).problems
+
+
+@of_tenant
+def verify(work: Work, job: Job, tenant: Tenant) -> list[str]:
+    """Everything is read back. What is wrong is told by kind: the rest says `lifeboat endpoint verify`."""
+    kinds = Counter(found.kind for found in proving.prove_tenant(work.endpoint, tenant, work.step).findings)
+    return [f"{count} findings ({kind})" for kind, count in sorted(kinds.items())]
+
+
+@of_tenant
+def reencrypt(work: Work, job: Job, tenant: Tenant) -> list[str]:
+    """What is under an older data key comes under the current one, and the older keys go."""
+    return care.compact(work.endpoint, tenant, step=work.step).problems
+
+
+@of_tenant
+def apply_purge(work: Work, job: Job, tenant: Tenant) -> list[str]:
+    """Purges that have waited long enough; for the next one that waits the work is asked for anew."""
+    problems = purges.apply_due(work.endpoint, [tenant])[0].problems
+    waiting = [found.purge.applies_at for found in purges.waiting(work.endpoint, [tenant])]
+    if waiting:
+        work.queue.add(job.kind, tenant=tenant.id, run_at=times.parse(min(waiting)))
+    return problems
+
+
+def sweep(work: Work, job: Job) -> list[str]:
+    """Bodies that nothing names: of a tenant, or whatever belongs to no tenant."""
+    return _sweep_tenant(work, job) if job.tenant else _sweep_endpoint(work)
+
+
+@of_tenant
+def _sweep_tenant(work: Work, job: Job, tenant: Tenant) -> list[str]:
+    now = trusted_now(work.endpoint)
+    if now is not None:
+        work.endpoint.space(tenant.id).sweep(now)
+    return []
+
+
+def _sweep_endpoint(work: Work) -> list[str]:
+    if trusted_now(work.endpoint) is not None:
+        removal.remove_nobodys(work.endpoint)
+    return []
+
+
+def finish_removals(work: Work, job: Job) -> list[str]:
+    """Removals of tenants that were interrupted."""
+    removal.finish_removals(work.endpoint)
+    return []
+
+
+def trim_audit(work: Work, job: Job) -> list[str]:
+    """Rows of the audit that are too old, or too many."""
+    now = trusted_now(work.endpoint)
+    if now is not None:
+        kept = work.endpoint.settings.audit
+        work.endpoint.control.trim_audit(now - timedelta(days=kept.days), kept.rows)
+    return []
+
+
+HANDLERS: Mapping[str, Handler] = MappingProxyType(
+    {
+        "look_after": look_after,
+        "verify": verify,
+        "reencrypt": reencrypt,
+        "apply_purge": apply_purge,
+        "sweep": sweep,
+        "finish_removals": finish_removals,
+        "trim_audit": trim_audit,
+    }
+)
