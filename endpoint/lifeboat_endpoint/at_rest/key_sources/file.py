@@ -28,11 +28,11 @@ class FileKind:
     """`KeySourceKind` of key files."""
 
     def open(self, where: str, *, outside: Path) -> LocalKey:
-        path = _place(where, outside)
+        path = place_outside(where, outside)
         return LocalKey(f"{SCHEME}:{where}", lambda: _read(path))
 
     def make(self, where: str, *, outside: Path) -> None:
-        path = _place(where, outside)
+        path = place_outside(where, outside)
         try:
             _FILES.make_folders(path.parent, 0o700)
             _FILES.write_new(path, os.urandom(KEY_BYTES).hex().encode() + b"\n", mode=0o600)
@@ -43,7 +43,7 @@ class FileKind:
             raise KeySourceRefused(f"{path} cannot be made: {error.strerror or error}") from None
 
 
-def _place(where: str, outside: Path) -> Path:
+def place_outside(where: str, outside: Path) -> Path:
     """The file that links lead to. Raises KeySourceRefused for one in the folder of the data: who takes the disk would
     have the key with it."""
     path = Path(where).expanduser()

@@ -1,0 +1,167 @@
+"""A key in AWS KMS: `aws-kms:KEY`, the ARN, id or alias of a symmetric key, which never leaves the service.
+
+    aws-kms:arn:aws:kms:eu-central-1:111122223333:key/...   or alias/NAME, or the id of a key
+        ?region=eu-central-1     where the name does not say it; else as boto3 finds it
+        &endpoint=https://...    another address of the service, of a private network
+        &context=TEXT            bound to what is wrapped: the owner of the key can ask for it in the key's policy
+        &cache=300               seconds until the service is asked again
+
+Credentials are boto3's: the environment, its files, the role of the machine.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_endpoint.at_rest.key_sources import service
+from lifeboat_endpoint.at_rest.key_sources.service import ServiceKey
+from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway, KeySourceRefused
+
+SCHEME = "aws-kms"
+PURPOSE = {"purpose": "lifeboat data keys"}
+"""The encryption context of whatever is wrapped; it stands in CloudTrail."""
+_OPTIONS = ("region", "endpoint", "context", service.CACHE)
+_ARN = re.compile(r"arn:[a-z-]+:kms:([a-z0-9-]+):\d{12}:(key|alias)/[\w/:-]{1,256}")
+_NAME = re.compile(r"(alias/[\w/:-]{1,250}|(mrk-)?[0-9a-f-]{1,64})")
+_TRIES = 2
+_REVOKED = {"AccessDeniedException", "DisabledException", "KMSInvalidStateException", "NotFoundException"}
+_OTHER = {"IncorrectKeyException", "InvalidCiphertextException"}
+_CREDENTIALS = {
+    "AccessDenied",
+    "ExpiredTokenException",
+    "IncompleteSignature",
+    "InvalidClientTokenId",
+    "InvalidSignatureException",
+    "MissingAuthenticationTokenException",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+}
+_WRONG_KEY = {"InvalidKeyUsageException", "InvalidArnException", "ValidationException", "UnsupportedOperationException"}
+_LOADING = threading.Lock()
+
+
+class AwsKmsKind:
+    """`KeySourceKind` of keys in AWS KMS. It makes none: who owns the key makes it."""
+
+    def open(self, where: str, *, outside: Path) -> ServiceKey:
+        return service.one_of(_spec(where), lambda: _opened(where))
+
+    def make(self, where: str, *, outside: Path) -> None:
+        service.check(self.open(where, outside=outside))
+
+
+class _AwsKms:
+    """A `KeyService`."""
+
+    def __init__(self, spec: str, key: str, *, region: str | None, endpoint: str | None, context: str | None) -> None:
+        self._spec = spec
+        self._key = key
+        self._region = region
+        self._endpoint = endpoint
+        self._context = PURPOSE | ({"context": context} if context else {})
+        self._client: Any = None
+
+    def encrypt(self, secret: bytes) -> bytes:
+        return self._asked("encrypt", "CiphertextBlob", Plaintext=secret)
+
+    def decrypt(self, wrapped: bytes) -> bytes:
+        return self._asked("decrypt", "Plaintext", CiphertextBlob=wrapped)
+
+    def _asked(self, what: str, wanted: str, **given: bytes) -> bytes:
+        exceptions = _library("botocore.exceptions")
+        try:
+            ask = getattr(self._connected(), what)
+            found: bytes = ask(KeyId=self._key, EncryptionContext=self._context, **given)[wanted]
+        except exceptions.ClientError as error:
+            raise self._refusal(what, str(error.response.get("Error", {}).get("Code", ""))) from None
+        except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError):
+            raise self._without_credentials("there are no credentials for AWS") from None
+        except exceptions.NoRegionError:
+            told = f"{self._spec}: the region of the key is not known"
+            raise KeySourceRefused(told, fix=f"name it: {self._spec}?region=eu-central-1") from None
+        except exceptions.BotoCoreError as error:
+            raise KeySourceAway(f"{self._spec} gives no answer ({type(error).__name__})") from None
+        return found
+
+    def _connected(self) -> Any:
+        """The client. Raises KeySourceRefused where boto3 was told to ask an address that is not https."""
+        with _LOADING:
+            if self._client is None:
+                client = (
+                    _library("boto3")
+                    .session.Session()
+                    .client("kms", region_name=self._region, endpoint_url=self._endpoint, config=_limits())
+                )
+                service.check_address(self._spec, client.meta.endpoint_url)
+                self._client = client
+            return self._client
+
+    def _refusal(self, what: str, code: str) -> LifeboatError:
+        allow = f"let this endpoint use kms:{what.capitalize()} on the key, and enable it"
+        if code in _REVOKED:
+            return KeyRevoked(f"{self._spec} does not {what} ({code})", fix=allow)
+        if code in _OTHER:
+            told = f"{self._spec} names another key or context than what protects the data ({code})"
+            return KeyRevoked(told, only_this=True)
+        if code in _CREDENTIALS:
+            return self._without_credentials(f"AWS does not take the credentials ({code})")
+        if code in _WRONG_KEY:
+            told = f"{self._spec} is no key that wraps data keys ({code})"
+            return KeySourceRefused(told, fix="name a symmetric key for encryption and decryption")
+        return KeySourceAway(f"{self._spec} gives no answer ({code or 'no reason'})")
+
+    def _without_credentials(self, told: str) -> KeySourceRefused:
+        """The next question looks for credentials anew."""
+        self._client = None
+        fix = "give the machine a role, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        return KeySourceRefused(f"{self._spec}: {told}", fix=fix)
+
+
+def _spec(where: str) -> str:
+    return f"{SCHEME}:{where}"
+
+
+def _opened(where: str) -> ServiceKey:
+    spec = _spec(where)
+    key, options = service.parts(spec, where, _OPTIONS)
+    arn = _ARN.fullmatch(key)
+    if arn is None and not _NAME.fullmatch(key):
+        raise KeySourceRefused(f"{spec} names no key: give its ARN, its id or alias/NAME")
+    region = options.get("region")
+    if arn is not None and region not in (None, arn[1]):
+        raise KeySourceRefused(f"{spec}: the key lies in {arn[1]}, not in {region}")
+    endpoint = options.get("endpoint")
+    if endpoint is not None:
+        service.check_address(spec, endpoint)
+    cache = service.cache_seconds(spec, options)
+    found = arn[1] if arn is not None else region
+    return ServiceKey(spec, _AwsKms(spec, key, region=found, endpoint=endpoint, context=options.get("context")), cache)
+
+
+def _limits() -> Any:
+    return _library("botocore.config").Config(
+        connect_timeout=service.CONNECT_SECONDS,
+        read_timeout=service.READ_SECONDS,
+        retries={"total_max_attempts": _TRIES, "mode": "standard"},
+    )
+
+
+def _library(name: str) -> Any:
+    """Raises KeySourceRefused where boto3 is not installed."""
+    try:
+        found = importlib.import_module(name)
+    except ImportError:
+        raise KeySourceRefused(
+            f"key sources of the kind {SCHEME} need boto3, which is not installed",
+            fix="pipx inject agent-lifeboat boto3",
+        ) from None
+    service.hush("botocore")
+    return found
+
+
+KEY_SOURCE_KIND = AwsKmsKind()
