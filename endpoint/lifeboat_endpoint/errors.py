@@ -41,6 +41,7 @@ LifeboatError
     +-- UnknownTenant       no tenant of this name or id
     +-- TenantExists        the name is taken
     +-- UnknownToken        no token of this id
+    +-- AuditFileRefused    a file that is no export of this audit
     +-- KeySourceRefused    the key's place cannot be used
     +-- KeySourceAway       the key's place gives no answer right now
     +-- KeyRevoked          the key was taken away
@@ -389,6 +390,15 @@ class UnknownToken(EndpointError):
     code = "unknown_token"
     title = "There is no such token"
     fix = "lifeboat endpoint token list --data DIR"
+
+
+class AuditFileRefused(EndpointError):
+    """A file that what is new in the audit cannot be appended to: it holds something else, or another history."""
+
+    code = "audit_file"
+    title = "The audit cannot be appended to this file"
+    fix = "lifeboat endpoint audit --export NEW-FILE --data DIR"
+    exit_status = 3
 
 
 class KeySourceRefused(EndpointError):

@@ -134,6 +134,60 @@ def test_verify_ends_with_1_when_something_is_wrong(made: Json, data: Path) -> N
     assert proof["ok"] is False and proof["findings"][0]["agent"] == AGENT
 
 
+def test_the_audit_is_exported_continued_and_checked_without_the_endpoint(
+    made: Json, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "audit.jsonl"
+    first = endpoint(data, "audit", "--export", str(file))
+    again = endpoint(data, "audit", "--export", str(file))
+    assert (first["rows"], again["rows"], again["end"]) == (3, 0, 3)
+    endpoint(data, "tenant", "add", "office")
+    assert endpoint(data, "audit", "--export", str(file))["rows"] == 2
+    checked = run("endpoint", "audit", "--check-file", file)
+    assert (checked["ok"], checked["rows"], checked["hash"]) == (True, 5, endpoint(data, "audit", "--check")["hash"])
+    assert "is whole: 5 rows" in said(capsys, "endpoint", "audit", "--check-file", file)
+    file.write_text(file.read_text().replace("tenant.add", "tenant.odd", 1))
+    assert run("endpoint", "audit", "--check-file", file, expect=1)["problems"] == ["row 2 is not what its hash says"]
+    assert "row 2 is not" in said(capsys, "endpoint", "audit", "--check-file", file, expect=1)
+
+
+def test_the_audit_is_written_to_the_output_from_a_row_or_a_time_on(
+    made: Json, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def numbers(*options: str) -> list[int]:
+        lines = said(capsys, "endpoint", "audit", "--export", "-", "--data", data, *options).splitlines()
+        return [json.loads(line).get("number", 0) for line in lines]
+
+    assert numbers() == [1, 2, 3, 0]
+    assert numbers("--since", "2") == [3, 0]
+    assert numbers("--since", "3") == [0]
+    assert numbers("--since", "2020-01-01") == [1, 2, 3, 0]
+    assert numbers("--since", "2099-01-01T00:00:00Z") == [0]
+    assert numbers("--tenant", "home") == [2, 3, 0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--since", "2"],
+        ["--export", "-", "--check"],
+        ["--export", "-", "--since", "yesterday"],
+        ["--export", "-", "--since", "99"],
+        ["--export", "-", "--format", "xml"],
+        ["--check-file", "nowhere.jsonl"],
+    ],
+)
+def test_what_makes_no_export_is_said(made: Json, data: Path, options: list[str]) -> None:
+    endpoint(data, "audit", *options, expect=2)
+
+
+def test_a_file_that_is_no_export_stays_as_it_is(made: Json, data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("my notes\n")
+    assert endpoint(data, "audit", "--export", str(file), expect=3)["error"]["code"] == "audit_file"
+    assert file.read_text() == "my notes\n"
+
+
 def test_the_audit_names_what_was_done_and_never_a_token(made: Json, data: Path) -> None:
     rows = endpoint(data, "audit")["rows"]
     assert [row["kind"] for row in rows] == ["endpoint.create", "tenant.add", "token.add"]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,29 +14,101 @@ import click
 from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import COUNT
+from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.cli.session import json_wanted
 from lifeboat_daemon.words import count_text, time_text
 
 if TYPE_CHECKING:
+    from lifeboat_endpoint.endpoint import Endpoint
+    from lifeboat_endpoint.tenancy.audit_export import Checked, End
     from lifeboat_endpoint.vault.rows import AuditRow
+
+_PIPE = "-"
+_JSON = "lifeboat.json"
+
+
+class Since(click.ParamType[int | datetime]):
+    """The number of a row, or a time (RFC 3339, or a day, which begins in UTC)."""
+
+    name = "number or time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | datetime:
+        if isinstance(value, int | datetime):
+            return value
+        if value.isdecimal():
+            return int(value)
+        try:
+            found = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither the number of a row nor a time like 2026-11-20T18:00:00Z", param, ctx)
+        return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _check_file(context: click.Context, _: click.Parameter, path: Path | None) -> None:
+    """At once: no endpoint is needed for it."""
+    if path is None or context.resilient_parsing:
+        return
+    context.exit(_file_checked(Output(as_json=json_wanted() or context.meta[_JSON]), path))
+
+
+class _Command(click.Command):
+    """One that knows before its options are read whether JSON is wanted."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_JSON] = "--json" in args
+        return super().parse_args(ctx, args)
 
 
 @click.command(
+    cls=_Command,
     short_help="What was done, by which token.",
     epilog=examples(
         "lifeboat endpoint audit --limit 50 --data /srv/lifeboat",
         "lifeboat endpoint audit --check --data /srv/lifeboat",
+        "lifeboat endpoint audit --export /var/log/lifeboat-audit.jsonl --data /srv/lifeboat",
+        "lifeboat endpoint audit --export - --since 2026-11-20 --data /srv/lifeboat",
+        "lifeboat endpoint audit --check-file /var/log/lifeboat-audit.jsonl",
     ),
 )
 @click.option("--tenant", help="Only what concerns this tenant.")
 @click.option("--limit", type=COUNT, default=100, show_default=True, help="The newest so many.")
 @click.option("--check", is_flag=True, help="Only whether the chain is whole; exit status 1 when it is not.")
+@click.option("--export", metavar="FILE", help="Write all rows to a file, or what is new in it; - for the output.")
+@click.option("--since", type=Since(), metavar="N|TIME", help="With --export: only rows after this one, or this young.")
+@click.option("--format", "form", type=click.Choice(("jsonl",)), default="jsonl", help="Of --export: JSON Lines.")
+@click.option(
+    "--check-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    is_eager=True,
+    expose_value=False,
+    callback=_check_file,
+    help="Whether an export is whole; exit status 1 when it is not. No endpoint is needed.",
+)
 @endpoint_command
-def audit(session: EndpointSession, tenant: str | None, limit: int, check: bool) -> int:
+def audit(
+    session: EndpointSession,
+    tenant: str | None,
+    limit: int,
+    check: bool,
+    export: str | None,
+    since: int | datetime | None,
+    form: str,
+) -> int:
     """What was done, by which token, oldest first: ids and counts, never content.
 
     Each row covers the one before it. --check finds rows that were changed, removed or put in, and gives the hash of
     the newest row: kept elsewhere, it proves later that nothing up to there was rewritten.
+
+    --export writes a line of JSON for each row, and one that ends them. A file that is there is continued: what came
+    since is appended, also nothing. --check-file finds in it what --check finds at the endpoint.
     """
+    if export is not None and check:
+        raise click.UsageError("--export and --check are two commands")
+    if export is not None:
+        return _exported(session, export, since, tenant)
+    if since is not None:
+        raise click.UsageError("--since goes with --export")
     return _checked(session) if check else _listed(session, tenant, limit)
 
 
@@ -55,11 +131,13 @@ def _checked(session: EndpointSession) -> int:
 
 
 def _listed(session: EndpointSession, tenant: str | None, limit: int) -> int:
+    from lifeboat_endpoint.tenancy.audit_export import concerns
+
     with session.open() as endpoint:
         tenant_id = None if tenant is None else endpoint.control.tenant(tenant).id
         names = {one.id: one.name for one in endpoint.control.tenants()}
         rows = deque(
-            (row for row in endpoint.control.audit_rows() if tenant_id is None or _concerns(row, tenant_id)), limit
+            (row for row in endpoint.control.audit_rows() if tenant_id is None or concerns(row, tenant_id)), limit
         )
     documents = [_document(row) for row in rows]
 
@@ -69,10 +147,6 @@ def _listed(session: EndpointSession, tenant: str | None, limit: int) -> int:
 
     session.output.document({"rows": documents}, text)
     return 0
-
-
-def _concerns(row: AuditRow, tenant_id: str) -> bool:
-    return tenant_id in (row.subject, row.details.get("tenant"))
 
 
 def _document(row: AuditRow) -> dict[str, Any]:
@@ -95,3 +169,75 @@ def _row(document: dict[str, Any], names: dict[str, str]) -> tuple[object, ...]:
     when = time_text(document["time"])
     who = names.get(tenant, tenant)
     return document["number"], when, document["kind"], document["subject"], who, document["token"] or "", details
+
+
+# Exports --------------------------------------------------------------------------------------------------------------
+
+
+def _exported(session: EndpointSession, target: str, since: int | datetime | None, tenant: str | None) -> int:
+    from lifeboat_endpoint.tenancy import audit_export
+
+    with session.open() as endpoint:
+        tenant_id = None if tenant is None else endpoint.control.tenant(tenant).id
+        endpoint.control.flush()
+        if target == _PIPE:
+            audit_export.export(endpoint.control, _written_out, after=_after(endpoint, since), tenant=tenant_id)
+            return 0
+        end = _to_file(session, endpoint, Path(target), since, tenant_id)
+    document = {"file": target, "rows": end.rows, "end": end.number, "hash": end.hash, "tenant": end.tenant}
+    said = f"{count_text(end.rows, 'row')} of the audit are written, up to number {end.number}."
+    session.output.document(document, lambda: session.output.line(said))
+    return 0
+
+
+def _to_file(
+    session: EndpointSession, endpoint: Endpoint, path: Path, since: int | datetime | None, tenant_id: str | None
+) -> End:
+    from lifeboat_endpoint.tenancy import audit_export, audit_file
+
+    with audit_file.appending(path, tenant_id) as place:
+        after = _after(endpoint, since) if place.last is None else place.last.number
+        if place.last is not None:
+            if since is not None:
+                raise click.UsageError(f"{path} is there and goes on by itself: leave --since out, or name a new file")
+            gone = audit_file.check_follows(place.last, endpoint.control)
+            if gone:
+                rows = f"{after + 1} to {after + gone}"
+                session.output.warn(f"rows {rows} were let go, or removed, before they were written to {path}")
+        return audit_export.export(endpoint.control, place.file.write, after=after, tenant=tenant_id)
+
+
+def _after(endpoint: Endpoint, since: int | datetime | None) -> int:
+    """The number of the row after which lines begin."""
+    if isinstance(since, datetime):
+        return endpoint.control.audit_since(since)
+    if since is not None and since > (last := endpoint.control.audit_ends()[1]):
+        raise click.UsageError(f"the audit ends at row {last}, before {since}")
+    return since or 0
+
+
+def _written_out(data: bytes) -> None:
+    buffer = getattr(sys.stdout, "buffer", None)
+    write: Callable[[Any], object] = sys.stdout.write if buffer is None else buffer.write
+    write(data.decode() if buffer is None else data)
+
+
+def _file_checked(output: Output, path: Path) -> int:
+    from lifeboat_endpoint.tenancy.audit_file import checked
+
+    found = checked(path)
+    output.document({"file": str(path), **found.to_json()}, lambda: _say_checked(output, path, found))
+    return 0 if found.is_whole else 1
+
+
+def _say_checked(output: Output, path: Path, found: Checked) -> None:
+    if not found.is_whole or found.end is None:
+        output.line(f"{path} is not whole: {count_text(found.wrong, 'thing')} do not hold.")
+        for problem in found.problems:
+            output.line(f"  {problem}")
+        return
+    whose = "" if found.end.tenant is None else f" of the tenant {found.end.tenant}"
+    output.line(
+        f"{path} is whole: {count_text(found.rows, 'row')}{whose}, looked through to number {found.end.number}."
+    )
+    output.verbatim(f"  {found.end.hash}")

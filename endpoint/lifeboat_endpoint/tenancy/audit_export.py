@@ -1,4 +1,4 @@
-"""The audit as JSON Lines: for an archive, for a log collector, and for whoever wants to check it far from the endpoint.
+"""The audit as JSON Lines: for an archive, for a log collector, and for whoever checks it far from the endpoint.
 
 Each row is a line with the hash that it has and the one that it follows from, so each can be checked by itself, and all
 of them as a chain. A line with `end` closes what was written at once: up to which number the audit was looked through,

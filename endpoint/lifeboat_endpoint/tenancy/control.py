@@ -221,7 +221,7 @@ class Control:
         """The number of the last row before the first one that is as young as a moment, or of the last one of all."""
         store = self._store
         with store.snapshot():
-            return audit.before(store, times.to_text(moment))
+            return audit.number_before(store, times.to_text(moment))
 
     def check_audit(self) -> list[int]:
         """Numbers of rows that do not follow from the one before; empty when the chain is whole. Raises VaultDamaged

@@ -57,8 +57,9 @@ def rows(metadata: MetadataStore) -> Iterator[AuditRow]:
 
 
 def page(metadata: MetadataStore, after: int, most: int) -> tuple[bytes, list[AuditRow]]:
-    """Up to `most` rows after a number, oldest first, and the hash that the first of them follows from, or else the next
-    one that comes; b"" where the row before it is missing though it was not let go. The caller reads one moment."""
+    """Up to `most` rows after a number, oldest first, and the hash that the first of them follows from, or else the
+    next one that comes; b"" where the row before it is missing though it was not let go. The caller reads one
+    moment."""
     found = [
         AuditRow(number, time, kind, subject, json_of(details), digest)
         for number, time, kind, subject, details, digest in metadata.rows(sql.AUDIT_PAGE, (after, most))
@@ -88,7 +89,7 @@ def ends(metadata: MetadataStore) -> tuple[int, int, str]:
     return (0, 0, "") if last is None or first is None else (int(first[0]), int(last[0]), bytes(last[1]).hex())
 
 
-def before(metadata: MetadataStore, time: str) -> int:
+def number_before(metadata: MetadataStore, time: str) -> int:
     """The number before that of the first row as young as a timestamp; that of the last row where all are older."""
     first = metadata.row(sql.FIRST_AUDIT_SINCE, (time,))
     if first is not None and first[0] is not None:
