@@ -16,18 +16,19 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lifeboat_endpoint.errors import EndpointBusy, LeaseLost, UnknownJob
-from lifeboat_endpoint.store.postgres.refusals import translated
+from lifeboat_endpoint.store.postgres.failures import translated
+from lifeboat_endpoint.store.postgres.libraries import psycopg
 from lifeboat_endpoint.work import statements as sql
 
 if TYPE_CHECKING:
-    from psycopg import Cursor
-    from psycopg_pool import ConnectionPool
+    from lifeboat_endpoint.store.postgres.connecting import Pool
+
+Cursor = psycopg.Cursor[Any]
 
 State = Literal["waiting", "running", "dead"]
 MOST_ATTEMPTS = 8
 """So many failures make a dead job: with the waits between them, about an hour."""
 _FIRST_WAIT = timedelta(seconds=30)
-_LONGEST_WAIT = timedelta(hours=1)
 _LONGEST_ERROR = 500
 _ENDED = "its worker ended without a word"
 
@@ -90,14 +91,13 @@ class Latest(NamedTuple):
 def wait_after(attempt: int, chance: float) -> timedelta:
     """How long a job waits after its `attempt`-th failure. `chance` from 0 to 1 spreads those that failed together:
     from half as long to half as long again."""
-    wait: timedelta = min(_FIRST_WAIT * 2 ** (attempt - 1), _LONGEST_WAIT)
-    return wait * (0.5 + chance)
+    return _FIRST_WAIT * 2 ** (attempt - 1) * (0.5 + chance)
 
 
 class Queue:
     """For many threads. Every method is one transaction and raises VaultError where the database does not answer."""
 
-    def __init__(self, pool: ConnectionPool[Any], *, chance: Callable[[], float] = random.random) -> None:
+    def __init__(self, pool: Pool, *, chance: Callable[[], float] = random.random) -> None:
         """`pool`: of the role of workers; with the role of the servers only `add` can be used."""
         self._pool = pool
         self._chance = chance
@@ -216,14 +216,12 @@ class Queue:
             cursor.execute(sql.FORGET, (list(tenants),))
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[Cursor[Any]]:
-        with (
-            translated(),
-            self._pool.connection() as connection,
-            connection.transaction(),
-            connection.cursor() as cursor,
-        ):
-            yield cursor
+    def _transaction(self) -> Iterator[Cursor]:
+        try:
+            with self._pool.connection() as connection, connection.transaction(), psycopg.Cursor(connection) as cursor:
+                yield cursor
+        except psycopg.Error as error:
+            raise translated(error) from None
 
 
 def _held(job: Job) -> dict[str, Any]:
@@ -239,7 +237,7 @@ def _check(changed: int, job: Job) -> None:
         raise LeaseLost(f"the job {job.id} is no longer held: another worker may be at it")
 
 
-def _give_up(cursor: Cursor[Any], job: Job, error: str) -> None:
+def _give_up(cursor: Cursor, job: Job, error: str) -> None:
     """Only the newest of its kind is kept."""
     _check(cursor.execute(sql.HOLD, _held(job)).rowcount, job)
     cursor.execute(sql.DROP_DEAD, _named(job))
@@ -247,7 +245,7 @@ def _give_up(cursor: Cursor[Any], job: Job, error: str) -> None:
     cursor.execute(sql.NOTE_END, _named(job))
 
 
-def _found(cursor: Cursor[Any], job_id: int) -> JobRow:
+def _found(cursor: Cursor, job_id: int) -> JobRow:
     row = cursor.execute(sql.JOB, (job_id,)).fetchone()
     if row is None:
         raise UnknownJob(f"there is no job {job_id}")

@@ -54,7 +54,7 @@ HOLD = f"select 1 from lifeboat_work.job where {_HELD} for update"
 DROP_DEAD = """delete from lifeboat_work.job
     where state = 'dead' and kind = %(kind)s and tenant = %(tenant)s and agent = %(agent)s"""
 NOTE_END = """insert into lifeboat_work.latest(tenant, kind, ended_at)
-    select %(tenant)s, %(kind)s, clock_timestamp() where %(agent)s = ''
+    select %(tenant)s::text, %(kind)s::text, clock_timestamp() where %(agent)s::text = ''
     on conflict (tenant, kind) do update set ended_at = excluded.ended_at"""
 
 _ROW = """select id, kind, tenant, agent, state, attempts, added_at, changed_at, due_at, worker, error
