@@ -101,7 +101,9 @@ lock: ## write the lock files anew (needs uv)
 
 # command:package; only what is missing is installed, and only where that can be done unasked.
 SYSTEM := git:git restic:restic syncthing:syncthing tmux:tmux unshare:util-linux \
-  debootstrap:debootstrap gnome-keyring-daemon:gnome-keyring dbus-run-session:dbus-daemon secret-tool:libsecret-tools initdb:postgresql
+  debootstrap:debootstrap gnome-keyring-daemon:gnome-keyring dbus-run-session:dbus-daemon secret-tool:libsecret-tools initdb:postgresql \
+  swift-proxy-server:swift-proxy swift-account-server:swift-account swift-container-server:swift-container \
+  swift-object-server:swift-object memcached:memcached
 
 system-packages: ## what tests and benchmarks compare with, from apt, as root
 	@export PATH="$$PATH:$$(echo /usr/lib/postgresql/*/bin | tr ' ' :)"; missing=""; for pair in $(SYSTEM); do command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; done; \

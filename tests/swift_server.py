@@ -1,0 +1,244 @@
+"""A throw-away OpenStack Swift with its S3 interface, on loopback: a real object store. Skipped with the reason without
+root or its packages.
+
+Swift reads `/etc/swift` and nothing else: it runs in a mount namespace of its own, in which that is a temporary folder,
+and in a process namespace, so that all of it ends when its first process does.
+"""
+
+from __future__ import annotations
+
+import atexit
+import http.client
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+BUCKET = "lifeboat"
+ACCESS_KEY, SECRET_KEY = "test:tester", "testing"
+REGION = "us-east-1"
+PROGRAMS = ("swift-proxy-server", "swift-account-server", "swift-container-server", "swift-object-server", "memcached")
+PACKAGES = "python3-swift swift-proxy swift-account swift-container swift-object memcached"
+_PYTHON = "/usr/bin/python3"
+"""The one that the packages are installed for."""
+
+_DEADLINE = 60.0
+
+_CONF = """
+[swift-hash]
+swift_hash_path_suffix = {random}
+swift_hash_path_prefix = {random}
+[storage-policy:0]
+name = Policy-0
+default = yes
+"""
+
+_PROXY = """
+[DEFAULT]
+bind_ip = 127.0.0.1
+bind_port = {port}
+workers = 0
+user = root
+log_address = {folder}/nolog
+[pipeline:main]
+pipeline = catch_errors cache listing_formats bulk s3api tempauth copy slo dlo proxy-server
+[app:proxy-server]
+use = egg:swift#proxy
+allow_account_management = true
+account_autocreate = true
+[filter:s3api]
+use = egg:swift#s3api
+s3_acl = false
+check_bucket_owner = false
+allow_multipart_uploads = true
+auth_pipeline_check = false
+[filter:tempauth]
+use = egg:swift#tempauth
+user_test_tester = {secret} .admin
+[filter:cache]
+use = egg:swift#memcache
+memcache_servers = 127.0.0.1:{memcached}
+""" + "".join(
+    f"[filter:{name}]\nuse = egg:swift#{name}\n"
+    for name in ("catch_errors", "listing_formats", "bulk", "copy", "slo", "dlo")
+)
+
+_STORING = """
+[DEFAULT]
+devices = {folder}/srv
+mount_check = false
+bind_ip = 127.0.0.1
+bind_port = {port}
+workers = 0
+user = root
+log_address = {folder}/nolog
+recon_cache_path = {folder}/cache
+[pipeline:main]
+pipeline = {name}-server
+[app:{name}-server]
+use = egg:swift#{name}
+"""
+
+_RINGS = """
+import sys
+from swift.common.ring import RingBuilder
+for each in sys.argv[1:]:
+    name, port = each.split(":")
+    builder = RingBuilder(4, 1, 1)
+    where = {"ip": "127.0.0.1", "port": int(port), "device": "d1"}
+    where |= {"replication_ip": where["ip"], "replication_port": where["port"]}
+    builder.add_dev({"region": 1, "zone": 1, "weight": 1, "meta": "", **where})
+    builder.rebalance()
+    builder.get_ring().save(name + ".ring.gz")
+"""
+
+_BEGIN = """
+set -eu
+mount --bind "$0/etc" /etc/swift
+memcached -u root -l 127.0.0.1 -p "$1" -m 32 &
+for name in account container object proxy; do
+  swift-$name-server /etc/swift/$name.conf >"$0/$name.log" 2>&1 &
+done
+wait
+"""
+
+
+@dataclass(frozen=True)
+class SwiftServer:
+    """`address` is that of S3, path style; `folder` holds all that it keeps, below `srv`."""
+
+    address: str
+    folder: Path
+
+    def url(self, prefix: str | None = None) -> str:
+        """A place for the settings of an endpoint, one of its own unless named."""
+        return f"s3://{BUCKET}/{prefix or secrets.token_hex(8)}"
+
+    def options(self, endpoint: str | None = None) -> dict[str, str]:
+        """What belongs to it, the keys in a file; `endpoint` is that of a proxy in front."""
+        file = self.folder / "credentials"
+        return {"endpoint": endpoint or self.address, "region": REGION, "credentials_file": str(file)}
+
+    def kept(self) -> Iterator[Path]:
+        """Every file of every object and of every list of objects."""
+        return (path for path in (self.folder / "srv").rglob("*") if path.is_file())
+
+
+def reason_without() -> str | None:
+    """Why it cannot run here, None when it can."""
+    if os.getuid() != 0:
+        return "Swift needs root: it gets a namespace of its own"
+    missing = [program for program in (*PROGRAMS, "unshare", "setpriv") if shutil.which(program) is None]
+    if missing:
+        return f"{', '.join(missing)} is not installed: apt-get install {PACKAGES}"
+    tried = subprocess.run(_isolated("true"), capture_output=True, check=False, timeout=20)
+    return f"there are no namespaces: {tried.stderr.decode(errors='replace').strip()}" if tried.returncode else None
+
+
+@contextmanager
+def running() -> Iterator[SwiftServer]:
+    """Start it, with an empty bucket, and end it with everything it wrote."""
+    reason = reason_without()
+    if reason is not None:
+        pytest.skip(reason)
+    folder = Path(tempfile.mkdtemp(prefix="swift-test."))
+    try:
+        ports = _configured(folder)
+        process = _begun(folder, ports["memcached"])
+        try:
+            _make_bucket(ports["proxy"], process, folder)
+            yield SwiftServer(f"http://127.0.0.1:{ports['proxy']}", folder)
+        finally:
+            process.kill()
+            process.wait(20)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _begun(folder: Path, memcached: int) -> subprocess.Popen[bytes]:
+    command = _isolated("sh", "-c", _BEGIN, str(folder), str(memcached))
+    with (folder / "begin.log").open("wb") as log:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+
+@lru_cache(maxsize=1)
+def shared() -> SwiftServer:
+    """One for all tests of this process; starting takes seconds. Tests take a prefix each."""
+    stack = ExitStack()
+    server = stack.enter_context(running())
+    atexit.register(stack.close)
+    return server
+
+
+def _isolated(*command: str) -> list[str]:
+    """Ends with whoever started it, however that ends."""
+    alone = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    return ["setpriv", "--pdeathsig", "KILL", *alone, *command]
+
+
+def _configured(folder: Path) -> dict[str, int]:
+    """Write all that it reads; the port of each program."""
+    names = ("account", "container", "object")
+    ports = dict(zip((*names, "proxy", "memcached"), _free_ports(5), strict=True))
+    for each in ("etc", "srv/d1", "cache"):
+        (folder / each).mkdir(parents=True)
+    (folder / "etc/swift.conf").write_text(_CONF.format(random=secrets.token_hex(16)))
+    text = _PROXY.format(port=ports["proxy"], memcached=ports["memcached"], secret=SECRET_KEY, folder=folder)
+    (folder / "etc/proxy.conf").write_text(text)
+    for name in names:
+        text = _STORING.format(name=name, port=ports[name], folder=folder)
+        (folder / f"etc/{name}.conf").write_text(text)
+    rings = [_PYTHON, "-c", _RINGS, *(f"{name}:{ports[name]}" for name in names)]
+    subprocess.run(rings, cwd=folder / "etc", check=True, timeout=60)
+    keys = f"[default]\naws_access_key_id = {ACCESS_KEY}\naws_secret_access_key = {SECRET_KEY}\n"
+    (folder / "credentials").write_text(keys)
+    (folder / "credentials").chmod(0o600)
+    return ports
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        taken = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in taken:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in taken]
+
+
+def _make_bucket(port: int, process: subprocess.Popen[bytes], folder: Path) -> None:
+    """By Swift's own interface, again and again until it works: then all of it is ready."""
+    until = time.monotonic() + _DEADLINE
+    while time.monotonic() < until and process.poll() is None:
+        try:
+            token = _asked(port, "GET", "/auth/v1.0", {"X-Auth-User": ACCESS_KEY, "X-Auth-Key": SECRET_KEY})
+            if (
+                _asked(port, "PUT", f"/v1/AUTH_test/{BUCKET}", {"X-Auth-Token": token or "", "Content-Length": "0"})
+                == ""
+            ):
+                return
+        except OSError:
+            pass
+        time.sleep(0.1)
+    said = b"".join(path.read_bytes()[-2000:] for path in folder.glob("*.log"))
+    raise RuntimeError(f"Swift did not start: {said.decode(errors='replace')}")
+
+
+def _asked(port: int, method: str, path: str, headers: dict[str, str]) -> str | None:
+    """The token in the answer, "" where there is none, None for an error."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.getheader("X-Auth-Token", "") if answer.status < 300 else None
+    finally:
+        connection.close()
