@@ -45,6 +45,15 @@ class TestKeys:
         key = hashlib.sha256(f"{key_id} {agent_id}".encode()).digest()
         return KeyedSealer.of(key, key_id=key_id, tenant=TENANT, agent=agent_id or "")
 
+    def is_own(self, agent_id: str) -> bool:
+        return False
+
+    def renew(self, agent_id: str) -> None:
+        self.rotate()
+
+    def destroy_older(self, agent_id: str) -> list[str]:
+        return []
+
     def destroy_agent(self, agent_id: str) -> list[str]:
         return []
 

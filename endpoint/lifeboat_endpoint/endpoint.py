@@ -56,6 +56,8 @@ _MOST_SPACES = 64
 _BEGUN = (CONTROL, f".{FILE}.")
 """How the names of files begin that an attempt left that did not come to its end."""
 _OF_A_DISK = "lost+found"
+SHRED = "shred"
+"""How notes begin that say of which tenants the keys are to be replaced, because of a purge, and since when."""
 _WAIT = 10.0
 """Seconds."""
 
@@ -222,8 +224,11 @@ class Endpoint:
         def note(kind: str, subject: str, details: JsonObject) -> None:
             self.control.record(None, kind, subject, {"tenant": tenant_id, **details})
 
+        def shred_later() -> None:
+            self.control.set(f"{SHRED} {tenant_id}", times.to_text(self.clock.now()))
+
         wait = timedelta(hours=self.settings.purge_hours)
-        return Purging(self.id, self.signing_key, wait, note, lambda: is_trusted(self))
+        return Purging(self.id, self.signing_key, wait, note, lambda: is_trusted(self), shred_later)
 
     def signing_key(self) -> EndpointKey:
         """The key that signs receipts of purges, made when it is needed first: a file of its own, or a secret that the

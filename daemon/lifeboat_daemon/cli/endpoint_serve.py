@@ -94,10 +94,12 @@ def _token(session: EndpointSession, join: str | None) -> _New | None:
     from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
 
     try:
-        endpoint, is_new = session.open(), False
+        endpoint, is_new = Endpoint.open(session.data, role="api" if join is None else "worker"), False
     except NoEndpoint:
         endpoint, is_new = Endpoint.create(session.data), True
     with endpoint:
+        if join is None and endpoint.engine.shared:
+            return None  # who serves may not make tokens there
         named = _tenant(endpoint, join)
         if named is None:
             return None

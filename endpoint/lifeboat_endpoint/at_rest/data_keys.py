@@ -47,7 +47,8 @@ class DataKeys:
         self._outside = outside
         self._guard = threading.RLock()
         self._held = HeldKeys(tenant_id, self._asked, clock)
-        self._document = self._read()
+        self._data: bytes | None = None
+        self._document = self._fresh()
         self.on_use: Callable[[str], None] = _unnoticed
         """Called with the id of a data key whenever the source has unwrapped it; it must not raise."""
 
@@ -160,6 +161,26 @@ class DataKeys:
             self._replace(document)
         return self.current()
 
+    def is_own(self, agent_id: str) -> bool:
+        """Whether an agent has keys that no other one has."""
+        return bool(agent_id) and self._fresh().scope == AGENT
+
+    def renew(self, agent_id: str) -> None:
+        """As `rotate`, for one agent that has keys of its own."""
+        made = self._made({}, self._fresh(), [agent_id])
+        with self._changing() as document:
+            made = self._made(made, document, [agent_id])
+            reached(Step.REENCRYPT_KEY_MADE)
+            self._replace(document.with_key(made[document.source, agent_id]))
+
+    def destroy_older(self, agent_id: str) -> list[str]:
+        """Let go of the keys that only this agent has but the current one; their ids."""
+        with self._changing() as document:
+            current = document.current(agent_id)
+            gone = [each.id for each in document.keys if each.scope == agent_id and each != current]
+            self._drop(document, gone)
+        return gone
+
     def destroy(self, keep: Collection[str]) -> list[str]:
         """Let go of every key that is neither current nor in `keep`; their ids. What they sealed is gone for good."""
         with self._changing() as document:
@@ -224,17 +245,16 @@ class DataKeys:
 
     def _replace(self, document: KeyDocument) -> KeyDocument:
         self._documents.replace(encoded(document))
-        self._document = document
-        return document
+        return self._fresh()
 
     def _fresh(self) -> KeyDocument:
-        """The document as it is kept: another process may have changed it."""
+        """The document as it is kept: another process may have changed it. The one of some thousand agents is not
+        decoded again for every request: where the very same bytes are read, it is the same."""
+        data = self._documents.read()
         with self._guard:
-            self._document = self._read()
+            if data is not self._data:
+                self._document, self._data = decoded(data, self._documents.name, self._tenant), data
             return self._document
-
-    def _read(self) -> KeyDocument:
-        return decoded(self._documents.read(), self._documents.name, self._tenant)
 
 
 def _unnoticed(key_id: str) -> None:

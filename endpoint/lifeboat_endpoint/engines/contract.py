@@ -25,6 +25,11 @@ class TenantPlace(Protocol):
     """Where everything of one tenant is kept but its keys. Belongs to one thread; close it."""
 
     @property
+    def leaves_remains(self) -> bool:
+        """Whether sealed bytes of what is deleted stay somewhere for a while (see `service.shredding`)."""
+        ...
+
+    @property
     def metadata(self) -> MetadataStore:
         """The tables of `service.schema`."""
         ...
@@ -69,8 +74,7 @@ class Engine(Protocol):
 
     @property
     def shared(self) -> bool:
-        """Whether processes of other machines keep their things there too. Then what is deleted leaves sealed remains
-        in the database, which end with the key that sealed them (see `service.shredding`), and workers take the care
+        """Whether processes of other machines keep their things there too. Then workers take the care
         that a server of files takes itself (see `work`)."""
         ...
 

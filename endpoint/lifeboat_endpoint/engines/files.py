@@ -110,6 +110,8 @@ class FilesEngine:
 class FolderPlace:
     """A `TenantPlace` in a folder."""
 
+    leaves_remains = False
+
     def __init__(self, folder: Path, tenant_id: str, *, files: FileOperations, clock: Clock) -> None:
         self.folder = folder
         self._vaults = folder / AGENTS

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import secrets
 import threading
 import time
 from collections.abc import Collection, Iterator
@@ -25,9 +24,10 @@ from lifeboat_endpoint.engines import shared_statements as sql
 from lifeboat_endpoint.engines.contract import Figures
 from lifeboat_endpoint.service.tables import checked_tenant
 from lifeboat_endpoint.settings import SharedStore
-from lifeboat_endpoint.store.objects.address import ObjectStore, opened
-from lifeboat_endpoint.store.objects.blobs import ObjectBlobs
+from lifeboat_endpoint.store.objects import address
+from lifeboat_endpoint.store.objects.blobs import ObjectBlobs, new_key
 from lifeboat_endpoint.store.objects.bucket import Bucket
+from lifeboat_endpoint.store.objects.claim import check_claim
 from lifeboat_endpoint.store.postgres import migrating
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools, checked
 from lifeboat_endpoint.store.postgres.store import PostgresStore
@@ -38,8 +38,8 @@ from lifeboat_endpoint.vault.beginning import initialise
 if TYPE_CHECKING:
     from lifeboat_endpoint.engines.opening import Role
 
-KEYS = "keys"
-"""The folder of key documents below the prefix of the object store."""
+BODIES, KEYS = "bodies", "keys"
+"""Folders of the object store; each tenant has one of its own below."""
 _MOST_DOCUMENTS = 1000
 
 
@@ -58,7 +58,7 @@ class SharedEngine:
         self._clock = clock
         name = store.api_role if role == "api" else store.worker_role
         self.pools = Pools(Database(checked(store.database), name), connections=store.connections)
-        self._objects = ObjectStore(store.objects, store.object_options)
+        self._objects = address.checked(store.objects, store.object_options)
         self._bucket: Bucket | None = None
         self._guard = threading.Lock()
         self._own = threading.local()
@@ -97,21 +97,24 @@ class SharedEngine:
 
     @property
     def bucket(self) -> Bucket:
+        """Raises EndpointSettings for the place of another endpoint."""
         with self._guard:
             if self._bucket is None:
-                self._bucket = opened(self._objects)
+                bucket = address.opened(self._objects)
+                check_claim(bucket, self._endpoint_id)
+                self._bucket = bucket
             return self._bucket
-
-    @property
-    def prefix(self) -> str:
-        """Below which all objects of this endpoint lie, "" or ending with a slash."""
-        return self._objects.prefix
 
     def blobs(self, tenant_id: str, scope: str) -> ObjectBlobs:
         """Bodies of a vault (`scope`: the agent's id), or of a tenant ("")."""
-        rows = self.body_rows(tenant_id)
         return ObjectBlobs(
-            self.bucket, rows, tenant=tenant_id, scope=scope, prefix=self.prefix, inline=self.store.inline_bytes
+            self.bucket,
+            self.body_rows(tenant_id),
+            tenant=tenant_id,
+            scope=scope,
+            prefix=f"{BODIES}/{tenant_id}",
+            inline=self.store.inline_bytes,
+            clock=self._clock,
         )
 
     def document(self, key: str) -> bytes:
@@ -199,6 +202,8 @@ _PREPARE = "lifeboat endpoint prepare --data DIR --database ADDRESS --objects UR
 class SharedPlace:
     """A `TenantPlace` of a shared engine."""
 
+    leaves_remains = True
+
     def __init__(self, engine: SharedEngine, tenant_id: str, now: datetime) -> None:
         self._engine = engine
         self._tenant = tenant_id
@@ -265,7 +270,7 @@ class ObjectKeyDocuments:
         return self._engine.document(key)
 
     def replace(self, data: bytes) -> None:
-        key = f"{self._engine.prefix}{KEYS}/{secrets.token_hex(32)}"
+        key = new_key(f"{KEYS}/{self._tenant}")
         before = self._key()
         self._engine.bucket.put(key, data)
         with self._rows.transaction():

@@ -6,6 +6,7 @@ TRY_LOCK = "select pg_try_advisory_lock(%s)"
 
 # The endpoint itself, and the key documents of its tenants
 ENDPOINT = "select endpoint from control"
+SET_ENDPOINT = "update control set endpoint = ?"
 DOCUMENT = "select object from key_document where tenant = ?"
 SET_DOCUMENT = """insert into key_document(tenant, object, written_at) values (?, ?, ?)
     on conflict (tenant) do update set object = excluded.object, written_at = excluded.written_at"""

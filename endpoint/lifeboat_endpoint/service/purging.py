@@ -20,6 +20,10 @@ def _unnoticed(kind: str, subject: str, details: JsonObject) -> None:
     """Nobody keeps an audit."""
 
 
+def _nothing() -> None:
+    """Nothing is left behind."""
+
+
 def _always() -> bool:
     return True
 
@@ -28,13 +32,15 @@ def _always() -> bool:
 class Purging:
     """`vault_id` is the endpoint's id, `key` gives the key that signs its receipts. A purge that nobody confirms waits
     for so long (`wait`). `note` writes a row of the endpoint's audit (kind, subject, details) before it returns.
-    `is_clock_trusted`: no waiting time ends by a clock that was set forward."""
+    `is_clock_trusted`: no waiting time ends by a clock that was set forward. `shred_later` notes that the keys of the
+    tenant are to be replaced (see `shredding`)."""
 
     vault_id: str
     key: Callable[[], EndpointKey]
     wait: timedelta = timedelta(hours=24)
     note: Callable[[str, str, JsonObject], None] = _unnoticed
     is_clock_trusted: Callable[[], bool] = _always
+    shred_later: Callable[[], None] = _nothing
 
 
 @dataclass(frozen=True, slots=True)

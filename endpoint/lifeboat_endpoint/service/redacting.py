@@ -18,6 +18,7 @@ from lifeboat_endpoint.service.holding import Holding
 from lifeboat_endpoint.service.purging import PURGED, REFUSED, PendingRedaction, Purging
 from lifeboat_endpoint.service.receipting import Receipts
 from lifeboat_endpoint.service.roster import AgentRow, Roster
+from lifeboat_endpoint.service.shredding import Shredding
 from lifeboat_endpoint.service.uploads import Uploads
 from lifeboat_endpoint.service.vaults import Vaults
 from lifeboat_endpoint.store.protocols import MetadataStore
@@ -38,11 +39,14 @@ class Redacting:
         holding: Holding,
         erasing: Erasing,
         receipts: Receipts,
+        shredding: Shredding | None,
         *,
         purging: Purging,
         clock: Clock,
     ) -> None:
+        """`shredding` where what is deleted leaves remains."""
         self._metadata = metadata
+        self._shredding = shredding
         self._roster = roster
         self._vaults = vaults
         self._uploads = uploads
@@ -199,6 +203,9 @@ class Redacting:
         self._uploads.drop_of(row.id)
         if not report.swept and not vault.settle():
             return RedactionState(redaction.id, times.to_text(self._clock.now()))
+        if self._shredding is not None:
+            self._shredding.shred(row)
+            vault = self._vault(row)
         receipt = self._receipts.of_vault(vault, redaction, leaves, report.objects or leaves)
         document = receipt.to_json()
         self._purging.note(PURGED, redaction.id, audit_record(redaction, receipt.completed_at))

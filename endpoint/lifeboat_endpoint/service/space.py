@@ -34,6 +34,7 @@ from lifeboat_endpoint.service.redacting import Redacting
 from lifeboat_endpoint.service.refusing import as_remote
 from lifeboat_endpoint.service.roster import AgentRow, Facts, Roster, check_id
 from lifeboat_endpoint.service.sealed_files import SealedFiles
+from lifeboat_endpoint.service.shredding import Shredding
 from lifeboat_endpoint.service.space_exchange import SpaceExchange
 from lifeboat_endpoint.service.space_fetching import SpaceFetching, checked_sha256, is_sha256
 from lifeboat_endpoint.service.space_purging import SpacePurging
@@ -93,9 +94,13 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             held,
             self._erasing,
             self._receipts,
+            self._shredding(purging) if place.leaves_remains else None,
             purging=purging,
             clock=clock,
         )
+
+    def _shredding(self, purging: Purging) -> Shredding:
+        return Shredding(self._metadata, self.roster, self._vaults, self._keys, later=purging.shred_later)
 
     def close(self) -> None:
         self._vaults.close()

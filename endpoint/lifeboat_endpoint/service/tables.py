@@ -31,6 +31,18 @@ class Keys(Protocol):
         """The key that something is sealed under. Raises KeyRevoked."""
         ...
 
+    def is_own(self, agent_id: str) -> bool:
+        """Whether an agent has keys that no other one has."""
+        ...
+
+    def renew(self, agent_id: str) -> None:
+        """A new current key for an agent that has its own. Raises KeyRevoked, KeySourceAway."""
+        ...
+
+    def destroy_older(self, agent_id: str) -> list[str]:
+        """Let go of the keys of an agent but the current one; their ids."""
+        ...
+
     def destroy_agent(self, agent_id: str) -> list[str]:
         """Let go of the keys that only this agent has; their ids."""
         ...

@@ -1,0 +1,133 @@
+"""`lifeboat endpoint prepare`: an endpoint that processes of several machines share begins, or is brought up to this
+program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.words import count_text
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.settings import SharedStore
+
+_DATABASE = "postgresql:///lifeboat?host=/run/postgresql"
+
+
+@click.command(
+    short_help="Begin or upgrade an endpoint on PostgreSQL and objects.",
+    epilog=examples(
+        f"lifeboat endpoint prepare --database '{_DATABASE}' --print-roles --data /etc/lifeboat-endpoint",
+        f"lifeboat endpoint prepare --database '{_DATABASE}' --objects s3://bucket.example.com/lifeboat "
+        "--key-source env:LIFEBOAT_ENDPOINT_KEY --data /etc/lifeboat-endpoint",
+        "lifeboat endpoint prepare --data /etc/lifeboat-endpoint",
+    ),
+)
+@click.option("--database", metavar="ADDRESS", help="PostgreSQL, as libpq writes it; without a password.")
+@click.option("--objects", metavar="URL", help="Where large bodies lie: s3://, gs:// or az://.")
+@click.option("--object-option", "options", multiple=True, metavar="NAME=VALUE", help="Of that store. Repeatable.")
+@click.option("--key-source", metavar="SOURCE", help="Where the key lies that protects the data. The same everywhere.")
+@click.option("--key-scope", type=click.Choice(("tenant", "agent")), help="Who gets a data key; tenant unless given.")
+@click.option("--print-roles", is_flag=True, help="Only show the SQL that makes the three roles.")
+@endpoint_command
+def prepare(
+    session: EndpointSession,
+    database: str | None,
+    objects: str | None,
+    options: tuple[str, ...],
+    key_source: str | None,
+    key_scope: str | None,
+    print_roles: bool,
+) -> None:
+    """Make the tables of a shared endpoint, or bring them up to this program, and write endpoint.json into DIR: the
+    folder of each process, which holds no data. Where DIR has one, nothing else needs to be said.
+
+    It connects as the owner of the tables, lifeboat_owner; the servers and workers use lifeboat_api and
+    lifeboat_worker. Passwords come from libpq's password file, keys of the object store from the environment.
+    """
+    store, source, scope = _wanted(session, database, objects, options, key_source, key_scope)
+    if print_roles:
+        _print_roles(session, store)
+        return
+    from lifeboat_endpoint.preparing import prepare as begin
+
+    done = begin(session.data, store, key_source=source, key_scope=scope)
+    document = {"id": done.id, "migrations": done.migrations, "made": done.made, "joined": done.joined}
+
+    def text() -> None:
+        if done.made:
+            session.output.line("There is an endpoint in the database now.")
+        if done.joined:
+            session.output.line(f"{session.data} belongs to the endpoint {done.id}.")
+            session.output.line(f"Its data is protected by {source}: keep a copy of that key elsewhere.")
+        ran = count_text(len(done.migrations), "step")
+        session.output.line(f"The tables were brought up to this program: {ran}." if done.migrations else _UP_TO_DATE)
+        session.output.verbatim(f"Next: {session.command('tenant add NAME')}")
+
+    session.output.document(document, text)
+
+
+_UP_TO_DATE = "The tables are those of this program."
+
+
+def _print_roles(session: EndpointSession, store: SharedStore) -> None:
+    from lifeboat_endpoint.store.postgres.connecting import name_of
+    from lifeboat_endpoint.store.postgres.migrating import roles_sql
+
+    name = name_of(store.database) or "lifeboat"
+    sql = roles_sql(store.owner_role, store.api_role, store.worker_role, name)
+    session.output.document({"sql": sql}, lambda: session.output.verbatim(sql))
+
+
+def _wanted(
+    session: EndpointSession,
+    database: str | None,
+    objects: str | None,
+    options: tuple[str, ...],
+    key_source: str | None,
+    key_scope: str | None,
+) -> tuple[SharedStore, str, str]:
+    """Store, key source and scope: those of endpoint.json where there is one, else those that were given."""
+    found = _known(session)
+    given: dict[str, Any] = {"database": database, "objects": objects, "key_source": key_source, "key_scope": key_scope}
+    if found is not None:
+        said = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
+        if said or options:
+            raise click.UsageError(
+                f"{session.data} says this already: leave out {', '.join(said) or '--object-option'}"
+            )
+        return found
+    from lifeboat_endpoint.settings import SharedStore
+
+    if database is None or objects is None or key_source is None:
+        if database is not None and objects is None:
+            objects, key_source = "", ""  # for --print-roles
+        else:
+            raise click.UsageError("--database, --objects and --key-source are needed where DIR has no endpoint.json")
+    return SharedStore(database, objects, dict(map(_pair, options))), key_source or "", key_scope or "tenant"
+
+
+def _known(session: EndpointSession) -> tuple[SharedStore, str, str] | None:
+    from lifeboat_endpoint import settings
+    from lifeboat_endpoint.errors import EndpointSettings
+
+    file = session.data / settings.FILE
+    if not file.exists():
+        return None
+    found = settings.decoded(file.read_bytes())
+    if found.store is None:
+        raise EndpointSettings(
+            f"{session.data} holds an endpoint of files",
+            fix="name another folder, and then: lifeboat endpoint migrate --data DIR --to NEW",
+        )
+    return found.store, found.key_source, found.key_scope
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise click.UsageError(f"{text!r} is not NAME=VALUE")
+    return name, value

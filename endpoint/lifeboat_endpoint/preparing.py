@@ -1,0 +1,101 @@
+"""A shared endpoint begins, or its tables are brought up to this program: the tables by their owner, then who the
+endpoint is, then the endpoint.json of this process. Each step is done once, whoever gives the command again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from lifeboat_alf import ids, times
+from lifeboat_alf.seams.clock import Clock, SystemClock
+from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all, write_atomic
+from lifeboat_endpoint import errors, settings
+from lifeboat_endpoint.at_rest.key_sources import registry
+from lifeboat_endpoint.engines import shared_statements as sql
+from lifeboat_endpoint.settings import FILE, Settings, SharedStore
+from lifeboat_endpoint.store.objects import address
+from lifeboat_endpoint.store.objects.claim import claim
+from lifeboat_endpoint.store.postgres import migrating
+from lifeboat_endpoint.store.postgres.connecting import Database, Pools, checked
+from lifeboat_endpoint.store.postgres.store import PostgresStore
+from lifeboat_endpoint.tenancy import schema
+from lifeboat_endpoint.tenancy import statements as control_sql
+from lifeboat_endpoint.vault import audit
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """`migrations` that were run, by number. `made`: there was no endpoint in the database before; `joined`: this
+    folder had no endpoint.json, and has one of the endpoint that is there."""
+
+    id: str
+    migrations: list[int]
+    made: bool
+    joined: bool
+
+
+def prepare(
+    folder: Path,
+    store: SharedStore,
+    *,
+    key_source: str,
+    key_scope: str = "tenant",
+    files: FileOperations | None = None,
+    clock: Clock | None = None,
+) -> Prepared:
+    """Make or upgrade the tables, and endpoint.json in `folder` where there is none. The key of `key_source` is made
+    where there is none; another process needs the very same one.
+
+    Raises EndpointSettings for addresses that are not safe, missing roles, or a folder of another endpoint,
+    EndpointNewer, KeySourceRefused, VaultBusy and VaultUnusable for a database or an object store that does not answer.
+    """
+    files, clock = files or SystemFiles(), clock or SystemClock()
+    folder = Path(os.path.realpath(folder))
+    known = _known(folder, files)
+    if known is not None and known.store is None:
+        raise errors.EndpointSettings(
+            f"{folder} holds an endpoint of files",
+            fix="name another folder, and then: lifeboat endpoint migrate --data OLD --to NEW",
+        )
+    bucket = address.opened(address.checked(store.objects, store.object_options))
+    bucket.check()
+    database = checked(store.database)
+    owner = Database(database, store.owner_role)
+    run = migrating.prepare(owner, api_role=store.api_role, worker_role=store.worker_role)
+    files.make_folders(folder, 0o700)
+    registry.make_key(key_source, outside=folder)
+    wanted = known.id if known is not None else ids.new(times.to_text(clock.now()))
+    with contextlib.closing(Pools(Database(database, store.worker_role), connections=store.connections)) as pools:
+        found, made = _endpoint_in(pools, wanted, clock)
+    if known is not None and known.id != found:
+        raise errors.EndpointSettings(f"the database holds the endpoint {found}, {folder / FILE} is of {known.id}")
+    claim(bucket, found)
+    if known is not None:
+        return Prepared(found, run, made, False)
+    fresh = Settings(settings.KIND, settings.VERSION, found, times.to_text(clock.now()), key_source, key_scope)
+    write_atomic(files, folder / FILE, settings.encoded(msgspec.structs.replace(fresh, store=store)))
+    return Prepared(found, run, made, True)
+
+
+def _known(folder: Path, files: FileOperations) -> Settings | None:
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        return settings.decoded(read_all(files, folder / FILE))
+    return None
+
+
+def _endpoint_in(pools: Pools, wanted: str, clock: Clock) -> tuple[str, bool]:
+    """The id of the endpoint that the tables hold, and whether it began now."""
+    control = PostgresStore(pools.control, "control", tenant=None)
+    with control.transaction():
+        row = control.row(sql.ENDPOINT)
+        if row is not None:
+            return str(row[0]), False
+        now = times.to_text(clock.now())
+        control.execute(control_sql.ADD_CONTROL, (schema.VERSION, now))
+        control.execute(sql.SET_ENDPOINT, (wanted,))
+        audit.append(control, clock.now(), "endpoint.create", "")
+        return wanted, True
