@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,24 @@ class PostgresServer:
     def address(self, password: str = PASSWORD, database: str = "postgres") -> str:
         return f"postgresql://postgres:{password}@/{database}?host={self.folder}"
 
+    def safe_address(self, database: str = "postgres") -> str:
+        """Without a password, which lies in a file beside: as an endpoint.json may hold it."""
+        return f"postgresql:///{database}?host={self.folder}&passfile={self.folder}/passfile"
+
+    def restart(self, mode: str = "immediate") -> None:
+        """`immediate`: as a crash, every connection is cut."""
+        self.stop(mode)
+        self.start()
+
+    def stop(self, mode: str = "immediate") -> None:
+        _run(_found() / "pg_ctl", "-D", str(self.folder / "data"), "-w", "-t", "30", "-m", mode, "stop")
+
+    def start(self) -> None:
+        options = _OPTIONS.format(folder=self.folder)
+        log = f"{self.folder}/log"
+        data = str(self.folder / "data")
+        _run(_found() / "pg_ctl", "-D", data, "-w", "-t", "30", "-l", log, "-o", options, "start")
+
 
 def programs() -> Path | None:
     """Where `initdb` and `pg_ctl` are: Debian keeps them away from PATH."""
@@ -33,12 +51,17 @@ def programs() -> Path | None:
     return next((folder for folder in every if (folder / "initdb").exists()), None)
 
 
-@contextmanager
-def running() -> Iterator[PostgresServer]:
-    """Start it, and end it with everything it wrote."""
+def _found() -> Path:
     found = programs()
     if found is None:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+    return found
+
+
+@contextmanager
+def running() -> Iterator[PostgresServer]:
+    """Start it, and end it with everything it wrote."""
+    found = _found()
     folder = Path(tempfile.mkdtemp(prefix="pg-test."))
     try:
         (folder / "password").write_text(PASSWORD)
@@ -48,14 +71,22 @@ def running() -> Iterator[PostgresServer]:
         data = str(folder / "data")
         options = ["-U", "postgres", "-A", "scram-sha-256", f"--pwfile={folder}/password", "-E", "UTF8", "--no-sync"]
         _run(found / "initdb", "-D", data, "--locale=C.UTF-8", *options)
-        start = ["-w", "-t", "30", "-l", f"{folder}/log", "-o", _OPTIONS.format(folder=folder)]
-        _run(found / "pg_ctl", "-D", data, *start, "start")
+        _write_passfile(folder)
+        server = PostgresServer(folder)
+        server.start()
         try:
-            yield PostgresServer(folder)
+            yield server
         finally:
-            _run(found / "pg_ctl", "-D", data, "-m", "immediate", "stop")
+            with suppress(RuntimeError):  # stopped already
+                server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write_passfile(folder: Path) -> None:
+    path = folder / "passfile"
+    path.touch(mode=0o600)
+    path.write_text(f"*:*:*:*:{PASSWORD}\n")
 
 
 def _run(program: Path, *arguments: str) -> None:

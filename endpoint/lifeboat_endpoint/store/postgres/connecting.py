@@ -1,0 +1,224 @@
+"""Connections to PostgreSQL: only over a local socket or over TLS with a verified name, each kind of table from a pool
+of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.store.postgres import failures
+from lifeboat_endpoint.store.postgres.libraries import psycopg, psycopg_pool
+from lifeboat_endpoint.store.postgres.values import adapters
+
+Connection = psycopg.Connection[Any]
+Pool = psycopg_pool.ConnectionPool[Connection]
+
+_ALLOWED = frozenset(
+    "host hostaddr port dbname user sslmode sslrootcert sslcert sslkey sslcrl sslcrldir passfile connect_timeout "
+    "application_name target_session_attrs load_balance_hosts".split()
+)
+"""What an address may say. What else a connection needs is set here."""
+_SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
+_SAFE_FIX = (
+    "use a local socket (postgresql:///lifeboat?host=/run/postgresql), or add sslmode=verify-full and "
+    "sslrootcert=FILE (or sslrootcert=system)"
+)
+_SECRET_FIX = (
+    "put the password into a file that only its user reads (passfile=FILE or ~/.pgpass), or use sslcert and sslkey"
+)
+
+CONNECT_SECONDS = 5
+LOCK_SECONDS = 10
+STATEMENT_SECONDS = 300
+IDLE_SECONDS = 120
+"""How long a transaction may stand open with nothing asked: a process that hangs keeps no lock for ever."""
+SILENCE_SECONDS = 15
+"""After how long without a sign of life, or an answer to what was sent, a connection counts as broken."""
+WAIT_SECONDS = 5.0
+"""How long a thread waits for a connection."""
+_KEPT_SECONDS = 300.0
+"""A connection that nobody needs is closed after so long."""
+_OLDEST_SECONDS = 1800.0
+"""So a connection forgets what it cached, and follows a name that points elsewhere."""
+_PREPARED = 500
+
+_SEARCH = {
+    "vault": "lifeboat_vault",
+    "tenant": "lifeboat_tenant",
+    "control": "lifeboat_control",
+    "bodies": "lifeboat_tenant",
+    "work": "lifeboat_work",
+    "lone": "lifeboat_control",
+}
+"""In which schema the statements of a kind find their tables."""
+
+
+@dataclass(frozen=True)
+class Database:
+    """Where, as libpq writes it (a URL or `key=value`), and as whom: `role` counts, whatever user the address names."""
+
+    address: str
+    role: str
+
+
+def checked(address: str) -> str:
+    """The address. Raises EndpointSettings for one that is not safe, that holds a secret, or that says what is not
+    for it to say; the message repeats none of its values."""
+    try:
+        said = psycopg.conninfo.conninfo_to_dict(address)
+    except psycopg.Error:
+        raise errors.EndpointSettings("the address of the database cannot be read", fix=_SAFE_FIX) from None
+    if any(name in said for name in _SECRETS):
+        raise errors.EndpointSettings("the address of the database holds a password", fix=_SECRET_FIX)
+    strange = sorted(set(said) - _ALLOWED)
+    if strange:
+        raise errors.EndpointSettings(f"the address of the database may not set {', '.join(strange)}")
+    if not _is_local(said):
+        _check_encrypted(said)
+    return address
+
+
+def name_of(address: str) -> str:
+    """The name of the database of a checked address, "" where it names none."""
+    return str(psycopg.conninfo.conninfo_to_dict(checked(address)).get("dbname") or "")
+
+
+def _is_local(said: dict[str, Any]) -> bool:
+    """Whether every server is reached by a socket of this machine. `@`: one without a file."""
+    if said.get("hostaddr") or os.environ.get("PGHOSTADDR"):
+        return False
+    hosts = str(said.get("host") or os.environ.get("PGHOST") or "/").split(",")
+    return all(host.startswith(("/", "@")) for host in hosts)
+
+
+def _check_encrypted(said: dict[str, Any]) -> None:
+    if said.get("sslmode") != "verify-full":
+        raise errors.EndpointSettings(
+            "the database would be reached over a network without TLS that verifies its name", fix=_SAFE_FIX
+        )
+    if not said.get("sslrootcert") and not os.environ.get("PGSSLROOTCERT"):
+        raise errors.EndpointSettings("the address of the database names no authority to trust", fix=_SAFE_FIX)
+    if not (said.get("host") or os.environ.get("PGHOST")):
+        raise errors.EndpointSettings("the address of the database names no host that a certificate could name")
+
+
+def parameters(database: Database, search: str) -> dict[str, Any]:
+    """What libpq connects with. `verify-full` is set for every address: on a socket of this machine it means nothing,
+    and no variable of the environment can weaken it."""
+    said = psycopg.conninfo.conninfo_to_dict(checked(database.address))
+    options = {
+        # Temporary tables last: they would hide those that are meant.
+        "search_path": f"pg_catalog,{search},pg_temp",
+        "statement_timeout": f"{STATEMENT_SECONDS}s",
+        "lock_timeout": f"{LOCK_SECONDS}s",
+        "idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s",
+        "timezone": "UTC",
+        "row_security": "on",
+        # Statements are short and come again; none is worth compiling.
+        "jit": "off",
+    }
+    forced = {
+        "user": database.role,
+        "sslmode": "verify-full",
+        "ssl_min_protocol_version": "TLSv1.3",
+        "gssencmode": "disable",
+        "client_encoding": "UTF8",
+        "keepalives": 1,
+        "keepalives_idle": SILENCE_SECONDS,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": SILENCE_SECONDS * 1000,
+        "options": " ".join(f"-c {name}={value}" for name, value in options.items()),
+    }
+    default = {
+        "connect_timeout": CONNECT_SECONDS,
+        "application_name": "lifeboat",
+        # After a failover the old server may be back as a standby, which takes no write.
+        "target_session_attrs": "read-write",
+    }
+    return {**default, **said, **forced}
+
+
+def connect(database: Database, kind: str = "lone") -> Connection:
+    """One connection of one's own, in autocommit; close it. Raises VaultBusy, VaultUnusable, EndpointSettings."""
+    try:
+        connection = psycopg.Connection.connect(**parameters(database, _SEARCH[kind]), **_shape(kind))
+        _configure(connection)
+    except psycopg.Error as error:
+        raise failures.translated(error) from None
+    return connection
+
+
+def _shape(kind: str) -> dict[str, Any]:
+    """Of a store's connections the placeholders are `$1`, and values say nothing of their type."""
+    own = {} if kind in ("work", "lone") else {"context": adapters(), "cursor_factory": psycopg.RawCursor}
+    return {"autocommit": True, **own}
+
+
+def _configure(connection: Connection) -> None:
+    connection.prepared_max = _PREPARED
+    if not connection.pgconn.ssl_in_use and not connection.info.host.startswith(("/", "@")):
+        connection.close()
+        raise psycopg.OperationalError("the connection is not encrypted")
+
+
+class Pools:
+    """The connections of one process, for many threads. Nothing is connected before it is needed, and what nobody needs
+    is closed. `connections`: the most of each kind; who waits longer than `WAIT_SECONDS` for one is told VaultBusy."""
+
+    def __init__(self, database: Database, *, connections: int = 32) -> None:
+        """Raises EndpointSettings."""
+        self.database = database
+        checked(database.address)
+        self.vault = _pool(database, "vault", connections)
+        self.tenant = _pool(database, "tenant", connections)
+        self.control = _pool(database, "control", connections)
+        self.bodies = _pool(database, "bodies", connections)
+        self.work = _pool(database, "work", connections)
+
+    @contextlib.contextmanager
+    def lone(self) -> Iterator[Connection]:
+        """A connection that no pool has, in autocommit, closed in the end: for a lock that lasts as long as it."""
+        with contextlib.closing(connect(self.database)) as connection:
+            try:
+                yield connection
+            except psycopg.Error as error:
+                raise failures.translated(error) from None
+
+    def check(self) -> None:
+        """Whether the database answers and can be written. Raises VaultBusy, VaultUnusable."""
+        try:
+            with self.control.connection() as connection:
+                connection.execute("select 1")
+        except (psycopg_pool.PoolTimeout, psycopg_pool.TooManyRequests):
+            # Why nobody gets one is known to whoever connects.
+            connect(self.database).close()
+            raise errors.VaultBusy("all connections to the database are taken") from None
+        except psycopg.Error as error:
+            raise failures.translated(error) from None
+
+    def close(self) -> None:
+        for pool in (self.vault, self.tenant, self.control, self.bodies, self.work):
+            pool.close(timeout=CONNECT_SECONDS)
+
+
+def _pool(database: Database, kind: str, connections: int) -> Pool:
+    return psycopg_pool.ConnectionPool(
+        connection_class=psycopg.Connection,
+        kwargs={**parameters(database, _SEARCH[kind]), **_shape(kind)},
+        configure=_configure,
+        min_size=0,
+        max_size=connections,
+        max_idle=_KEPT_SECONDS,
+        max_lifetime=_OLDEST_SECONDS,
+        # Short: who asks next tries anew, at once.
+        reconnect_timeout=1.0,
+        timeout=WAIT_SECONDS,
+        num_workers=1,
+        name=f"lifeboat {kind}",
+        open=True,
+    )

@@ -1,0 +1,84 @@
+"""What PostgreSQL says as errors of a vault. Values of rows, which it likes to quote, stay out of every message."""
+
+from __future__ import annotations
+
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.store.postgres.libraries import psycopg
+
+_BY_STATE: dict[str, type[errors.VaultError]] = {
+    "0A000": errors.VaultBusy,  # a cached plan of tables that were migrated meanwhile; see `translated`
+    "25006": errors.VaultBusy,  # the server became a standby
+    "25P03": errors.VaultBusy,
+    "25P04": errors.VaultBusy,
+    "26000": errors.VaultBusy,
+    "40001": errors.VaultBusy,
+    "40P01": errors.VaultBusy,
+    "53100": errors.VaultFull,
+    "54000": errors.DraftInvalid,  # a name too long for an index
+    "55P03": errors.VaultBusy,
+    "57014": errors.VaultBusy,
+    "57P01": errors.VaultBusy,
+    "57P02": errors.VaultBusy,
+    "57P03": errors.VaultBusy,
+    "57P05": errors.VaultBusy,
+    "58P01": errors.VaultDamaged,
+    "XX001": errors.VaultDamaged,
+    "XX002": errors.VaultDamaged,
+}
+_BY_CLASS: dict[str, type[errors.VaultError]] = {
+    "08": errors.VaultBusy,
+    "22": errors.DraftInvalid,
+    "23": errors.DraftInvalid,
+    "53": errors.VaultBusy,
+}
+_LOST = "connection"
+_FIXES: dict[type[errors.VaultError], str] = {
+    errors.VaultBusy: "try again in a moment",
+    errors.VaultFull: "give the database more space",
+    errors.VaultUnusable: "lifeboat endpoint prepare --data DIR --database ADDRESS --objects URL",
+    errors.VaultDamaged: "restore the database from a backup",
+}
+
+
+def translated(error: psycopg.Error) -> errors.VaultError:
+    """The error to raise instead, without `from`: the original quotes values."""
+    state = error.sqlstate or ""
+    if not state:
+        return _without_state(error)
+    make = _BY_STATE.get(state) or _BY_CLASS.get(state[:2], errors.VaultUnusable)
+    if state == "0A000" and "cached plan" not in (error.diag.message_primary or ""):
+        make = errors.VaultUnusable
+    return make(_words(error, state), fix=_FIXES.get(make))
+
+
+def is_lost(error: psycopg.Error) -> bool:
+    """Whether the connection is gone, and not only what was asked of it."""
+    state = error.sqlstate or ""
+    return (
+        state in ("57P01", "57P02", "57P03", "57P05", "25P03")
+        or state.startswith("08")
+        or (not state and isinstance(error, psycopg.OperationalError))
+    )
+
+
+def _without_state(error: psycopg.Error) -> errors.VaultError:
+    """The client itself: it has no connection (any more), or was given what it cannot send."""
+    if isinstance(error, psycopg.OperationalError):
+        if any(word in str(error) for word in ("authentication failed", "certificate", "does not exist", "SSL")):
+            return errors.VaultUnusable(f"the database does not let us in: {_first_line(error)}")
+        return errors.VaultBusy(f"the database does not answer: {_first_line(error)}", fix=_FIXES[errors.VaultBusy])
+    if isinstance(error, psycopg.DataError):
+        return errors.DraftInvalid("a value that the database does not take")
+    return errors.VaultUnusable(f"the database cannot be used: {type(error).__name__}")
+
+
+def _first_line(error: psycopg.Error) -> str:
+    return (str(error).strip().splitlines() or ["no reason given"])[0]
+
+
+def _words(error: psycopg.Error, state: str) -> str:
+    """Which rule was broken where. What the server says of values (class 22) is left out."""
+    diag = error.diag
+    where = ".".join(part for part in (diag.schema_name, diag.table_name, diag.constraint_name) if part)
+    said = "a value does not fit" if state.startswith("22") else diag.message_primary or type(error).__name__
+    return f"the database says: {said}{f' ({where})' if where else ''} [{state}]"

@@ -1,0 +1,16 @@
+"""psycopg, which comes with the extra `scale`."""
+
+from __future__ import annotations
+
+from lifeboat_endpoint import errors
+
+try:
+    import psycopg
+    import psycopg_pool
+except ImportError:
+    raise errors.ServerMissing(
+        "psycopg and its pool, which speak to PostgreSQL, are not installed",
+        fix='pipx inject agent-lifeboat "psycopg[binary,pool]" obstore',
+    ) from None
+
+__all__ = ["psycopg", "psycopg_pool"]

@@ -1,0 +1,162 @@
+"""The tables in PostgreSQL: numbered files of SQL, run once each and in order, by their owner."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from importlib import resources
+from typing import NamedTuple
+
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.store.postgres import failures
+from lifeboat_endpoint.store.postgres.connecting import Connection, Database, Pools, connect
+from lifeboat_endpoint.store.postgres.libraries import psycopg
+
+PREPARE = "lifeboat endpoint prepare --data DIR --database ADDRESS --objects URL"
+_PRINT_ROLES = "lifeboat endpoint prepare --print-roles"
+_LOCK = 0x6C696665626F6174
+_APPLIED = "select number, sha256, api_role, worker_role from lifeboat_control.migration order by number"
+_NEWEST = "select coalesce(max(number), 0) from lifeboat_control.migration"
+_ADD = """insert into lifeboat_control.migration(number, name, sha256, api_role, worker_role)
+    values (%s, %s, %s, %s, %s)"""
+_HAS_TABLES = "select to_regclass('lifeboat_control.migration') is not null"
+_ROLES = "select rolname, rolsuper or rolbypassrls from pg_roles where rolname = any(%s)"
+
+_MACROS = {
+    "{tenant}": "nullif(current_setting('lifeboat.tenant', true), '')",
+    "{agent}": "nullif(current_setting('lifeboat.agent', true), '')",
+    "{token}": "nullif(current_setting('lifeboat.token', true), '')",
+    "{place}": "nullif(current_setting('lifeboat.place', true), '')::bigint",
+}
+_POLICIES = {
+    "{same_tenant}": "tenant = {tenant}",
+    "{same_place}": "place = (select p.number from lifeboat_vault.place p where p.tenant = {tenant} and p.agent = {agent})",
+}
+"""What the files write in braces. These never change: a file that was run means what it meant."""
+
+
+class Migration(NamedTuple):
+    number: int
+    name: str
+    text: str
+
+    @property
+    def sha256(self) -> bytes:
+        return hashlib.sha256(self.text.encode()).digest()
+
+
+def migrations() -> list[Migration]:
+    """Those of this program, in order."""
+    folder = resources.files(__package__) / "schema"
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+    return [Migration(int(file.name[:4]), file.name, file.read_text("utf-8")) for file in files]
+
+
+def prepare(database: Database, *, api_role: str, worker_role: str) -> list[int]:
+    """Make the tables or bring them up to date; the numbers that were run, none when there was nothing to do. One
+    process at a time; each file in a transaction of its own. `database.role` owns them.
+
+    Raises EndpointNewer, EndpointSettings (roles that are missing or may do too much, tables made for other roles, a
+    file that was changed after it was run), VaultBusy, VaultUnusable.
+    """
+    connection = connect(database)
+    try:
+        connection.execute("select pg_advisory_lock(%s)", (_LOCK,))
+        _check_server(connection, (database.role, api_role, worker_role))
+        roles = {"{owner}": database.role, "{api}": api_role, "{worker}": worker_role}
+        missing = _missing(_applied(connection), api_role, worker_role)
+        for migration in missing:
+            _run(connection, migration, roles)
+        return [migration.number for migration in missing]
+    except psycopg.Error as error:
+        raise failures.translated(error) from None
+    finally:
+        connection.close()
+
+
+def check(pools: Pools) -> None:
+    """Whether the tables are those of this program. Raises EndpointNewer, EndpointSettings, VaultBusy."""
+    known = migrations()[-1].number
+    try:
+        with pools.control.connection() as connection:
+            row = connection.execute(_NEWEST).fetchone()
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InsufficientPrivilege):
+        raise errors.EndpointSettings("the database has no tables of an endpoint", fix=PREPARE) from None
+    except psycopg.Error as error:
+        raise failures.translated(error) from None
+    found = 0 if row is None else int(row[0])
+    if found > known:
+        raise _newer(found, known)
+    if found < known:
+        raise errors.EndpointSettings(f"the database has schema {found}, this program needs {known}", fix=PREPARE)
+
+
+def roles_sql(owner: str, api: str, worker: str, database: str) -> str:
+    """What a superuser runs once, before `prepare`: three roles that may do as little as they need. Their passwords are
+    for whoever runs it to set."""
+    rights = "login nosuperuser nocreatedb nocreaterole noinherit noreplication nobypassrls"
+    names = [_quoted(name) for name in (owner, api, worker)]
+    lines = [f"create role {name} {rights};" for name in names]
+    place = _quoted(database)
+    lines += [
+        f"revoke all on database {place} from public;",
+        f"grant connect on database {place} to {', '.join(names)};",
+        f"grant create on database {place} to {names[0]};",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _applied(connection: Connection) -> list[tuple[int, bytes, str, str]]:
+    row = connection.execute(_HAS_TABLES).fetchone()
+    if row is None or not row[0]:
+        return []
+    return connection.execute(_APPLIED).fetchall()
+
+
+def _missing(applied: Sequence[tuple[int, bytes, str, str]], api_role: str, worker_role: str) -> list[Migration]:
+    """What is still to be run."""
+    known = {migration.number: migration for migration in migrations()}
+    for number, sha256, api, worker in applied:
+        if number not in known:
+            raise _newer(number, max(known))
+        if sha256 != known[number].sha256:
+            raise errors.EndpointSettings(f"{known[number].name} is not the file that made these tables")
+        if (api, worker) != (api_role, worker_role):
+            raise errors.EndpointSettings(f"the tables were made for the roles {api} and {worker}")
+    done = {row[0] for row in applied}
+    return [migration for number, migration in sorted(known.items()) if number not in done]
+
+
+def _newer(found: int, known: int) -> errors.EndpointNewer:
+    return errors.EndpointNewer(f"the database has schema {found}, this program knows {known}")
+
+
+def _run(connection: Connection, migration: Migration, roles: dict[str, str]) -> None:
+    text = migration.text
+    for mark, name in roles.items():
+        text = text.replace(mark, _quoted(name))
+    for mark, expression in (*_POLICIES.items(), *_MACROS.items()):
+        text = text.replace(mark, expression)
+    added = (migration.number, migration.name, migration.sha256, roles["{api}"], roles["{worker}"])
+    with connection.transaction():
+        connection.execute(text.encode())
+        connection.execute(_ADD, added)
+
+
+def _check_server(connection: Connection, roles: tuple[str, str, str]) -> None:
+    if len(set(roles)) != 3:
+        raise errors.EndpointSettings("owner, api and worker are three different roles", fix=_PRINT_ROLES)
+    found = dict(connection.execute(_ROLES, (list(roles),)).fetchall())
+    missing = [role for role in roles if role not in found]
+    if missing:
+        raise errors.EndpointSettings(f"the database has no role {', '.join(missing)}", fix=_PRINT_ROLES)
+    mighty = [role for role in roles if found[role]]
+    if mighty:
+        raise errors.EndpointSettings(f"row-level security does not hold for {', '.join(mighty)}", fix=_PRINT_ROLES)
+    row = connection.execute("show server_encoding").fetchone()
+    if row is None or row[0] != "UTF8":
+        raise errors.EndpointSettings("the encoding of the database is not UTF8", fix="createdb --encoding UTF8 NAME")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
