@@ -46,14 +46,11 @@ class QueueServer:
 
     def pass_time(self, seconds: float) -> None:
         """Time goes on for everything in the queue."""
+        passed = timedelta(seconds=seconds)
         with psycopg.connect(self.server.address()) as connection:
             for column in ("due_at", "turn", "again_at", "changed_at", "added_at"):
-                connection.execute(
-                    f"update lifeboat_work.job set {column} = {column} - %s", (timedelta(seconds=seconds),)
-                )
-            connection.execute(
-                "update lifeboat_work.latest set ended_at = ended_at - %s", (timedelta(seconds=seconds),)
-            )
+                connection.execute(f"update lifeboat_work.job set {column} = {column} - %s", (passed,))
+            connection.execute("update lifeboat_work.latest set ended_at = ended_at - %s", (passed,))
 
     def empty(self) -> None:
         self.run("truncate lifeboat_work.job, lifeboat_work.latest restart identity")

@@ -37,6 +37,7 @@ LifeboatError
     +-- EndpointBusy        somebody else looks after it right now
     +-- LeaseLost           a job is no longer this worker's
     +-- UnknownJob          no job of this number
+    +-- NotShared           its data is a folder of files, which has no workers
     +-- EndpointSettings    its endpoint.json cannot be used
     +-- UnknownTenant       no tenant of this name or id
     +-- TenantExists        the name is taken
@@ -367,6 +368,13 @@ class UnknownJob(EndpointError):
     code = "unknown_job"
     title = "There is no such job"
     fix = "lifeboat endpoint jobs list --data DIR"
+
+
+class NotShared(EndpointError):
+    code = "not_shared"
+    title = "This endpoint needs no workers"
+    fix = "lifeboat endpoint serve --data DIR"
+    exit_status = 3
 
 
 class EndpointSettings(EndpointError):

@@ -3,12 +3,17 @@ was done stays done, and what was not is found again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from lifeboat_alf import times
 from lifeboat_endpoint.errors import UnknownTenant
-from lifeboat_endpoint.maintenance import care
+from lifeboat_endpoint.maintenance import care, proving, purges, removal
+from lifeboat_endpoint.maintenance.trust import trusted_now
 from lifeboat_endpoint.work.queue import Job, Queue, Wanted
 
 if TYPE_CHECKING:
@@ -17,6 +22,10 @@ if TYPE_CHECKING:
 
 _MOST_AGENTS = 50
 """The agents of a tenant with more of them are looked after in jobs of their own, by all workers together."""
+
+_NOT_BEFORE = timedelta(minutes=5)
+"""A purge whose time has come and that could not be applied, because of a clock that is not trusted, is tried again
+after so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +42,20 @@ Handler = Callable[[Work, Job], list[str]]
 
 
 def of_tenant(do: Callable[[Work, Job, Tenant], list[str]]) -> Handler:
-    """Of a tenant that is gone, or that is being removed, nothing is left to do."""
+    """Of a tenant that is gone, or that is being removed, nothing is left to do. Raises KeyRevoked where nothing can
+    be done."""
 
     def run(work: Work, job: Job) -> list[str]:
         try:
             tenant = work.endpoint.control.tenant(job.tenant)
         except UnknownTenant:
             return []
-        return do(work, job, tenant) if tenant.state == "active" else []
+        if tenant.state != "active":
+            return []
+        keys = work.endpoint.keys(tenant.id)
+        for key_id in keys.ids()[:1]:
+            keys.sealer_of(key_id)
+        return do(work, job, tenant)
 
     return run
 
@@ -74,9 +89,10 @@ def reencrypt(work: Work, job: Job, tenant: Tenant) -> list[str]:
 def apply_purge(work: Work, job: Job, tenant: Tenant) -> list[str]:
     """Purges that have waited long enough; for the next one that waits the work is asked for anew."""
     problems = purges.apply_due(work.endpoint, [tenant])[0].problems
-    waiting = [found.purge.applies_at for found in purges.waiting(work.endpoint, [tenant])]
+    waiting = [times.parse(found.purge.applies_at) for found in purges.waiting(work.endpoint, [tenant])]
     if waiting:
-        work.queue.add(job.kind, tenant=tenant.id, run_at=times.parse(min(waiting)))
+        soonest = work.endpoint.clock.now() + _NOT_BEFORE
+        work.queue.add(job.kind, tenant=tenant.id, run_at=max(soonest, min(waiting)))
     return problems
 
 

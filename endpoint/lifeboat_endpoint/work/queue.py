@@ -151,7 +151,7 @@ class Queue:
     def fail(self, job: Job, error: str) -> State:
         """It could not be done, which `error` says without content. It waits, longer each time, or is given up: the
         state it is in now. Raises LeaseLost."""
-        error = error[:_LONGEST_ERROR]
+        error = error.replace("\0", "")[:_LONGEST_ERROR]
         with self._transaction() as cursor:
             if job.attempt >= MOST_ATTEMPTS:
                 _give_up(cursor, job, error)

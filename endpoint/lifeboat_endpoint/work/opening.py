@@ -1,0 +1,22 @@
+"""The queue of an endpoint that has one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lifeboat_endpoint.errors import NotShared
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.endpoint import Endpoint
+    from lifeboat_endpoint.work.queue import Queue
+
+
+def queue_of(endpoint: Endpoint) -> Queue:
+    """Raises NotShared where the endpoint's data is a folder of files."""
+    if not endpoint.engine.shared:
+        raise NotShared("the data of this endpoint lies in a folder, and its server looks after it by itself")
+    from lifeboat_endpoint.engines.shared import SharedEngine
+    from lifeboat_endpoint.work.queue import Queue
+
+    assert isinstance(endpoint.engine, SharedEngine)
+    return Queue(endpoint.engine.pools.work)

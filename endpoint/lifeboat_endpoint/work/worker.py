@@ -1,0 +1,250 @@
+"""A worker: one process that takes one job after another.
+
+The job runs in a thread of its own; this one keeps its lease, hears when the process is to stop, and tells the queue how
+the job ended. A thread cannot be ended from outside: a job that is to stop does so between two steps. One that does not
+in time is left to its lease, and the process ends: whoever takes it over begins it anew, which every kind of work is
+made for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_endpoint.errors import KeyRevoked, LeaseLost, VaultError
+from lifeboat_endpoint.server.logs import LOGGER, described
+from lifeboat_endpoint.work import planning
+from lifeboat_endpoint.work.jobs import HANDLERS, Handler, Work
+from lifeboat_endpoint.work.queue import Job, Queue
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lifeboat_endpoint.endpoint import Endpoint
+
+Result = Literal["done", "failed", "dead", "released", "revoked", "lost", "left"]
+_LOOK = 0.2
+"""Seconds between two looks at a job that runs."""
+_LONGEST_PAUSE = 30.0
+
+
+class Stopped(Exception):
+    """The job ends between two steps, because its worker is to stop or no longer holds it."""
+
+
+class Counting(Protocol):
+    """Who counts what became of jobs."""
+
+    def ended(self, kind: str, result: str, seconds: float) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds. A job is held for `lease`, which begins anew each `beat`. Who finds nothing to do looks again after
+    `idle`, and for what falls due each `plan`. Who is to stop waits for its job for `grace`."""
+
+    lease: float = 60.0
+    beat: float = 15.0
+    idle: float = 3.0
+    plan: float = 60.0
+    grace: float = 20.0
+
+
+def _nobody() -> None:
+    """Nobody wants to know that the worker lives."""
+
+
+@dataclass
+class Worker:
+    """One worker. `name` is for people. `alive` is called again and again, a minute apart at most."""
+
+    endpoint: Endpoint
+    queue: Queue
+    stopped: threading.Event
+    name: str
+    pace: Pace = field(default_factory=Pace)
+    counting: Counting | None = None
+    alive: Callable[[], None] = _nobody
+    handlers: Mapping[str, Handler] = field(default_factory=lambda: HANDLERS)
+    _planned_at: float = float("-inf")
+
+    def run(self) -> bool:
+        """Work until it is to stop. Whether no job was left behind half done: if one was, end the process."""
+        failures = 0
+        while not self.stopped.is_set():
+            self.alive()
+            try:
+                result = self.round()
+            except LifeboatError as error:
+                failures += 1
+                LOGGER.error("worker: no work can be taken: %s", described(error))
+                self.stopped.wait(pause(failures, random.random()))
+                continue
+            failures = 0
+            if result == "left":
+                return False
+            if result is None:
+                self.stopped.wait(self.pace.idle * (0.5 + random.random()))
+        return True
+
+    def run_once(self) -> bool:
+        """Do what is due, and end. As `run`; raises VaultError where the database does not answer."""
+        result: Result | None = "done"
+        while result is not None and not self.stopped.is_set():
+            result = self.round()
+            if result == "left":
+                return False
+        return True
+
+    def round(self) -> Result | None:
+        """Plan when it is time, and do one job; None: there was none. Raises VaultError."""
+        if time.monotonic() - self._planned_at >= self.pace.plan:
+            self.endpoint.control.flush()
+            planning.plan(self.endpoint, self.queue)
+            self._planned_at = time.monotonic()
+        job = self.queue.take(self.name, timedelta(seconds=self.pace.lease), list(self.handlers))
+        return None if job is None else self._do(job)
+
+    def _do(self, job: Job) -> Result:
+        running, began = _Running(self, job), time.monotonic()
+        running.start()
+        result = self._watched(job, running)
+        seconds = time.monotonic() - began
+        log = LOGGER.info if result in ("done", "released") else LOGGER.error
+        log(
+            "job=%d kind=%s tenant=%s agent=%s attempt=%d result=%s ms=%d%s",
+            job.id,
+            job.kind,
+            job.tenant or "-",
+            job.agent or "-",
+            job.attempt,
+            result,
+            round(seconds * 1000),
+            running.trouble,
+        )
+        if self.counting is not None:
+            self.counting.ended(job.kind, result, seconds)
+        return result
+
+    def _watched(self, job: Job, running: _Running) -> Result:
+        """Hold the job while it runs, and tell the queue how it ended."""
+        lease = _Lease(self.queue, job, self.pace)
+        last: float | None = None
+        while not running.ended.wait(_LOOK):
+            self.alive()
+            lease.keep()
+            if last is None and (self.stopped.is_set() or lease.is_lost):
+                running.stop.set()
+                last = time.monotonic() + self.pace.grace
+            if last is not None and time.monotonic() >= last:
+                return "left"
+        return "lost" if lease.is_lost else self._ended(job, running, lease)
+
+    def _ended(self, job: Job, running: _Running, lease: _Lease) -> Result:
+        """Again and again while the job is held: what the queue does not hear of is done anew."""
+        while True:
+            try:
+                return running.tell(self.queue, job)
+            except LeaseLost:
+                return "lost"
+            except VaultError:
+                if time.monotonic() >= lease.until:
+                    return "lost"
+            self.alive()
+            time.sleep(min(1.0, self.pace.beat))
+
+
+class _Lease:
+    """The lease of a job that runs. `until`: by this process's clock, others may take the job from then on."""
+
+    def __init__(self, queue: Queue, job: Job, pace: Pace) -> None:
+        self._queue = queue
+        self._job = job
+        self._pace = pace
+        self._beat_at = time.monotonic() + pace.beat
+        self.until = time.monotonic() + pace.lease
+        self.is_lost = False
+
+    def keep(self) -> None:
+        """Say that it is still worked at, when it is time to."""
+        began = time.monotonic()
+        if self.is_lost or began < self._beat_at:
+            return
+        try:
+            self._queue.heartbeat(self._job, timedelta(seconds=self._pace.lease))
+            self.until = began + self._pace.lease
+            self._beat_at = began + self._pace.beat
+        except LeaseLost:
+            self.is_lost = True
+        except VaultError:
+            self.is_lost = time.monotonic() >= self.until
+            self._beat_at = time.monotonic() + min(1.0, self._pace.beat)
+
+
+class _Running(threading.Thread):
+    """A job that runs; `ended` is set when it does not any more, however it ended."""
+
+    def __init__(self, worker: Worker, job: Job) -> None:
+        super().__init__(name="job", daemon=True)
+        self._worker = worker
+        self._job = job
+        self._problems: list[str] = []
+        self._error: BaseException | None = None
+        self.stop = threading.Event()
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        worker = self._worker
+        try:
+            work = Work(worker.endpoint, worker.queue, self._step)
+            self._problems = worker.handlers[self._job.kind](work, self._job)
+        except BaseException as error:
+            self._error = error
+        finally:
+            with contextlib.suppress(LifeboatError):
+                worker.endpoint.forget(self._job.tenant)
+                worker.endpoint.close_thread()
+            self.ended.set()
+
+    def _step(self) -> None:
+        if self.stop.is_set():
+            raise Stopped
+
+    def tell(self, queue: Queue, job: Job) -> Result:
+        """Raises LeaseLost, VaultError."""
+        if isinstance(self._error, Stopped):
+            queue.release(job)
+            return "released"
+        if isinstance(self._error, KeyRevoked):
+            queue.finish(job)
+            return "revoked"
+        if self._error is None and not self._problems:
+            queue.finish(job)
+            return "done"
+        return "dead" if queue.fail(job, self._words()) == "dead" else "failed"
+
+    def _words(self) -> str:
+        """For whoever looks after the endpoint."""
+        if self._error is None:
+            return "; ".join(self._problems)
+        return self._error.message if isinstance(self._error, LifeboatError) else described(self._error)
+
+    @property
+    def trouble(self) -> str:
+        """For the log, which holds no messages."""
+        if self._error is not None and not isinstance(self._error, Stopped):
+            return f" because: {described(self._error)}"
+        return f" problems={len(self._problems)}" if self._problems else ""
+
+
+def pause(failures: int, chance: float) -> float:
+    """Seconds to wait after so many failures one after another. `chance` from 0 to 1 spreads workers that failed
+    together."""
+    return float(min(2.0 ** min(failures - 1, 10), _LONGEST_PAUSE)) * (0.5 + chance)
