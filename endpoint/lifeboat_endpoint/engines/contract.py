@@ -3,7 +3,7 @@ files and folders of bodies, and `shared`, PostgreSQL and an object store."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -106,7 +106,11 @@ class Engine(Protocol):
         ...
 
     def check(self) -> None:
-        """Whether it answers, for readiness. Raises VaultError."""
+        """Whether all of it answers. Raises VaultError."""
+        ...
+
+    def checks(self) -> Mapping[str, Callable[[], None]]:
+        """The same by the names of its parts, for readiness; each raises VaultError."""
         ...
 
     def close_thread(self) -> None:

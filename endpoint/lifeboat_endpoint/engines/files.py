@@ -7,7 +7,7 @@ tenants/<id>/     keys.json, tenant.db, files/, and the vaults of its agents in 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -85,6 +85,9 @@ class FilesEngine:
 
     def check(self) -> None:
         self.control().row("select schema from control")
+
+    def checks(self) -> Mapping[str, Callable[[], None]]:
+        return {"database": self.check}
 
     def close_thread(self) -> None:
         self._control.close_thread()

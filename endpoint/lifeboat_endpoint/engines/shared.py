@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -172,9 +172,15 @@ class SharedEngine:
     # Itself -------------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        self.pools.check()
-        migrating.check(self.pools)
-        self.bucket.check()
+        for check in self.checks().values():
+            check()
+
+    def checks(self) -> Mapping[str, Callable[[], None]]:
+        return {
+            "database": self.pools.check,
+            "schema": lambda: migrating.check(self.pools),
+            "objects": lambda: self.bucket.check(),
+        }
 
     def _check_tables(self) -> None:
         """Once: that the tables are of this program and of this endpoint. Raises EndpointSettings, EndpointNewer."""

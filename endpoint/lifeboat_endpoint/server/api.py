@@ -63,8 +63,8 @@ class Route:
     route of its kind has. `headers` are request headers that count, with what they are for; `answer_headers` those of
     the answer. `audit` is the kind of the row in the endpoint's audit, "" for none. What `pushes` says so before it is
     answered. A `quick` handler waits for nothing and needs no thread; one that takes `long` keeps no agent's thread.
-    What is `near` asks programs of this machine for no token. `words` makes of a problem document one in the words of a
-    format that is not this endpoint's own."""
+    What is `near` asks programs of this machine for no token; a `probe` waits for no agent's work. `words` makes of a
+    problem document one in the words of a format that is not this endpoint's own."""
 
     method: Method
     path: str
@@ -82,6 +82,7 @@ class Route:
     quick: bool = False
     near: bool = False
     long: bool = False
+    probe: bool = False
     words: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,11 +17,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as PathRoute
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import Endpoint, limits_of
+from lifeboat_endpoint.errors import KeySourceRefused
 from lifeboat_endpoint.server import logs, openapi, table
 from lifeboat_endpoint.server.api import Route
 from lifeboat_endpoint.server.bodies import ClientGone
@@ -30,22 +32,39 @@ from lifeboat_endpoint.server.handling import Handling
 from lifeboat_endpoint.server.logs import Record
 from lifeboat_endpoint.server.metrics import Metrics
 from lifeboat_endpoint.server.problems import MEDIA_TYPE, of_status, problem
+from lifeboat_endpoint.server.readiness import Readiness
 from lifeboat_endpoint.server.sending import SlowReader, headers_of, send_problem
 from lifeboat_endpoint.server.settings import ServerSettings
 from lifeboat_endpoint.server.upkeep import Upkeep
 
 PREFIXES = ("", "/v1")
 _KEY = "lifeboat.record"
+_KEY_FRESH = 30.0
+"""Seconds that a good answer of the key source counts for readiness: one in the network may be paid by the call."""
 
 
-def make_app(folder: Path, settings: ServerSettings, *, routes: Iterable[Route] | None = None) -> Starlette:
+def make_app(
+    folder: Path,
+    settings: ServerSettings,
+    *,
+    routes: Iterable[Route] | None = None,
+    draining: Callable[[], bool] = lambda: False,
+) -> Starlette:
     """The application over the data folder of an endpoint, with all `routes` that there are unless given. It opens the
-    folder now and closes it when the server ends. Raises as `Endpoint.open`."""
+    folder now and closes it when the server ends. While it is `draining` it answers, and says that it is not ready.
+    Raises as `Endpoint.open`."""
     endpoint = Endpoint.open(folder, role="api")
     endpoint.signing_key()  # whoever asks for the version waits for no disk
     found = tuple(table.routes() if routes is None else routes)
     server = Server(
-        endpoint, settings, limits_of(endpoint.settings), endpoint.clock, Metrics(), version("agent-lifeboat"), found
+        endpoint,
+        settings,
+        limits_of(endpoint.settings),
+        endpoint.clock,
+        Metrics(),
+        _readiness(endpoint, draining),
+        version("agent-lifeboat"),
+        found,
     )
     server.document = codec.encode(openapi.document(found, server.release))
     handling = Handling(server)
@@ -57,9 +76,19 @@ def make_app(folder: Path, settings: ServerSettings, *, routes: Iterable[Route] 
         exception_handlers={HTTPException: _http_problem},
     )
     application.router.redirect_slashes = False
-    application.add_middleware(_Outermost, metrics=server.metrics)
-    application.state.server = server
+    application.add_middleware(_Outermost, metrics=server.metrics, draining=draining)
+    application.state.server, application.state.handling = server, handling
     return application
+
+
+def _readiness(endpoint: Endpoint, draining: Callable[[], bool]) -> Readiness:
+    def key() -> None:
+        source = registry.key_source(endpoint.settings.key_source, outside=endpoint.folder)
+        if source.unwrap(source.wrap(b"ready")) != b"ready":
+            raise KeySourceRefused("the key of the data opens something else")
+
+    checks = {**endpoint.engine.checks(), "key": key}
+    return Readiness(checks, fresh={"key": _KEY_FRESH}, draining=draining, thread_done=endpoint.close_thread)
 
 
 @asynccontextmanager
@@ -77,9 +106,10 @@ async def _lifespan(handling: Handling, upkeep: Upkeep | None, _: Starlette) -> 
 class _Outermost:
     """Every answer has a request id, a line in the log and its place in the figures."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, draining: Callable[[], bool]) -> None:
         self._app = app
         self._metrics = metrics
+        self._draining = draining
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -87,12 +117,26 @@ class _Outermost:
             return
         record = scope[_KEY] = Record(secrets.token_hex(8), scope["method"], time.monotonic())
         try:
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, _last(send) if self._is_last(scope) else send)
         finally:
             logs.request(record)
             self._metrics.request(
                 _known(record.method), record.route, record.status, record.seconds, record.received, record.sent
             )
+
+    def _is_last(self, scope: Scope) -> bool:
+        return self._draining() and str(scope["http_version"]).startswith("1.")
+
+
+def _last(send: Send) -> Send:
+    """The connection ends with this answer: who comes again is led to another process."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
+        await send(message)
+
+    return sending
 
 
 class _PathApp:

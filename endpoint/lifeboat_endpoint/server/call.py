@@ -21,6 +21,7 @@ from lifeboat_endpoint.tenancy.callers import Caller
 if TYPE_CHECKING:
     from lifeboat_endpoint.server.api import Route
     from lifeboat_endpoint.server.metrics import Metrics
+    from lifeboat_endpoint.server.readiness import Readiness
     from lifeboat_endpoint.service.space import TenantSpace
 
 
@@ -34,6 +35,7 @@ class Server:
     limits: Limits
     clock: Clock
     metrics: Metrics
+    readiness: Readiness
     release: str
     routes: tuple[Route, ...] = ()
     document: bytes = b""

@@ -42,6 +42,7 @@ class Handling:
         self.server = server
         self.lanes = Lanes("agents", pace.lanes, pace.lane_queue)
         self.transfers = Lanes("transfers", pace.streams, pace.lane_queue)
+        self.probes = Lanes("probes", 1, pace.lane_queue)
         self._bodies = Budget(pace.waiting_bytes)
         self._answers = Budget(pace.waiting_bytes)
         self._tokens = Buckets(pace.token_rate, pace.token_burst)
@@ -106,6 +107,8 @@ class Handling:
 
     def _lane(self, call: Call) -> Lane:
         """The lane of the agent, or else of whoever asks: known before anything is read."""
+        if call.route.probe:
+            return self.probes.free()
         streamed = call.route.long or (isinstance(call.route.body, Octets) and call.route.body.streamed)
         agent = presigned.agent_of(call.path["transfer"]) if "transfer" in call.path else call.path.get("agent_id")
         key = agent or id_of(_bearer(call)) or ""
@@ -164,8 +167,9 @@ class Handling:
 
     def close(self) -> None:
         """Finish what was begun, and write what was gathered."""
-        for lanes in (self.transfers, self.lanes):
+        for lanes in (self.probes, self.transfers, self.lanes):
             lanes.close(self.server.endpoint.close_thread)
+        self.server.readiness.close()
         self.server.endpoint.close()
 
 

@@ -1,4 +1,4 @@
-"""How often somebody may do something holds for all processes together, and costs next to nothing far from the limit."""
+"""How often somebody may do something holds for all processes together, and costs little far from the limit."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lifeboat_alf import times
-from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.errors import RemoteBusy, UnknownThere
 from lifeboat_endpoint.server.api import ANY, JSON, NOTHING, OPEN, PEM, TEXT, Answer, Route
 from lifeboat_endpoint.server.call import Call
@@ -12,6 +11,8 @@ from lifeboat_endpoint.tenancy.callers import ADMIN
 from lifeboat_keys.encodings import to_base64
 
 _NAME = "agent-lifeboat"
+_LIVE = "Whether the process answers."
+_READY = "Whether requests can be served."
 
 
 def version(call: Call) -> Answer:
@@ -26,12 +27,10 @@ def live(call: Call) -> Answer:
 
 
 def ready(call: Call) -> Answer:
-    """Whether tokens can be looked up and data keys unwrapped."""
-    endpoint = call.server.endpoint
-    endpoint.control.get("ready")
-    source = registry.key_source(endpoint.settings.key_source, outside=endpoint.folder)
-    if source.unwrap(source.wrap(b"ready")) != b"ready":
-        raise RemoteBusy("the key of the data cannot be used", retry_after=60)
+    """Whether tokens can be looked up, bodies read and data keys unwrapped, and no end is near."""
+    missing = call.server.readiness.missing()
+    if missing:
+        raise RemoteBusy(f"not ready: {', '.join(missing)}", retry_after=5)
     return Answer(Health("ok"))
 
 
@@ -65,10 +64,10 @@ def revoke(call: Call) -> Answer:
 
 ROUTES = (
     Route("GET", "/version", version, "What answers here, and what it takes.", OPEN, {200: Version}, quick=True),
-    Route("GET", "/health/live", live, "Whether the process answers.", OPEN, {200: Health}, quick=True),
-    Route(
-        "GET", "/health/ready", ready, "Whether requests can be served.", OPEN, {200: Health}, problems=(403, 500, 503)
-    ),
+    Route("GET", "/livez", live, _LIVE, OPEN, {200: Health}, quick=True),
+    Route("GET", "/readyz", ready, _READY, OPEN, {200: Health}, problems=(503,), probe=True),
+    Route("GET", "/health/live", live, _LIVE, OPEN, {200: Health}, quick=True),
+    Route("GET", "/health/ready", ready, _READY, OPEN, {200: Health}, problems=(503,), probe=True),
     Route(
         "GET",
         "/metrics",

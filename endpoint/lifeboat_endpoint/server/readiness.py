@@ -1,0 +1,94 @@
+"""Whether requests can be served: each thing that they need is asked by itself, for a short time and not too often,
+however many probes ask. A stranger learns the names of what is missing, the log why."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+from lifeboat_endpoint.server.logs import LOGGER, described
+
+LIMIT = 2.0
+"""Seconds: what does not answer for so long is missing."""
+FRESH = 1.0
+"""Seconds that an answer counts."""
+DRAINING = "draining"
+
+Check = Callable[[], None]
+
+
+@dataclass(slots=True)
+class _Part:
+    """One thing. `running` is left to itself when it takes too long; meanwhile nothing else is asked."""
+
+    check: Check
+    fresh: float
+    running: Future[None] | None = None
+    is_well: bool = False
+    was_well: bool = True
+    at: float = float("-inf")
+
+
+class Readiness:
+    """`checks` by name raise where something is missing; `fresh` says of some how long a good answer counts, where
+    asking costs something. `thread_done` is called after each in its thread."""
+
+    def __init__(
+        self,
+        checks: Mapping[str, Check],
+        *,
+        fresh: Mapping[str, float] | None = None,
+        draining: Callable[[], bool] = lambda: False,
+        thread_done: Callable[[], None] = lambda: None,
+        limit: float = LIMIT,
+    ) -> None:
+        self._parts = {name: _Part(check, (fresh or {}).get(name, FRESH)) for name, check in checks.items()}
+        self._draining = draining
+        self._thread_done = thread_done
+        self._limit = limit
+        self._guard = threading.Lock()
+        self._threads = ThreadPoolExecutor(max(1, len(self._parts)), thread_name_prefix="readiness")
+
+    def missing(self) -> tuple[str, ...]:
+        """Names of what is missing, empty when requests can be served. Waits for the limit at most."""
+        if self._draining():
+            return (DRAINING,)
+        with self._guard:
+            self._look(time.monotonic())
+            return tuple(name for name, part in self._parts.items() if not part.is_well)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _look(self, now: float) -> None:
+        asked = [name for name, part in self._parts.items() if now - part.at >= (part.fresh if part.is_well else FRESH)]
+        for name in asked:
+            part = self._parts[name]
+            if part.running is None:
+                part.running = self._threads.submit(self._ask, part.check)
+        wait([part.running for name in asked if (part := self._parts[name]).running is not None], self._limit)
+        for name in asked:
+            self._conclude(name, self._parts[name])
+
+    def _ask(self, check: Check) -> None:
+        try:
+            check()
+        finally:
+            self._thread_done()
+
+    def _conclude(self, name: str, part: _Part) -> None:
+        running, part.at = part.running, time.monotonic()
+        part.is_well, why = False, "no answer in time"
+        if running is not None and running.done():
+            part.running = None
+            error = running.exception()
+            part.is_well, why = error is None, "" if error is None else described(error)
+        if part.is_well != part.was_well:
+            part.was_well = part.is_well
+            if part.is_well:
+                LOGGER.warning("ready again: %s", name)
+            else:
+                LOGGER.error("not ready: %s: %s", name, why)

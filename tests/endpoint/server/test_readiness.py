@@ -1,0 +1,128 @@
+"""A probe learns in time what is missing, and cannot overload what it asks for."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from served_apps import ServedApp, client, served
+
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.server import readiness
+from lifeboat_endpoint.server.readiness import Readiness
+
+__all__ = ["client", "served"]
+
+
+class Thing:
+    """What is asked: it answers, fails, or stays silent until it is let go."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.fails = False
+        self.silent = threading.Event()
+        self.silent.set()
+
+    def check(self) -> None:
+        self.asked += 1
+        assert self.silent.wait(30)
+        if self.fails:
+            raise errors.VaultBusy("secret words of a database")
+
+
+@pytest.fixture
+def thing() -> Iterator[Thing]:
+    made = Thing()
+    yield made
+    made.silent.set()
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No answer counts for a moment longer."""
+    monkeypatch.setattr(readiness, "FRESH", 0.0)
+
+
+def test_many_probes_are_one_question(thing: Thing) -> None:
+    looking = Readiness({"database": thing.check})
+    assert [looking.missing() for _ in range(100)] == [()] * 100
+    assert thing.asked == 1
+
+
+def test_a_good_answer_that_costs_something_counts_longer(thing: Thing, fresh: None) -> None:
+    looking = Readiness({"key": thing.check}, fresh={"key": 30.0})
+    assert [looking.missing(), looking.missing()] == [(), ()]
+    assert thing.asked == 1
+
+
+def test_a_bad_answer_is_asked_again_soon(thing: Thing, fresh: None) -> None:
+    thing.fails = True
+    looking = Readiness({"key": thing.check}, fresh={"key": 30.0})
+    assert looking.missing() == ("key",)
+    thing.fails = False
+    assert looking.missing() == ()
+
+
+@pytest.mark.usefixtures("fresh")
+def test_what_stays_silent_is_missing_in_time_and_is_asked_once(thing: Thing) -> None:
+    thing.silent.clear()
+    looking = Readiness({"database": Thing().check, "objects": thing.check}, limit=0.05)
+    begun = time.monotonic()
+    assert [looking.missing() for _ in range(5)] == [("objects",)] * 5
+    assert time.monotonic() - begun < 10 and thing.asked == 1
+    thing.silent.set()
+    for _ in range(200):
+        if not looking.missing():
+            break
+        time.sleep(0.02)
+    assert looking.missing() == ()
+
+
+def test_why_something_is_missing_stands_once_in_the_log(
+    thing: Thing, fresh: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    thing.fails = True
+    looking = Readiness({"database": thing.check})
+    with caplog.at_level(logging.INFO, logger=readiness.LOGGER.name):
+        for _ in range(3):
+            looking.missing()
+        thing.fails = False
+        looking.missing()
+    said = [record.getMessage() for record in caplog.records]
+    assert (
+        len(said) == 2
+        and said[0].startswith("not ready: database: VaultBusy at ")
+        and said[1] == "ready again: database"
+    )
+    assert "secret" not in " ".join(said)
+
+
+@pytest.mark.parametrize("path", ["/readyz", "/health/ready", "/v1/readyz"])
+def test_a_probe_is_told_what_is_missing_and_nothing_more(
+    served: ServedApp, client: httpx.Client, path: str, tmp_path: Path
+) -> None:
+    assert client.get(path, headers={"Authorization": ""}).json() == {"status": "ok"}
+    (tmp_path / "endpoint.key").rename(tmp_path / "away.key")
+    served.again()
+    with served.running() as again:
+        answer = again.get(path, headers={"Authorization": ""})
+        assert (answer.status_code, answer.json()["detail"]) == (503, "not ready: key")
+        assert str(tmp_path) not in answer.text and int(answer.headers["retry-after"]) > 0
+        assert again.get("/livez").json() == {"status": "ok"}
+
+
+def test_a_probe_waits_for_no_agents_work(served: ServedApp, client: httpx.Client) -> None:
+    blocked = threading.Event()
+    handling = served.app.state.handling
+    for lanes in (handling.lanes, handling.transfers):
+        for lane in lanes._lanes:
+            lane._executor.submit(blocked.wait, 30)
+    try:
+        assert client.get("/readyz").status_code == 200
+    finally:
+        blocked.set()
