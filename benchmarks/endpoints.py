@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,20 +75,37 @@ class Endpoint:
 
 
 @contextlib.contextmanager
-def endpoint(folder: Path, workers: int) -> Iterator[Endpoint]:
-    """`lifeboat endpoint serve` on a free port, until the end of the block."""
+def endpoint(folder: Path, workers: int, *, environment: Mapping[str, str] | None = None) -> Iterator[Endpoint]:
+    """`lifeboat endpoint serve` on a free port, until the end of the block: in a folder where there is none yet, or
+    where `command` prepared one."""
     folder.mkdir(parents=True, exist_ok=True)
     data = folder / "endpoint"
     given = ["endpoint", "serve", "--listen", f"{HOST}:0", "--workers", str(workers), "--data", str(data), "--json"]
-    environment = {**os.environ, "XDG_CONFIG_HOME": str(folder / "config"), "LIFEBOAT_HOME": str(folder / "home")}
-    with _running([sys.executable, "-c", _SERVE, *given], environment, folder / "endpoint.err") as process:
+    program = [sys.executable, "-c", _SERVE, *given]
+    with _running(program, _environment(folder, environment), folder / "endpoint.err") as process:
         assert process.stdout is not None
         line = process.stdout.readline()
         if not line:
             raise SystemExit(f"the endpoint did not start:\n{(folder / 'endpoint.err').read_text()}")
         told = json.loads(line)
         port = urlsplit(told["url"]).port or 0
-        yield Endpoint(process.pid, port, told["token"], data, told["url"], told["pin"])
+        yield Endpoint(process.pid, port, told["token"] or "", data, told["url"], told["pin"])
+
+
+def command(folder: Path, *words: str, environment: Mapping[str, str] | None = None) -> str:
+    """What `lifeboat endpoint WORDS` prints for the endpoint of this folder. Raises SystemExit."""
+    folder.mkdir(parents=True, exist_ok=True)
+    program = [sys.executable, "-c", _SERVE, "endpoint", *words, "--data", str(folder / "endpoint")]
+    given = _environment(folder, environment)
+    done = subprocess.run(program, cwd=_ROOT, env=given, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(words)}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def _environment(folder: Path, more: Mapping[str, str] | None) -> dict[str, str]:
+    own = {"XDG_CONFIG_HOME": str(folder / "config"), "LIFEBOAT_HOME": str(folder / "home")}
+    return {**os.environ, **own, **(more or {})}
 
 
 @contextlib.contextmanager

@@ -10,8 +10,8 @@ class Scale:
     """Files and records made; runs of what is quick, of what is slow, and of what waits until a service begins;
     seconds until a service that did nothing counts as settled, those of rest, and those for which something idle is
     watched after them; captures one after the other; agents that push to an endpoint, deltas of each, and the
-    sequences of those with long histories; sequences of one of which something is purged; sequences
-    and memories of the agent at which a dashboard looks."""
+    sequences of those with long histories; agents that a shared endpoint has; sequences of one of which
+    something is purged; sequences and memories of the agent at which a dashboard looks."""
 
     files: int
     size: int
@@ -26,6 +26,7 @@ class Scale:
     agents: int
     deltas: int
     histories: tuple[int, ...]
+    fleets: tuple[int, ...]
     sequences: int
     kept: int
     listed: int
@@ -45,6 +46,7 @@ FULL = Scale(
     agents=50,
     deltas=200,
     histories=(10, 1_000, 100_000),
+    fleets=(10, 1_000, 100_000),
     sequences=1_000,
     kept=5_000,
     listed=10_000,
@@ -63,6 +65,7 @@ QUICK = Scale(
     agents=16,
     deltas=40,
     histories=(10, 1_000, 10_000),
+    fleets=(10, 500, 2_000),
     sequences=100,
     kept=500,
     listed=1_000,

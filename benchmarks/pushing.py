@@ -1,0 +1,104 @@
+"""Agents that push: what they send, in files, and what came of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+from benchmarks.endpoints import Endpoint, Request
+from benchmarks.sender import Sender
+
+from lifeboat_alf import ids
+
+CONNECTIONS = 8
+LOG = 14_000
+"""Characters of the log that each state writes anew: with the memories beside it a delta has about 10 KB."""
+MEMORIES = 8
+ROUNDS = 4
+_DAY = "2026-10-01T08:00:00.000Z"
+
+Shape = tuple[int, int]
+"""Characters of the log, memories."""
+
+
+class Bundles:
+    """What one agent sends, in files."""
+
+    def __init__(self, agent_id: str, folder: Path, deltas: int) -> None:
+        self.agent_id = agent_id
+        self.snapshot = folder / "0.alf"
+        self.deltas = [folder / f"{number}.alf-delta" for number in range(1, deltas + 1)]
+
+
+def made(folder: Path, agents: int, deltas: int, shapes: Sequence[Shape] = ((LOG, MEMORIES),)) -> list[Bundles]:
+    """So many agents with so many deltas each, of these shapes in turn."""
+    folder.mkdir(parents=True)
+    with ProcessPoolExecutor(2) as pool:
+        return list(pool.map(_make, repeat(folder), range(agents), repeat(deltas), repeat(shapes)))
+
+
+def _make(folder: Path, number: int, deltas: int, shapes: Sequence[Shape]) -> Bundles:
+    found = Bundles(ids.new(_DAY), folder / str(number), deltas)
+    sender = Sender.create(folder / str(number), found.agent_id, number)
+    sender.capture(LOG)
+    found.snapshot.write_bytes(sender.snapshot())
+    for base, file in enumerate(found.deltas):
+        sender.capture(*shapes[base % len(shapes)])
+        file.write_bytes(sender.delta(base, base + 1))
+    sender.vault.close()
+    return found
+
+
+def register(ours: Endpoint, agents: Iterable[Bundles]) -> None:
+    """Every agent known, with its first state, as any client does it."""
+    connection = ours.connection()
+    for each in agents:
+        document = {"id": each.agent_id, "name": each.agent_id[:8], "source_runtime": "openclaw"}
+        for method, target, body in (
+            ("POST", "/agents", json.dumps(document).encode()),
+            ("PUT", f"/agents/{each.agent_id}/snapshot", each.snapshot.read_bytes()),
+        ):
+            status, answer = connection.ask(method, target, body)
+            if status != 201:
+                raise SystemExit(f"{method} {target}: {status} {answer!r}")
+    connection.close()
+
+
+def delta(agent: Bundles, base: int) -> Request:
+    """The push of a state on top of `base`."""
+    return ("POST", f"/agents/{agent.agent_id}/deltas?base_sequence={base}", agent.deltas[base])
+
+
+def in_turn(agents: Sequence[Bundles], part: int) -> list[list[Request]]:
+    """A part of the deltas: each agent's on one connection in their order, in turn with those of other agents."""
+    asked: list[list[Request]] = [[] for _ in range(CONNECTIONS)]
+    each = len(agents[0].deltas) // ROUNDS
+    for base in range(part * each, (part + 1) * each):
+        for place, one in enumerate(agents):
+            asked[place % CONNECTIONS].append(delta(one, base))
+    return asked
+
+
+def size(agents: Sequence[Bundles]) -> float:
+    """Bytes of a delta, on average."""
+    files = [file for each in agents for file in each.deltas]
+    return sum(file.stat().st_size for file in files) / len(files)
+
+
+def rate(rounds: Sequence[dict[str, Any]]) -> float:
+    """Answers a second."""
+    return len(times(rounds)) / math.fsum(each["seconds"] for each in rounds)
+
+
+def cpu(rounds: Sequence[dict[str, Any]]) -> float:
+    """Seconds of a processor that the server took for an answer: what else the machine does changes little of it."""
+    return math.fsum(each["cpu"] for each in rounds) / len(times(rounds))
+
+
+def times(rounds: Sequence[dict[str, Any]]) -> list[float]:
+    return [one for each in rounds for one in each["times"]]

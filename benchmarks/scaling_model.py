@@ -1,0 +1,401 @@
+"""What an agent costs at a shared endpoint, and what stops growing first. Pure: figures and prices in, numbers out.
+
+`scaling_figures.json` holds the figures and how each was measured; what was not measured but assumed stands here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+FILE = Path(__file__).with_name("scaling_figures.json")
+DAYS = 365
+MONTH = 365 / 12
+HOURS = 24
+DAY = 86_400
+GB = 1e9
+PAGE = 8192
+
+
+# What was measured ----------------------------------------------------------------------------------------------------
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """One push of a kind. Seconds, bytes, counts; `pages` of 8 KiB that PostgreSQL touched, each time counted; `dead`
+    rows that it leaves to be vacuumed; `commits` that took a transaction id."""
+
+    log: int
+    memories: int
+    delta: float
+    body: float
+    api_cpu: float
+    database_cpu: float
+    median: float
+    p99: float
+    statements: float
+    transactions: float
+    commits: float
+    wal: float
+    pages: float
+    dead: float
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """`shapes` by name; `row_bytes` of each table, with indexes and without bodies; `agent_bytes` of the rows that an
+    agent has before it holds anything; `hot_pages` that one agent's pushes need in memory; seconds of workers: a
+    thinning for each sequence that there is, a verification for each object; `audit_rows` that one chain takes in
+    a second; `vacuum_rows` that a vacuum takes away in a second."""
+
+    machine: str
+    how: dict[str, str]
+    shapes: dict[str, Shape]
+    row_bytes: dict[str, float]
+    agent_bytes: float
+    hot_pages: float
+    thin_cpu: float
+    verify_cpu: float
+    audit_rows: float
+    vacuum_rows: float
+
+
+def figures(path: Path = FILE) -> Figures:
+    """Those of a file. Raises msgspec.ValidationError."""
+    return msgspec.json.decode(path.read_bytes(), type=Figures)
+
+
+# What is assumed ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Prices:
+    """USD, of the order of the public price lists of large clouds; for a month where nothing else is said. Another
+    cloud, a contract or an own data centre has others: change them here."""
+
+    object_gb: float = 0.023
+    put_1000: float = 0.005
+    get_1000: float = 0.0004
+    database_gb: float = 0.115
+    """Provisioned, for one copy."""
+    database_core_hour: float = 0.09
+    """For one copy, managed, with its memory."""
+    api_core_hour: float = 0.045
+    kms_10000: float = 0.03
+    out_gb: float = 0.09
+    copies: int = 2
+    """A primary and a standby."""
+    backups: int = 4
+    """Base backups that are kept, in the object store; one is made a week."""
+    wal_days: int = 7
+    """For so long WAL is kept for a restore to a moment."""
+
+
+@dataclass(frozen=True)
+class Habit:
+    """How an agent lives. `pushes` on a day, all alike and each with one new memory; awake for `hours`; `files` in its
+    workspace; `large` bodies of `large_bytes` on a day that go to the object store; `restores` in a year."""
+
+    name: str
+    shape: str
+    pushes: int
+    hours: int
+    files: int = 40
+    large: float = 0.0
+    large_bytes: float = 500_000
+    restores: float = 1
+
+
+HABITS = (
+    Habit("quiet", "quiet", 10, 9, large=0.1),
+    Habit("normal", "normal", 100, 9, large=1),
+    Habit("busy", "busy", 1_000, 24, large=5),
+)
+MIX: Mapping[str, float] = {"quiet": 0.80, "normal": 0.18, "busy": 0.02}
+"""Of a fleet."""
+FLEETS = (1_000, 100_000, 1_000_000, 100_000_000)
+TENANT = 100
+"""Agents of a tenant, on average."""
+USE = 0.6
+"""Of a processor, at the peak: more, and what waits grows."""
+PROCESSES = 4
+"""API processes to which the requests of one tenant go, in any order."""
+
+
+# Rows and bytes -------------------------------------------------------------------------------------------------------
+
+
+def kept_sequences(pushes: float, hours: int, days: int = DAYS) -> float:
+    """How many sequences stay of `days` days, under the retention that is set when nobody sets another."""
+    hourly = min(pushes, hours) * min(max(days - 1, 0), 6)
+    daily = min(pushes, 1) * min(max(days - 7, 0), 83)
+    weekly = min(pushes * 7, 1) * max(days - 90, 0) / 7
+    return pushes + hourly + daily + weekly
+
+
+def rows(habit: Habit, days: int = DAYS) -> dict[str, float]:
+    """Rows of an agent after so many days, by table; those that every agent has left out."""
+    kept, memories = kept_sequences(habit.pushes, habit.hours, days), float(habit.pushes * days)
+    entries = habit.files + kept
+    thinnings = min(habit.pushes, habit.hours) * days
+    return {
+        "sequence": kept,
+        "entry": entries,
+        "record": memories,
+        "object": entries + memories,
+        "audit": habit.pushes * days + thinnings,
+        "blob": kept_sequences(habit.large, habit.hours, days),
+    }
+
+
+def row_bytes(habit: Habit, known: Figures, days: int = DAYS) -> float:
+    """What these rows take in the database, without bodies."""
+    return known.agent_bytes + sum(count * known.row_bytes[table] for table, count in rows(habit, days).items())
+
+
+def body_bytes(habit: Habit, known: Figures, days: int = DAYS) -> float:
+    """Bodies that stand in rows: a memory, and what each kept sequence rewrote."""
+    memory = memory_body(known)
+    kept = kept_sequences(habit.pushes, habit.hours, days)
+    rewritten = known.shapes[habit.shape].body - memory
+    return (habit.files + kept) * rewritten + habit.pushes * days * memory
+
+
+def memory_body(known: Figures) -> float:
+    """Bytes of one memory as it is kept: what the pushes with eight have more than the one with one, for each."""
+    many, one = known.shapes["load"], known.shapes["busy"]
+    per_log = (one.body - known.shapes["quiet"].body) / (one.log - known.shapes["quiet"].log)
+    return max(0.0, (many.body - one.body - per_log * (many.log - one.log)) / (many.memories - one.memories))
+
+
+def object_bytes(habit: Habit, days: int = DAYS) -> float:
+    return kept_sequences(habit.large, habit.hours, days) * habit.large_bytes
+
+
+# Money ----------------------------------------------------------------------------------------------------------------
+
+
+def key_calls(agents: int, pushes: float, hours: int, processes: int = PROCESSES, cache: float = 300) -> float:
+    """Times a day that a key service unwraps the data key of `agents` agents which share one: once for each process
+    and `cache` seconds in which one of them came to it. `pushes` a day, of each."""
+    windows = hours * 3600 / cache
+    hits = agents * pushes / processes / windows
+    return processes * windows * (1 - math.exp(-hits))
+
+
+def monthly(habit: Habit, known: Figures, prices: Prices, peak: float) -> dict[str, float]:
+    """USD for one agent in a month, a year after it began. `peak`: how much more there is to do at the busiest time
+    than on average."""
+    shape, pushes = known.shapes[habit.shape], habit.pushes * MONTH
+    base = row_bytes(habit, known) + body_bytes(habit, known)
+    wal = shape.wal * habit.pushes * prices.wal_days
+    restored = habit.restores / 12 * body_bytes(habit, known)
+    api = pushes * shape.api_cpu + worker_cpu(habit, known) * MONTH
+    core = peak / USE / 3600
+    return {
+        "database storage": base / GB * prices.database_gb * prices.copies,
+        "backups": (base * prices.backups + wal) / GB * prices.object_gb,
+        "database processors": pushes
+        * shape.database_cpu
+        * peak
+        / USE
+        / 3600
+        * prices.database_core_hour
+        * prices.copies,
+        "API and workers": api * core * prices.api_core_hour,
+        "objects": object_bytes(habit) / GB * prices.object_gb,
+        "requests": habit.large * MONTH * (prices.put_1000 + 2 * prices.get_1000) / 1000,
+        "key service": key_calls(TENANT, habit.pushes, habit.hours) / TENANT * MONTH * prices.kms_10000 / 10_000,
+        "traffic": restored / GB * prices.out_gb,
+    }
+
+
+def worker_cpu(habit: Habit, known: Figures) -> float:
+    """Seconds a day: a thinning in each hour with pushes, the head verified daily and everything once a month."""
+    every = rows(habit)
+    thinnings = min(habit.pushes, habit.hours) * every["sequence"] * known.thin_cpu
+    return thinnings + (habit.files + every["object"] / MONTH) * known.verify_cpu
+
+
+def break_even(prices: Prices, days: float) -> float:
+    """Bytes of a body that costs as much in a row as in an object of its own, when it is kept for so many days."""
+    dearer = (prices.database_gb * prices.copies - prices.object_gb) / GB * days / MONTH
+    return (prices.put_1000 / 1000) / dearer
+
+
+# What stops growing first ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Wall:
+    """One thing that a single database or a single chain has no more of: `each` agent needs so much of it, there is
+    `limit`. `why` says where the limit comes from, `answer` what helps."""
+
+    name: str
+    each: float
+    limit: float
+    unit: str
+    why: str
+    answer: str
+
+    @property
+    def agents(self) -> float:
+        """How many there can be."""
+        return self.limit / self.each if self.each else math.inf
+
+
+def averaged(value: Mapping[str, float]) -> float:
+    """Of an agent of the mix."""
+    return sum(share * value[name] for name, share in MIX.items())
+
+
+def _mean(known: Figures, name: str) -> float:
+    """Of a field of the shapes, in a second, for an agent of the mix."""
+    return averaged(
+        {habit.name: habit.pushes * float(getattr(known.shapes[habit.shape], name)) / DAY for habit in HABITS}
+    )
+
+
+def pushes_a_second() -> float:
+    """Of an agent of the mix, on average over a day."""
+    return averaged({habit.name: habit.pushes / DAY for habit in HABITS})
+
+
+def database_bytes(known: Figures) -> float:
+    """Of an agent of the mix, after a year, for one copy."""
+    return averaged({habit.name: row_bytes(habit, known) + body_bytes(habit, known) for habit in HABITS})
+
+
+def walls(known: Figures, peak: float) -> list[Wall]:
+    """The one that is met first comes first."""
+    api, busy = _mean(known, "api_cpu") * peak, _mean(known, "database_cpu") * peak
+    waiting = averaged({habit.name: habit.pushes / DAY * known.shapes[habit.shape].median for habit in HABITS}) * peak
+    size = database_bytes(known)
+    found = [
+        Wall(
+            "processors of the primary",
+            busy,
+            64 * USE,
+            "cores at the peak",
+            "64 cores, 60 % of them",
+            "shard by tenant; before that fewer statements for a push",
+        ),
+        Wall(
+            "WAL of the primary",
+            _mean(known, "wal") * peak,
+            200e6,
+            "bytes/s at the peak",
+            "200 MB/s that a standby and an archive keep up with",
+            "shard by tenant",
+        ),
+        Wall(
+            "commits that wait for a disk",
+            _mean(known, "commits") * peak,
+            10_000,
+            "commits/s at the peak",
+            "10,000/s, many in one sync",
+            "shard by tenant; commit_delay",
+        ),
+        Wall(
+            "transaction ids",
+            _mean(known, "commits") * DAY,
+            500e6,
+            "ids a day",
+            "2^31, and a freeze of everything takes two days",
+            "shard by tenant",
+        ),
+        Wall(
+            "rows to be vacuumed",
+            _dead(known),
+            known.vacuum_rows * DAY * 0.25 * 4,
+            "rows a day",
+            "4 workers that vacuum a quarter of the time, as fast as measured",
+            "partition the vault's tables by place, vacuum partitions at once; then shard",
+        ),
+        Wall(
+            "pages that pushes need in memory",
+            averaged({habit.name: 1.0 for habit in HABITS}) * known.hot_pages * PAGE,
+            512e9,
+            "bytes",
+            "512 GB of memory",
+            "shard by tenant; rows of an agent clustered (partitions by place, rewritten one after the other)",
+        ),
+        Wall(
+            "size of one database",
+            size,
+            14.4e12,
+            "bytes",
+            "a backup or a restore in 8 h at 500 MB/s",
+            "bodies older than a quarter into objects, many in one; old rows of audits into objects; then shard",
+        ),
+        Wall(
+            "the endpoint's audit, one chain",
+            pushes_a_second() * peak,
+            known.audit_rows,
+            "rows/s at the peak",
+            "as many as one writer adds, as measured",
+            "a chain for each shard, heads of all in one signed list",
+        ),
+        Wall(
+            "connections",
+            api / USE * 8,
+            4_000,
+            "connections",
+            "4,000, and 8 of each API process (4 lanes, two stores each)",
+            "a pooler for transactions between (nothing is set for longer than one); then shard",
+        ),
+        Wall(
+            "statements that wait at once",
+            waiting,
+            4_000,
+            "transactions open",
+            "as many as connections",
+            "as above",
+        ),
+        Wall(
+            "key service, a key for each tenant",
+            averaged({h.name: key_calls(TENANT, h.pushes, h.hours) / TENANT / DAY for h in HABITS}) * peak,
+            10_000,
+            "calls/s at the peak",
+            "10,000/s, what an account may ask for",
+            "requests of a tenant to few processes; keys cached longer",
+        ),
+        Wall(
+            "key service, a key for each agent",
+            averaged({h.name: key_calls(1, h.pushes, h.hours) / DAY for h in HABITS}) * peak,
+            10_000,
+            "calls/s at the peak",
+            "10,000/s",
+            "a key for each tenant, from which those of agents follow; requests of an agent to one process",
+        ),
+        Wall(
+            "writes to the object store",
+            averaged({h.name: h.large / DAY for h in HABITS}) * peak,
+            3_500 * 256,
+            "PUT/s at the peak",
+            "3,500/s for each of 256 beginnings of names",
+            "more beginnings: names are random",
+        ),
+        Wall(
+            "jobs of one queue",
+            1 / TENANT * 26 / DAY,
+            500,
+            "jobs/s",
+            "500/s with SKIP LOCKED; 26 jobs a day for each tenant",
+            "a queue for each shard",
+        ),
+    ]
+    return sorted(found, key=lambda wall: wall.agents)
+
+
+def _dead(known: Figures) -> float:
+    """Rows in a day, of an agent of the mix: those that a push replaces and those that thinning takes away later."""
+    thinned = averaged({habit.name: 3.0 * max(0.0, habit.pushes - 1) for habit in HABITS})
+    return _mean(known, "dead") * DAY + thinned
+
+
+def shards(agents: int, known: Figures, peak: float, spare: float = 0.5) -> int:
+    """How many databases so many agents need, each filled to a half of what stops it first."""
+    return max(1, math.ceil(agents / (walls(known, peak)[0].agents * spare)))

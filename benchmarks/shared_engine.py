@@ -1,0 +1,179 @@
+"""PostgreSQL as it is measured: a cluster of its own in a folder, durable as in production, and what it counts.
+
+What is told of itself: `fsync`, `full_page_writes` and `synchronous_commit` are on, so a commit waits for the disk. The
+statistics of statements are on, which cost a little of every statement.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from benchmarks import processes
+
+SETTINGS = {
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "full_page_writes": "on",
+    "shared_buffers": "2GB",
+    "max_connections": "100",
+    "max_wal_size": "8GB",
+    "checkpoint_timeout": "15min",
+    "wal_compression": "on",
+    "shared_preload_libraries": "pg_stat_statements",
+    "pg_stat_statements.track": "top",
+    "track_io_timing": "off",
+}
+SAID = "PostgreSQL with fsync, full_page_writes and synchronous_commit on"
+_SECONDS = 120
+_COUNTED = """select coalesce(sum(calls), 0)::float8, coalesce(sum(shared_blks_hit + shared_blks_read), 0)::float8,
+    coalesce(sum(shared_blks_read), 0)::float8 from pg_stat_statements s join pg_database d on d.oid = s.dbid
+    where d.datname = current_database() and s.query !~* '^(begin|commit|rollback)'"""
+_ROWS = """select coalesce(sum(n_tup_upd + n_tup_del), 0)::float8, coalesce(sum(n_tup_hot_upd), 0)::float8
+    from pg_stat_user_tables"""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Since the cluster began: seconds of processors of all its processes; statements that were not about
+    transactions; pages that they touched, and those of them that were not in memory; transactions; transaction ids
+    given; bytes of WAL; rows that an update or a delete left behind, and those of them that need no vacuum."""
+
+    cpu: float
+    statements: float
+    pages: float
+    read: float
+    transactions: float
+    commits: float
+    wal: float
+    dead: float
+    hot: float
+
+    def since(self, before: Counts, each: float = 1) -> Counts:
+        """What came since then, for each of so many."""
+        found = {
+            field.name: (getattr(self, field.name) - getattr(before, field.name)) / each for field in fields(Counts)
+        }
+        return Counts(**found)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster that runs. Whoever may enter its folder may connect as anybody."""
+
+    folder: Path
+    pid: int
+
+    def address(self, database: str = "postgres") -> str:
+        """Without a user: who connects says as whom."""
+        return f"postgresql:///{database}?host={self.folder}"
+
+    @contextlib.contextmanager
+    def connected(self, database: str = "postgres") -> Iterator[psycopg.Connection[Any]]:
+        """As the superuser, each statement a transaction of its own."""
+        with psycopg.connect(self.address(database), user="postgres", autocommit=True) as connection:
+            yield connection
+
+    def create(self, database: str) -> None:
+        """A database, and what is counted in it."""
+        with self.connected() as connection:
+            connection.execute(f'create database "{database}"')
+        with self.connected(database) as connection:
+            connection.execute("create extension pg_stat_statements")
+            connection.execute("create extension pg_buffercache")
+
+    def counts(self, database: str) -> Counts:
+        """Figures of rows are told late by those who wrote them: within a second."""
+        with self.connected(database) as connection:
+            statements, pages, read = _one(connection, _COUNTED)
+            dead, hot = _one(connection, _ROWS)
+            taken, wal, ids = _one(
+                connection,
+                """select (select xact_commit from pg_stat_database where datname = current_database())::float8,
+                (pg_current_wal_lsn() - '0/0')::float8, pg_snapshot_xmax(pg_current_snapshot())::text::float8""",
+            )
+        return Counts(self.cpu(), statements, pages, read, taken, ids, wal, dead, hot)
+
+    def cpu(self) -> float:
+        """Seconds of a processor, of all that it started, too."""
+        return processes.effort(self.pid).cpu
+
+    def costliest(self, database: str, count: int = 15) -> list[tuple[float, float, float, str]]:
+        """Calls, milliseconds of all of them, pages for each, the statement: those that took longest together."""
+        with self.connected(database) as connection:
+            found = connection.execute(
+                """select calls::float8, total_exec_time + total_plan_time,
+                (shared_blks_hit + shared_blks_read)::float8 / calls, regexp_replace(query, '\\s+', ' ', 'g')
+                from pg_stat_statements s join pg_database d on d.oid = s.dbid where d.datname = current_database()
+                order by 2 desc limit %s""",
+                (count,),
+            )
+            return [(row[0], row[1], row[2], row[3]) for row in found]
+
+    def forget(self, database: str) -> None:
+        """Statements are counted anew."""
+        with self.connected(database) as connection:
+            connection.execute("select pg_stat_statements_reset()")
+
+
+@contextlib.contextmanager
+def cluster() -> Iterator[Cluster]:
+    """Made in a temporary folder of its own, and gone with all it wrote after the block. Raises SystemExit where
+    PostgreSQL is not installed."""
+    programs = _programs()
+    folder = Path(tempfile.mkdtemp(prefix="lifeboat-pg."))
+    data = folder / "data"
+    try:
+        if os.getuid() == 0:  # PostgreSQL refuses to be run by root
+            shutil.chown(folder, "postgres")
+        _run(programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
+        lines = [*(f"{name} = '{value}'" for name, value in SETTINGS.items()), "listen_addresses = ''"]
+        with (data / "postgresql.conf").open("a") as stream:
+            stream.write("\n".join([*lines, f"unix_socket_directories = '{folder}'", ""]))
+        _run(programs / "pg_ctl", "-D", data, "-w", "-t", "60", "-l", folder / "log", "start")
+        try:
+            yield Cluster(folder, int((data / "postmaster.pid").read_text().splitlines()[0]))
+        finally:
+            _run(programs / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _one(connection: psycopg.Connection[Any], statement: str) -> tuple[float, ...]:
+    row = connection.execute(statement).fetchone()
+    assert row is not None
+    return tuple(float(value) for value in row)
+
+
+def _programs() -> Path:
+    """Debian keeps them away from PATH."""
+    found = shutil.which("initdb")
+    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda each: int(each.parent.name))
+    every = [*([Path(found).resolve().parent] if found else []), *reversed(debian)]
+    if not every:
+        raise SystemExit("PostgreSQL is not installed: apt-get install postgresql")
+    return every[0]
+
+
+def _run(program: Path, *arguments: str | Path) -> None:
+    around = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"] if os.getuid() == 0 else []
+    done = subprocess.run(
+        [*around, str(program), *map(str, arguments)],
+        env={"PATH": f"{program.parent}:/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        timeout=_SECONDS,
+        cwd="/",
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"{program.name}: {done.stderr.decode(errors='replace')}")

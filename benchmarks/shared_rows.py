@@ -1,0 +1,229 @@
+"""An endpoint on PostgreSQL under load: with one process and with two, beside one on files; and what a push costs when
+ten, a thousand and a hundred thousand agents are there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from benchmarks import endpoints, measure, pushing, shared_agents, shared_engine, small_objects
+from benchmarks.endpoints import Endpoint
+from benchmarks.measure import Budget, Row
+from benchmarks.pushing import Bundles
+from benchmarks.scale import Scale
+from benchmarks.shared_engine import Cluster, Counts
+
+PROCESSES = 2
+_FLAT = 1.5
+"""How much more a push may cost among a hundred thousand agents."""
+_VISITED = 10
+"""Agents that push in one life of the server."""
+_LIVES = 5
+_TIMES = 4
+"""Pushes of each, one after the other: the first finds the vault closed."""
+
+
+# A shared endpoint ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shared:
+    """An endpoint on a database and an object store, of which `folder` holds the settings; a token of its tenant."""
+
+    folder: Path
+    cluster: Cluster
+    database: str
+    token: str
+
+    @classmethod
+    def prepare(cls, folder: Path, cluster: Cluster, objects: str, database: str) -> Shared:
+        """Roles, tables, a place for objects and a tenant of its own."""
+        cluster.create(database)
+        known = ["--database", cluster.address(database), "--objects", f"{small_objects.URL}-{database}"]
+        known += ["--object-option", f"endpoint={objects}", "--object-option", "region=us-east-1"]
+        known += ["--key-source", f"file:{folder / 'key'}"]
+        roles = json.loads(_command(folder, "prepare", *known, "--print-roles", "--json"))["sql"]
+        with cluster.connected(database) as connection:
+            there = {name for (name,) in connection.execute("select rolname from pg_roles")}
+            for statement in roles.splitlines():
+                if not _makes_one_of(there, statement):
+                    connection.execute(statement)
+        _command(folder, "prepare", *known)
+        told = json.loads(_command(folder, "tenant", "add", "bench", "--json"))
+        return cls(folder, cluster, database, told["token"])
+
+    @contextlib.contextmanager
+    def served(self, processes: int) -> Iterator[Endpoint]:
+        with endpoints.endpoint(self.folder, processes, environment=small_objects.ENVIRONMENT) as found:
+            yield replace(found, token=self.token)
+
+    def counts(self) -> Counts:
+        return self.cluster.counts(self.database)
+
+
+def _command(folder: Path, *words: str) -> str:
+    return endpoints.command(folder, *words, environment=small_objects.ENVIRONMENT)
+
+
+def _makes_one_of(there: set[str], statement: str) -> bool:
+    """Roles are the cluster's: another database may have had them made."""
+    words = statement.replace('"', "").split()
+    return words[:2] == ["create", "role"] and words[2] in there
+
+
+@contextlib.contextmanager
+def stores() -> Iterator[tuple[Cluster, str]]:
+    """A cluster, and the address of a store for objects."""
+    with shared_engine.cluster() as cluster, small_objects.objects() as objects:
+        yield cluster, objects
+
+
+# Load -----------------------------------------------------------------------------------------------------------------
+
+
+def load(folder: Path, scale: Scale) -> Iterator[Row]:
+    """Deltas of 10 KB over HTTPS to an endpoint on PostgreSQL, with one process and with two, and to one on files."""
+    made = pushing.made(folder / "bundles", scale.agents, scale.deltas)
+    with stores() as (cluster, objects), contextlib.ExitStack() as stack:
+        places = [Shared.prepare(folder / f"shared-{n}", cluster, objects, f"bench{n}") for n in (1, PROCESSES)]
+        ways = [stack.enter_context(place.served(n)) for place, n in zip(places, (1, PROCESSES), strict=True)]
+        ways.append(stack.enter_context(endpoints.endpoint(folder / "files", PROCESSES)))
+        for way in ways:
+            pushing.register(way, made)
+        results: list[list[dict[str, Any]]] = [[] for _ in ways]
+        effort = [0.0 for _ in ways]
+        for part in range(pushing.ROUNDS):
+            asked = pushing.in_turn(made, part)
+            for place, way in enumerate(ways):
+                before = cluster.cpu()
+                results[place].append(way.load(asked))
+                effort[place] += cluster.cpu() - before
+        memory = [way.rss() for way in ways]
+    work = f"{scale.agents * scale.deltas:,} deltas of {measure.size(pushing.size(made))}"
+    yield from _load_rows(work, results, effort, memory)
+
+
+def _load_rows(
+    work: str, results: Sequence[list[dict[str, Any]]], effort: Sequence[float], memory: Sequence[int]
+) -> Iterator[Row]:
+    one, two, files = (pushing.rate(each) for each in results)
+    here, there = f"{work}, PostgreSQL, {PROCESSES} processes", f"files, {PROCESSES} processes"
+    grows = Budget("grows", one / two, 1)
+    yield Row(here, f"{two:.0f} /s", "PostgreSQL, 1 process", f"{one:.0f} /s", f"{two / one:.2f} x", [grows])
+    yield Row(here, f"{two:.0f} /s", there, f"{files:.0f} /s", f"{two / files:.2f} x")
+    own, theirs = pushing.cpu(results[1]), pushing.cpu(results[2])
+    database = effort[1] / len(pushing.times(results[1]))
+    yield Row(f"{here}: processor of the API for each", measure.duration(own), there, measure.duration(theirs))
+    yield Row(f"{here}: processor of PostgreSQL for each", measure.duration(database))
+    for name, share in (("median", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        ours, others = (measure.quantile(pushing.times(results[which]), share) for which in (1, 2))
+        budgets = [Budget("<= 100 ms", ours, 0.1)] if name == "p99" else []
+        yield measure.beside(f"{here}: {name}", ours, there, others, *budgets)
+    yield Row(f"{here}: RSS of the API", measure.size(memory[1]), there, measure.size(memory[2]))
+
+
+# Agents ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Cost:
+    """Of one push, on average: seconds of the API's processors and what the database counted. `times` of all."""
+
+    pushes: int
+    api: float
+    counts: Counts
+    times: list[float] = field(default_factory=list)
+
+
+def agents(folder: Path, scale: Scale) -> Iterator[Row]:
+    """What a push costs with ten, a thousand and a hundred thousand agents."""
+    found: dict[int, tuple[Cost, Cost]] = {}
+    with stores() as (cluster, objects):
+        place = Shared.prepare(folder / "shared", cluster, objects, "bench")
+        for count in scale.fleets:
+            made = pushing.made(folder / f"bundles-{count}", _VISITED * _LIVES, _TIMES)
+            grow(place, made, max(found, default=0), count)
+            found[count] = visited(place, made)
+    few = min(found)
+    for name, which in (("vault closed", 0), ("vault open", 1)):
+        for count in list(found)[1:]:
+            yield from _cost_rows(f"a push among {count:,} agents, {name}", found[count][which], few, found[few][which])
+
+
+def grow(place: Shared, made: Sequence[Bundles], there: int, wanted: int) -> None:
+    """Agents that are pushed to, among copies of the first of them, until there are `wanted` (or, where that is less,
+    those that are pushed to)."""
+    with place.served(1) as server:
+        copies = max(0, wanted - there - len(made))
+        steps = [there + copies * number // len(made) for number in range(len(made) + 1)]
+        for one, (first, last) in zip(made, pairwise(steps), strict=True):
+            pushing.register(server, [one])
+            shared_agents.multiply(place.cluster, place.database, made[0].agent_id, first, last)
+    shared_agents.settle(place.cluster, place.database)
+
+
+def visited(place: Shared, made: Sequence[Bundles], seed: int = 7) -> tuple[Cost, Cost]:
+    """Pushes to the agents in random order, over one connection, in several lives of the server: those that find a
+    vault closed, and those that find it open."""
+    random = Random(seed)
+    order = random.sample(list(made), len(made))
+    firsts: list[Cost] = []
+    others: list[Cost] = []
+    for life in range(_LIVES):
+        some = order[life * _VISITED : (life + 1) * _VISITED]
+        with place.served(1) as server:
+            _warm(server)
+            firsts.append(pushed(place, server, [(one, 0) for one in some]))
+            again = [(one, base) for base in range(1, _TIMES) for one in some]
+            others.append(pushed(place, server, again))
+    return together(firsts), together(others)
+
+
+def _warm(server: Endpoint) -> None:
+    """The connections to the database are there, and statements are prepared by what is asked anyway."""
+    connection = server.connection()
+    for _ in range(20):
+        status, answer = connection.ask("GET", "/agents", b"")
+        if status != 200:
+            raise SystemExit(f"GET /agents: {status} {answer[:300]!r}")
+    connection.close()
+    time.sleep(0.5)
+
+
+def pushed(place: Shared, server: Endpoint, pushes: Sequence[tuple[Bundles, int]]) -> Cost:
+    """One after the other."""
+    before = place.counts()
+    done = server.load([[pushing.delta(one, base) for one, base in pushes]])
+    count = len(pushes)
+    return Cost(count, done["cpu"] / count, place.counts().since(before, count), done["times"])
+
+
+def together(costs: Sequence[Cost]) -> Cost:
+    """The average of several, weighed by how many pushes they are of."""
+    every = sum(each.pushes for each in costs)
+
+    def mean(values: Sequence[float]) -> float:
+        return sum(value * each.pushes for value, each in zip(values, costs, strict=True)) / every
+
+    counts = Counts(**{name: mean([getattr(each.counts, name) for each in costs]) for name in vars(costs[0].counts)})
+    return Cost(every, mean([each.api for each in costs]), counts, [one for each in costs for one in each.times])
+
+
+def _cost_rows(work: str, many: Cost, few: int, one: Cost) -> Iterator[Row]:
+    beside = f"among {few:,}"
+    yield measure.faster(f"{work}: median", measure.median(many.times), beside, measure.median(one.times), _FLAT)
+    yield measure.faster(f"{work}: processor of the API", many.api, beside, one.api, _FLAT)
+    yield measure.faster(f"{work}: processor of PostgreSQL", many.counts.cpu, beside, one.counts.cpu, _FLAT)
+    for name, unit in (("statements", ""), ("pages", " of 8 KiB"), ("wal", " bytes")):
+        ours, theirs = getattr(many.counts, name), getattr(one.counts, name)
+        ratio = ours / theirs if theirs else 1.0
+        said = f"{work}: {'WAL' if name == 'wal' else name}"
+        budget = Budget(f"<= {_FLAT:g} x", ratio, _FLAT)
+        yield Row(said, f"{ours:,.0f}{unit}", beside, f"{theirs:,.0f}{unit}", f"{ratio:.2f} x", [budget])

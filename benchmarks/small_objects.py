@@ -1,0 +1,70 @@
+"""The least that answers as an S3 store does, in memory: for measurements in which no body is an object.
+
+What a push of this size brings stands in rows; only the wrapped data keys of a tenant are objects, and those are
+cached. A store that is measured itself has to be a real one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench"}
+"""What whoever asks it needs: it looks at no signature."""
+URL = "s3://bench/endpoint"
+_WHEN = "Thu, 01 Oct 2026 08:00:00 GMT"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    kept: dict[str, bytes]
+
+    def do_PUT(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.kept[self._key] = body
+        self._answer(200, b"", body)
+
+    def do_GET(self) -> None:
+        body = self.kept.get(self._key)
+        if body is None:
+            return self._answer(404, b"<Error><Code>NoSuchKey</Code></Error>", b"")
+        self._answer(200, body, body)
+
+    do_HEAD = do_GET
+
+    def do_DELETE(self) -> None:
+        self.kept.pop(self._key, None)
+        self._answer(204, b"", b"")
+
+    @property
+    def _key(self) -> str:
+        return urlsplit(self.path).path
+
+    def _answer(self, status: int, body: bytes, of: bytes) -> None:
+        self.send_response(status)
+        self.send_header("ETag", f'"{hashlib.md5(of).hexdigest()}"')
+        self.send_header("Last-Modified", _WHEN)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@contextlib.contextmanager
+def objects() -> Iterator[str]:
+    """Its address on this machine, until the end of the block."""
+    handler = type("Handler", (_Handler,), {"kept": {}})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
