@@ -41,11 +41,15 @@ def key_file(folder: Path, name: str = "endpoint.key") -> str:
     return spec
 
 
+make_source = key_file
+"""What protects the data keys of a test that names nothing, by the test's folder."""
+
+
 def data_keys(
     folder: Path, tenant: str = TENANT, *, source: str = "", scope: str = "tenant", clock: ManualClock | None = None
 ) -> DataKeys:
     """New data keys in the tenant's place below `folder/data`."""
-    chosen = source or key_file(folder)
+    chosen = source or make_source(folder)
     documents = key_documents(folder, tenant)
     return DataKeys.create(
         documents, tenant, source=chosen, scope=scope, clock=clock or ManualClock(), outside=folder / "data"

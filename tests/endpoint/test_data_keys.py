@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import sealed
+from key_places import KINDS, KeyPlace, key_place
 from killing import killed_at
 from sealed import AGENT, OTHER_AGENT, OTHER_TENANT, TENANT, MovingClock, data_keys, key_file, opened_keys
 from spaces import PURGING
@@ -15,6 +18,7 @@ from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.at_rest import key_documents
 from lifeboat_endpoint.at_rest.key_documents import FILE
+from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.engines.files import FolderPlace
 from lifeboat_endpoint.errors import (
     KeyRevoked,
@@ -27,6 +31,14 @@ from lifeboat_endpoint.errors import (
 )
 from lifeboat_endpoint.service.limits import Limits
 from lifeboat_endpoint.service.space import TenantSpace
+
+
+@pytest.fixture(autouse=True, params=KINDS)
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KeyPlace]:
+    """Whatever kind of source protects them."""
+    with key_place(request.param, tmp_path, monkeypatch) as found:
+        monkeypatch.setattr(sealed, "make_source", lambda folder: found.spec)
+        yield found
 
 
 def document(folder: Path, tenant: str = TENANT) -> Path:
@@ -135,17 +147,18 @@ def test_another_process_sees_a_rotation_at_once(tmp_path: Path) -> None:
     assert keys.rotate() == other.sealer(AGENT).key_id
 
 
-def test_a_key_is_asked_for_again_after_a_while(tmp_path: Path) -> None:
+def test_a_key_is_asked_for_again_after_a_while(tmp_path: Path, place: KeyPlace) -> None:
     clock = MovingClock()
     sealer = data_keys(tmp_path, clock=clock).sealer(AGENT)
     sealed = sealer.seal("body", b"secret")
-    (tmp_path / "endpoint.key").rename(tmp_path / "taken.key")
-    clock.advance(seconds=29)
+    place.take_away()
+    held = registry.key_source(place.spec, outside=tmp_path / "data").cache_seconds
+    clock.advance(seconds=int(held) - 1)
     assert sealer.open("body", sealed) == b"secret"
     clock.advance(seconds=2)
-    with pytest.raises(KeyRevoked, match=r"file:.*endpoint\.key"):
+    with pytest.raises(KeyRevoked, match=place.told):
         sealer.open("body", sealed)
-    (tmp_path / "taken.key").rename(tmp_path / "endpoint.key")
+    place.give_back()
     assert sealer.open("body", sealed) == b"secret"
 
 
@@ -155,13 +168,13 @@ def test_a_tenant_is_created_only_where_its_source_gives_a_key(tmp_path: Path) -
     assert not document(tmp_path).exists() and not (tmp_path / "nothing.key").exists()
 
 
-def test_keys_move_to_another_source(tmp_path: Path) -> None:
+def test_keys_move_to_another_source(tmp_path: Path, place: KeyPlace) -> None:
     keys = data_keys(tmp_path)
     sealed = keys.sealer(AGENT).seal("body", b"secret")
     keys.rotate()
     second = key_file(tmp_path, "customer.key")
     keys.move(second)
-    (tmp_path / "endpoint.key").unlink()
+    place.take_away()
     assert keys.source == second
     fresh = opened_keys(tmp_path)
     assert fresh.sealer_of(fresh.ids()[0], AGENT).open("body", sealed) == b"secret"
@@ -248,8 +261,8 @@ def test_who_changes_keys_waits_for_who_does_already(tmp_path: Path, monkeypatch
         opened_keys(tmp_path).rotate()
 
 
-def test_nothing_is_asked_of_the_source_to_look_at_the_keys(tmp_path: Path) -> None:
+def test_nothing_is_asked_of_the_source_to_look_at_the_keys(tmp_path: Path, place: KeyPlace) -> None:
     ids = data_keys(tmp_path).ids()
-    (tmp_path / "endpoint.key").unlink()
+    place.take_away()
     keys = opened_keys(tmp_path)
     assert keys.ids() == ids and keys.current() == ids[0]

@@ -158,7 +158,8 @@ class _Transit:
         )
         try:
             answer = adapter.post(path, raise_exception=False, json=given, stream=True)
-            status, body = answer.status_code, answer.raw.read(_MOST, decode_content=True)
+            status = answer.status_code
+            body: bytes = answer.raw.read(_MOST, decode_content=True)
         except requests.SSLError:
             told = f"{self._spec} does not prove who it is, or does not take the certificate of this endpoint"
             raise KeySourceAway(told, fix="name its authority: ca=/path") from None
