@@ -19,6 +19,7 @@ from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.key_documents import FolderKeyDocuments
 from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.engines.contract import Figures
+from lifeboat_endpoint.engines.leaving import Leaving
 from lifeboat_endpoint.maintenance.locking import alone
 from lifeboat_endpoint.service import bodies
 from lifeboat_endpoint.service import statements as sql
@@ -49,15 +50,17 @@ class FilesEngine:
         self._files = files
         self._clock = clock
         self._control = ControlFile(folder / CONTROL)
+        self._leaving = Leaving(folder)
 
     def control(self, *, tenant: str | None = None, token: str | None = None) -> MetadataStore:
         return self._control.control()
 
     def tenant(self, tenant_id: str, now: datetime) -> FolderPlace:
-        return FolderPlace(self._tenant_folder(tenant_id), tenant_id, files=self._files, clock=self._clock)
+        folder, allowed = self._tenant_folder(tenant_id), self._leaving.check
+        return FolderPlace(folder, tenant_id, files=self._files, clock=self._clock, allowed=allowed)
 
     def key_documents(self, tenant_id: str) -> FolderKeyDocuments:
-        return FolderKeyDocuments(self._tenant_folder(tenant_id), self._files)
+        return FolderKeyDocuments(self._tenant_folder(tenant_id), self._files, self._leaving.check)
 
     def alone(self, what: str, *, seconds: float) -> AbstractContextManager[None]:
         if what in _FOLDERS:
@@ -82,6 +85,9 @@ class FilesEngine:
                 self._remove_folder(Path(entry.path))
                 removed += 1
         return removed
+
+    def check_unmoved(self, *, changes: bool = False) -> None:
+        self._leaving.check() if changes else self._leaving.check_here()
 
     def check(self) -> None:
         self.control().row("select schema from control")
