@@ -91,7 +91,7 @@ class Latest(NamedTuple):
 def wait_after(attempt: int, chance: float) -> timedelta:
     """How long a job waits after its `attempt`-th failure. `chance` from 0 to 1 spreads those that failed together:
     from half as long to half as long again."""
-    return _FIRST_WAIT * 2 ** (attempt - 1) * (0.5 + chance)
+    return _FIRST_WAIT * ((0.5 + chance) * 2 ** (attempt - 1))
 
 
 class Queue:
@@ -206,9 +206,8 @@ class Queue:
 
     def latest(self) -> Latest:
         with self._transaction() as cursor:
-            (now,) = cursor.execute(sql.NOW).fetchone() or (None,)
             ended = {(kind, tenant): ended_at for kind, tenant, ended_at in cursor.execute(sql.LATEST)}
-        return Latest(now, ended)
+            return Latest(cursor.execute(sql.NOW).fetchall()[0][0], ended)
 
     def forget(self, tenants: Sequence[str]) -> None:
         """Nothing more is known of when their work was done."""

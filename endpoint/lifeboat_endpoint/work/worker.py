@@ -1,9 +1,9 @@
 """A worker: one process that takes one job after another.
 
-The job runs in a thread of its own; this one keeps its lease, hears when the process is to stop, and tells the queue how
-the job ended. A thread cannot be ended from outside: a job that is to stop does so between two steps. One that does not
-in time is left to its lease, and the process ends: whoever takes it over begins it anew, which every kind of work is
-made for.
+The job runs in a thread of its own; this one keeps its lease, hears when the process is to stop, and tells the queue
+how the job ended. A thread cannot be ended from outside: a job that is to stop does so between two steps. One that does
+not in time is left to its lease, and the process ends: whoever takes it over begins it anew, which every kind of work
+is made for.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -174,7 +175,7 @@ def test_two_workers_that_ask_at_once_get_different_jobs(queue: Queue, server: Q
 def test_a_job_that_is_just_being_taken_is_passed_over_and_not_waited_for(queue: Queue, server: QueueServer) -> None:
     queue.add("verify", tenant="a")
     queue.add("verify", tenant="b")
-    with psycopg.connect(server.server.address()) as other:
+    with contextlib.closing(server.database.connect()) as other, other.transaction():
         other.execute("select 1 from lifeboat_work.job where tenant = 'a' for update")
         assert taken(queue).tenant == "b"
 
@@ -448,8 +449,7 @@ def test_the_tenant_of_one_transaction_is_not_that_of_the_next(server: QueueServ
 
 
 def test_without_a_database_the_queue_says_so_within_seconds(server: QueueServer) -> None:
-    nowhere = server.address.replace(str(server.server.folder), "/nonexistent", 1)
-    pools = Pools(Database(nowhere, API))
+    pools = Pools(Database("postgresql:///lifeboat?host=/nonexistent", API))
     with pytest.raises(VaultError) as caught:
         Queue(pools.work).counts()
     pools.close()
